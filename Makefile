@@ -1,0 +1,34 @@
+# make test: everything CI runs. make slow: the checks that take minutes. make format: mend what a machine can mend.
+PY ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: test lint types suite slow format clean
+
+test: lint types suite
+
+$(VENV)/.installed: pyproject.toml requirements/dev.txt
+	test -x $(BIN)/python || $(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+suite: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+slow: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -m slow
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) runs build dist *.egg-info

@@ -1,0 +1,56 @@
+"""Guerdon: reward engineering in reinforcement learning.
+
+`import guerdon as gd` costs next to nothing: names are loaded when they are first used, torch with the first that needs it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "train": "guerdon.loop.api",
+    "evaluate": "guerdon.loop.api",
+    "Options": "guerdon.loop.record",
+    "Run": "guerdon.store.run",
+    "recipe": "guerdon.core.recipe",
+    "Recipe": "guerdon.core.recipe",
+    "Study": "guerdon.core.recipe",
+    "Claim": "guerdon.core.recipe",
+    "Learn": "guerdon.core.learn",
+    "Task": "guerdon.core.task",
+    "Ask": "guerdon.core.task",
+    "Sampling": "guerdon.core.task",
+    "Segment": "guerdon.core.episode",
+    "Episode": "guerdon.core.episode",
+    "End": "guerdon.core.episode",
+    "Batch": "guerdon.core.batch",
+    "Pairs": "guerdon.core.batch",
+    "Column": "guerdon.core.column",
+    "Reason": "guerdon.core.column",
+    "pack": "guerdon.core.pack",
+    "unpack": "guerdon.core.pack",
+    "part": "guerdon.core.part",
+    "knob": "guerdon.core.part",
+    "state": "guerdon.core.part",
+    "reward": "guerdon.rewards.function",
+    "Score": "guerdon.rewards.function",
+    "UserError": "guerdon.core.errors",
+    "RunStopped": "guerdon.core.errors",
+}
+
+__all__ = ["__version__", *_WHERE]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'guerdon' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,354 @@
+"""The Batch: every episode of a step as flat tensors, packed and never padded.
+
+S steps (decisions with a log-prob), G segments, K tracks, P pairs. A *track* is one role's own path from its first
+segment to a last one; a step shared by several tracks (a tree's trunk) stands once and carries their number as its
+`weight`, so that a tree and the chains it stands for give the same sums. Packing is in `core/pack.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from guerdon.core.column import Column, Level, Reason, same_numbers
+from guerdon.core.episode import End, Episode
+from guerdon.core.levels import By, expand, gather_up, starts
+
+ORDER: tuple[Level, ...] = ("step", "segment", "track", "episode", "ask", "task")
+COARSE: tuple[Level, ...] = ("episode", "ask", "task")
+ENDS = tuple(End)  # what the numbers in `Batch.end` mean
+Group = Literal["episode", "ask", "task"]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Denominators: how much the *whole* update holds. A micro-batch keeps them, so its size never changes a result."""
+
+    steps: float
+    tracks: int
+    pairs: int = 0
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Preferences between tracks. `label` is the probability that `better` really is the better one."""
+
+    better: Tensor  # [P] track
+    worse: Tensor  # [P] track
+    margin: Tensor  # [P]
+    label: Tensor  # [P]
+
+    @classmethod
+    def of(cls, better: Tensor, worse: Tensor, margin: Tensor | None = None, label: Tensor | None = None) -> Pairs:
+        size = len(better)
+        margin = torch.zeros(size) if margin is None else margin
+        return cls(better, worse, margin, torch.ones(size) if label is None else label)
+
+    def __len__(self) -> int:
+        return len(self.better)
+
+
+@dataclass(frozen=True)
+class Batch:
+    episodes: tuple[Episode, ...]
+    roles: tuple[str, ...]  # the names that `role` indexes
+    count: Count
+    # steps
+    action: Tensor  # [S] or [S, A]
+    seg: Tensor  # [S] which segment; sorted
+    logp: Tensor  # [S] log-prob when sampled; NaN where recited
+    weight: Tensor  # [S] 0 = do not learn here, k = stands for k tracks
+    # segments
+    parent: Tensor  # [G] in this batch, -1 for none
+    role: Tensor  # [G]
+    episode: Tensor  # [G]
+    place: Tensor  # [G] number of the segment in its episode
+    version: Tensor  # [G]
+    temperature: Tensor  # [G]
+    end: Tensor  # [G] DONE, CUT or FAILED, as a place in `ENDS`
+    context: Tensor  # [C] what the segments were shown, one after the other
+    context_length: Tensor  # [G]
+    # tracks
+    leaf: Tensor  # [K] the last segment
+    path_track: Tensor  # [M] membership, track by track, root to leaf: this track ...
+    path_seg: Tensor  # [M] ... goes through this segment
+    # episodes
+    ask_E: Tensor  # [E]
+    task_E: Tensor  # [E]
+    cols: dict[str, Column] = field(default_factory=dict)
+    pairs: Pairs | None = None
+
+    # --- sizes ------------------------------------------------------------------------------------------------
+
+    @property
+    def S(self) -> int:
+        return len(self.seg)
+
+    @property
+    def G(self) -> int:
+        return len(self.role)
+
+    @property
+    def K(self) -> int:
+        return len(self.leaf)
+
+    @property
+    def length(self) -> Tensor:
+        """[G] steps in each segment."""
+        return torch.bincount(self.seg, minlength=self.G)
+
+    @property
+    def shared(self) -> Tensor:
+        """[G] how many tracks go through each segment."""
+        return torch.bincount(self.path_seg, minlength=self.G)
+
+    @property
+    def role_K(self) -> Tensor:
+        return self.role[self.leaf]
+
+    @property
+    def failed_K(self) -> Tensor:
+        """[K] tracks with a failed segment, or of an episode that broke: nothing may be learned from them."""
+        return self.up((self.end == ENDS.index(End.FAILED)).float(), "track", of="segment") > 0
+
+    def tracks_of(self, roles: Sequence[str]) -> Tensor:
+        """[K] whether the track belongs to one of these roles."""
+        wanted = torch.tensor([r in roles for r in self.roles], dtype=torch.bool, device=self.seg.device)
+        return wanted[self.role_K] if self.K else torch.zeros(0, dtype=torch.bool, device=self.seg.device)
+
+    def size(self, level: Level) -> int:
+        if level in ("ask", "task"):
+            group = self.ask_E if level == "ask" else self.task_E
+            return int(group.max()) + 1 if len(group) else 0
+        return {"step": self.S, "segment": self.G, "track": self.K, "episode": len(self.episodes)}[level]
+
+    # --- levels -----------------------------------------------------------------------------------------------
+
+    def up(self, x: Tensor, to: Level, of: Level = "step", by: By = "sum") -> Tensor:
+        """Reduce a number per `of` to a number per `to`. Always by way of the levels between: a step of a shared trunk
+        counts once for every track through it, just as in the chains the tree stands for."""
+        if ORDER.index(of) > ORDER.index(to):
+            raise ValueError(f"up goes from fine to coarse, not from {of} to {to}")
+        if of == to:
+            return x
+        if by != "sum" and of == "step" and to not in ("segment", "track"):
+            raise ValueError(f"{by} from steps to {to}: say first what a track's {by} is, then go up from tracks")
+        index, group = self._membership(of, to)
+        return gather_up(x[index], group, self.size(to), by)
+
+    def down(self, x: Tensor, of: Level, to: Level = "step") -> Tensor:
+        """Give every finer row its coarser row's number; a row shared by several tracks gets their mean."""
+        if ORDER.index(to) > ORDER.index(of):
+            raise ValueError(f"down goes from coarse to fine, not from {of} to {to}")
+        if of == to:
+            return x
+        if of in COARSE and to in COARSE:
+            return x[self._between(of, to)]
+        if of in COARSE:
+            x, of = x[self._group_of_track(of)], "track"
+        if of == to:
+            return x
+        index, group = self._membership(to, of)
+        return gather_up(x[group], index, self.size(to), "mean")
+
+    @property
+    def ask(self) -> Tensor:
+        """[G]"""
+        return self.ask_E[self.episode]
+
+    @property
+    def task(self) -> Tensor:
+        """[G]"""
+        return self.task_E[self.episode]
+
+    def _group_of_track(self, level: Level) -> Tensor:
+        return {"episode": self.episode, "ask": self.ask, "task": self.task}[level][self.leaf]
+
+    def _between(self, of: Level, to: Level) -> Tensor:
+        """The coarse row of each fine row, both among episode, ask and task."""
+        coarse = self.ask_E if of == "ask" else self.task_E
+        if to == "episode":
+            return coarse
+        return torch.zeros(self.size(to), dtype=torch.long, device=self.seg.device).scatter(0, self.ask_E, coarse)
+
+    def _membership(self, fine: Level, coarse: Level) -> tuple[Tensor, Tensor]:
+        """All (fine row, coarse row) pairs, a row of a trunk once for each track through it."""
+        device = self.seg.device
+        if fine == "step" and coarse == "segment":
+            return torch.arange(self.S, device=device), self.seg
+        if fine in ("step", "segment"):
+            index, group = self.path_seg, self.path_track
+            if fine == "step":
+                length = self.length
+                index = expand(self.path_seg, starts(length), length)
+                group = torch.repeat_interleave(self.path_track, length[self.path_seg])
+            return index, group if coarse == "track" else self._group_of_track(coarse)[group]
+        if fine == "track":
+            return torch.arange(self.K, device=device), self._group_of_track(coarse)
+        return torch.arange(self.size(fine), device=device), self._between(coarse, fine)
+
+    def group(self, by: Group) -> tuple[Tensor, int]:
+        """[K] the group each track is compared in and how many groups there are: its ask, task or episode, and role.
+
+        Roles never share a group: a judge's reward says nothing about a solver's.
+        """
+        if self.K == 0:
+            return torch.zeros(0, dtype=torch.long, device=self.seg.device), 0
+        key = self._group_of_track(by) * len(self.roles) + self.role_K
+        unique, index = torch.unique(key, return_inverse=True)
+        return index, len(unique)
+
+    # --- columns ----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.cols[name].value
+
+    def with_cols(self, cols: Mapping[str, Column]) -> Batch:
+        for name, col in cols.items():
+            if len(col.value) != self.size(col.level):
+                raise ValueError(f"column {name!r}: {len(col.value)} values for {self.size(col.level)} {col.level}s")
+        return dataclasses.replace(self, cols={**self.cols, **cols})
+
+    def put(self, name: str, level: Literal["step", "track"], value: Tensor, because: Column | None = None) -> Batch:
+        """Add a column computed from others. NaN entries take their reason from `because`, at whichever level it is."""
+        reason = torch.zeros(len(value), dtype=torch.int8, device=value.device)
+        column = value if value.dim() == 1 else value.flatten(1).sum(1)
+        missing = torch.isnan(column)
+        if because is not None and bool(missing.any()):
+            worst = because.reason.double()
+            if because.level == "track" and level == "step":
+                index, group = self._membership("step", "track")
+                worst = gather_up(worst[group], index, self.S, "max")
+            elif because.level == "step" and level == "track":
+                worst = self.up(worst, "track", by="max").nan_to_num(float(Reason.NOT_APPLICABLE))
+            reason[missing] = worst.to(torch.int8)[missing]
+        return self.with_cols({name: Column(level, value, reason)})
+
+    def without(self, *names: str) -> Batch:
+        return dataclasses.replace(self, cols={k: v for k, v in self.cols.items() if k not in names})
+
+    # --- rows -------------------------------------------------------------------------------------------------
+
+    def recount(self) -> Batch:
+        """Count the denominators from the rows as they are."""
+        count = Count(float(self.weight.double().sum()), self.K, len(self.pairs) if self.pairs is not None else 0)
+        return dataclasses.replace(self, count=count)
+
+    def take(self, tracks: Tensor) -> Batch:
+        """The rows of some tracks ([K] mask), denominators counted anew. Trunk weights shrink with the tracks left."""
+        if bool(tracks.all()):
+            return self.recount()
+        old_k = torch.nonzero(tracks).flatten()
+        new_k = torch.full((self.K,), -1, dtype=torch.long, device=tracks.device)
+        new_k[old_k] = torch.arange(len(old_k), device=tracks.device)
+        member = tracks[self.path_track]
+        shared = torch.bincount(self.path_seg[member], minlength=self.G)
+        old_g = torch.nonzero(shared).flatten()
+        new_g = torch.full((self.G + 1,), -1, dtype=torch.long, device=tracks.device)  # last: parent -1 stays -1
+        new_g[old_g] = torch.arange(len(old_g), device=tracks.device)
+        old_s = torch.nonzero(shared[self.seg]).flatten()
+        share = (shared / self.shared.clamp(min=1))[self.seg[old_s]].to(self.weight.dtype)
+        context_at = starts(self.context_length)
+        return dataclasses.replace(
+            self,
+            action=self.action[old_s],
+            seg=new_g[self.seg[old_s]],
+            logp=self.logp[old_s],
+            weight=self.weight[old_s] * share,
+            parent=new_g[self.parent[old_g]],
+            **{name: getattr(self, name)[old_g] for name in SEGMENT_ROWS},
+            context=self.context[expand(old_g, context_at, self.context_length)],
+            leaf=new_g[self.leaf[old_k]],
+            path_track=new_k[self.path_track[member]],
+            path_seg=new_g[self.path_seg[member]],
+            cols={n: c.take(old_s if c.level == "step" else old_k) for n, c in self.cols.items()},
+            pairs=_take_pairs(self.pairs, new_k),
+        ).recount()
+
+    def split(self, steps: int) -> list[Batch]:
+        """Micro-batches of at most `steps` steps (a row larger than that goes alone), all with this batch's count."""
+        unit = self._units()
+        steps_m = self.length.double()[self.path_seg] / self.shared[self.path_seg]  # a trunk's steps, once in all
+        size = gather_up(steps_m, unit[self.path_track], int(unit.max()) + 1 if self.K else 0)
+        bins: list[int] = []
+        room = 0.0
+        for s in size.tolist():
+            if not bins or s > room:
+                bins.append(0 if not bins else bins[-1] + 1)
+                room = steps - s
+            else:
+                bins.append(bins[-1])
+                room -= s
+        bin_k = torch.tensor(bins, dtype=torch.long, device=self.seg.device)[unit] if bins else unit
+        found = bins[-1] + 1 if bins else 0
+        if found <= 1:
+            return [self]
+        return [dataclasses.replace(self.take(bin_k == b), count=self.count) for b in range(found)]
+
+    def shares(self, n: int, generator: torch.Generator) -> list[Batch]:
+        """`n` random shares of the rows (fewer, if there are fewer rows), each with its own count."""
+        if n == 1 or self.K == 0:
+            return [self]
+        unit = self._units()
+        size = int(unit.max()) + 1
+        turn = torch.randperm(size, generator=generator).to(unit.device)[unit] * min(n, size) // size
+        return [self.take(turn == i) for i in range(min(n, size))]
+
+    def _units(self) -> Tensor:
+        """[K] what must stay together when rows are split: tracks of one episode, and tracks joined by a pair."""
+        unit = self._group_of_track("episode")
+        if self.pairs is not None and len(self.pairs):
+            unit = _join(unit, self.pairs.better, self.pairs.worse)
+        index: Tensor = torch.unique(unit, return_inverse=True)[1]
+        return index
+
+    def to(self, device: str | torch.device) -> Batch:
+        moved = {f.name: getattr(self, f.name).to(device) for f in dataclasses.fields(self) if f.type == "Tensor"}
+        pairs = self.pairs and Pairs(*(getattr(self.pairs, f.name).to(device) for f in dataclasses.fields(Pairs)))
+        return dataclasses.replace(self, **moved, pairs=pairs, cols={n: c.to(device) for n, c in self.cols.items()})
+
+    def same(self, other: Batch) -> bool:
+        """Equal to the last bit, columns, reasons, details, episodes and all."""
+        for f in dataclasses.fields(self):
+            if f.type == "Tensor" and not same_numbers(getattr(self, f.name), getattr(other, f.name)):
+                return False
+        if (self.roles, self.count, list(self.cols)) != (other.roles, other.count, list(other.cols)):
+            return False
+        if (self.pairs is None) != (other.pairs is None) or len(self.episodes) != len(other.episodes):
+            return False
+        if self.pairs is not None and other.pairs is not None:
+            for f in dataclasses.fields(Pairs):
+                if not same_numbers(getattr(self.pairs, f.name), getattr(other.pairs, f.name)):
+                    return False
+        return all(c.same(other.cols[n]) for n, c in self.cols.items()) and all(
+            a.same(b) for a, b in zip(self.episodes, other.episodes, strict=True)
+        )
+
+
+SEGMENT_ROWS = ("role", "episode", "place", "version", "temperature", "end", "context_length")
+
+
+def _take_pairs(pairs: Pairs | None, new_k: Tensor) -> Pairs | None:
+    if pairs is None:
+        return None
+    better, worse = new_k[pairs.better], new_k[pairs.worse]
+    kept = (better >= 0) & (worse >= 0)
+    return Pairs(better[kept], worse[kept], pairs.margin[kept], pairs.label[kept])
+
+
+def _join(unit: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """Merge the units that pairs connect: every track ends with the smallest unit it is connected to."""
+    while True:
+        low = torch.minimum(unit[a], unit[b])
+        best = unit.clone().scatter_reduce(0, torch.cat([a, b]), torch.cat([low, low]), "amin")
+        # a unit is one whole: if one of its tracks moved, all of them move
+        floor = torch.arange(int(unit.max()) + 1, device=unit.device).scatter_reduce(0, unit, best, "amin")
+        joined = floor[unit]
+        if torch.equal(joined, unit):
+            return unit
+        unit = joined

@@ -1,0 +1,82 @@
+"""A Column: one number per step or per track, and for every missing number the reason why it is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+Level = Literal["step", "segment", "track", "episode", "ask", "task"]
+
+
+def same_numbers(a: Tensor, b: Tensor) -> bool:
+    """Equal type, shape and values to the last bit, NaN counted as equal to NaN."""
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    nan = torch.isnan(a)
+    return torch.equal(nan, torch.isnan(b)) and torch.equal(a[~nan], b[~nan])
+
+
+class Reason(IntEnum):
+    """What a column says about an entry. Only VALUE comes with a number; the others are NaN and never become one."""
+
+    VALUE = 0
+    NOT_APPLICABLE = 1
+    FAILED = 2
+    TIMED_OUT = 3
+
+
+@dataclass(frozen=True)
+class Column:
+    """`value` is NaN exactly where `reason` is not VALUE. `detail` holds JSON per entry: a verdict, an exception."""
+
+    level: Literal["step", "track"]
+    value: Tensor
+    reason: Tensor
+    detail: dict[int, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.level not in ("step", "track"):
+            raise ValueError(f"a column is per step or per track, not per {self.level}")
+        if len(self.value) != len(self.reason):
+            raise ValueError(f"{len(self.value)} values with {len(self.reason)} reasons")
+        if not torch.equal(self.missing, self.reason != Reason.VALUE):
+            raise ValueError("a column has NaN without a reason, or a reason with a number beside it")
+
+    @classmethod
+    def full(cls, level: Literal["step", "track"], value: Tensor) -> Column:
+        """A column without missing entries."""
+        return cls(level, value, torch.zeros(len(value), dtype=torch.int8, device=value.device))
+
+    @classmethod
+    def empty(cls, level: Literal["step", "track"], size: int, reason: Reason = Reason.NOT_APPLICABLE) -> Column:
+        return cls(level, torch.full((size,), float("nan")), torch.full((size,), int(reason), dtype=torch.int8))
+
+    @property
+    def missing(self) -> Tensor:
+        nan = torch.isnan(self.value)
+        return nan if nan.dim() == 1 else nan.flatten(1).any(1)
+
+    @property
+    def broken(self) -> Tensor:
+        """Entries whose scorer failed or timed out, as opposed to not applying."""
+        return (self.reason == Reason.FAILED) | (self.reason == Reason.TIMED_OUT)
+
+    def take(self, index: Tensor) -> Column:
+        old = {int(i): n for n, i in enumerate(index.tolist())}
+        detail = {old[i]: d for i, d in self.detail.items() if i in old}
+        return Column(self.level, self.value[index], self.reason[index], detail)
+
+    def to(self, device: str | torch.device) -> Column:
+        return Column(self.level, self.value.to(device), self.reason.to(device), self.detail)
+
+    def same(self, other: Column) -> bool:
+        return (
+            self.level == other.level
+            and same_numbers(self.value, other.value)
+            and torch.equal(self.reason, other.reason)
+            and self.detail == other.detail
+        )

@@ -1,0 +1,107 @@
+"""What a run writes down, as types. One line of `events.jsonl` each; every number shown anywhere is rebuilt from them.
+
+Each event carries the attempt that wrote it: a run resumed from step 40 writes step 40 again, and readers keep the
+last attempt. Times are for people; nothing computes with them but speed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any
+
+from guerdon.core.errors import UserError
+
+
+@dataclass(frozen=True)
+class Event:
+    step: int
+    attempt: int = 0
+    time: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": type(self).__name__, **dataclasses.asdict(self)}
+
+
+@dataclass(frozen=True)
+class Started(Event):
+    """A process began, or began again, at `step`."""
+
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class StepDone(Event):
+    """A step's metrics. `tokens`, `calls` and `episodes` count everything played, judges and searches included."""
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    tokens: int = 0
+    calls: int = 0
+    episodes: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Evaluated(Event):
+    """Held-out results after `step + 1` steps (-1: before the first); `result` is what `guerdon eval --json` prints."""
+
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Saved(Event):
+    """A checkpoint is on disk and complete."""
+
+    path: str = ""
+    weights: str = ""
+
+
+@dataclass(frozen=True)
+class ScoresMissing(Event):
+    """A column has entries that failed or timed out; `first` is the first exception in full."""
+
+    column: str = ""
+    failed: int = 0
+    timed_out: int = 0
+    of: int = 0
+    first: str = ""
+
+
+@dataclass(frozen=True)
+class TimeoutFired(Event):
+    """A clock decided something. The one thing that may make a resumed run differ from an unbroken one."""
+
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Warned(Event):
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Stopped(Event):
+    """The run stopped before its last step: a fault, or the user asked."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Ended(Event):
+    """The run is complete."""
+
+    weights: str = ""
+
+
+TYPES = {
+    t.__name__: t for t in (Started, StepDone, Evaluated, Saved, ScoresMissing, TimeoutFired, Warned, Stopped, Ended)
+}
+
+
+def from_json(row: dict[str, Any]) -> Event:
+    """An event from its line. Fields that a newer version added are ignored; an unknown type is refused."""
+    kind = TYPES.get(row.get("type", ""))
+    if kind is None:
+        raise UserError(f"unknown event type {row.get('type')!r}: this run was written by a newer guerdon")
+    names = {f.name for f in dataclasses.fields(kind)}
+    return kind(**{k: v for k, v in row.items() if k in names})

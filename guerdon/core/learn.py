@@ -1,0 +1,151 @@
+"""Learn: the stage that turns a batch into an update of one model.
+
+It picks its own rows (`on`), counts the denominators once over them, splits them into micro-batches that never change
+the result, clips the gradient and steps the optimiser. The batch goes on to the next stage as it came: filtering for one
+learner hides nothing from the others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.errors import RunStopped
+from guerdon.core.optim import adam
+from guerdon.core.part import knob, live, part
+from guerdon.core.play import Play
+
+
+class Loss(Protocol):
+    """`needs` are columns of the batch, `wants` are live readings of the model under training.
+
+    Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
+    """
+
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+
+    @property
+    def wants(self) -> tuple[str, ...]: ...
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]: ...
+
+
+class NonFinite(RunStopped):
+    """A loss or gradient that is not a number; carries the rows that made it."""
+
+    def __init__(self, message: str, batch: Batch) -> None:
+        super().__init__(message)
+        self.batch = batch
+
+
+@part
+class Learn:
+    """Train `model` with `loss` on the tracks of the seats it holds (on every track, if it holds none).
+
+    `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
+    random shares of the rows. `micro` is the most steps (tokens) one forward pass takes. `clip` bounds the gradient's
+    norm (0: off; 1.0 is TRL's and verl's default).
+    """
+
+    model: str
+    loss: Any
+    on: Any = None
+    opt: Any = knob(factory=adam)
+    epochs: int = knob(default=1, ge=1)
+    updates: int = knob(default=1, ge=1)
+    micro: int = knob(default=16384, ge=1)
+    clip: float = knob(default=1.0, ge=0.0)
+
+    optimiser: torch.optim.Optimizer | None = live()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        chosen = getattr(self.on, "needs", ())
+        return (*chosen, *(n for n in self.loss.needs if n not in getattr(self.on, "gives", ())))
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return ()
+
+    def start(self, play: Play) -> None:
+        """Make the optimiser; the loop does this once, before a checkpoint is read."""
+        self.optimiser = self.opt.build([p for p in play.models[self.model].weights.parameters() if p.requires_grad])
+
+    def rows(self, batch: Batch, play: Play) -> Batch:
+        """What this learner learns from: its seats' tracks that did not fail and have every value the loss needs."""
+        chosen = self.on(batch, play) if self.on is not None else batch
+        seats = [role for role, name in play.seats.items() if name == self.model]
+        keep = ~chosen.failed_K
+        if seats:
+            keep &= chosen.tracks_of(seats)
+        weight = chosen.weight
+        for name in self.loss.needs:
+            column = chosen.cols[name]
+            if column.level == "track":
+                keep &= ~column.missing
+            else:
+                weight = torch.where(column.missing, torch.zeros_like(weight), weight)
+                keep &= ~_all_missing_at_leaf(chosen, column.missing)
+        return dataclasses.replace(chosen, weight=weight).take(keep)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        assert self.optimiser is not None, "Learn.start was not called"
+        rows = self.rows(batch, play)
+        if rows.K == 0:
+            play.log(**{f"{self.model}/skipped": 1.0})
+            return batch
+        lr = play.at(self.opt.lr)
+        for group in self.optimiser.param_groups:
+            group["lr"] = lr
+        totals: dict[str, float] = defaultdict(float)
+        done = 0
+        for epoch in range(self.epochs):
+            for share in rows.shares(self.updates, play.generator("learn", self.model, epoch)):
+                for name, value in self.update(share, play).items():
+                    totals[name] += value
+                done += 1
+        play.log(**{f"{self.model}/{k}": v / done for k, v in totals.items()}, **{f"{self.model}/lr": lr})
+        return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
+
+    def update(self, rows: Batch, play: Play) -> dict[str, float]:
+        """One optimiser step on the whole of `rows`, however many micro-batches it takes."""
+        assert self.optimiser is not None
+        model = play.models[self.model]
+        self.optimiser.zero_grad(set_to_none=True)
+        metrics = self.backward(rows, play)
+        weights = [p for p in model.weights.parameters() if p.grad is not None]
+        norm = torch.nn.utils.clip_grad_norm_(weights, self.clip or float("inf"))
+        metrics["grad_norm"] = float(norm)
+        if not torch.isfinite(norm):
+            raise NonFinite(f"the gradient of {self.model!r} is {float(norm)}", rows)
+        self.optimiser.step()
+        model.version += 1
+        return metrics
+
+    def backward(self, rows: Batch, play: Play) -> dict[str, float]:
+        """Add up the gradient of the loss over the micro-batches of `rows`."""
+        model = play.models[self.model]
+        totals: dict[str, float] = defaultdict(float)
+        for micro in rows.split(self.micro):
+            loss, metrics = self.loss(micro, model.read(micro, self.loss.wants))
+            if not torch.isfinite(loss):
+                raise NonFinite(f"the loss of {self.model!r} is {float(loss.detach())}", micro)
+            loss.backward()
+            totals["loss"] += float(loss.detach())
+            for name, value in metrics.items():
+                totals[name] += float(value)
+        return totals
+
+
+def _all_missing_at_leaf(batch: Batch, missing: Tensor) -> Tensor:
+    """[K] tracks none of whose own last steps has a value: they have nothing to say, not even about the trunk."""
+    steps = batch.length[batch.leaf]
+    absent = batch.up(missing.float(), "segment")[batch.leaf]
+    return (steps > 0) & (absent == steps)

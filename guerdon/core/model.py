@@ -1,0 +1,95 @@
+"""The two things every model does: `act` (sample) and `read` (score a batch). The only place that knows tokens is a model.
+
+A model is a part: its fields are its knobs, its weights live in `net`. Environments and rewards speak in views and text;
+what a view looks like as numbers is the model's business alone.
+"""
+
+from __future__ import annotations
+
+import abc
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from guerdon.core.batch import Batch
+from guerdon.core.episode import End, Segment
+from guerdon.core.task import Sampling
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a model: its memory (`path`), what it is shown now, how to sample, and the seed that decides the draw."""
+
+    path: tuple[Segment, ...]
+    view: Any
+    sampling: Sampling
+    seed: int
+    given: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))  # actions already taken for it
+
+
+@dataclass(frozen=True)
+class Reply:
+    context: npt.NDArray[np.int64]
+    actions: npt.NDArray[Any]  # the given ones first
+    logp: npt.NDArray[np.float32]
+    text: str
+    end: End = End.DONE
+
+
+class Model(abc.ABC):
+    """Base of all models. `net` holds the weights and is None until `start`; `version` counts the updates they have had."""
+
+    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = {"logp": "step"}
+    trains: ClassVar[bool] = True
+    net: nn.Module | None = None
+    version: int = 0
+
+    @abc.abstractmethod
+    def build(self, seed: int) -> nn.Module:
+        """Fresh weights."""
+
+    @abc.abstractmethod
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        """Answer requests. A reply depends on its own request alone, never on which others came with it."""
+
+    @abc.abstractmethod
+    def recite(self, view: Any, text: str) -> Reply:
+        """What the reply would be had the model said exactly `text`; log-probs are NaN, for nothing was sampled."""
+
+    @abc.abstractmethod
+    def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
+        """Numbers about the batch's steps or tracks under the weights as they are; differentiable."""
+
+    def readings(self, models: Mapping[str, Model]) -> Mapping[str, Literal["step", "track"]]:
+        """What `read` can give, and at which level."""
+        return self.reads
+
+    def start(self, seed: int, models: Mapping[str, Model]) -> None:
+        """Make the weights, unless they came with the model (loaded, or trained earlier)."""
+        if self.net is None:
+            self.net = self.build(seed)
+
+    def identity(self) -> str | None:
+        """What a run's hash must know beyond the knobs: the weights, where they did not come from the seed."""
+        return weights_hash(self.net) if self.net is not None else None
+
+    @property
+    def weights(self) -> nn.Module:
+        assert self.net is not None, "the model was not started"
+        return self.net
+
+
+def weights_hash(net: nn.Module) -> str:
+    """A hash of every tensor of a net, names and all: equal hashes mean equal weights to the last bit."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(net.state_dict().items()):
+        flat = tensor.detach().cpu().contiguous()
+        digest.update(f"{name}:{flat.dtype}:{tuple(flat.shape)}".encode())
+        digest.update(flat.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,157 @@
+"""Episodes to a Batch and back, and batches put together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import ENDS, Batch, Count, Pairs
+from guerdon.core.column import Column
+from guerdon.core.episode import End, Episode, Segment
+from guerdon.core.errors import UserError
+
+
+def pack(episodes: Iterable[Episode]) -> Batch:
+    """Flatten episodes. Asks and tasks are numbered by first appearance; roles alphabetically."""
+    eps = tuple(episodes)
+    rows = [(e, i, s) for e, ep in enumerate(eps) for i, s in enumerate(ep.segments)]
+    roles = tuple(sorted({s.role for _, _, s in rows}))
+    first = np.cumsum([0] + [len(ep.segments) for ep in eps])
+    parent = [int(first[e]) + s.parent if s.parent >= 0 else -1 for e, _, s in rows]
+    leaf, path_track, path_seg = _tracks([s.role for _, _, s in rows], parent)
+    seg = torch.repeat_interleave(torch.arange(len(rows)), _ints([len(s.actions) for _, _, s in rows]))
+    shared = torch.bincount(path_seg, minlength=len(rows))
+    weight = shared[seg].float()
+    for g, (_, _, s) in enumerate(rows):
+        if s.given:
+            start = int(torch.searchsorted(seg, g))
+            weight[start : start + s.given] = 0.0
+    return Batch(
+        episodes=eps,
+        roles=roles,
+        count=Count(0.0, 0),
+        action=_actions([s for _, _, s in rows]),
+        seg=seg,
+        logp=_join([s.logp for _, _, s in rows], np.float32),
+        weight=weight,
+        parent=_ints(parent),
+        role=_ints([roles.index(s.role) for _, _, s in rows]),
+        episode=_ints([e for e, _, _ in rows]),
+        place=_ints([i for _, i, _ in rows]),
+        version=_ints([s.version for _, _, s in rows]),
+        temperature=torch.tensor([float(s.sampling.temperature) for _, _, s in rows], dtype=torch.float32),
+        end=_ints([ENDS.index(End.FAILED if eps[e].failed else s.end) for e, _, s in rows]),
+        context=_join([s.context for _, _, s in rows], np.int64),
+        context_length=_ints([len(s.context) for _, _, s in rows]),
+        leaf=leaf,
+        path_track=path_track,
+        path_seg=path_seg,
+        ask_E=_ints(_number(eps, lambda ep: (ep.step, ep.number))),
+        task_E=_ints(_number(eps, lambda ep: ep.task.key)),
+    ).recount()
+
+
+def unpack(batch: Batch) -> list[Episode]:
+    """The episodes again, their actions and log-probs read back from the flat tensors.
+
+    Segments that a selection dropped are gone; parents are renumbered among those that are left.
+    """
+    at = torch.cumsum(batch.length, 0).tolist()
+    begin = [0, *at[:-1]] if at else []
+    c_at = torch.cumsum(batch.context_length, 0).tolist()
+    action, logp, context = batch.action.numpy(), batch.logp.numpy(), batch.context.numpy()
+    rows: dict[int, list[Segment]] = {e: [] for e in range(len(batch.episodes))}
+    local: list[int] = []
+    for g in range(batch.G):
+        e, parent = int(batch.episode[g]), int(batch.parent[g])
+        source = batch.episodes[e].segments[int(batch.place[g])]
+        local.append(len(rows[e]))
+        rows[e].append(
+            source.but(
+                actions=action[begin[g] : at[g]].astype(source.actions.dtype, copy=True),
+                logp=logp[begin[g] : at[g]].copy(),
+                context=context[c_at[g] - int(batch.context_length[g]) : c_at[g]].copy(),
+                parent=local[parent] if parent >= 0 else -1,
+            )
+        )
+    return [ep.but(segments=tuple(rows[e])) for e, ep in enumerate(batch.episodes)]
+
+
+def cat(batches: Sequence[Batch]) -> Batch:
+    """One batch after another. A column that one of them lacks is *not applicable* there."""
+    if len(batches) == 1:
+        return batches[0]
+    whole = pack([ep for b in batches for ep in unpack(b)])
+    steps = np.cumsum([0] + [b.S for b in batches])
+    tracks = np.cumsum([0] + [b.K for b in batches])
+    if int(steps[-1]) != whole.S or int(tracks[-1]) != whole.K:
+        raise ValueError("batches that share episodes cannot be put together")
+    names = {name: col.level for b in batches for name, col in b.cols.items()}
+    cols = {}
+    for name, level in names.items():
+        parts = [b.cols.get(name) or Column.empty(level, b.size(level)) for b in batches]
+        offset = steps if level == "step" else tracks
+        detail = {int(offset[i]) + k: d for i, c in enumerate(parts) for k, d in c.detail.items()}
+        value = torch.cat([c.value for c in parts])
+        cols[name] = Column(level, value, torch.cat([c.reason for c in parts]), detail)
+    made = dataclasses.replace(whole, cols=cols, weight=torch.cat([b.weight for b in batches]))
+    paired = [(int(tracks[i]), b.pairs) for i, b in enumerate(batches) if b.pairs is not None]
+    if paired:
+        pairs = Pairs(
+            torch.cat([p.better + o for o, p in paired]),
+            torch.cat([p.worse + o for o, p in paired]),
+            torch.cat([p.margin for _, p in paired]),
+            torch.cat([p.label for _, p in paired]),
+        )
+        made = dataclasses.replace(made, pairs=pairs)
+    return made.recount()
+
+
+def _ints(values: Sequence[int]) -> Tensor:
+    return torch.tensor(values, dtype=torch.long)
+
+
+def _number(episodes: Sequence[Episode], key: Callable[[Episode], Hashable]) -> list[int]:
+    seen: dict[Hashable, int] = {}
+    return [seen.setdefault(key(ep), len(seen)) for ep in episodes]
+
+
+def _join(arrays: Sequence[np.ndarray], dtype: type[np.generic]) -> Tensor:
+    flat = np.concatenate(arrays) if arrays else np.zeros(0)
+    return torch.from_numpy(np.ascontiguousarray(flat, dtype=dtype))
+
+
+def _actions(segments: Sequence[Segment]) -> Tensor:
+    """Token ids and choices become int64, continuous actions float32 rows. One batch holds one kind of action."""
+    shapes = {(s.actions.dtype.kind == "f", s.actions.shape[1:]) for s in segments if len(s.actions)}
+    if len(shapes) > 1:
+        raise UserError("a batch holds one kind of action: play token and continuous actors in batches of their own")
+    is_float, tail = shapes.pop() if shapes else (False, ())
+    flat = np.concatenate([s.actions.reshape(-1, *tail) for s in segments]) if segments else np.zeros((0, *tail))
+    return torch.from_numpy(np.ascontiguousarray(flat, dtype=np.float32 if is_float else np.int64))
+
+
+def _tracks(roles: Sequence[str], parent: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+    """A segment without a child of its own role ends a track; the track is its chain of same-role ancestors."""
+    continued = {p for g, p in enumerate(parent) if p >= 0 and roles[p] == roles[g]}
+    leaf: list[int] = []
+    track: list[int] = []
+    member: list[int] = []
+    for g in range(len(roles)):
+        if g in continued:
+            continue
+        path, at = [], g
+        while True:
+            path.append(at)
+            up = parent[at]
+            if up < 0 or roles[up] != roles[at]:
+                break
+            at = up
+        track += [len(leaf)] * len(path)
+        member += path[::-1]
+        leaf.append(g)
+    return _ints(leaf), _ints(track), _ints(member)

@@ -1,0 +1,306 @@
+"""Parts: a callable dataclass that is its own config.
+
+`@part` turns a class into a dataclass whose fields are *knobs* (they make the run's hash and are checked when the part
+is built) or *state* (it goes to the checkpoint). There is no config twin: the object is the config. This file also
+walks, describes, hashes and overrides a tree of parts. It leaves out what parts do; their folders hold that.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import hashlib
+import inspect
+import json
+import operator
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeVar, dataclass_transform
+
+from guerdon.core.errors import UserError, unknown
+
+T = TypeVar("T")
+PARTS: dict[str, type] = {}  # every part class by "folder.name", for the contract suite and for `guerdon list parts`
+
+
+def knob(
+    *,
+    default: Any = dataclasses.MISSING,
+    factory: Callable[[], Any] | None = None,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    choices: tuple[Any, ...] | None = None,
+) -> Any:
+    """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule."""
+    limits = {"ge": ge, "gt": gt, "le": le, "choices": choices}
+    if factory is not None:
+        return dataclasses.field(default_factory=factory, metadata={"limits": limits})
+    return dataclasses.field(default=default, metadata={"limits": limits})
+
+
+def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init: Literal[False] = False) -> Any:
+    """A field that changes while the run goes on and is saved with it. JSON values, tensors, and lists or dicts of them."""
+    if factory is None:
+        kept = default
+        factory = lambda: copy.deepcopy(kept)  # noqa: E731
+    return dataclasses.field(default_factory=factory, init=init, repr=False, metadata={"state": True})
+
+
+def live(*, default: Any = None, init: Literal[False] = False) -> Any:
+    """A field made anew when a run starts (an optimiser, a cache): neither knob nor state."""
+    return dataclasses.field(default=default, init=init, repr=False)
+
+
+@dataclass_transform(field_specifiers=(knob, state, live, dataclasses.field), eq_default=False)
+def part(cls: type[T]) -> type[T]:
+    """Make `cls` a part. Fields are knobs unless made with `state(...)`; bad names and values are refused at once."""
+    made = dataclasses.dataclass(eq=False, repr=False)(cls)
+    plain_init = made.__init__
+
+    @functools.wraps(plain_init)
+    def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
+        names = [f.name for f in dataclasses.fields(made) if f.init]  # type: ignore[arg-type]
+        for name in kwargs:
+            if name not in names:
+                raise unknown(f"knob of {label(made)}", name, names)
+        if len(args) > len(names):
+            raise UserError(f"{label(made)} takes at most {len(names)} values: {', '.join(names)}")
+        missing = [f.name for f in _required(made) if f.name not in kwargs and names.index(f.name) >= len(args)]
+        if missing:
+            raise UserError(f"{label(made)} needs {', '.join(missing)}")
+        plain_init(self, *args, **kwargs)
+        check_knobs(self)
+
+    made.__init__ = checked_init  # type: ignore[method-assign]
+    if "__repr__" not in cls.__dict__:
+        made.__repr__ = spell  # type: ignore[method-assign]
+    made.__part__ = True  # type: ignore[attr-defined]
+    PARTS[f"{made.__module__}.{made.__name__}"] = made
+    return made
+
+
+def _required(cls: Any) -> list[dataclasses.Field[Any]]:
+    missing = dataclasses.MISSING
+    return [f for f in dataclasses.fields(cls) if f.init and f.default is missing and f.default_factory is missing]
+
+
+def is_part(x: object) -> bool:
+    return bool(getattr(x, "__part__", False)) and not isinstance(x, type)
+
+
+def label(x: Any) -> str:
+    """A part's short name, as users write it."""
+    return str((x if isinstance(x, type) else type(x)).__name__)
+
+
+def knobs(x: Any) -> dict[str, Any]:
+    """The part's knobs and their values, in the order they are declared."""
+    return {f.name: getattr(x, f.name) for f in dataclasses.fields(x) if f.init}
+
+
+def spell(x: Any) -> str:
+    """The part as a user would write it: only the knobs that differ from their defaults."""
+    shown = []
+    for f in dataclasses.fields(x):
+        if not f.init or not f.repr:
+            continue
+        value = getattr(x, f.name)
+        default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+        if f.default is dataclasses.MISSING or describe(value) != describe(default):
+            shown.append(f"{f.name}={getattr(value, '__name__', None) or repr(value)}")
+    return f"{label(x)}({', '.join(shown)})"
+
+
+# --- checking -----------------------------------------------------------------------------------------------------
+
+
+def is_schedule(value: object) -> bool:
+    return callable(getattr(value, "at", None))
+
+
+def _accepts(hint: Any, value: Any) -> bool:
+    """Whether a plain type annotation admits the value. Annotations that are not plain types admit anything."""
+    origin = typing.get_origin(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_accepts(h, value) for h in typing.get_args(hint))
+    if origin is Literal:
+        return value in typing.get_args(hint)
+    if hint is float:
+        return (isinstance(value, int | float) and not isinstance(value, bool)) or is_schedule(value)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (bool, str):
+        return isinstance(value, hint)
+    if hint is type(None):
+        return value is None
+    return True
+
+
+def _say_type(hint: Any) -> str:
+    if typing.get_origin(hint) is Literal:
+        return "one of " + ", ".join(map(repr, typing.get_args(hint)))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " or ".join(_say_type(h) for h in typing.get_args(hint))
+    return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
+
+
+def type_hints(thing: Any) -> dict[str, Any]:
+    """The annotations of a class or function; those that name something unknown at run time are left out."""
+    try:
+        return typing.get_type_hints(thing)
+    except NameError:
+        return {k: v for k, v in inspect.get_annotations(thing).items() if not isinstance(v, str)}
+
+
+_LIMITS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
+    "ge": ("at least", operator.ge),
+    "gt": ("greater than", operator.gt),
+    "le": ("at most", operator.le),
+}
+
+
+def check_value(where: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
+    """Refuse a value its knob does not admit, in one line that says what it admits."""
+    choices = limits.get("choices")
+    if choices is not None and value not in choices:
+        if isinstance(value, str):
+            raise unknown(f"value of {where}", value, [c for c in choices if isinstance(c, str)])
+        raise UserError(f"{where} must be one of {', '.join(map(repr, choices))}, not {value!r}")
+    if hint is not None and not _accepts(hint, value):
+        raise UserError(f"{where} must be {_say_type(hint)}, not {value!r}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        for sign, (words, fits) in _LIMITS.items():
+            limit = limits.get(sign)
+            if limit is not None and not fits(value, limit):  # NaN fits nothing
+                raise UserError(f"{where} must be {words} {limit}, not {value!r}")
+
+
+def check_knobs(x: Any) -> None:
+    hints = type_hints(type(x))
+    for f in dataclasses.fields(x):
+        if f.init:
+            value = getattr(x, f.name)
+            check_value(f"{label(x)}.{f.name}", value, hints.get(f.name), f.metadata.get("limits", {}))
+
+
+def parse(text: str, hint: Any, where: str) -> Any:
+    """A knob's value from the command line: JSON where it reads as JSON, a string otherwise; the hint settles doubts."""
+    if hint is str:
+        return text
+    try:
+        value = json.loads(text.lower() if text in ("True", "False", "None") else text)
+    except json.JSONDecodeError:
+        value = None if text == "None" else text
+    if hint is not None and not _accepts(hint, value):
+        raise UserError(f"{where} must be {_say_type(hint)}, not {text!r}")
+    return value
+
+
+# --- the tree of parts --------------------------------------------------------------------------------------------
+
+
+def walk(x: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every part in a tree with its path, parents first. A part that stands in two places is met once."""
+    seen: set[int] = set()
+
+    def visit(value: Any, at: str) -> Iterator[tuple[str, Any]]:
+        if is_part(value):
+            if id(value) in seen:
+                return
+            seen.add(id(value))
+            yield at, value
+            for name, inner in knobs(value).items():
+                yield from visit(inner, f"{at}.{name}" if at else name)
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                yield from visit(inner, f"{at}.{key}")
+        elif isinstance(value, list | tuple):
+            for i, inner in enumerate(value):
+                yield from visit(inner, f"{at}.{i}")
+
+    yield from visit(x, path)
+
+
+def describe(value: Any) -> Any:
+    """A value as JSON: what a run's hash is made of. Functions count by name and source, so an edit changes the hash."""
+    if is_part(value):
+        own = getattr(value, "identity", None)
+        extra = {"identity": own()} if callable(own) else {}
+        return {"part": label(value), "knobs": {k: describe(v) for k, v in knobs(value).items()}, **extra}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [describe(v) for v in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if callable(value):
+        return {"function": getattr(value, "__name__", label(value)), "source": source_hash(value)}
+    raise UserError(f"{value!r} cannot be a knob: use numbers, strings, lists, parts or functions")
+
+
+def source_hash(fn: Any) -> str:
+    try:
+        text = inspect.getsource(inspect.unwrap(fn))
+    except (OSError, TypeError):
+        text = getattr(fn, "__qualname__", repr(type(fn)))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def fingerprint(value: Any) -> str:
+    """The hash of a described value: equal configs have equal fingerprints on every machine."""
+    text = json.dumps(describe(value), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def handles(root: Any) -> dict[str, Any]:
+    """Parts of a tree by the short name `--set` and `but` use: the class name, `_2`, `_3` for repeats."""
+    named: dict[str, Any] = {}
+    for path, found in walk(root):
+        if path:
+            name, n = label(found).lower(), 2
+            while name in named:
+                name, n = f"{label(found).lower()}_{n}", n + 1
+            named[name] = found
+    return named
+
+
+def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
+    """Set `part.field` in place; `text` values come from a command line and are parsed by the knob's type."""
+    name, _, field_name = path.partition(".")
+    found = handles(root)
+    if name not in found:
+        raise unknown("part", name, found)
+    target = found[name]
+    fields = {f.name: f for f in dataclasses.fields(target) if f.init}
+    if field_name not in fields:
+        raise unknown(f"knob of {name}", field_name, fields)
+    where = f"{name}.{field_name}"
+    hint = type_hints(type(target)).get(field_name)
+    value = parse(value, hint, where) if text else value
+    check_value(where, value, hint, fields[field_name].metadata.get("limits", {}))
+    setattr(target, field_name, value)
+
+
+def get_state(root: Any) -> dict[str, dict[str, Any]]:
+    """Every part's state by path. The inverse of `set_state`."""
+    found: dict[str, dict[str, Any]] = {}
+    for path, inner in walk(root):
+        own = {f.name: getattr(inner, f.name) for f in dataclasses.fields(inner) if f.metadata.get("state")}
+        if own:
+            found[path] = own
+    return found
+
+
+def set_state(root: Any, saved: Mapping[str, Mapping[str, Any]]) -> None:
+    """Give every part its saved state back; a state that fits no part means another recipe wrote it."""
+    by_path = dict(walk(root))
+    for path, own in saved.items():
+        if path not in by_path:
+            raise UserError(f"the checkpoint has state for {path!r}, which this recipe does not have")
+        for name, value in own.items():
+            setattr(by_path[path], name, value)

@@ -1,0 +1,87 @@
+"""What a stage or a curriculum is handed: `play`. Call it to have episodes played; read from it where the run stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.model import Model
+from guerdon.core.task import Ask, Sampling
+
+
+class Play(Protocol):
+    """The run, as its parts see it."""
+
+    step: int
+    steps: int
+    seed: int
+    models: Mapping[str, Model]
+    seats: Mapping[str, str]
+
+    def __call__(
+        self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
+    ) -> list[Episode]:
+        """Play every ask `n` times, in the recipe's environment and seats unless told otherwise."""
+
+    def log(self, **metrics: float) -> None:
+        """Add numbers to this step's record."""
+
+    def at(self, value: Any) -> float:
+        """A knob's value now, schedule or number."""
+
+    def generator(self, *path: int | str) -> torch.Generator:
+        """Random numbers for this place in this step."""
+
+
+class Seat(Protocol):
+    """A role at the table of one episode."""
+
+    async def act(
+        self, view: Any, *, after: int | None = None, fresh: bool = False, sampling: Sampling | None = None
+    ) -> Segment:
+        """Show what is new since this role last acted; wait for its actions."""
+
+    def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
+        """Put `text` in this role's mouth."""
+
+
+class Seats(Protocol):
+    """The seats of one episode by role, and the record of it so far."""
+
+    def __getitem__(self, role: str) -> Seat: ...
+
+    def reward(self, **paid: float) -> None:
+        """Pay roles for their latest segment."""
+
+    def episode(self, **info: Any) -> Episode:
+        """Close the record."""
+
+
+class Env(Protocol):
+    """One method is the whole contract: straight-line async code over named seats."""
+
+    @property
+    def roles(self) -> tuple[str, ...]: ...
+
+    async def play(self, ask: Ask, seats: Seats) -> Episode: ...
+
+
+@runtime_checkable
+class Curriculum(Protocol):
+    def draw(self, n: int, play: Play) -> list[Ask]: ...
+
+
+class Stage(Protocol):
+    """Batch to Batch. `needs` and `gives` name columns; the loop has every needed column there before the call."""
+
+    @property
+    def needs(self) -> tuple[str, ...]: ...
+
+    @property
+    def gives(self) -> tuple[str, ...]: ...
+
+    def __call__(self, batch: Batch, play: Play) -> Batch: ...

@@ -1,0 +1,202 @@
+"""A Recipe is a method written as a composition of parts; a Study is one written as plain Python over several runs.
+
+`@recipe` names a function that returns either. Its parameters `task`, `model` and `reward` are filled from what the
+user chose; all its other parameters are the recipe's knobs.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.learn import Learn
+from guerdon.core.model import Model
+from guerdon.core.part import check_value, fingerprint, handles, knob, knobs, parse, part, set_knob, type_hints, walk
+from guerdon.core.task import Sampling
+
+SLOTS = ("task", "model", "reward")
+
+
+@part
+class Recipe:
+    """The parts of a training run. `seats` says which model plays which role; a step draws `prompts` asks; `exam` is the
+    task source whose held-out problems measure progress."""
+
+    models: dict[str, Model]
+    curriculum: Any
+    env: Any
+    stages: list[Any]
+    seats: dict[str, str] = knob(factory=lambda: {"policy": "policy"})
+    sampling: Sampling = knob(factory=Sampling)
+    exam: Any = None
+    prompts: int = knob(default=16, ge=1)
+    steps: int = knob(default=100, ge=0)
+
+    def but(self, **changes: Any) -> Recipe:
+        """A copy with some things changed: a field (`prompts=8`), a part by its name (`centre=centre(std=False)`), or
+        one knob of a part (`**{"centre.std": False}`)."""
+        new = copy.deepcopy(self)
+        for name, value in changes.items():
+            if name in knobs(new):
+                setattr(new, name, value)
+            elif "." in name:
+                set_knob(new, name, value)
+            else:
+                named = handles(new)
+                if name not in named:
+                    raise unknown("part", name, [*knobs(new), *named])
+                _replace(new, named[name], value)
+        return new
+
+    @property
+    def hash(self) -> str:
+        return fingerprint(self)
+
+    def check(self) -> None:
+        """Refuse what can be known to be wrong before anything runs."""
+        for role, seated in self.seats.items():
+            if seated not in self.models:
+                raise unknown(f"model in seat {role!r}", seated, self.models)
+        for role in getattr(self.env, "roles", ()):
+            if role not in self.seats:
+                raise unknown("role without a seat", role, self.seats)
+        for name, model in self.models.items():
+            of = getattr(model, "of", None)
+            if of is not None and of not in self.models:
+                raise unknown(f"model that {name!r} copies", of, self.models)
+        for _, found in walk(self):
+            if isinstance(found, Learn):
+                self._check_learn(found)
+        self._check_columns()
+
+    def _check_learn(self, learn: Learn) -> None:
+        if learn.model not in self.models:
+            raise unknown("model to learn", learn.model, self.models)
+        model = self.models[learn.model]
+        if not model.trains:
+            raise UserError(f"{learn.model!r} is a {type(model).__name__} and cannot be trained")
+        for want in learn.loss.wants:
+            if want not in model.readings(self.models):
+                raise unknown(f"reading of {learn.model!r}", want, model.readings(self.models))
+
+    def _check_columns(self) -> None:
+        """Walk the stages in order: each needed column must be read from a model or given by a stage before it."""
+        readable = {f"{m}.{want}" for m, model in self.models.items() for want in model.readings(self.models)}
+        given: set[str] = set()
+        for stage in self.stages:
+            for need in stage.needs:
+                if need not in given and need not in readable:
+                    later = [type(s).__name__ for s in self.stages if need in s.gives]
+                    hint = f"; {later[0]} gives it, but comes later" if later else ""
+                    cause = unknown("column", need, given | readable)
+                    raise UserError(
+                        f"{type(stage).__name__} needs a column that nothing before it gives{hint}: {cause}"
+                    )
+            given |= set(stage.gives)
+
+
+def _replace(root: Any, old: Any, new: Any) -> None:
+    """Put `new` wherever `old` stands in the tree."""
+    for _, holder in walk(root):
+        for name, value in knobs(holder).items():
+            if value is old:
+                setattr(holder, name, new)
+            elif isinstance(value, list):
+                setattr(holder, name, [new if v is old else v for v in value])
+            elif isinstance(value, dict):
+                setattr(holder, name, {k: new if v is old else v for k, v in value.items()})
+
+
+@part
+class Study:
+    """`body(run, seed)` is plain Python over `run.train(recipe)`, `run.eval(...)` and `run.play(...)`.
+
+    Inner runs are memoised by their hash, so a killed study resumes by running again: what is done is read, not redone.
+    """
+
+    body: Callable[[Any, int], Any]
+    settings: dict[str, Any] = knob(factory=dict)
+
+    @property
+    def hash(self) -> str:
+        return fingerprint(self)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A paper's word on its method, as an experiment: `metric` beats `baseline`'s by `effect` or more at equal `budget`."""
+
+    says: str
+    baseline: str = ""
+    metric: str = "pass@1"
+    effect: float = 0.0
+    budget: str = "tokens"
+    ablation: str = ""
+    task: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named recipe: how to build it and what it claims."""
+
+    name: str
+    family: str
+    paper: str
+    claims: tuple[Claim, ...]
+    function: Callable[..., Recipe | Study]
+
+    @property
+    def about(self) -> str:
+        return inspect.getdoc(self.function) or ""
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(self.function).parameters)
+
+    def knobs(self) -> dict[str, Any]:
+        """The recipe's own knobs with their defaults."""
+        return {n: p.default for n, p in self.parameters().items() if n not in SLOTS}
+
+    def build(self, slots: Mapping[str, Any], settings: Mapping[str, Any], *, text: bool = False) -> Recipe | Study:
+        """The recipe for a task, model and reward. Dotted settings reach into its parts; `text` ones are parsed."""
+        parameters, hints = self.parameters(), type_hints(self.function)
+        used: dict[str, Any] = {}
+        for slot in SLOTS:
+            if slots.get(slot) is not None:
+                if slot not in parameters:
+                    raise UserError(f"recipe {self.name!r} brings its own {slot}; leave --{slot} out")
+                used[slot] = slots[slot]
+            elif slot in parameters and parameters[slot].default is inspect.Parameter.empty:
+                raise UserError(f"recipe {self.name!r} needs a {slot}: --{slot} NAME")
+        own = {k: v for k, v in settings.items() if "." not in k}
+        for name, value in own.items():
+            if name in SLOTS or name not in parameters:
+                raise unknown(f"knob of {self.name}", name, self.knobs())
+            hint = hints.get(name)
+            used[name] = parse(value, hint, f"{self.name}.{name}") if text else value
+            check_value(f"{self.name}.{name}", used[name], hint, {})
+        made = self.function(**used)
+        dotted = {k: v for k, v in settings.items() if "." in k}
+        if isinstance(made, Study):
+            if dotted:
+                raise unknown(f"knob of {self.name}", next(iter(dotted)), self.knobs())
+            made.settings = {n: used.get(n, p.default) for n, p in parameters.items()}
+            return made
+        for path, value in dotted.items():
+            set_knob(made, path, value, text=text)
+        return made
+
+
+def recipe(
+    name: str, *, family: str = "mine", paper: str = "", claim: Claim | tuple[Claim, ...] = ()
+) -> Callable[[Callable[..., Recipe | Study]], Entry]:
+    """Name a function that builds a Recipe or a Study."""
+
+    def enter(function: Callable[..., Recipe | Study]) -> Entry:
+        claims = (claim,) if isinstance(claim, Claim) else claim
+        return Entry(name, family, paper, claims, function)
+
+    return enter

@@ -1,0 +1,70 @@
+"""Schedules: a number that changes over a run. Any float knob takes one in place of a number.
+
+Read a knob with `at(self.lr, step, steps)`; a plain number is itself at every step. Schedules are pure functions of the
+step, so they need no state and resume exactly. Schedules driven by a metric belong to `rewards` and `curricula`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from guerdon.core.part import is_schedule, knob, part
+
+
+def at(value: Any, step: int, steps: int) -> float:
+    """A knob's value at `step` of `steps`."""
+    return float(value.at(step, steps)) if is_schedule(value) else float(value)
+
+
+def _share(step: int, over: int) -> float:
+    """How far along: 0 at the first step, 1 at the last of `over` steps and after."""
+    return min(1.0, step / (over - 1)) if over > 1 else 1.0
+
+
+@part
+class linear:
+    """From `start` to `end` in a straight line over `over` steps (the whole run when None), then `end`."""
+
+    start: float
+    end: float
+    over: int | None = knob(default=None, ge=1)
+
+    def at(self, step: int, steps: int) -> float:
+        return self.start + (self.end - self.start) * _share(step, self.over or steps)
+
+
+@part
+class cosine:
+    """Half a cosine from `start` to `end` over `over` steps (the whole run when None), then `end` (arXiv:1608.03983)."""
+
+    start: float
+    end: float = 0.0
+    over: int | None = knob(default=None, ge=1)
+
+    def at(self, step: int, steps: int) -> float:
+        share = _share(step, self.over or steps)
+        return self.end + (self.start - self.end) * 0.5 * (1.0 + math.cos(math.pi * share))
+
+
+@part
+class warmup:
+    """`then`, scaled up in a straight line over the first `over` steps: step 0 already takes 1/over of it."""
+
+    then: float
+    over: int = knob(default=10, ge=1)
+
+    def at(self, step: int, steps: int) -> float:
+        return at(self.then, step, steps) * min(1.0, (step + 1) / self.over)
+
+
+@part
+class steps_at:
+    """Piecewise constant: `first`, then each value from its step on. `steps_at(1.0, {100: 0.1})`."""
+
+    first: float
+    then: dict[int, float] = knob(factory=dict)
+
+    def at(self, step: int, steps: int) -> float:
+        passed = [s for s in self.then if int(s) <= step]
+        return self.then[max(passed, key=int)] if passed else self.first

@@ -1,0 +1,106 @@
+"""What is asked of a model: a Task (one problem), a TaskSource (where problems come from), an Ask (how to try it)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, part
+
+Split = Literal["train", "test"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values."""
+
+    id: str
+    prompt: str
+    answer: str = ""
+    family: str = "task"
+    level: int = 1
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.family}/{self.id}"
+
+
+@runtime_checkable
+class TaskSource(Protocol):
+    """A stream of problems per split, addressed by index: the same index gives the same problem, always."""
+
+    @property
+    def name(self) -> str: ...
+
+    def size(self, split: Split) -> int | None:
+        """How many problems the split has; None when it never ends."""
+
+    def get(self, split: Split, index: int) -> Task: ...
+
+    def check(self, task: Task, completion: str) -> float | None:
+        """The truth: 1.0 right, 0.0 wrong, None when this task cannot be checked."""
+
+
+@part
+class Sampling:
+    """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one."""
+
+    temperature: float = knob(default=1.0, ge=0.0)
+    max_tokens: int = knob(default=64, ge=1)
+    top_k: int = knob(default=0, ge=0)
+    top_p: float = knob(default=1.0, gt=0.0, le=1.0)
+    min_p: float = knob(default=0.0, ge=0.0, le=1.0)
+    stop: tuple[str, ...] = ()
+
+    def but(self, **changes: Any) -> Sampling:
+        return dataclasses.replace(self, **changes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sampling) and dataclasses.astuple(self) == dataclasses.astuple(other)
+
+    def __hash__(self) -> int:
+        return hash(dataclasses.astuple(self))
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """Where a try starts: an earlier episode, up to `step` actions into its segment number `segment`.
+
+    The environment runs again from its beginning; its first calls are answered from `segments`, so any environment
+    that is deterministic given the actions can be restarted anywhere.
+    """
+
+    of: str
+    segment: int
+    step: int
+    segments: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request to the environment: `n` tries at a task.
+
+    `prompt` shows something else than the task's own prompt (a hint, a budget line); `sampling` overrides how the
+    model samples; `prefix` starts from a place in an earlier episode; `note` is for whoever made the ask.
+    """
+
+    task: Task
+    n: int = 1
+    prompt: str | None = None
+    sampling: Sampling | None = None
+    prefix: Prefix | None = None
+    note: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise UserError(f"an Ask needs at least one try, not {self.n}")
+
+    @property
+    def shown(self) -> str:
+        return self.task.prompt if self.prompt is None else self.prompt
+
+    def but(self, **changes: Any) -> Ask:
+        return dataclasses.replace(self, **changes)

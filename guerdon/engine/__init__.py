@@ -1,0 +1,1 @@
+"""Plays episodes: batches the requests of many environments into few model calls."""

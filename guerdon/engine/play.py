@@ -1,0 +1,115 @@
+"""`play`: asks in, episodes out. The one door through which anything is ever sampled."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import traceback
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from guerdon.core.episode import Episode
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model
+from guerdon.core.play import Env
+from guerdon.core.schedule import at
+from guerdon.core.seeds import derive, generator
+from guerdon.core.task import Ask, Sampling
+from guerdon.engine.batching import Batcher, EngineFault
+from guerdon.engine.seats import Seats
+
+
+class Player:
+    """The `play` of a run. Asks are numbered in the order they are asked within a step; seeds follow from the numbers."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        seats: Mapping[str, str],
+        env: Env,
+        sampling: Sampling,
+        seed: int,
+        steps: int,
+    ) -> None:
+        self.models, self.seats, self.env, self.sampling = models, seats, env, sampling
+        self.seed, self.steps, self.step = seed, steps, 0
+        self.begin(0)
+
+    def begin(self, step: int) -> None:
+        """Turn to a step: counters at zero, nothing logged."""
+        self.step = step
+        self.asked = self.tokens = self.calls = self.episodes = 0
+        self.metrics: dict[str, float] = {}
+
+    def __call__(
+        self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
+    ) -> list[Episode]:
+        env, seats = env or self.env, seats or self.seats
+        batcher = Batcher(self.models)
+        jobs = []
+        for number, ask in enumerate(asks, start=self.asked):
+            for attempt in range(ask.n):
+                place = (self.seed, self.step, number, attempt)
+                table = Seats(ask, seats, self.models, self.sampling, place, batcher.call)
+                jobs.append(_one(env, ask, table))
+        self.asked += len(asks)
+        episodes = _run(_gather(jobs))
+        self.tokens += batcher.tokens
+        self.calls += batcher.calls
+        self.episodes += len(episodes)
+        return episodes
+
+    def log(self, **metrics: float) -> None:
+        self.metrics.update(metrics)
+
+    def at(self, value: Any) -> float:
+        return at(value, self.step, self.steps)
+
+    def generator(self, *path: int | str) -> torch.Generator:
+        return generator(self.seed, self.step, *path)
+
+    def draw_seed(self, *path: int | str) -> int:
+        return derive(self.seed, self.step, *path)
+
+
+async def _one(env: Env, ask: Ask, table: Seats) -> Episode:
+    try:
+        return await env.play(ask, table)
+    except (EngineFault, UserError):
+        raise
+    except Exception:  # noqa: BLE001 - an environment is the user's code: what broke is recorded, never swallowed
+        return table.failed(traceback.format_exc(limit=-4))
+
+
+async def _gather(jobs: list[Coroutine[Any, Any, Episode]]) -> list[Episode]:
+    tasks = [asyncio.ensure_future(job) for job in jobs]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _run(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
+    """Run to the end, in this thread unless it already runs an event loop (a notebook), then in one of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main)
+    out: list[list[Episode]] = []
+    fault: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            out.append(asyncio.run(main))
+        except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
+            fault.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    if fault:
+        raise fault[0]
+    return out[0]

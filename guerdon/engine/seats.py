@@ -1,0 +1,160 @@
+"""The table one episode is played at: a seat per role, and the segments as they come.
+
+A seat remembers what its role said before, derives the seed of every call from its place in the run, and answers the
+first calls of a restarted episode from the record. It leaves batching to `engine/batching.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from guerdon.core.episode import End, Episode, Segment
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.model import Model, Reply, Request
+from guerdon.core.seeds import derive
+from guerdon.core.task import Ask, Sampling
+
+Call = Callable[[str, Request], Awaitable[Reply]]
+
+
+class Seat:
+    """One role in one episode. `act` shows it something and returns what it did; by default it remembers its own past."""
+
+    def __init__(self, table: Seats, role: str, name: str, model: Model) -> None:
+        self.table, self.role, self.name, self.model = table, role, name, model
+
+    async def act(
+        self, view: Any, *, after: int | None = None, fresh: bool = False, sampling: Sampling | None = None
+    ) -> Segment:
+        """Show `view` (what is new since this role last acted) and wait for its actions.
+
+        `after` branches off an earlier segment by its number; `fresh` starts without memory.
+        """
+        table = self.table
+        parent = self._parent(after, fresh)
+        recorded, given = table.recorded(self.role)
+        if recorded is not None:
+            return table.add(recorded.but(parent=parent))
+        how = sampling or table.ask.sampling or table.sampling
+        request = Request(table.path(self.role, parent), view, how, table.next_seed(), given)
+        version = self.model.version
+        return table.add(self._segment(view, await table.call(self.name, request), parent, how, version, len(given)))
+
+    def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
+        """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored."""
+        parent = self._parent(after, fresh)
+        reply = self.model.recite(view, text)
+        how = self.table.ask.sampling or self.table.sampling
+        return self.table.add(self._segment(view, reply, parent, how, self.model.version, 0))
+
+    def _parent(self, after: int | None, fresh: bool) -> int:
+        if after is not None:
+            return after
+        return -1 if fresh else self.table.last(self.role)
+
+    def _segment(self, view: Any, reply: Reply, parent: int, how: Sampling, version: int, given: int) -> Segment:
+        return Segment(
+            role=self.role,
+            view=view,
+            context=reply.context,
+            actions=reply.actions,
+            logp=reply.logp,
+            text=reply.text,
+            parent=parent,
+            sampling=how,
+            version=version,
+            given=given,
+            end=reply.end,
+        )
+
+
+class Seats(Mapping[str, Seat]):
+    """The seats of one episode by role, and the record of it so far."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        names: Mapping[str, str],
+        models: Mapping[str, Model],
+        sampling: Sampling,
+        place: tuple[int, int, int, int],
+        call: Call,
+    ) -> None:
+        self.ask, self.sampling, self.call = ask, sampling, call
+        self.place = place  # (run seed, step, number of the ask, attempt)
+        self.segments: list[Segment] = []
+        self.calls = 0
+        self._seats = {role: Seat(self, role, name, models[name]) for role, name in names.items()}
+        prefix = ask.prefix
+        self._record = list(prefix.segments) if prefix is not None else []
+
+    def __getitem__(self, role: str) -> Seat:
+        if role not in self._seats:
+            raise unknown("seat", role, self._seats)
+        return self._seats[role]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seats)
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def last(self, role: str) -> int:
+        """The number of the role's latest segment, -1 before its first."""
+        return max((i for i, s in enumerate(self.segments) if s.role == role), default=-1)
+
+    def path(self, role: str, parent: int) -> tuple[Segment, ...]:
+        """What a role remembers at a place: its own segments from the first down to `parent`."""
+        found: list[Segment] = []
+        while parent >= 0 and self.segments[parent].role == role:
+            found.append(self.segments[parent])
+            parent = self.segments[parent].parent
+        return tuple(reversed(found))
+
+    def add(self, segment: Segment) -> Segment:
+        self.segments.append(segment)
+        return segment
+
+    def next_seed(self) -> int:
+        self.calls += 1
+        return derive(*self.place, self.calls - 1)
+
+    def recorded(self, role: str) -> tuple[Segment | None, np.ndarray]:
+        """For a restart: the next segment of the record, or the part of it that is given before sampling goes on."""
+        nothing = np.zeros(0, np.int64)
+        at = len(self.segments)
+        prefix = self.ask.prefix
+        if prefix is None or at >= len(self._record):
+            return None, nothing
+        segment = self._record[at]
+        if segment.role != role:
+            raise UserError(
+                f"restart of {prefix.of}: {role!r} acts where {segment.role!r} acted; is the environment random?"
+            )
+        if at < prefix.segment:
+            self.calls += 1
+            return segment.but(given=len(segment.actions)), nothing
+        return None, segment.actions[: prefix.step]
+
+    def reward(self, **paid: float) -> None:
+        """Pay roles for their latest segment: `seats.reward(first=1.0, second=-1.0)`."""
+        for role, value in paid.items():
+            at = self.last(role)
+            if at < 0:
+                raise UserError(f"{role!r} is paid before it acted")
+            before = self.segments[at].reward or 0.0
+            self.segments[at] = self.segments[at].but(reward=before + float(value))
+
+    def episode(self, **info: Any) -> Episode:
+        """Close the record. What an environment's `play` returns."""
+        _, step, number, attempt = self.place
+        return Episode(self.ask, tuple(self.segments), step, number, attempt, info)
+
+    def failed(self, error: str) -> Episode:
+        """The record of an episode that broke: what was played stays, and ends FAILED."""
+        if self.segments:
+            self.segments[-1] = self.segments[-1].but(end=End.FAILED)
+        return self.episode(error=error)

@@ -1,0 +1,38 @@
+"""The two plainest environments: ask once, and recite what is known."""
+
+from __future__ import annotations
+
+from guerdon.core.episode import Episode
+from guerdon.core.part import part
+from guerdon.core.play import Seats
+from guerdon.core.task import Ask
+
+
+@part
+class single_turn:
+    """Show the prompt, take the answer."""
+
+    role: str = "policy"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        await seats[self.role].act(ask.shown)
+        return seats.episode()
+
+
+@part
+class recital:
+    """A data set as an environment: the role is shown the prompt and recites the task's answer. Nothing is sampled."""
+
+    role: str = "policy"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        seats[self.role].recite(ask.shown, ask.task.answer)
+        return seats.episode()

@@ -1,0 +1,1 @@
+"""The loop: build a recipe, train, evaluate, resume, study."""

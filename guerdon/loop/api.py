@@ -1,0 +1,146 @@
+"""The front door in Python: `train`, `evaluate`. The command line is a thin coat over these."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model
+from guerdon.core.recipe import Recipe, Study
+from guerdon.core.task import Sampling
+from guerdon.envs.simple import single_turn
+from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task
+from guerdon.loop.evaluate import evaluate as evaluate_models
+from guerdon.loop.record import Options
+from guerdon.loop.study import run_study
+from guerdon.loop.train import run_recipe
+from guerdon.loop.trained import Trained
+from guerdon.store.events import Listener
+from guerdon.store.folder import RunFolder
+
+
+def train(
+    recipe: str | Recipe | Study | Any = None,
+    *,
+    task: Any = None,
+    model: Any = None,
+    reward: Any = None,
+    data: Mapping[str, Any] | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    out: str | Path | None = None,
+    resume: str | Path | None = None,
+    options: Options | None = None,
+    listeners: Sequence[Listener] = (),
+    settings: Mapping[str, Any] | None = None,
+    text: bool = False,
+    **more: Any,
+) -> Trained:
+    """Train a recipe and return the run.
+
+    `recipe` is a name, a file, a `Recipe` or a `Study`; `task` and `model` are names or objects; `reward` a function or
+    FILE.py:FUNCTION. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`).
+    `resume` goes on with an earlier run of the same recipe.
+    """
+    wish = Wish(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
+    if resume is not None:
+        return _resume(RunFolder(resume), wish, steps, seed, options, listeners)
+    if recipe is None:
+        raise UserError("train what? give a recipe: guerdon list recipes")
+    built = build(wish)
+    total = _set_steps(built, steps)
+    folder = RunFolder(out or default_out(built.name, wish))
+    options = options or Options()
+    folder.create(card_of(built, wish, seed or 0, total, options))
+    return _go(built, folder, options, seed or 0, total, listeners)
+
+
+def _set_steps(built: Built, steps: int | None) -> int:
+    """The number of steps is part of a recipe, for schedules span the run."""
+    if isinstance(built.recipe, Study):
+        return 0
+    if steps is not None:
+        if steps < 0:
+            raise UserError(f"--steps must be at least 0, not {steps}")
+        built.recipe.steps = steps
+    return built.recipe.steps
+
+
+def _go(
+    built: Built, folder: RunFolder, options: Options, seed: int, total: int, listeners: Sequence[Listener]
+) -> Trained:
+    if isinstance(built.recipe, Study):
+        run_study(built.recipe, folder, options, seed, listeners)
+    else:
+        run_recipe(built.recipe, folder, options, seed, total, listeners)
+    return Trained(folder.path, built.recipe)
+
+
+def _resume(
+    folder: RunFolder,
+    wish: Wish,
+    steps: int | None,
+    seed: int | None,
+    options: Options | None,
+    listeners: Sequence[Listener],
+) -> Trained:
+    card = folder.read_card()
+    for name, said, kept in (
+        ("steps", steps, card["steps"]),
+        ("seed", seed, card["seed"]),
+        ("task", wish.task if isinstance(wish.task, str) else None, card["wish"]["task"]),
+        ("model", wish.model if isinstance(wish.model, str) else None, card["wish"]["model"]),
+        ("reward", wish.reward if isinstance(wish.reward, str) else None, card["wish"]["reward"]),
+        ("recipe", wish.recipe if isinstance(wish.recipe, str) else None, card["recipe"]),
+        ("data", dict(wish.data) if wish.data else None, card["data"]),
+        *(
+            (f"--set {k}", v, card["settings"].get(k))
+            for k, v in wish.settings.items()
+            if isinstance(wish.recipe, str | None)
+        ),
+    ):
+        if said is not None and said != kept:
+            raise UserError(
+                f"{folder.path} was started with {name} = {kept}, not {said}: leave it out to resume, or start anew with --out"
+            )
+    if card["plain"]:
+        wish = Wish.of_card(card)
+    elif wish.recipe is None:
+        raise UserError(f"{folder.path} was started from Python objects: resume it with gd.train(recipe, resume=...)")
+    built = build(wish)
+    _set_steps(built, card["steps"] or None)
+    if built.recipe.hash != card["hash"]:
+        raise UserError(
+            f"{folder.path} was started with another version of this recipe, its data or its reward; start anew with --out"
+        )
+    options = options or Options(**card["options"])
+    return _go(built, folder, options, card["seed"], card["steps"], [*listeners])
+
+
+def evaluate(
+    model: Any,
+    *,
+    task: Any = None,
+    data: Mapping[str, Any] | None = None,
+    tasks: int = 64,
+    tries: int = 1,
+    seed: int = 0,
+    sampling: Sampling | None = None,
+) -> dict[str, Any]:
+    """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task."""
+    source = find_task(task, data)
+    if source is None:
+        raise UserError("evaluate on what? give a task")
+    if isinstance(model, str) and RunFolder(model).exists():
+        model = str(RunFolder(model).models / "policy")
+    found = find_model(model)
+    assert isinstance(found, Model)
+    found = copy.copy(found)
+    found.start(seed, {})
+    how = sampling or Sampling()
+    return evaluate_models(
+        {"policy": found}, {"policy": "policy"}, single_turn(), source, how, tasks=tasks, tries=tries, seed=seed
+    )

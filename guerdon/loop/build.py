@@ -1,0 +1,141 @@
+"""From what a user typed to a run: names become parts, parts become a recipe, the recipe gets a card."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import guerdon
+from guerdon import models, tasks
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model
+from guerdon.core.part import describe, knobs, label
+from guerdon.core.recipe import Entry, Recipe, Study
+from guerdon.core.task import TaskSource
+from guerdon.loop.catalog import find_function, find_recipe
+from guerdon.loop.record import Options
+from guerdon.tasks.files import rows
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for, before anything is built. Plain values throughout make the run rebuildable from its card."""
+
+    recipe: Any
+    task: Any = None
+    model: Any = None
+    reward: Any = None
+    data: Mapping[str, Any] | None = None  # the knobs of `tasks.files.rows`
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    text: bool = False  # settings come from a command line, to be parsed
+
+    @property
+    def plain(self) -> bool:
+        """Whether a card can hold it: names and paths only."""
+        named = (self.recipe, self.task or "", self.model or "", self.reward or "")
+        return all(isinstance(x, str) for x in named)
+
+    def to_card(self) -> dict[str, Any]:
+        said = {"task": self.task, "model": self.model, "reward": self.reward}
+        return {
+            "wish": {k: v if isinstance(v, str) or v is None else repr(v) for k, v in said.items()},
+            "data": dict(self.data) if self.data else None,
+            "settings": {k: v if self.text else describe(v) for k, v in self.settings.items()},
+            "text": self.text,
+            "plain": self.plain,
+        }
+
+    @classmethod
+    def of_card(cls, card: Mapping[str, Any]) -> Wish:
+        wish = card["wish"]
+        return cls(
+            card["recipe"], wish["task"], wish["model"], wish["reward"], card["data"], card["settings"], card["text"]
+        )
+
+
+@dataclass(frozen=True)
+class Built:
+    name: str
+    recipe: Recipe | Study
+    task: TaskSource | None = None
+
+
+def build(wish: Wish) -> Built:
+    """The recipe a wish asks for, checked."""
+    if isinstance(wish.recipe, Recipe | Study):
+        if any(x is not None for x in (wish.task, wish.model, wish.reward, wish.data)):
+            raise UserError(
+                "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
+            )
+        made = wish.recipe.but(**wish.settings) if isinstance(wish.recipe, Recipe) else wish.recipe
+        return Built(label(made).lower(), made)
+    entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
+    task = find_task(wish.task, wish.data)
+    slots = {"task": task, "model": find_model(wish.model), "reward": find_reward(wish.reward)}
+    made = entry.build(slots, wish.settings, text=wish.text)
+    if isinstance(made, Recipe):
+        made.check()
+    return Built(entry.name, made, task)
+
+
+def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | None:
+    if data:
+        if task is not None:
+            raise UserError("--task and --data are two sources of problems: give one of them")
+        source = rows(**data)
+        source.tasks()
+        return source
+    return tasks.load(task) if isinstance(task, str) else task
+
+
+def find_model(model: Any) -> Model | None:
+    return models.load(model) if isinstance(model, str) else model
+
+
+def find_reward(reward: Any) -> Any:
+    return find_function(reward, "reward") if isinstance(reward, str) else reward
+
+
+def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -> dict[str, Any]:
+    """`run.json`: everything that says what this run is."""
+    return {
+        "format": 1,
+        "recipe": wish.recipe if isinstance(wish.recipe, str) else built.name,
+        "kind": "study" if isinstance(built.recipe, Study) else "recipe",
+        "hash": built.recipe.hash,
+        "seed": seed,
+        "steps": steps,
+        **wish.to_card(),
+        "options": knobs(options),
+        "parts": describe(built.recipe),
+        "versions": versions(),
+        "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def versions() -> dict[str, Any]:
+    """What bit-exact resume depends on, and what a reader wants to know."""
+    import numpy
+    import torch
+
+    return {
+        "guerdon": guerdon.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": numpy.__version__,
+        "threads": torch.get_num_threads(),
+        "machine": platform.machine(),
+    }
+
+
+def default_out(name: str, wish: Wish) -> Path:
+    from guerdon.store.folder import next_free
+
+    what = wish.task if isinstance(wish.task, str) else Path(wish.data["path"]).stem if wish.data else ""
+    stem = "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)
+    return next_free(Path("runs"), stem)

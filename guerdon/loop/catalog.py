@@ -1,0 +1,130 @@
+"""Recipes by name. Listing reads the files without running them, so it needs neither torch nor time."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from guerdon.core.errors import UserError, unknown
+
+FOLDER = Path(__file__).resolve().parent.parent / "recipes"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a recipe's file says about it, read from its text."""
+
+    name: str
+    family: str
+    paper: str
+    about: str
+    claims: tuple[str, ...]
+    module: str
+
+
+def listings() -> dict[str, Listing]:
+    """Every recipe in the package by name."""
+    found: dict[str, Listing] = {}
+    for path in sorted(FOLDER.glob("*/*.py")):
+        module = f"guerdon.recipes.{path.parent.name}.{path.stem}"
+        for listing in _read(path, module):
+            found[listing.name] = listing
+    return found
+
+
+def _read(path: Path, module: str) -> list[Listing]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = []
+    for node in tree.body:
+        for call in getattr(node, "decorator_list", []):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "recipe":
+                words = {k.arg: k.value for k in call.keywords}
+                about = ast.get_docstring(node) or ""  # type: ignore[arg-type]
+                says = tuple(
+                    str(k.value.value)
+                    for c in ast.walk(words["claim"])
+                    if isinstance(c, ast.Call)
+                    for k in c.keywords
+                    if k.arg == "says" and isinstance(k.value, ast.Constant)
+                ) if "claim" in words else ()  # fmt: skip
+                found.append(
+                    Listing(
+                        name=ast.literal_eval(call.args[0]),
+                        family=ast.literal_eval(words["family"]) if "family" in words else "mine",
+                        paper=ast.literal_eval(words["paper"]) if "paper" in words else "",
+                        about=about.strip().splitlines()[0] if about else "",
+                        claims=says,
+                        module=module,
+                    )
+                )
+    return found
+
+
+def find_recipe(name: str) -> Any:
+    """The `Entry` of a recipe: a name in the package, or a file of the user's (`./mine.py`, `./mine.py:name`)."""
+    from guerdon.core.recipe import Entry
+
+    file, _, wanted = name.partition(".py:") if ".py:" in name else (name, "", "")
+    if name.endswith(".py") or ".py:" in name:
+        module = load_file(file if file.endswith(".py") else file + ".py", "recipe")
+        entries = {e.name: e for e in vars(module).values() if isinstance(e, Entry)}
+        if not entries:
+            raise UserError(f"{name} defines no recipe: write @recipe(...) above a function that returns a Recipe")
+        if wanted and wanted not in entries:
+            raise unknown(f"recipe in {file}.py", wanted, entries)
+        if not wanted and len(entries) > 1:
+            raise UserError(f"{name} defines several recipes: choose one, {name}:{next(iter(entries))}")
+        return entries[wanted] if wanted else next(iter(entries.values()))
+    known = listings()
+    if name not in known:
+        raise unknown("recipe", name, known)
+    module = importlib.import_module(known[name].module)
+    return next(e for e in vars(module).values() if isinstance(e, Entry) and e.name == name)
+
+
+def find_function(spec: str, what: str) -> Any:
+    """A function from a file of the user's: `my.py:fn`."""
+    path, _, name = spec.rpartition(":")
+    if not path.endswith(".py") or not name:
+        raise UserError(f"--{what} must be FILE.py:FUNCTION, not {spec!r}")
+    module = load_file(path, what)
+    if name not in vars(module):
+        raise unknown(
+            f"{what} in {path}", name, [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
+        )
+    return vars(module)[name]
+
+
+def load_file(path: str, what: str) -> ModuleType:
+    """Import a Python file by its path. Whatever it raises is the user's to see, in one line with its place."""
+    file = Path(path)
+    if not file.is_file():
+        raise UserError(f"there is no {what} file {path}")
+    name = f"guerdon_user_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except UserError:
+        raise
+    except Exception as error:  # any error of the user's file
+        line = getattr(error, "lineno", None) or _line_in(error, file)
+        raise UserError(f"{path}{f', line {line}' if line else ''}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _line_in(error: BaseException, file: Path) -> int | None:
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        if Path(trace.tb_frame.f_code.co_filename) == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

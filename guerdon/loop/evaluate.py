@@ -1,0 +1,74 @@
+"""Held-out accuracy: pass@1, pass@k without bias, and intervals over tasks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from guerdon.core.errors import RunStopped
+from guerdon.core.model import Model
+from guerdon.core.pack import pack
+from guerdon.core.play import Env
+from guerdon.core.seeds import derive
+from guerdon.core.task import Ask, Sampling, TaskSource
+from guerdon.engine.play import Player
+from guerdon.loop.statistics import interval, pass_at_k
+from guerdon.rewards.score import verified
+
+
+def evaluate(
+    models: Mapping[str, Model],
+    seats: Mapping[str, str],
+    env: Env,
+    task: TaskSource,
+    sampling: Sampling,
+    *,
+    tasks: int = 64,
+    tries: int = 4,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Play the first `tasks` held-out problems `tries` times each. The same seed gives the same tries for equal weights.
+
+    Tries that could not be checked are in no rate; their share is `missing`.
+    """
+    size = task.size("test")
+    number = tasks if size is None else min(tasks, size)
+    play = Player(models, seats, env, sampling, derive(seed, "evaluate"), 1)
+    batch = pack(play([Ask(task.get("test", i), tries) for i in range(number)]))
+    batch = verified(task)(batch, play)
+    column = batch.cols["correct"]
+    scores: dict[int, list[float]] = defaultdict(list)
+    for ask, value in zip(batch.down(_ids(batch), "ask", "track").long().tolist(), column.value.tolist(), strict=True):
+        if value == value:
+            scores[ask].append(value)
+    if not scores:
+        first = next((d["error"] for d in column.detail.values() if "error" in d), "no task could be checked")
+        raise RunStopped(f"evaluation has no checked try: {first.strip().splitlines()[-1]}")
+    return {
+        "task": task.name,
+        "tasks": len(scores),
+        "tries": tries,
+        **_rates(list(scores.values()), tries),
+        "missing": float(column.missing.double().mean()),
+        "length": float(batch.length.double().sum() / max(1, batch.K)),
+    }
+
+
+def _ids(batch: Any) -> Any:
+    import torch
+
+    return torch.arange(batch.size("ask"), dtype=torch.float64)
+
+
+def _rates(scores: list[list[float]], tries: int) -> dict[str, float]:
+    """pass@1 and, by powers of two up to `tries`, pass@k, each with the ends of its interval."""
+    found: dict[str, float] = {}
+    k = 1
+    while k <= tries:
+        enough = [s for s in scores if len(s) >= k]
+        rates = [pass_at_k(len(s), sum(v >= 0.5 for v in s), k) for s in enough]
+        mean, low, high = interval(rates)
+        found |= {f"pass@{k}": mean, f"pass@{k}_low": low, f"pass@{k}_high": high}
+        k = k * 2 if k * 2 <= tries or k == tries else tries
+    return found

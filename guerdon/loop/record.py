@@ -1,0 +1,146 @@
+"""What a training run writes down while it goes: events, rollouts, checkpoints, faults. And when it must stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Reason
+from guerdon.core.episode import Episode
+from guerdon.core.errors import RunStopped
+from guerdon.core.events import Event, ScoresMissing, StepDone, TimeoutFired
+from guerdon.core.part import knob, part
+from guerdon.engine.play import Player
+from guerdon.store.events import EventLog
+from guerdon.store.folder import RunFolder
+from guerdon.store.rollouts import write_batch
+from guerdon.store.summary import batch_metrics
+
+
+@part
+class Options:
+    """How a run is kept, as opposed to what it computes: none of these changes the weights.
+
+    `save_every` steps a checkpoint, the last `keep` of them kept; `rollouts_every` steps the batch is stored (0: never);
+    `eval_every` steps an evaluation between the first and the last one (0: none) on `eval_tasks` held-out tasks with
+    `eval_tries` tries (0 tasks: no evaluation at all). More than `failed_limit` of a step's scores failing stops the run.
+    """
+
+    save_every: int = knob(default=10, ge=1)
+    keep: int = knob(default=3, ge=1)
+    rollouts_every: int = knob(default=1, ge=0)
+    eval_every: int = knob(default=0, ge=0)
+    eval_tasks: int = knob(default=64, ge=0)
+    eval_tries: int = knob(default=4, ge=1)
+    failed_limit: float = knob(default=0.2, ge=0.0, le=1.0)
+
+
+@dataclass
+class Recorder:
+    """Watches each step go by."""
+
+    folder: RunFolder
+    log: EventLog
+    options: Options
+    play: Player
+    began: float = 0.0
+    seen: int = 0
+
+    def begin(self, step: int) -> None:
+        self.seen = 0
+        self.play.begin(step)
+        self.began = time.perf_counter()
+
+    def check(self, batch: Batch, *columns: str) -> Batch:
+        """Count what failed in these columns, and in episodes not seen before; stop when it is too much."""
+        new = batch.episodes[self.seen :]
+        self.seen = len(batch.episodes)
+        for name in (*(["episode"] if new else []), *columns):
+            failed, timed_out, of, first = _failed_episodes(new) if name == "episode" else _failed_scores(batch, name)
+            if failed + timed_out:
+                self.emit(
+                    ScoresMissing(self.play.step, column=name, failed=failed, timed_out=timed_out, of=of, first=first)
+                )
+            if timed_out:
+                self.emit(TimeoutFired(self.play.step, what=f"{timed_out} of {name!r}"))
+            if of and (failed + timed_out) / of > self.options.failed_limit:
+                why = f"{failed + timed_out} of {of} in {name!r} failed, more than {self.options.failed_limit:.0%}"
+                raise self.stopped(f"{why}: {first.strip().splitlines()[-1]}", batch)
+        return batch
+
+    def done(self, batch: Batch) -> None:
+        """A step is complete: store its rollouts and its numbers."""
+        step, every = self.play.step, self.options.rollouts_every
+        if every and step % every == 0:
+            write_batch(self.folder.rollouts(step), batch)
+        self.emit(
+            StepDone(
+                step,
+                metrics={**batch_metrics(batch), **self.play.metrics},
+                tokens=self.play.tokens,
+                calls=self.play.calls,
+                episodes=self.play.episodes,
+                seconds=time.perf_counter() - self.began,
+            )
+        )
+
+    def emit(self, event: Event) -> None:
+        self.log.emit(event)
+
+    def stopped(self, why: str, batch: Batch) -> RunStopped:
+        """Keep the batch that broke the step; the error to raise, one line that names it."""
+        path = self.folder.fault(self.play.step)
+        write_batch(path, batch)
+        return RunStopped(f"step {self.play.step}: {why} (the batch is in {shown(path)})")
+
+
+def shown(path: Path) -> str:
+    """A path as the user would type it from here."""
+    here = Path.cwd()
+    return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
+
+
+def _failed_episodes(episodes: Sequence[Episode]) -> tuple[int, int, int, str]:
+    """How many failed, how many timed out, of how many, and the first exception."""
+    errors = [str(e.info["error"]) for e in episodes if e.failed]
+    return len(errors), 0, len(episodes), errors[0] if errors else ""
+
+
+def _failed_scores(batch: Batch, name: str) -> tuple[int, int, int, str]:
+    """The same for a column. Entries that merely inherit a failure carry no exception and are not counted again."""
+    column = batch.cols[name]
+    reason = column.reason.tolist()
+    errors = {i: str(d["error"]) for i, d in column.detail.items() if isinstance(d, dict) and "error" in d}
+    timed_out = sum(reason[i] == Reason.TIMED_OUT for i in errors)
+    of = sum(r != Reason.NOT_APPLICABLE for r in reason)
+    return len(errors) - timed_out, timed_out, of, errors[min(errors)] if errors else ""
+
+
+class Interrupt:
+    """Ctrl-C and SIGTERM ask the run to stop after the step; a second Ctrl-C is taken at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._old: dict[int, Any] = {}
+
+    def __enter__(self) -> Interrupt:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._old[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, old in self._old.items():
+            signal.signal(number, old)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.asked and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -1,0 +1,65 @@
+"""What a checkpoint of a recipe holds, and how a recipe takes it up again.
+
+Random numbers need no saving: each derives from the seed and the place it is drawn at, and both are in the checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from guerdon import models
+from guerdon.core.learn import Learn
+from guerdon.core.model import weights_hash
+from guerdon.core.part import get_state, set_state, walk
+from guerdon.core.recipe import Recipe
+from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
+from guerdon.store.folder import RunFolder
+
+
+def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:
+    return [(path, found) for path, found in walk(recipe) if isinstance(found, Learn)]
+
+
+def save(folder: RunFolder, recipe: Recipe, done: int, keep: int) -> Path:
+    """Weights of every model, every optimiser, every part's state, after `done` steps."""
+    tensors = {f"model/{n}/{k}": v for n, m in recipe.models.items() for k, v in m.weights.state_dict().items()}
+    for path, learn in _learners(recipe):
+        assert learn.optimiser is not None
+        tensors |= optimiser_tensors(f"optimiser/{path}", learn.optimiser)
+    state = {"parts": get_state(recipe), "versions": {n: m.version for n, m in recipe.models.items()}}
+    return save_checkpoint(folder.checkpoints, Checkpoint(done, tensors, state), keep)
+
+
+def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> int:
+    """Bring a started recipe to the newest whole checkpoint. Returns the steps done: 0 when there is none."""
+    found = load_checkpoint(folder.checkpoints, warn)
+    if found is None:
+        return 0
+    for name, model in recipe.models.items():
+        start = f"model/{name}/"
+        own = {k.removeprefix(start): v for k, v in found.tensors.items() if k.startswith(start)}
+        model.weights.load_state_dict(own)
+        model.version = found.state["versions"][name]
+    for path, learn in _learners(recipe):
+        assert learn.optimiser is not None
+        restore_optimiser(f"optimiser/{path}", learn.optimiser, found.tensors)
+    set_state(recipe, found.state["parts"])
+    return found.step
+
+
+def save_models(folder: RunFolder, recipe: Recipe) -> None:
+    """The trained models on their own, to be loaded by name of the folder."""
+    for name, model in recipe.models.items():
+        if model.trains:
+            models.save(model, folder.models / name)
+
+
+def weights_of(recipe: Recipe) -> str:
+    """One hash over the weights of all the models a recipe trains."""
+    digest = hashlib.sha256()
+    for name, model in sorted(recipe.models.items()):
+        if model.trains:
+            digest.update(f"{name}:{weights_hash(model.weights)}".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,122 @@
+"""Training: the loop, and how it starts, stops and goes on.
+
+`steps` is the whole of it. What it writes is in `loop/record.py`, what it saves in `loop/resume.py`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+from guerdon.core.errors import RunStopped
+from guerdon.core.events import Ended, Evaluated, Saved, Started, Stopped, Warned
+from guerdon.core.learn import NonFinite
+from guerdon.core.pack import pack
+from guerdon.core.part import walk
+from guerdon.core.recipe import Recipe
+from guerdon.core.seeds import derive, seed_globals
+from guerdon.engine.play import Player
+from guerdon.loop.evaluate import evaluate
+from guerdon.loop.record import Interrupt, Options, Recorder
+from guerdon.loop.resume import restore, save, save_models, weights_of
+from guerdon.loop.see import see
+from guerdon.store.events import EventLog, Listener, read_events
+from guerdon.store.folder import RunFolder
+from guerdon.store.report import write_report
+
+
+def steps(recipe: Recipe, play: Player, record: Recorder, first: int, last: int) -> Any:
+    """The training loop. Yields after every step the number of steps done."""
+    observers = [part for _, part in walk(recipe) if hasattr(part, "observe")]
+    for step in range(first, last):
+        record.begin(step)
+        seed_globals(play.seed, step)
+        batch = record.check(pack(play(recipe.curriculum.draw(recipe.prompts, play))))
+        for stage in recipe.stages:
+            batch = record.check(stage(see(batch, stage.needs, play), play), *stage.gives)
+        for part in observers:
+            part.observe(batch, play)
+        record.done(batch)
+        yield step + 1
+
+
+def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
+    """A private, started copy of the recipe, and its `play`. The caller's recipe and models stay as they are."""
+    recipe.check()
+    recipe = copy.deepcopy(recipe)
+    for name, model in recipe.models.items():
+        model.start(derive(seed, "weights", name), recipe.models)
+    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total)
+    for _, part in walk(recipe):
+        if hasattr(part, "optimiser"):
+            part.start(play)
+    return recipe, play
+
+
+def run_recipe(
+    recipe: Recipe, folder: RunFolder, options: Options, seed: int, total: int, listeners: Sequence[Listener] = ()
+) -> bool:
+    """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
+    folder.lock()
+    try:
+        events = read_events(folder.events) if folder.events.exists() else []
+        if any(isinstance(e, Ended) for e in events):
+            return True
+        log = EventLog(folder.events, 1 + max((e.attempt for e in events), default=-1), tuple(listeners))
+        recipe, play = start(recipe, seed, total)
+        warnings: list[str] = []
+        first = restore(folder, recipe, warnings.append)
+        log.emit(Started(first, steps=total))
+        for message in warnings:
+            log.emit(Warned(first, message=message))
+        complete = _run(recipe, play, Recorder(folder, log, options, play), first, total)
+        write_report(folder.path)
+        return complete
+    finally:
+        folder.unlock()
+
+
+def _run(recipe: Recipe, play: Player, record: Recorder, first: int, total: int) -> bool:
+    options = record.options
+    try:
+        with Interrupt() as interrupt:
+            if first == 0:
+                _evaluate(recipe, play, record, 0)
+            for done in steps(recipe, play, record, first, total):
+                if done == total or (options.eval_every and done % options.eval_every == 0):
+                    _evaluate(recipe, play, record, done)
+                if done == total or done % options.save_every == 0 or interrupt.asked:
+                    _save(recipe, record, done)
+                if interrupt.asked and done < total:
+                    record.emit(Stopped(done - 1, why="interrupted"))
+                    return False
+            save_models(record.folder, recipe)
+            record.emit(Ended(total - 1, weights=weights_of(recipe)))
+            record.log.sync()
+            return True
+    except NonFinite as error:
+        stopped = record.stopped(str(error), error.batch)
+    except RunStopped as error:
+        stopped = error
+    with contextlib.suppress(RunStopped):  # a full disk may refuse even this line
+        record.emit(Stopped(play.step, why=str(stopped)))
+    raise stopped
+
+
+def _save(recipe: Recipe, record: Recorder, done: int) -> None:
+    record.log.sync()
+    path = save(record.folder, recipe, done, record.options.keep)
+    record.emit(Saved(done - 1, path=path.name, weights=weights_of(recipe)))
+
+
+def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int) -> None:
+    options = record.options
+    if recipe.exam is None or options.eval_tasks == 0:
+        return
+    result = evaluate(
+        recipe.models, recipe.seats, recipe.env, recipe.exam, recipe.sampling,
+        tasks=options.eval_tasks, tries=options.eval_tries, seed=play.seed,
+    )  # fmt: skip
+    record.emit(Evaluated(done - 1, result=result))

@@ -1,0 +1,151 @@
+"""A policy in a table: one row of logits for every (what was shown, what was done so far).
+
+It cannot generalise at all, so whatever it learns it was taught: the model to prove a method's mechanics on. Situations
+are hashed to rows; two may meet in one row, about once in `rows` pairs.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from guerdon.core.batch import Batch
+from guerdon.core.episode import End
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model, Reply, Request
+from guerdon.core.part import knob, part
+from guerdon.models.sampling import choose, distribution
+
+FNV_START, FNV_PRIME, MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
+
+
+class Table(nn.Module):
+    def __init__(self, rows: int, width: int, spread: float, seed: int) -> None:
+        super().__init__()
+        start = torch.randn(rows, width, generator=torch.Generator().manual_seed(seed)) * spread
+        self.logits = nn.Parameter(start)
+
+
+@part
+class tabular(Model):
+    """`vocab` holds the actions, one character each. A turn is `length` actions long; 0: until the end action is chosen.
+
+    `spread` is the standard deviation of the first logits: 0 starts every situation uniform.
+    """
+
+    vocab: str = "0123456789"
+    length: int = knob(default=0, ge=0)
+    rows: int = knob(default=16384, ge=1)
+    spread: float = knob(default=0.0, ge=0.0)
+
+    reads: ClassVar[dict[str, Literal["step", "track"]]] = {"logp": "step", "entropy": "step"}
+
+    @property
+    def end_action(self) -> int:
+        """One past the vocabulary when turns end by choice; no such action when they have a fixed length."""
+        return len(self.vocab)
+
+    def build(self, seed: int) -> nn.Module:
+        return Table(self.rows, len(self.vocab) + (self.length == 0), float(self.spread), seed)
+
+    def encode(self, view: Any) -> npt.NDArray[np.int64]:
+        return np.frombuffer(str(view).encode(), np.uint8).astype(np.int64)
+
+    def decode(self, actions: Iterable[int]) -> str:
+        return "".join(self.vocab[a] for a in actions if a != self.end_action)
+
+    def act(self, requests: Sequence[Request]) -> list[Reply]:
+        logits = self.weights.logits
+        assert isinstance(logits, Tensor)
+        rows = [_mix(_path(r), self.encode(r.view), given=r.given) for r in requests]
+        limit = [min(r.sampling.max_tokens, self.length or r.sampling.max_tokens) for r in requests]
+        draw = [random.Random(r.seed) for r in requests]
+        actions: list[list[int]] = [r.given.tolist() for r in requests]
+        logp: list[list[float]] = [[float("nan")] * len(r.given) for r in requests]
+        alive = [i for i in range(len(requests)) if len(actions[i]) < limit[i]]
+        while alive:
+            table = logits[torch.tensor([rows[i] % self.rows for i in alive])]
+            logp_all = distribution(table, [requests[i].sampling for i in alive])
+            chosen = choose(logp_all, [draw[i].random() for i in alive])
+            for i, a, lp in zip(
+                alive, chosen.tolist(), logp_all.gather(1, chosen[:, None])[:, 0].tolist(), strict=True
+            ):
+                actions[i].append(a)
+                logp[i].append(lp)
+                rows[i] = _add(rows[i], a)
+            alive = [i for i in alive if len(actions[i]) < limit[i] and actions[i][-1] != self.end_action]
+        return [self._reply(r.view, a, lp) for r, a, lp in zip(requests, actions, logp, strict=True)]
+
+    def _reply(self, view: Any, actions: list[int], logp: list[float]) -> Reply:
+        done = len(actions) == self.length if self.length else actions[-1:] == [self.end_action]
+        return Reply(
+            self.encode(view),
+            np.array(actions, np.int64),
+            np.array(logp, np.float32),
+            self.decode(actions),
+            End.DONE if done else End.CUT,
+        )
+
+    def recite(self, view: Any, text: str) -> Reply:
+        unknown = sorted(set(text) - set(self.vocab))
+        if unknown:
+            raise UserError(f"tabular cannot say {unknown[0]!r}: its vocab is {self.vocab!r}")
+        actions = [self.vocab.index(c) for c in text] + ([] if self.length else [self.end_action])
+        return self._reply(view, actions, [float("nan")] * len(actions))
+
+    def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
+        logits = self.weights.logits
+        assert isinstance(logits, Tensor)
+        heat = torch.where(batch.temperature > 0, batch.temperature, 1.0)[batch.seg]
+        logp_all = torch.log_softmax(logits[self._rows(batch)] / heat[:, None], dim=-1)
+        found = {}
+        if "logp" in want:
+            found["logp"] = logp_all.gather(1, batch.action[:, None])[:, 0]
+        if "entropy" in want:
+            found["entropy"] = -(logp_all.exp() * logp_all).sum(-1)
+        return found
+
+    def _rows(self, batch: Batch) -> Tensor:
+        """[S] the row of every step: a segment starts where its same-role parent ended."""
+        parent, role = batch.parent.tolist(), batch.role.tolist()
+        length, context_length = batch.length.tolist(), batch.context_length.tolist()
+        action, context = batch.action.tolist(), batch.context.tolist()
+        ended: list[int] = []
+        rows: list[int] = []
+        s = c = 0
+        for g in range(batch.G):
+            remembers = parent[g] >= 0 and role[parent[g]] == role[g]
+            row = _mix(ended[parent[g]] if remembers else FNV_START, context[c : c + context_length[g]])
+            for a in action[s : s + length[g]]:
+                rows.append(row % self.rows)
+                row = _add(row, a)
+            ended.append(row)
+            s, c = s + length[g], c + context_length[g]
+        return torch.tensor(rows, dtype=torch.long)
+
+
+def _add(row: int, number: int) -> int:
+    return ((row ^ (number + 1)) * FNV_PRIME) & MASK
+
+
+def _mix(row: int, context: Iterable[int], given: Iterable[int] = ()) -> int:
+    """The hash after being shown `context` (closed by a mark, so that shown and done are told apart) and doing `given`."""
+    for number in context:
+        row = _add(row, int(number))
+    row = _add(row, 1 << 20)
+    for number in given:
+        row = _add(row, int(number))
+    return row
+
+
+def _path(request: Request) -> int:
+    row = FNV_START
+    for segment in request.path:
+        row = _mix(row, segment.context, segment.actions)
+    return row

@@ -1,0 +1,56 @@
+"""GRPO: rewards compared inside the group of tries at one prompt, and a clipped policy gradient.
+
+Paper: Shao et al., DeepSeekMath (arXiv:2402.03300). Follows the paper's outcome-supervision form: advantage is the
+group-standardised reward, each track weighs the same, ratio clipped per step, k3 KL to the start model inside the loss.
+Leaves out: the paper's iterative reward-model refresh and its process-supervision variant.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.learn import Learn
+from guerdon.core.model import Model
+from guerdon.core.optim import adam
+from guerdon.core.recipe import Recipe, recipe
+from guerdon.core.task import Sampling
+from guerdon.credit.centre import centre
+from guerdon.curricula.uniform import uniform
+from guerdon.envs.simple import single_turn
+from guerdon.losses.policy import clipped
+from guerdon.models.snapshot import snapshot
+from guerdon.rewards.score import score, verified
+
+
+@recipe("grpo", family="house", paper="arXiv:2402.03300")
+def grpo(
+    task: Any,
+    model: Model,
+    reward: Any = None,
+    *,
+    prompts: int = 16,
+    tries: int = 8,
+    lr: float = 1e-2,
+    clip: float = 0.2,  # the paper's epsilon
+    kl: float = 0.0,  # the paper has 0.04; later practice (DAPO, Dr. GRPO) drops it
+    temperature: float = 1.0,
+    max_tokens: int = 64,
+    steps: int = 100,
+) -> Recipe:
+    """Group-relative policy optimisation: centre rewards by task, divide by their spread, clip the ratio."""
+    models = {"policy": model, "reference": snapshot("policy")} if kl else {"policy": model}
+    return Recipe(
+        models=models,
+        curriculum=uniform(task, tries=tries),
+        env=single_turn(),
+        stages=[
+            verified(task),
+            *([score(reward)] if reward is not None else []),
+            centre("reward" if reward is not None else "correct"),
+            Learn("policy", clipped(low=clip, high=clip, kl=kl), opt=adam(lr=lr)),
+        ],
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        exam=task,
+        prompts=prompts,
+        steps=steps,
+    )

@@ -1,0 +1,123 @@
+"""A reward is a function. Its arguments are filled by name; what it returns, or how it breaks, is typed."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Reason
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.part import part
+
+FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
+
+
+@dataclass(frozen=True)
+class Score:
+    """A value with its why: `parts` are named components, `why` is a sentence for people."""
+
+    value: float | None
+    why: str = ""
+    parts: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call of a reward came to. Only VALUE has a number."""
+
+    reason: Reason
+    value: float = math.nan
+    detail: Any = None
+
+
+@part
+class reward:
+    """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
+
+    Its arguments are taken by name from the track: prompt, completion (the last turn's text), answer, task, meta, level,
+    role, turns (every turn's text), episode, or any key of the task's meta. It returns a number, a bool, None for *not
+    applicable*, or a `Score`. An exception is *failed*, a TimeoutError *timed out*; neither ever becomes a number.
+    """
+
+    function: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise UserError(f"a reward is a function, not {self.function!r}")
+        wanted = inspect.signature(self.function).parameters.values()
+        self.wants = tuple(p.name for p in wanted if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+        self.optional = {p.name for p in wanted if p.default is not p.empty}
+        self.any_name = any(p.kind is p.VAR_KEYWORD for p in wanted)
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def __call__(self, **fields: Any) -> Any:
+        return self.function(**fields)
+
+    def of(self, fields: Mapping[str, Any]) -> Outcome:
+        """Score one track. The broad catch is the point: a user's function may break in any way, and it is recorded."""
+        given = self._arguments(fields)
+        try:
+            return _outcome(self.function(**given))
+        except TimeoutError:
+            return Outcome(Reason.TIMED_OUT, detail={"error": traceback.format_exc(limit=-3)})
+        except Exception:  # noqa: BLE001
+            return Outcome(Reason.FAILED, detail={"error": traceback.format_exc(limit=-3)})
+
+    def _arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        every = {**fields["meta"], **fields}
+        if self.any_name:
+            return every
+        for name in self.wants:
+            if name not in every and name not in self.optional:
+                raise unknown(f"argument of reward {self.name}", name, every)
+        return {name: every[name] for name in self.wants if name in every}
+
+
+def _outcome(found: Any) -> Outcome:
+    if found is None:
+        return Outcome(Reason.NOT_APPLICABLE)
+    if isinstance(found, Score):
+        plain = _outcome(found.value)
+        detail = {k: v for k, v in (("why", found.why), ("parts", found.parts)) if v}
+        return Outcome(plain.reason, plain.value, {**detail, **(plain.detail or {})} or None)
+    try:
+        value = float(found)
+    except (TypeError, ValueError):
+        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number"})
+    if not math.isfinite(value):
+        return Outcome(Reason.FAILED, detail={"error": f"ValueError: a reward returned {value}"})
+    return Outcome(Reason.VALUE, value)
+
+
+def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
+    """What a reward may ask for about one track."""
+    task = episode.task
+    return {
+        "prompt": episode.ask.shown,
+        "completion": path[-1].text,
+        "answer": task.answer,
+        "task": task,
+        "meta": {**task.meta, **episode.ask.note},
+        "level": task.level,
+        "role": path[-1].role,
+        "turns": [s.text for s in path],
+        "episode": episode,
+    }
+
+
+def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:
+    """Each track's episode and segments, root to leaf."""
+    found: list[tuple[Episode, list[Segment]]] = [(batch.episodes[e], []) for e in batch.episode[batch.leaf].tolist()]
+    place = batch.place.tolist()
+    for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
+        found[k][1].append(found[k][0].segments[place[g]])
+    return found

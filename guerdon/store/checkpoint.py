@@ -1,0 +1,144 @@
+"""Checkpoints: a folder that is whole or absent, checked by hash before it is believed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from guerdon.core.errors import UserError
+from guerdon.store.files import atomic, disk_errors
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on: tensors (weights, optimiser, tensors of states) and JSON (states, counters)."""
+
+    step: int  # steps done
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
+    """Write the checkpoint in one atomic step, then drop all but the last `keep`."""
+    from safetensors.torch import save_file
+
+    path = folder / f"step-{checkpoint.step:08d}"
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
+    state, lifted = lift_tensors(checkpoint.state)
+    with atomic(path) as scratch:
+        scratch.mkdir()
+        save_file({**tensors, **lifted}, scratch / "tensors.safetensors")
+        (scratch / "state.json").write_text(json.dumps({"step": checkpoint.step, "state": state}))
+        hashes = {p.name: _hash(p) for p in sorted(scratch.iterdir())}
+        (scratch / "manifest.json").write_text(json.dumps(hashes))
+    for old in list_checkpoints(folder)[:-keep]:
+        shutil.rmtree(old)
+    return path
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """Oldest first. What a kill left half-written has another name and is not among them."""
+    return sorted(p for p in folder.glob("step-*") if p.is_dir())
+
+
+def load_checkpoint(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
+    """The newest checkpoint that is whole; None when there is none yet. Damaged ones are passed over with a warning."""
+    found = list_checkpoints(folder)
+    for path in reversed(found):
+        fault = _fault(path)
+        if fault is None:
+            return _load(path)
+        warn(f"checkpoint {path.name} is damaged ({fault}); using the one before it")
+    if found:
+        raise UserError(f"every checkpoint in {folder} is damaged; the run cannot be resumed")
+    return None
+
+
+def _load(path: Path) -> Checkpoint:
+    from safetensors.torch import load_file
+
+    saved = json.loads((path / "state.json").read_text())
+    tensors = load_file(path / "tensors.safetensors")
+    state = drop_tensors(saved["state"], tensors)
+    return Checkpoint(saved["step"], {k: v for k, v in tensors.items() if not k.startswith("state/")}, state)
+
+
+def _fault(path: Path) -> str | None:
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+    except (OSError, ValueError):
+        return "no readable manifest"
+    for name, digest in manifest.items():
+        if not (path / name).is_file():
+            return f"{name} is missing"
+        if _hash(path / name) != digest:
+            return f"{name} does not match its hash"
+    return None
+
+
+def _hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def lift_tensors(value: Any) -> tuple[Any, dict[str, Tensor]]:
+    """State as JSON, with its tensors lifted out under names; refuses what would not come back the same."""
+    lifted: dict[str, Tensor] = {}
+
+    def visit(v: Any, at: str) -> Any:
+        if isinstance(v, Tensor):
+            lifted[f"state/{at}"] = v.detach().cpu().clone().contiguous()
+            return {"__tensor__": f"state/{at}"}
+        if isinstance(v, dict):
+            if not all(isinstance(k, str) for k in v):
+                raise UserError(
+                    f"state {at}: keys must be strings to be saved, not {next(k for k in v if not isinstance(k, str))!r}"
+                )
+            return {k: visit(x, f"{at}/{k}") for k, x in v.items()}
+        if isinstance(v, list):
+            return [visit(x, f"{at}/{i}") for i, x in enumerate(v)]
+        if v is None or isinstance(v, bool | int | float | str):
+            return v
+        raise UserError(
+            f"state {at}: a {type(v).__name__} cannot be saved; use numbers, strings, lists, dicts or tensors"
+        )
+
+    return visit(value, ""), lifted
+
+
+def drop_tensors(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """The inverse of `lift_tensors`."""
+    if isinstance(value, dict):
+        if set(value) == {"__tensor__"}:
+            return tensors[value["__tensor__"]]
+        return {k: drop_tensors(v, tensors) for k, v in value.items()}
+    return [drop_tensors(v, tensors) for v in value] if isinstance(value, list) else value
+
+
+def optimiser_tensors(name: str, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """An optimiser's state as named tensors."""
+    saved = optimiser.state_dict()["state"]
+    return {f"{name}/{i}/{k}": torch.as_tensor(v) for i, own in saved.items() for k, v in own.items()}
+
+
+def restore_optimiser(name: str, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    found: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        if key.startswith(f"{name}/"):
+            i, field = key.removeprefix(f"{name}/").split("/")
+            found.setdefault(int(i), {})[field] = tensor
+    groups = optimiser.state_dict()["param_groups"]
+    optimiser.load_state_dict({"state": found, "param_groups": groups})

@@ -1,0 +1,79 @@
+"""`events.jsonl`: the truth of a run, written a line at a time and never rewritten."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from guerdon.core.errors import UserError
+from guerdon.core.events import Ended, Event, Started, Stopped, Warned, from_json
+from guerdon.store.files import disk_errors, sync
+
+Listener = Callable[[Event], None]
+PROCESS = (Started, Warned, Stopped, Ended)
+
+
+class EventLog:
+    """Appends events, stamped with this process's attempt, and tells the listeners (progress, loggers)."""
+
+    def __init__(self, path: Path, attempt: int, listeners: tuple[Listener, ...] = ()) -> None:
+        self.path, self.attempt, self.listeners = path, attempt, listeners
+        with disk_errors(path):
+            self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
+            if self.file.tell() and not _ends_whole(path):
+                self.file.write(b"\n")  # a killed process left a torn line: let it stand alone, readers pass it over
+
+    def emit(self, event: Event) -> None:
+        event = dataclasses.replace(event, attempt=self.attempt, time=time.time())
+        line = (json.dumps(event.to_json()) + "\n").encode()
+        with disk_errors(self.path):
+            written = 0
+            while written < len(line):
+                written += self.file.write(line[written:]) or 0
+        for listener in self.listeners:
+            listener(event)
+
+    def sync(self) -> None:
+        with disk_errors(self.path):
+            os.fsync(self.file.fileno())
+            sync(self.path.parent)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def _ends_whole(path: Path) -> bool:
+    with open(path, "rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def read_events(path: Path) -> list[Event]:
+    """Every whole event in the order written. Torn lines, which only a killed process leaves, are passed over."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    found = []
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            found.append(from_json(row))
+    return found
+
+
+def latest(events: list[Event]) -> list[Event]:
+    """Only what the last attempt at each step wrote, in order of steps. Events about the process itself are all kept."""
+    last: dict[int, int] = {}
+    for event in events:
+        if not isinstance(event, PROCESS):
+            last[event.step] = max(last.get(event.step, 0), event.attempt)
+    kept = [e for e in events if isinstance(e, PROCESS) or e.attempt == last[e.step]]
+    return sorted(kept, key=lambda e: e.step)

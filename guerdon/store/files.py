@@ -1,0 +1,69 @@
+"""Writing that survives: a file is either whole and on disk, or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import RunStopped
+
+
+@contextlib.contextmanager
+def disk_errors(what: Path) -> Iterator[None]:
+    """A full disk or a lost permission becomes one clear line; what was written before stays as it is."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise RunStopped(
+                f"disk full while writing {what}: free some space, then resume; nothing is lost"
+            ) from error
+        raise RunStopped(f"cannot write {what}: {error.strerror or error}") from error
+
+
+def sync(path: Path) -> None:
+    """Have the file or folder reach the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def atomic(path: Path) -> Iterator[Path]:
+    """Hand out a scratch path beside `path`; when the block ends well, it becomes `path` in one step."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    _remove(scratch)
+    with disk_errors(path):
+        try:
+            yield scratch
+            if scratch.is_dir():
+                for inner in scratch.iterdir():
+                    sync(inner)
+                if path.exists():
+                    _remove(path)
+            sync(scratch)
+            scratch.replace(path)
+            sync(path.parent)
+        except OSError:
+            _remove(scratch)
+            raise
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    with atomic(path) as scratch:
+        scratch.write_text(json.dumps(value, indent=2) + "\n")

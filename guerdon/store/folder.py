@@ -1,0 +1,106 @@
+"""Where things lie in a run folder, and who may write there."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+from guerdon.core.errors import UserError
+from guerdon.store.files import disk_errors, write_json
+
+
+class RunFolder:
+    """Paths of a run. One process writes at a time; the others are refused."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def card(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def models(self) -> Path:
+        return self.path / "models"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def inner(self) -> Path:
+        """The runs of a study."""
+        return self.path / "inner"
+
+    def rollouts(self, step: int) -> Path:
+        return self.path / "rollouts" / f"step-{step:08d}.parquet"
+
+    def fault(self, step: int) -> Path:
+        """The batch that broke a step."""
+        return self.path / "faults" / f"step-{step:08d}.parquet"
+
+    def exists(self) -> bool:
+        return self.card.is_file()
+
+    def read_card(self) -> dict[str, Any]:
+        try:
+            found = json.loads(self.card.read_text())
+        except (OSError, ValueError) as error:
+            raise UserError(f"{self.path} is not a run folder: it has no readable run.json") from error
+        assert isinstance(found, dict)
+        return found
+
+    def create(self, card: dict[str, Any]) -> None:
+        """Start a run here. A folder that holds another run, or anything else, is refused."""
+        if self.exists():
+            other = self.read_card()
+            name = other.get("recipe", "?")
+            raise UserError(
+                f"{self.path} holds another run ({name}); go on with it by --resume {self.path}, or choose another --out"
+            )
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise UserError(f"{self.path} is not empty and not a run; choose another --out")
+        with disk_errors(self.path):
+            for inner in ("rollouts", "faults"):
+                (self.path / inner).mkdir(parents=True, exist_ok=True)
+        write_json(self.card, card)
+
+    def lock(self) -> None:
+        """Take the folder for this process, until it ends however it ends."""
+        with disk_errors(self.path):
+            self._lock = open(self.path / ".lock", "wb")  # noqa: SIM115 - held as long as the run
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"{self.path} is being written by another process") from error
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def next_free(base: Path, stem: str) -> Path:
+    """runs/STEM-001, -002, ...: the first that is not there."""
+    taken = {p.name for p in base.glob(f"{stem}-*")} if base.is_dir() else set()
+    number = 1
+    while f"{stem}-{number:03d}" in taken:
+        number += 1
+    return base / f"{stem}-{number:03d}"
+
+
+def resume_command(path: Path) -> str:
+    shown = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else str(path)
+    return f"guerdon train --resume {shown}"

@@ -1,0 +1,243 @@
+"""A batch as a Parquet file, and the same batch, to the last bit, from that file.
+
+One row a segment. A track's columns stand in the row of its last segment, a step's in lists; reasons and details beside
+them. What belongs to the batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from guerdon.core.batch import Batch, Count, Pairs
+from guerdon.core.column import Column
+from guerdon.core.episode import End, Episode, Segment
+from guerdon.core.errors import UserError, require_extra
+from guerdon.core.pack import pack
+from guerdon.core.part import knobs
+from guerdon.core.task import Ask, Prefix, Sampling, Task
+from guerdon.store.files import atomic
+
+FORMAT = 1
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise require_extra("pyarrow", "store") from error
+    return pyarrow
+
+
+def write_batch(path: Path, batch: Batch) -> None:
+    pa = _arrow()
+    batch = batch.to("cpu")
+    row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
+    rows = [
+        {**_episode_row(e, ep), **(_segment_row(i, ep.segments[i]) if i >= 0 else _no_segment())}
+        for e, ep in enumerate(batch.episodes)
+        for i in (range(len(ep.segments)) if ep.segments else (-1,))
+    ]
+    kept = [row_of.get((r["episode"], r["place"]), -1) for r in rows]
+    for row, g in zip(rows, kept, strict=True):
+        row["row"] = g
+    table = pa.table({k: pa.array([r[k] for r in rows], _types(pa)[k]) for k in _types(pa)})
+    for name, array in _column_arrays(batch, kept, pa).items():
+        table = table.append_column(name, array)
+    meta = {
+        "format": FORMAT,
+        "count": dataclasses.asdict(batch.count),
+        "columns": [[n, c.level, str(c.value.dtype), list(c.value.shape[1:])] for n, c in batch.cols.items()],
+        "actions": [str(batch.action.dtype), list(batch.action.shape[1:])],
+        "pairs": batch.pairs and {f.name: getattr(batch.pairs, f.name).tolist() for f in dataclasses.fields(Pairs)},
+    }
+    table = table.replace_schema_metadata({"guerdon": json.dumps(meta)})
+    with atomic(path) as scratch:
+        pa.parquet.write_table(table, scratch, compression="zstd")
+
+
+def read_batch(path: str | Path) -> Batch:
+    """The batch a file holds."""
+    pa = _arrow()
+    try:
+        table = pa.parquet.read_table(path)
+        meta = json.loads(table.schema.metadata[b"guerdon"])
+    except (OSError, KeyError, TypeError, pa.ArrowInvalid) as error:
+        raise UserError(f"{path} is not a rollout file: {str(error).splitlines()[0]}") from error
+    if meta["format"] != FORMAT:
+        raise UserError(f"{path} was written by another version of guerdon (format {meta['format']})")
+    rows = table.to_pylist()
+    whole = pack(_episodes(rows, meta))
+    kept = torch.zeros(whole.G, dtype=torch.bool)
+    at = {(e, p): g for g, (e, p) in enumerate(zip(whole.episode.tolist(), whole.place.tolist(), strict=True))}
+    in_order = [r for r in rows if r["row"] >= 0]
+    for row in in_order:
+        kept[at[row["episode"], row["place"]]] = True
+    batch = whole.take(kept[whole.leaf])
+    weight = (
+        np.concatenate([np.array(r["weight"], np.float32) for r in in_order]) if in_order else np.zeros(0, np.float32)
+    )
+    cols = {n: _read_column(n, level, dtype, shape, in_order, batch) for n, level, dtype, shape in meta["columns"]}
+    pairs = meta["pairs"] and Pairs(
+        torch.tensor(meta["pairs"]["better"], dtype=torch.long),
+        torch.tensor(meta["pairs"]["worse"], dtype=torch.long),
+        torch.tensor(meta["pairs"]["margin"], dtype=torch.float32),
+        torch.tensor(meta["pairs"]["label"], dtype=torch.float32),
+    )
+    count = Count(**meta["count"])
+    return dataclasses.replace(batch, weight=torch.from_numpy(weight), cols=cols, pairs=pairs, count=count)
+
+
+# --- episodes -----------------------------------------------------------------------------------------------------
+
+
+def _types(pa: Any) -> dict[str, Any]:
+    text, big, small = pa.string(), pa.int64(), pa.int32()
+    return {
+        "row": small, "episode": small, "place": small, "step": big, "number": big, "attempt": big,
+        "task_id": text, "family": text, "level": big, "prompt": text, "answer": text, "meta": text, "ask": text, "info": text,
+        "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(big), "actions": pa.list_(pa.float64()),
+        "logp": pa.list_(pa.float32()), "sampling": text, "version": big, "given": big, "reward": pa.float64(), "end": text,
+    }  # fmt: skip
+
+
+def _episode_row(number: int, ep: Episode) -> dict[str, Any]:
+    ask, task = ep.ask, ep.task
+    asked = {
+        "n": ask.n,
+        "prompt": ask.prompt,
+        "sampling": ask.sampling and knobs(ask.sampling),
+        "prefix": ask.prefix and {"of": ask.prefix.of, "segment": ask.prefix.segment, "step": ask.prefix.step},
+        "note": ask.note,
+    }
+    return {
+        "episode": number, "step": ep.step, "number": ep.number, "attempt": ep.attempt,
+        "task_id": task.id, "family": task.family, "level": task.level, "prompt": task.prompt, "answer": task.answer,
+        "meta": json.dumps(task.meta), "ask": json.dumps(asked), "info": json.dumps(ep.info),
+    }  # fmt: skip
+
+
+def _segment_row(place: int, s: Segment) -> dict[str, Any]:
+    return {
+        "place": place, "role": s.role, "parent": s.parent, "view": json.dumps(s.view), "text": s.text,
+        "context": s.context, "actions": s.actions.reshape(-1).astype(np.float64), "logp": s.logp,
+        "sampling": json.dumps(knobs(s.sampling)), "version": s.version, "given": s.given, "reward": s.reward,
+        "end": str(s.end),
+    }  # fmt: skip
+
+
+def _no_segment() -> dict[str, Any]:
+    names = (
+        "role",
+        "parent",
+        "view",
+        "text",
+        "context",
+        "actions",
+        "logp",
+        "sampling",
+        "version",
+        "given",
+        "reward",
+        "end",
+    )
+    return {"place": -1, **dict.fromkeys(names)}
+
+
+def _episodes(rows: list[dict[str, Any]], meta: dict[str, Any]) -> list[Episode]:
+    kind, tail = meta["actions"]
+    dtype = np.float32 if kind == "torch.float32" else np.int64
+    found: list[Episode] = []
+    for row in rows:
+        if row["episode"] == len(found):
+            found.append(_episode(row))
+        if row["place"] >= 0:
+            found[-1] = found[-1].but(segments=(*found[-1].segments, _segment(row, dtype, tail)))
+    return found
+
+
+def _episode(row: dict[str, Any]) -> Episode:
+    task = Task(row["task_id"], row["prompt"], row["answer"], row["family"], row["level"], json.loads(row["meta"]))
+    asked = json.loads(row["ask"])
+    sampling = asked["sampling"] and _sampling(asked["sampling"])
+    prefix = asked["prefix"] and Prefix(**asked["prefix"])
+    ask = Ask(task, asked["n"], asked["prompt"], sampling, prefix, asked["note"])
+    return Episode(ask, (), row["step"], row["number"], row["attempt"], json.loads(row["info"]))
+
+
+def _sampling(saved: dict[str, Any]) -> Sampling:
+    return Sampling(**{**saved, "stop": tuple(saved["stop"])})
+
+
+def _segment(row: dict[str, Any], dtype: type, tail: list[int]) -> Segment:
+    return Segment(
+        role=row["role"],
+        view=json.loads(row["view"]),
+        context=np.array(row["context"], np.int64),
+        actions=np.array(row["actions"], np.float64).astype(dtype).reshape(-1, *tail),
+        logp=np.array(row["logp"], np.float32),
+        text=row["text"],
+        parent=row["parent"],
+        sampling=_sampling(json.loads(row["sampling"])),
+        version=row["version"],
+        given=row["given"],
+        reward=row["reward"],
+        end=End(row["end"]),
+    )
+
+
+# --- columns ------------------------------------------------------------------------------------------------------
+
+
+def _column_arrays(batch: Batch, kept: list[int], pa: Any) -> dict[str, Any]:
+    """Arrow arrays in row order: weights, and for every column its values, reasons and details."""
+    ends = torch.cumsum(batch.length, 0).tolist()
+    begin = [0, *ends[:-1]]
+    track_of = {int(g): k for k, g in enumerate(batch.leaf.tolist())}
+
+    def per_step(values: np.ndarray) -> list[Any]:
+        return [values[begin[g] : ends[g]].reshape(-1) if g >= 0 else None for g in kept]
+
+    made = {"weight": pa.array(per_step(batch.weight.numpy()), pa.list_(pa.float32()))}
+    for name, col in batch.cols.items():
+        value, reason = col.value.numpy().astype(np.float64), col.reason.numpy()
+        if col.level == "step":
+            made[name] = pa.array(per_step(value), pa.list_(pa.float64()))
+            made[f"{name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
+            notes = [_notes(col.detail, range(begin[g], ends[g])) if g >= 0 else None for g in kept]
+        else:
+            at = [track_of.get(g) for g in kept]
+            made[name] = pa.array([None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64()))
+            made[f"{name}:reason"] = pa.array([None if k is None else [reason[k]] for k in at], pa.list_(pa.int8()))
+            notes = [None if k is None else _notes(col.detail, range(k, k + 1)) for k in at]
+        made[f"{name}:detail"] = pa.array(notes, pa.string())
+    return made
+
+
+def _notes(detail: dict[int, Any], span: range) -> str | None:
+    found = {i - span.start: detail[i] for i in span if i in detail}
+    return json.dumps(found) if found else None
+
+
+def _read_column(
+    name: str, level: Any, dtype: str, shape: list[int], rows: list[dict[str, Any]], batch: Batch
+) -> Column:
+    holders = rows if level == "step" else [rows[g] for g in batch.leaf.tolist()]
+    value = np.concatenate([np.array(r[name], np.float64) for r in holders]) if holders else np.zeros(0)
+    reason = (
+        np.concatenate([np.array(r[f"{name}:reason"], np.int8) for r in holders]) if holders else np.zeros(0, np.int8)
+    )
+    detail: dict[int, Any] = {}
+    offset = 0
+    for r in holders:
+        for i, note in json.loads(r[f"{name}:detail"] or "{}").items():
+            detail[offset + int(i)] = note
+        offset += len(r[f"{name}:reason"])
+    kind = getattr(torch, dtype.removeprefix("torch."))
+    return Column(level, torch.from_numpy(value.reshape(-1, *shape)).to(kind), torch.from_numpy(reason), detail)

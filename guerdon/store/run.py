@@ -1,0 +1,110 @@
+"""Reading a run: its metrics, rollouts, evaluations and end, all from the folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from guerdon.core.batch import Batch
+from guerdon.core.errors import UserError
+from guerdon.core.events import Ended, Evaluated, Event, StepDone, Stopped, Warned
+from guerdon.store.events import latest, read_events
+from guerdon.store.folder import RunFolder
+from guerdon.store.rollouts import read_batch
+
+E = TypeVar("E", bound=Event)
+
+
+class Run:
+    """A run folder, read. Nothing is cached: a run that is still going shows what it has."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.folder = RunFolder(path)
+        self.path = self.folder.path
+        self.card = self.folder.read_card()
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}: {self.name}, {self.steps_done} of {self.card['steps']} steps, {self.status})"
+
+    @property
+    def name(self) -> str:
+        return str(self.card["recipe"])
+
+    def events(self, kind: type[E]) -> list[E]:
+        """The events of a type, as the last attempt at each step wrote them."""
+        return [e for e in latest(read_events(self.folder.events)) if isinstance(e, kind)]
+
+    @property
+    def status(self) -> str:
+        """`complete`, `stopped: why`, or `unfinished` (still going, or killed)."""
+        every = read_events(self.folder.events) if self.folder.events.exists() else []
+        if any(isinstance(e, Ended) for e in every):
+            return "complete"
+        last = max((e.attempt for e in every), default=0)
+        stops = [e for e in every if isinstance(e, Stopped) and e.attempt == last]
+        return f"stopped: {stops[-1].why}" if stops else "unfinished"
+
+    @property
+    def steps_done(self) -> int:
+        return max((e.step + 1 for e in self.events(StepDone)), default=0) if self.folder.events.exists() else 0
+
+    @property
+    def weights(self) -> str | None:
+        """The hash of the final weights; None until the run is complete."""
+        ended = [e for e in read_events(self.folder.events) if isinstance(e, Ended)]
+        return ended[-1].weights if ended else None
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """Held-out results in order, each with the number of steps done when it was taken."""
+        return [{"steps_done": e.step + 1, **e.result} for e in self.events(Evaluated)]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [e.message for e in read_events(self.folder.events) if isinstance(e, Warned)]
+
+    @property
+    def metrics(self) -> Any:
+        """A pyarrow table, one row a step: step, tokens, calls, episodes, seconds and every metric (null if missing)."""
+        import pyarrow as pa
+
+        rows = [
+            {
+                "step": e.step,
+                "tokens": e.tokens,
+                "calls": e.calls,
+                "episodes": e.episodes,
+                "seconds": e.seconds,
+                **e.metrics,
+            }
+            for e in self.events(StepDone)
+        ]
+        names = list(dict.fromkeys(k for r in rows for k in r))
+        return pa.table({n: [r.get(n) for r in rows] for n in names})
+
+    @property
+    def rollout_steps(self) -> list[int]:
+        return sorted(int(p.stem.removeprefix("step-")) for p in (self.path / "rollouts").glob("step-*.parquet"))
+
+    def batch(self, step: int) -> Batch:
+        """The batch of a step, equal to the last bit to the one that was learned from."""
+        path = self.folder.rollouts(step)
+        if not path.exists():
+            kept = self.rollout_steps
+            has = f"it has {kept[0]} to {kept[-1]}" if kept else "it has none"
+            raise UserError(f"{self.path} holds no rollouts of step {step}: {has}")
+        return read_batch(path)
+
+    def batches(self) -> Iterator[tuple[int, Batch]]:
+        for step in self.rollout_steps:
+            yield step, self.batch(step)
+
+    @property
+    def rollouts(self) -> Any:
+        """A pyarrow table of all stored segments of all steps, columns and reasons included."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        tables = [pq.read_table(self.folder.rollouts(s)).replace_schema_metadata(None) for s in self.rollout_steps]
+        return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
