@@ -10,12 +10,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import torch
 from torch import Tensor
 
-from guerdon.core.column import Column, Level, Reason, same_numbers
+from guerdon.core.column import Column, Level, Reason, missing_rows, same_numbers
 from guerdon.core.episode import End, Episode
 from guerdon.core.levels import By, expand, gather_up, starts
 
@@ -72,7 +73,7 @@ class Batch:
     temperature: Tensor  # [G]
     end: Tensor  # [G] DONE, CUT or FAILED, as a place in `ENDS`
     context: Tensor  # [C] what the segments were shown, one after the other
-    context_length: Tensor  # [G]
+    context_seg: Tensor  # [C] which segment; sorted
     # tracks
     leaf: Tensor  # [K] the last segment
     path_track: Tensor  # [M] membership, track by track, root to leaf: this track ...
@@ -97,12 +98,17 @@ class Batch:
     def K(self) -> int:
         return len(self.leaf)
 
-    @property
+    @cached_property
     def length(self) -> Tensor:
         """[G] steps in each segment."""
         return torch.bincount(self.seg, minlength=self.G)
 
-    @property
+    @cached_property
+    def context_length(self) -> Tensor:
+        """[G]"""
+        return torch.bincount(self.context_seg, minlength=self.G)
+
+    @cached_property
     def shared(self) -> Tensor:
         """[G] how many tracks go through each segment."""
         return torch.bincount(self.path_seg, minlength=self.G)
@@ -115,6 +121,15 @@ class Batch:
     def failed_K(self) -> Tensor:
         """[K] tracks with a failed segment, or of an episode that broke: nothing may be learned from them."""
         return self.up((self.end == ENDS.index(End.FAILED)).float(), "track", of="segment") > 0
+
+    @property
+    def paired_K(self) -> Tensor:
+        """[K] tracks that stand in a pair."""
+        paired = torch.zeros(self.K, dtype=torch.bool, device=self.seg.device)
+        if self.pairs is not None:
+            paired[self.pairs.better] = True
+            paired[self.pairs.worse] = True
+        return paired
 
     def tracks_of(self, roles: Sequence[str]) -> Tensor:
         """[K] whether the track belongs to one of these roles."""
@@ -182,15 +197,22 @@ class Batch:
         if fine == "step" and coarse == "segment":
             return torch.arange(self.S, device=device), self.seg
         if fine in ("step", "segment"):
-            index, group = self.path_seg, self.path_track
-            if fine == "step":
-                length = self.length
-                index = expand(self.path_seg, starts(length), length)
-                group = torch.repeat_interleave(self.path_track, length[self.path_seg])
+            index, group = (self.path_seg, self.path_track) if fine == "segment" else self._steps_of_tracks
             return index, group if coarse == "track" else self._group_of_track(coarse)[group]
         if fine == "track":
             return torch.arange(self.K, device=device), self._group_of_track(coarse)
         return torch.arange(self.size(fine), device=device), self._between(coarse, fine)
+
+    @cached_property
+    def _steps_of_tracks(self) -> tuple[Tensor, Tensor]:
+        """All (step, track) pairs. Where no track shares a segment with another, each step simply has its one track."""
+        if len(self.path_seg) == self.G:
+            track = torch.zeros(self.G, dtype=torch.long, device=self.seg.device).scatter(
+                0, self.path_seg, self.path_track
+            )
+            return torch.arange(self.S, device=self.seg.device), track[self.seg]
+        index = expand(self.path_seg, starts(self.length), self.length)
+        return index, torch.repeat_interleave(self.path_track, self.length[self.path_seg])
 
     def group(self, by: Group) -> tuple[Tensor, int]:
         """[K] the group each track is compared in and how many groups there are: its ask, task or episode, and role.
@@ -217,8 +239,7 @@ class Batch:
     def put(self, name: str, level: Literal["step", "track"], value: Tensor, because: Column | None = None) -> Batch:
         """Add a column computed from others. NaN entries take their reason from `because`, at whichever level it is."""
         reason = torch.zeros(len(value), dtype=torch.int8, device=value.device)
-        column = value if value.dim() == 1 else value.flatten(1).sum(1)
-        missing = torch.isnan(column)
+        missing = missing_rows(value)
         if because is not None and bool(missing.any()):
             worst = because.reason.double()
             if because.level == "track" and level == "step":
@@ -252,17 +273,18 @@ class Batch:
         new_g = torch.full((self.G + 1,), -1, dtype=torch.long, device=tracks.device)  # last: parent -1 stays -1
         new_g[old_g] = torch.arange(len(old_g), device=tracks.device)
         old_s = torch.nonzero(shared[self.seg]).flatten()
-        share = (shared / self.shared.clamp(min=1))[self.seg[old_s]].to(self.weight.dtype)
-        context_at = starts(self.context_length)
+        kept_s, was_s = shared[self.seg[old_s]], self.shared[self.seg[old_s]]
+        old_c = torch.nonzero(shared[self.context_seg]).flatten()
         return dataclasses.replace(
             self,
             action=self.action[old_s],
             seg=new_g[self.seg[old_s]],
             logp=self.logp[old_s],
-            weight=self.weight[old_s] * share,
+            weight=(self.weight[old_s].double() * kept_s / was_s).to(self.weight.dtype),  # whole numbers stay whole
             parent=new_g[self.parent[old_g]],
             **{name: getattr(self, name)[old_g] for name in SEGMENT_ROWS},
-            context=self.context[expand(old_g, context_at, self.context_length)],
+            context=self.context[old_c],
+            context_seg=new_g[self.context_seg[old_c]],
             leaf=new_g[self.leaf[old_k]],
             path_track=new_k[self.path_track[member]],
             path_seg=new_g[self.path_seg[member]],
@@ -309,7 +331,9 @@ class Batch:
 
     def to(self, device: str | torch.device) -> Batch:
         moved = {f.name: getattr(self, f.name).to(device) for f in dataclasses.fields(self) if f.type == "Tensor"}
-        pairs = self.pairs and Pairs(*(getattr(self.pairs, f.name).to(device) for f in dataclasses.fields(Pairs)))
+        pairs = self.pairs
+        if pairs is not None:
+            pairs = Pairs(*(getattr(pairs, f.name).to(device) for f in dataclasses.fields(Pairs)))
         return dataclasses.replace(self, **moved, pairs=pairs, cols={n: c.to(device) for n, c in self.cols.items()})
 
     def same(self, other: Batch) -> bool:
@@ -330,7 +354,7 @@ class Batch:
         )
 
 
-SEGMENT_ROWS = ("role", "episode", "place", "version", "temperature", "end", "context_length")
+SEGMENT_ROWS = ("role", "episode", "place", "version", "temperature", "end")
 
 
 def _take_pairs(pairs: Pairs | None, new_k: Tensor) -> Pairs | None:

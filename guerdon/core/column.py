@@ -20,6 +20,12 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
     return torch.equal(nan, torch.isnan(b)) and torch.equal(a[~nan], b[~nan])
 
 
+def missing_rows(value: Tensor) -> Tensor:
+    """[N] rows of which any number is NaN."""
+    nan = torch.isnan(value)
+    return nan if nan.dim() == 1 else nan.flatten(1).any(1)
+
+
 class Reason(IntEnum):
     """What a column says about an entry. Only VALUE comes with a number; the others are NaN and never become one."""
 
@@ -52,13 +58,22 @@ class Column:
         return cls(level, value, torch.zeros(len(value), dtype=torch.int8, device=value.device))
 
     @classmethod
-    def empty(cls, level: Literal["step", "track"], size: int, reason: Reason = Reason.NOT_APPLICABLE) -> Column:
-        return cls(level, torch.full((size,), float("nan")), torch.full((size,), int(reason), dtype=torch.int8))
+    def empty(
+        cls,
+        level: Literal["step", "track"],
+        size: int,
+        reason: Reason = Reason.NOT_APPLICABLE,
+        like: Tensor | None = None,
+    ) -> Column:
+        """A column without values; `like` says how wide its rows are, where they are more than one number."""
+        tail, kind = ((), torch.float32) if like is None else (like.shape[1:], like.dtype)
+        kind = kind if kind.is_floating_point else torch.float32
+        value = torch.full((size, *tail), float("nan"), dtype=kind)
+        return cls(level, value, torch.full((size,), int(reason), dtype=torch.int8))
 
     @property
     def missing(self) -> Tensor:
-        nan = torch.isnan(self.value)
-        return nan if nan.dim() == 1 else nan.flatten(1).any(1)
+        return missing_rows(self.value)
 
     @property
     def broken(self) -> Tensor:

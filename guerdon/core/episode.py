@@ -43,6 +43,17 @@ class Segment:
     reward: float | None = None  # what the environment paid, if it did
     end: End = End.DONE
 
+    def __post_init__(self) -> None:
+        """One type for each array, so that what is packed or stored comes back the same; and lengths that fit."""
+        is_float = np.asarray(self.actions).dtype.kind == "f" and len(self.actions) > 0
+        kinds = {"context": np.int64, "actions": np.float32 if is_float else np.int64, "logp": np.float32}
+        for name, kind in kinds.items():
+            object.__setattr__(self, name, np.asarray(getattr(self, name), kind))
+        if len(self.logp) != len(self.actions):
+            raise ValueError(f"a segment of {self.role!r}: {len(self.logp)} log-probs for {len(self.actions)} actions")
+        if not 0 <= self.given <= len(self.actions):
+            raise ValueError(f"a segment of {self.role!r}: {self.given} of {len(self.actions)} actions are given")
+
     def but(self, **changes: Any) -> Segment:
         return dataclasses.replace(self, **changes)
 
@@ -51,9 +62,11 @@ class Segment:
         for f in dataclasses.fields(self):
             a, b = getattr(self, f.name), getattr(other, f.name)
             if isinstance(a, np.ndarray):
+                if a.size == b.size == 0:  # no actions are no actions, of whichever kind
+                    continue
                 if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
                     return False
-            elif a != b:
+            elif a != b and not (f.name == "reward" and a != a and b != b):
                 return False
         return True
 
@@ -68,6 +81,11 @@ class Episode:
     number: int = 0
     attempt: int = 0
     info: dict[str, Any] = field(default_factory=dict)  # JSON: outcomes, and `error` when the environment broke
+
+    def __post_init__(self) -> None:
+        for i, s in enumerate(self.segments):
+            if not -1 <= s.parent < i:
+                raise ValueError(f"episode {self.key}: the parent of segment {i} is {s.parent}, not an earlier one")
 
     @property
     def task(self) -> Task:

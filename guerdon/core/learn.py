@@ -17,13 +17,15 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import RunStopped
+from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, live, part
 from guerdon.core.play import Play
+from guerdon.core.schedule import settled
 
 
 class Loss(Protocol):
-    """`needs` are columns of the batch, `wants` are live readings of the model under training.
+    """`needs` are columns of the batch (or `pairs`), `wants` are live readings of the model under training.
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
     """
@@ -87,6 +89,9 @@ class Learn:
             keep &= chosen.tracks_of(seats)
         weight = chosen.weight
         for name in self.loss.needs:
+            if name == "pairs":
+                keep &= chosen.paired_K
+                continue
             column = chosen.cols[name]
             if column.level == "track":
                 keep &= ~column.missing
@@ -121,7 +126,7 @@ class Learn:
         self.optimiser.zero_grad(set_to_none=True)
         metrics = self.backward(rows, play)
         weights = [p for p in model.weights.parameters() if p.grad is not None]
-        norm = torch.nn.utils.clip_grad_norm_(weights, self.clip or float("inf"))
+        norm = torch.nn.utils.clip_grad_norm_(weights, play.at(self.clip) or float("inf"))
         metrics["grad_norm"] = float(norm)
         if not torch.isfinite(norm):
             raise NonFinite(f"the gradient of {self.model!r} is {float(norm)}", rows)
@@ -133,8 +138,9 @@ class Learn:
         """Add up the gradient of the loss over the micro-batches of `rows`."""
         model = play.models[self.model]
         totals: dict[str, float] = defaultdict(float)
+        objective = settled(self.loss, play.step, play.steps)
         for micro in rows.split(self.micro):
-            loss, metrics = self.loss(micro, model.read(micro, self.loss.wants))
+            loss, metrics = objective(micro, model.read(micro, objective.wants))
             if not torch.isfinite(loss):
                 raise NonFinite(f"the loss of {self.model!r} is {float(loss.detach())}", micro)
             loss.backward()
@@ -145,7 +151,15 @@ class Learn:
 
 
 def _all_missing_at_leaf(batch: Batch, missing: Tensor) -> Tensor:
-    """[K] tracks none of whose own last steps has a value: they have nothing to say, not even about the trunk."""
-    steps = batch.length[batch.leaf]
-    absent = batch.up(missing.float(), "segment")[batch.leaf]
-    return (steps > 0) & (absent == steps)
+    """[K] tracks none of whose own last steps has a value: they have nothing to say, not even about the trunk.
+
+    The last steps are those of the last segment that has any; a track without a step is not among them.
+    """
+    length = batch.length
+    place = torch.arange(len(batch.path_seg), device=length.device, dtype=torch.float64)
+    place = torch.where(length[batch.path_seg] > 0, place, float("nan"))
+    last = gather_up(place, batch.path_track, batch.K, "max")
+    acted = ~torch.isnan(last)
+    segment = batch.path_seg[torch.where(acted, last, 0.0).long()] if len(batch.path_seg) else batch.leaf
+    absent = batch.up(missing.double(), "segment")
+    return acted & (absent == length)[segment]

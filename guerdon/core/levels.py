@@ -41,12 +41,19 @@ def gather_up(x: Tensor, group: Tensor, n: int, by: By = "sum") -> Tensor:
 
 
 def later_sum(x: Tensor, group: Tensor) -> Tensor:
-    """For each entry the sum of itself and the entries after it in its group. `group` [N] must be sorted."""
-    wide = x.double()
-    total = torch.cumsum(wide, 0)
-    size = torch.bincount(group) if len(group) else torch.zeros(0, dtype=torch.long)
-    last = torch.cumsum(size, 0)[group] - 1
-    return (total[last] - total + wide).to(x.dtype)
+    """For each entry the sum of itself and the entries after it in its group, NaN if one of those is missing.
+
+    `group` [N] must be sorted.
+    """
+    last = torch.cumsum(torch.bincount(group), 0)[group] - 1
+
+    def later(y: Tensor) -> Tensor:
+        total = torch.cumsum(y, 0)
+        return total[last] - total + y
+
+    missing = torch.isnan(x)
+    found = later(torch.where(missing, 0.0, x.double()))  # a hole must not swallow the groups after its own
+    return torch.where(later(missing.double()) > 0, float("nan"), found).to(x.dtype)
 
 
 def starts(length: Tensor) -> Tensor:

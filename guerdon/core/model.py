@@ -59,6 +59,10 @@ class Model(abc.ABC):
         """Answer requests. A reply depends on its own request alone, never on which others came with it."""
 
     @abc.abstractmethod
+    def encode(self, view: Any) -> npt.NDArray[np.int64]:
+        """A view as this model reads it: what becomes a segment's `context`."""
+
+    @abc.abstractmethod
     def recite(self, view: Any, text: str) -> Reply:
         """What the reply would be had the model said exactly `text`; log-probs are NaN, for nothing was sampled."""
 

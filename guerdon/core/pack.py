@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import ENDS, Batch, Count, Pairs
-from guerdon.core.column import Column
+from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
 
@@ -23,7 +23,7 @@ def pack(episodes: Iterable[Episode]) -> Batch:
     first = np.cumsum([0] + [len(ep.segments) for ep in eps])
     parent = [int(first[e]) + s.parent if s.parent >= 0 else -1 for e, _, s in rows]
     leaf, path_track, path_seg = _tracks([s.role for _, _, s in rows], parent)
-    seg = torch.repeat_interleave(torch.arange(len(rows)), _ints([len(s.actions) for _, _, s in rows]))
+    seg = _runs([len(s.actions) for _, _, s in rows])
     shared = torch.bincount(path_seg, minlength=len(rows))
     weight = shared[seg].float()
     for g, (_, _, s) in enumerate(rows):
@@ -46,7 +46,7 @@ def pack(episodes: Iterable[Episode]) -> Batch:
         temperature=torch.tensor([float(s.sampling.temperature) for _, _, s in rows], dtype=torch.float32),
         end=_ints([ENDS.index(End.FAILED if eps[e].failed else s.end) for e, _, s in rows]),
         context=_join([s.context for _, _, s in rows], np.int64),
-        context_length=_ints([len(s.context) for _, _, s in rows]),
+        context_seg=_runs([len(s.context) for _, _, s in rows]),
         leaf=leaf,
         path_track=path_track,
         path_seg=path_seg,
@@ -90,10 +90,13 @@ def cat(batches: Sequence[Batch]) -> Batch:
     tracks = np.cumsum([0] + [b.K for b in batches])
     if int(steps[-1]) != whole.S or int(tracks[-1]) != whole.K:
         raise ValueError("batches that share episodes cannot be put together")
-    names = {name: col.level for b in batches for name, col in b.cols.items()}
+    names = {name: col for b in batches for name, col in b.cols.items()}
     cols = {}
-    for name, level in names.items():
-        parts = [b.cols.get(name) or Column.empty(level, b.size(level)) for b in batches]
+    for name, like in names.items():
+        level = like.level
+        parts = [b.cols.get(name) or Column.empty(level, b.size(level), like=like.value) for b in batches]
+        if any(c.level != level for c in parts):
+            raise ValueError(f"column {name!r} is per step in one batch and per track in another")
         offset = steps if level == "step" else tracks
         detail = {int(offset[i]) + k: d for i, c in enumerate(parts) for k, d in c.detail.items()}
         value = torch.cat([c.value for c in parts])
@@ -111,8 +114,56 @@ def cat(batches: Sequence[Batch]) -> Batch:
     return made.recount()
 
 
+def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
+    """Hang segments below tracks: `calls[k]` (a judge's turn, a rewrite) becomes children of track k's last segment.
+
+    The new segments play another role than the track they hang below, so no track of the batch changes; columns are
+    *not applicable* on the new ones.
+    """
+    whole = unpack(batch)
+    old = [len(ep.segments) for ep in whole]
+    at = _places(batch)
+    for k, segments in calls.items():
+        e, leaf = int(batch.episode[batch.leaf[k]]), at[int(batch.leaf[k])]
+        base = len(whole[e].segments)
+        hung = [s.but(parent=base + s.parent if s.parent >= 0 else leaf) for s in segments]
+        whole[e] = whole[e].but(segments=(*whole[e].segments, *hung))
+    made = pack(whole)
+    before = made.place < _ints(old)[made.episode]
+    rows = {"step": before[made.seg], "track": before[made.leaf]}
+    cols = {}
+    for name, col in batch.cols.items():
+        place = torch.nonzero(rows[col.level]).flatten()
+        value = torch.full((made.size(col.level), *col.value.shape[1:]), float("nan"), dtype=col.value.dtype)
+        reason = torch.full((made.size(col.level),), int(Reason.NOT_APPLICABLE), dtype=torch.int8)
+        value[place], reason[place] = col.value, col.reason
+        cols[name] = Column(col.level, value, reason, {int(place[i]): d for i, d in col.detail.items()})
+    weight = made.weight.clone()
+    weight[rows["step"]] = batch.weight
+    track = torch.nonzero(rows["track"]).flatten()
+    pairs = batch.pairs and dataclasses.replace(
+        batch.pairs, better=track[batch.pairs.better], worse=track[batch.pairs.worse]
+    )
+    return dataclasses.replace(made, cols=cols, weight=weight, pairs=pairs).recount()
+
+
+def _places(batch: Batch) -> list[int]:
+    """[G] the number each segment has in its episode as `unpack` numbers them."""
+    seen: dict[int, int] = {}
+    places = []
+    for e in batch.episode.tolist():
+        places.append(seen.get(e, 0))
+        seen[e] = places[-1] + 1
+    return places
+
+
 def _ints(values: Sequence[int]) -> Tensor:
     return torch.tensor(values, dtype=torch.long)
+
+
+def _runs(lengths: Sequence[int]) -> Tensor:
+    """0 as often as the first length says, 1 as often as the second, and so on."""
+    return torch.from_numpy(np.repeat(np.arange(len(lengths)), np.array(lengths, np.int64)))
 
 
 def _number(episodes: Sequence[Episode], key: Callable[[Episode], Hashable]) -> list[int]:

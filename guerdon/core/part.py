@@ -109,7 +109,7 @@ def spell(x: Any) -> str:
             continue
         value = getattr(x, f.name)
         default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
-        if f.default is dataclasses.MISSING or describe(value) != describe(default):
+        if default is dataclasses.MISSING or describe(value) != describe(default):
             shown.append(f"{f.name}={getattr(value, '__name__', None) or repr(value)}")
     return f"{label(x)}({', '.join(shown)})"
 
@@ -195,7 +195,9 @@ def parse(text: str, hint: Any, where: str) -> Any:
     except json.JSONDecodeError:
         value = None if text == "None" else text
     if hint is not None and not _accepts(hint, value):
-        raise UserError(f"{where} must be {_say_type(hint)}, not {text!r}")
+        if not _accepts(hint, text):
+            raise UserError(f"{where} must be {_say_type(hint)}, not {text!r}")
+        return text  # a number where words are meant: `str | None` takes "7" as it stands
     return value
 
 
@@ -229,6 +231,8 @@ def describe(value: Any) -> Any:
     if is_part(value):
         own = getattr(value, "identity", None)
         extra = {"identity": own()} if callable(own) else {}
+        if not type(value).__module__.startswith("guerdon."):  # the user's own class: an edit makes another recipe
+            extra["source"] = source_hash(type(value))
         return {"part": label(value), "knobs": {k: describe(v) for k, v in knobs(value).items()}, **extra}
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -238,9 +242,29 @@ def describe(value: Any) -> Any:
         return [describe(v) for v in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, functools.partial):
+        return {"partial": describe(value.func), "args": describe(value.args), "keywords": describe(value.keywords)}
     if callable(value):
-        return {"function": getattr(value, "__name__", label(value)), "source": source_hash(value)}
+        return {"function": getattr(value, "__name__", label(value)), "source": source_hash(value), **_captured(value)}
     raise UserError(f"{value!r} cannot be a knob: use numbers, strings, lists, parts or functions")
+
+
+def _captured(fn: Any) -> dict[str, Any]:
+    """Plain values that a function closes over: `at_least(3)` and `at_least(4)` have one source and are two functions."""
+    names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
+    cells = zip(names, getattr(fn, "__closure__", None) or (), strict=False)
+    held = {name: cell.cell_contents for name, cell in cells if not _is_unset(cell)}
+    plain = {
+        k: describe(v) for k, v in held.items() if is_part(v) or v is None or isinstance(v, bool | int | float | str)
+    }
+    return {"captured": plain} if plain else {}
+
+
+def _is_unset(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is cell
+    except ValueError:  # a name that is not bound yet
+        return True
 
 
 def source_hash(fn: Any) -> str:

@@ -76,7 +76,7 @@ class Curriculum(Protocol):
 
 
 class Stage(Protocol):
-    """Batch to Batch. `needs` and `gives` name columns; the loop has every needed column there before the call."""
+    """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call."""
 
     @property
     def needs(self) -> tuple[str, ...]: ...

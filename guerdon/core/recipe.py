@@ -15,7 +15,19 @@ from typing import Any
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
-from guerdon.core.part import check_value, fingerprint, handles, knob, knobs, parse, part, set_knob, type_hints, walk
+from guerdon.core.part import (
+    check_knobs,
+    check_value,
+    fingerprint,
+    handles,
+    knob,
+    knobs,
+    parse,
+    part,
+    set_knob,
+    type_hints,
+    walk,
+)
 from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
@@ -50,6 +62,7 @@ class Recipe:
                 if name not in named:
                     raise unknown("part", name, [*knobs(new), *named])
                 _replace(new, named[name], value)
+        check_knobs(new)
         return new
 
     @property

@@ -6,15 +6,29 @@ step, so they need no state and resume exactly. Schedules driven by a metric bel
 
 from __future__ import annotations
 
+import copy
 import math
-from typing import Any
+from typing import Any, TypeVar
 
-from guerdon.core.part import is_schedule, knob, part
+from guerdon.core.part import is_schedule, knob, knobs, part
+
+T = TypeVar("T")
 
 
 def at(value: Any, step: int, steps: int) -> float:
     """A knob's value at `step` of `steps`."""
     return float(value.at(step, steps)) if is_schedule(value) else float(value)
+
+
+def settled(part: T, step: int, steps: int) -> T:
+    """A copy of a stateless part with its schedules at their values of this step: what a loss is called as."""
+    due = {name: at(value, step, steps) for name, value in knobs(part).items() if is_schedule(value)}
+    if not due:
+        return part
+    made = copy.copy(part)
+    for name, value in due.items():
+        setattr(made, name, value)
+    return made
 
 
 def _share(step: int, over: int) -> float:

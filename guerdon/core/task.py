@@ -58,11 +58,14 @@ class Sampling:
     def but(self, **changes: Any) -> Sampling:
         return dataclasses.replace(self, **changes)
 
+    def _key(self) -> tuple[Any, ...]:
+        return (*dataclasses.astuple(self)[:-1], tuple(self.stop))  # a list of stops is the same as a tuple of them
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sampling) and dataclasses.astuple(self) == dataclasses.astuple(other)
+        return isinstance(other, Sampling) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(dataclasses.astuple(self))
+        return hash(self._key())
 
 
 @dataclass(frozen=True)

@@ -42,5 +42,6 @@ class centre:
         spread = gather_up(column.value, group, n, "std")
         flat = (spread == 0).double().sum() / (~torch.isnan(spread)).sum().clamp(min=1)
         play.log(**{f"{self.gives_to}/flat_groups": float(flat)})
-        advantage = gap / (spread[group] + self.eps) if self.std else gap
+        scale = spread[group] + self.eps
+        advantage = torch.where(scale == 0, gap, gap / scale) if self.std else gap  # 0 over 0 is no signal, not a NaN
         return batch.put(self.gives_to, "step", batch.down(advantage, "track"), because=column)

@@ -41,14 +41,16 @@ class Batcher:
         queue = self.waiting.pop(name)
         try:
             with torch.no_grad():
-                replies = self.models[name].act([r for r, _ in queue])
+                answered = list(zip(queue, self.models[name].act([r for r, _ in queue]), strict=True))
         except Exception as error:  # noqa: BLE001 - handed to every episode that waits for it, which lets it through
             fault = error if isinstance(error, UserError) else EngineFault(f"model {name!r} could not act")
             fault.__cause__ = error if fault is not error else None
             for _, future in queue:
-                future.set_exception(fault)
+                if not future.done():
+                    future.set_exception(fault)
             return
-        for (request, future), reply in zip(queue, replies, strict=True):
+        for (request, future), reply in answered:
             self.calls += 1
             self.tokens += len(reply.actions) - len(request.given)
-            future.set_result(reply)
+            if not future.done():  # its episode may have stopped waiting
+                future.set_result(reply)

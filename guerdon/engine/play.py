@@ -13,6 +13,7 @@ import torch
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
+from guerdon.core.part import is_schedule, knobs
 from guerdon.core.play import Env
 from guerdon.core.schedule import at
 from guerdon.core.seeds import derive, generator
@@ -48,11 +49,13 @@ class Player:
     ) -> list[Episode]:
         env, seats = env or self.env, seats or self.seats
         batcher = Batcher(self.models)
+        sampling = self._settled(self.sampling)
+        asks = [a.but(sampling=self._settled(a.sampling)) if a.sampling is not None else a for a in asks]
         jobs = []
         for number, ask in enumerate(asks, start=self.asked):
             for attempt in range(ask.n):
                 place = (self.seed, self.step, number, attempt)
-                table = Seats(ask, seats, self.models, self.sampling, place, batcher.call)
+                table = Seats(ask, seats, self.models, sampling, place, batcher.call)
                 jobs.append(_one(env, ask, table))
         self.asked += len(asks)
         episodes = _run(_gather(jobs))
@@ -60,6 +63,11 @@ class Player:
         self.calls += batcher.calls
         self.episodes += len(episodes)
         return episodes
+
+    def _settled(self, sampling: Sampling) -> Sampling:
+        """How to sample now: schedules become numbers, which is what a segment records."""
+        moving = {k: self.at(v) for k, v in knobs(sampling).items() if is_schedule(v)}
+        return sampling.but(**moving) if moving else sampling
 
     def log(self, **metrics: float) -> None:
         self.metrics.update(metrics)

@@ -90,6 +90,11 @@ class Seats(Mapping[str, Seat]):
         self._seats = {role: Seat(self, role, name, models[name]) for role, name in names.items()}
         prefix = ask.prefix
         self._record = list(prefix.segments) if prefix is not None else []
+        if prefix is not None and len(self._record) <= prefix.segment:
+            raise UserError(
+                f"restart of {prefix.of}: what was played up to segment {prefix.segment} is not there; make the prefix"
+                " with Episode.prefix (an ask read from a file has only its name)"
+            )
 
     def __getitem__(self, role: str) -> Seat:
         if role not in self._seats:
@@ -136,7 +141,7 @@ class Seats(Mapping[str, Seat]):
             )
         if at < prefix.segment:
             self.calls += 1
-            return segment.but(given=len(segment.actions)), nothing
+            return segment.but(given=len(segment.actions), reward=None), nothing  # the environment pays again
         return None, segment.actions[: prefix.step]
 
     def reward(self, **paid: float) -> None:

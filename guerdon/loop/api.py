@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Sampling
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task
+from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task, versions
 from guerdon.loop.evaluate import evaluate as evaluate_models
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
@@ -55,12 +56,14 @@ def train(
     folder = RunFolder(out or default_out(built.name, wish))
     options = options or Options()
     folder.create(card_of(built, wish, seed or 0, total, options))
-    return _go(built, folder, options, seed or 0, total, listeners)
+    return _go(built, folder, options, seed or 0, total, listeners, _skipped_rows(built))
 
 
 def _set_steps(built: Built, steps: int | None) -> int:
     """The number of steps is part of a recipe, for schedules span the run."""
     if isinstance(built.recipe, Study):
+        if steps is not None:
+            raise UserError(f"{built.name!r} is a study and decides how long its runs are; leave --steps out")
         return 0
     if steps is not None:
         if steps < 0:
@@ -70,13 +73,31 @@ def _set_steps(built: Built, steps: int | None) -> int:
 
 
 def _go(
-    built: Built, folder: RunFolder, options: Options, seed: int, total: int, listeners: Sequence[Listener]
+    built: Built,
+    folder: RunFolder,
+    options: Options,
+    seed: int,
+    total: int,
+    listeners: Sequence[Listener],
+    warnings: Sequence[str],
 ) -> Trained:
     if isinstance(built.recipe, Study):
         run_study(built.recipe, folder, options, seed, listeners)
     else:
-        run_recipe(built.recipe, folder, options, seed, total, listeners)
+        run_recipe(built.recipe, folder, options, seed, total, listeners, warnings)
     return Trained(folder.path, built.recipe)
+
+
+def _skipped_rows(built: Built) -> list[str]:
+    """Rows of a data file that were left out because the user said so: the run remembers which."""
+    return [f"skipped: {why}" for why in getattr(built.task, "skipped", None) or ()]
+
+
+def _other_machine(card: Mapping[str, Any]) -> list[str]:
+    """What differs from where the run began, as far as it can change the last bit of a result."""
+    then, now = card["versions"], versions()
+    differ = [f"{k} {then[k]} then, {now[k]} now" for k in ("torch", "threads", "machine") if then[k] != now[k]]
+    return [f"resumed elsewhere, so the result may differ in the last bits: {'; '.join(differ)}"] if differ else []
 
 
 def _resume(
@@ -88,36 +109,53 @@ def _resume(
     listeners: Sequence[Listener],
 ) -> Trained:
     card = folder.read_card()
-    for name, said, kept in (
-        ("steps", steps, card["steps"]),
-        ("seed", seed, card["seed"]),
-        ("task", wish.task if isinstance(wish.task, str) else None, card["wish"]["task"]),
-        ("model", wish.model if isinstance(wish.model, str) else None, card["wish"]["model"]),
-        ("reward", wish.reward if isinstance(wish.reward, str) else None, card["wish"]["reward"]),
-        ("recipe", wish.recipe if isinstance(wish.recipe, str) else None, card["recipe"]),
-        ("data", dict(wish.data) if wish.data else None, card["data"]),
-        *(
-            (f"--set {k}", v, card["settings"].get(k))
-            for k, v in wish.settings.items()
-            if isinstance(wish.recipe, str | None)
-        ),
-    ):
-        if said is not None and said != kept:
-            raise UserError(
-                f"{folder.path} was started with {name} = {kept}, not {said}: leave it out to resume, or start anew with --out"
-            )
+    _refuse_conflicts(folder.path, card, wish, steps, seed)
     if card["plain"]:
         wish = Wish.of_card(card)
     elif wish.recipe is None:
         raise UserError(f"{folder.path} was started from Python objects: resume it with gd.train(recipe, resume=...)")
     built = build(wish)
-    _set_steps(built, card["steps"] or None)
+    if isinstance(built.recipe, Recipe):
+        _set_steps(built, card["steps"])
     if built.recipe.hash != card["hash"]:
         raise UserError(
             f"{folder.path} was started with another version of this recipe, its data or its reward; start anew with --out"
         )
     options = options or Options(**card["options"])
-    return _go(built, folder, options, card["seed"], card["steps"], [*listeners])
+    return _go(built, folder, options, card["seed"], card["steps"], listeners, _other_machine(card))
+
+
+def _refuse_conflicts(path: Path, card: Mapping[str, Any], wish: Wish, steps: int | None, seed: int | None) -> None:
+    """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
+    named = {"recipe": wish.recipe, "--task": wish.task, "--model": wish.model, "--reward": wish.reward}
+    kept_data = card["data"] or {}
+    said: dict[str, tuple[Any, Any]] = {
+        "--steps": (steps, card["steps"]),
+        "--seed": (seed, card["seed"]),
+        **{
+            flag: (value, card["recipe"] if flag == "recipe" else card["wish"][flag.removeprefix("--")])
+            for flag, value in named.items()
+            if isinstance(value, str)
+        },
+        **{
+            "--data" if k == "path" else f"--{k.replace('_', '-')}": (v, kept_data.get(k))
+            for k, v in (wish.data or {}).items()
+        },
+    }
+    if isinstance(wish.recipe, str | None):
+        said |= {f"--set {k}": (v, card["settings"].get(k)) for k, v in wish.settings.items()}
+    for flag, (now, kept) in said.items():
+        if now is not None and _value(now) != _value(kept):
+            start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"
+            raise UserError(f"{path} was started {start}: leave it out to resume, or start anew with --out")
+
+
+def _value(said: Any) -> Any:
+    """`0.01` on a command line and 0.01 in Python are the same value."""
+    try:
+        return json.loads(said) if isinstance(said, str) else said
+    except ValueError:
+        return said
 
 
 def evaluate(
@@ -134,8 +172,6 @@ def evaluate(
     source = find_task(task, data)
     if source is None:
         raise UserError("evaluate on what? give a task")
-    if isinstance(model, str) and RunFolder(model).exists():
-        model = str(RunFolder(model).models / "policy")
     found = find_model(model)
     assert isinstance(found, Model)
     found = copy.copy(found)

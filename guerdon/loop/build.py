@@ -19,6 +19,8 @@ from guerdon.core.recipe import Entry, Recipe, Study
 from guerdon.core.task import TaskSource
 from guerdon.loop.catalog import find_function, find_recipe
 from guerdon.loop.record import Options
+from guerdon.rewards.function import as_reward
+from guerdon.store.folder import RunFolder, next_free, resume_command
 from guerdon.tasks.files import rows
 
 
@@ -77,6 +79,8 @@ def build(wish: Wish) -> Built:
     entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
     task = find_task(wish.task, wish.data)
     slots = {"task": task, "model": find_model(wish.model), "reward": find_reward(wish.reward)}
+    if slots["reward"] is not None and task is not None:
+        as_reward(slots["reward"]).check_arguments(task.get("train", 0).meta)
     made = entry.build(slots, wish.settings, text=wish.text)
     if isinstance(made, Recipe):
         made.check()
@@ -94,7 +98,20 @@ def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | 
 
 
 def find_model(model: Any) -> Model | None:
-    return models.load(model) if isinstance(model, str) else model
+    """A model by name or folder; a finished run's folder stands for the policy it trained."""
+    if not isinstance(model, str):
+        return model  # type: ignore[no-any-return]
+    run = RunFolder(model)
+    return models.load(str(_policy_of(run)) if run.exists() else model)
+
+
+def _policy_of(run: RunFolder) -> Path:
+    if run.read_card()["kind"] == "study":
+        raise UserError(f"{run.path} is a study: name one of the runs in {run.inner}")
+    policy = run.models / "policy"
+    if not policy.is_dir():
+        raise UserError(f"{run.path} has no trained policy: finish the run first, {resume_command(run.path)}")
+    return policy
 
 
 def find_reward(reward: Any) -> Any:
@@ -134,8 +151,6 @@ def versions() -> dict[str, Any]:
 
 
 def default_out(name: str, wish: Wish) -> Path:
-    from guerdon.store.folder import next_free
-
     what = wish.task if isinstance(wish.task, str) else Path(wish.data["path"]).stem if wish.data else ""
     stem = "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)
     return next_free(Path("runs"), stem)

@@ -73,7 +73,8 @@ def find_recipe(name: str) -> Any:
     file, _, wanted = name.partition(".py:") if ".py:" in name else (name, "", "")
     if name.endswith(".py") or ".py:" in name:
         module = load_file(file if file.endswith(".py") else file + ".py", "recipe")
-        entries = {e.name: e for e in vars(module).values() if isinstance(e, Entry)}
+        found = [e for e in vars(module).values() if isinstance(e, Entry)]
+        entries = {e.name: e for e in found if e.function.__module__ == module.__name__}  # not those it imports
         if not entries:
             raise UserError(f"{name} defines no recipe: write @recipe(...) above a function that returns a Recipe")
         if wanted and wanted not in entries:
@@ -116,15 +117,16 @@ def load_file(path: str, what: str) -> ModuleType:
     except UserError:
         raise
     except Exception as error:  # any error of the user's file
-        line = getattr(error, "lineno", None) or _line_in(error, file)
-        raise UserError(f"{path}{f', line {line}' if line else ''}: {type(error).__name__}: {error}") from error
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(error, file)
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise UserError(f"{path}{f', line {line}' if line else ''}: {type(error).__name__}: {said}") from error
     return module
 
 
 def _line_in(error: BaseException, file: Path) -> int | None:
     trace, line = error.__traceback__, None
     while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename) == file:
+        if Path(trace.tb_frame.f_code.co_filename).resolve() == file.resolve():
             line = trace.tb_lineno
         trace = trace.tb_next
     return line

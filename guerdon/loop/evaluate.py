@@ -39,26 +39,25 @@ def evaluate(
     batch = verified(task)(batch, play)
     column = batch.cols["correct"]
     scores: dict[int, list[float]] = defaultdict(list)
-    for ask, value in zip(batch.down(_ids(batch), "ask", "track").long().tolist(), column.value.tolist(), strict=True):
+    checked: set[int] = set()
+    tried = batch.episode[batch.leaf].tolist()
+    for ask, episode, value in zip(batch.ask[batch.leaf].tolist(), tried, column.value.tolist(), strict=True):
         if value == value:
             scores[ask].append(value)
+            checked.add(episode)
     if not scores:
-        first = next((d["error"] for d in column.detail.values() if "error" in d), "no task could be checked")
+        errors = [d["error"] for d in column.detail.values() if "error" in d]
+        errors += [str(e.info["error"]) for e in batch.episodes if e.failed]
+        first = errors[0] if errors else "no task could be checked"
         raise RunStopped(f"evaluation has no checked try: {first.strip().splitlines()[-1]}")
     return {
         "task": task.name,
         "tasks": len(scores),
         "tries": tries,
         **_rates(list(scores.values()), tries),
-        "missing": float(column.missing.double().mean()),
+        "missing": 1.0 - len(checked) / len(batch.episodes),
         "length": float(batch.length.double().sum() / max(1, batch.K)),
     }
-
-
-def _ids(batch: Any) -> Any:
-    import torch
-
-    return torch.arange(batch.size("ask"), dtype=torch.float64)
 
 
 def _rates(scores: list[list[float]], tries: int) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -20,6 +21,7 @@ from guerdon.core.part import knob, part
 from guerdon.engine.play import Player
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
+from guerdon.store.loggers import check_loggers
 from guerdon.store.rollouts import write_batch
 from guerdon.store.summary import batch_metrics
 
@@ -31,6 +33,7 @@ class Options:
     `save_every` steps a checkpoint, the last `keep` of them kept; `rollouts_every` steps the batch is stored (0: never);
     `eval_every` steps an evaluation between the first and the last one (0: none) on `eval_tasks` held-out tasks with
     `eval_tries` tries (0 tasks: no evaluation at all). More than `failed_limit` of a step's scores failing stops the run.
+    `loggers` names dashboards that hear every event: tensorboard, wandb.
     """
 
     save_every: int = knob(default=10, ge=1)
@@ -40,6 +43,10 @@ class Options:
     eval_tasks: int = knob(default=64, ge=0)
     eval_tries: int = knob(default=4, ge=1)
     failed_limit: float = knob(default=0.2, ge=0.0, le=1.0)
+    loggers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_loggers(self.loggers)
 
 
 @dataclass
@@ -62,7 +69,7 @@ class Recorder:
         """Count what failed in these columns, and in episodes not seen before; stop when it is too much."""
         new = batch.episodes[self.seen :]
         self.seen = len(batch.episodes)
-        for name in (*(["episode"] if new else []), *columns):
+        for name in (*(["episode"] if new else []), *(c for c in columns if c in batch.cols)):
             failed, timed_out, of, first = _failed_episodes(new) if name == "episode" else _failed_scores(batch, name)
             if failed + timed_out:
                 self.emit(
@@ -124,7 +131,7 @@ def _failed_scores(batch: Batch, name: str) -> tuple[int, int, int, str]:
 
 
 class Interrupt:
-    """Ctrl-C and SIGTERM ask the run to stop after the step; a second Ctrl-C is taken at once."""
+    """Ctrl-C and SIGTERM ask the run to stop after the step, and say so; a second Ctrl-C is taken at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -144,3 +151,6 @@ class Interrupt:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.asked = True
+        os.write(
+            2, b"\nstopping after this step; press Ctrl-C again to stop at once\n"
+        )  # the one safe way in a handler

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.episode import Episode
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import UserError
 from guerdon.core.events import Ended, Started, Stopped
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import fingerprint
@@ -21,9 +21,10 @@ from guerdon.loop.evaluate import evaluate
 from guerdon.loop.record import Options
 from guerdon.loop.train import run_recipe, start
 from guerdon.loop.trained import Trained
-from guerdon.store.events import EventLog, Listener, read_events
+from guerdon.store.events import EventLog, Listener, next_attempt, read_events
 from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
+from guerdon.store.report import write_report
 
 
 class Interrupted(Exception):
@@ -82,28 +83,27 @@ class StudyRun:
 
 def run_study(study: Study, folder: RunFolder, options: Options, seed: int, listeners: Sequence[Listener] = ()) -> Any:
     """Run a study's body to its end; None when it was interrupted."""
-    folder.lock()
-    try:
-        events = read_events(folder.events) if folder.events.exists() else []
+    with folder.lock():
+        events = read_events(folder.events)
         if any(isinstance(e, Ended) for e in events):
             return _result(folder.path)
-        log = EventLog(folder.events, 1 + max((e.attempt for e in events), default=-1))
-        log.emit(Started(0))
-        run = StudyRun(folder, options, seed, listeners)
-        try:
-            result = study.body(run, seed)
-        except Interrupted:
-            log.emit(Stopped(0, why="interrupted"))
-            return None
-        except RunStopped as error:
-            log.emit(Stopped(0, why=str(error)))
-            raise
-        write_json(folder.path / "result.json", result if isinstance(result, dict) else None)
-        log.emit(Ended(0, weights=hashlib.sha256("".join(run.made).encode()).hexdigest()[:16]))
-        log.sync()
-        return result
-    finally:
-        folder.unlock()
+        with EventLog(folder.events, next_attempt(events)) as log:
+            log.emit(Started(0))
+            run = StudyRun(folder, options, seed, listeners)
+            try:
+                result = study.body(run, seed)
+                write_json(folder.path / "result.json", result if isinstance(result, dict) else None)
+                log.emit(Ended(0, weights=hashlib.sha256("".join(run.made).encode()).hexdigest()[:16]))
+                log.sync()
+                return result
+            except Interrupted:
+                log.emit(Stopped(0, why="interrupted"))
+                return None
+            except UserError as error:
+                log.emit(Stopped(0, why=str(error)))
+                raise
+            finally:
+                write_report(folder.path)
 
 
 def _result(path: Path) -> Any:

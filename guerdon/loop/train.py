@@ -10,7 +10,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any
 
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.events import Ended, Evaluated, Saved, Started, Stopped, Warned
 from guerdon.core.learn import NonFinite
 from guerdon.core.pack import pack
@@ -22,8 +22,9 @@ from guerdon.loop.evaluate import evaluate
 from guerdon.loop.record import Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.see import see
-from guerdon.store.events import EventLog, Listener, read_events
+from guerdon.store.events import EventLog, Listener, next_attempt, read_events
 from guerdon.store.folder import RunFolder
+from guerdon.store.loggers import open_loggers
 from guerdon.store.report import write_report
 
 
@@ -56,26 +57,31 @@ def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
 
 
 def run_recipe(
-    recipe: Recipe, folder: RunFolder, options: Options, seed: int, total: int, listeners: Sequence[Listener] = ()
+    recipe: Recipe,
+    folder: RunFolder,
+    options: Options,
+    seed: int,
+    total: int,
+    listeners: Sequence[Listener] = (),
+    warnings: Sequence[str] = (),
 ) -> bool:
     """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
-    folder.lock()
-    try:
-        events = read_events(folder.events) if folder.events.exists() else []
+    with folder.lock():
+        events = read_events(folder.events)
         if any(isinstance(e, Ended) for e in events):
             return True
-        log = EventLog(folder.events, 1 + max((e.attempt for e in events), default=-1), tuple(listeners))
         recipe, play = start(recipe, seed, total)
-        warnings: list[str] = []
-        first = restore(folder, recipe, warnings.append)
-        log.emit(Started(first, steps=total))
-        for message in warnings:
-            log.emit(Warned(first, message=message))
-        complete = _run(recipe, play, Recorder(folder, log, options, play), first, total)
-        write_report(folder.path)
-        return complete
-    finally:
-        folder.unlock()
+        notes = [*warnings]
+        first = restore(folder, recipe, notes.append)
+        heard = (*listeners, *open_loggers(options.loggers, folder))
+        with EventLog(folder.events, next_attempt(events), heard) as log:
+            log.emit(Started(first, steps=total))
+            for message in notes:
+                log.emit(Warned(first, message=message))
+            try:
+                return _run(recipe, play, Recorder(folder, log, options, play), first, total)
+            finally:  # a run that broke is the one whose report is wanted most
+                write_report(folder.path)
 
 
 def _run(recipe: Recipe, play: Player, record: Recorder, first: int, total: int) -> bool:
@@ -97,8 +103,8 @@ def _run(recipe: Recipe, play: Player, record: Recorder, first: int, total: int)
             record.log.sync()
             return True
     except NonFinite as error:
-        stopped = record.stopped(str(error), error.batch)
-    except RunStopped as error:
+        stopped: UserError = record.stopped(str(error), error.batch)
+    except UserError as error:
         stopped = error
     with contextlib.suppress(RunStopped):  # a full disk may refuse even this line
         record.emit(Stopped(play.step, why=str(stopped)))

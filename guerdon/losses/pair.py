@@ -23,14 +23,15 @@ class dpo:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return (f"{self.to}.logp",)
+        return ("pairs", f"{self.to}.logp")
 
     wants = ("logp",)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         pairs = batch.pairs
-        assert pairs is not None, "dpo learns from pairs; a stage before it must build them"
-        gain = batch.up(live["logp"] - batch[f"{self.to}.logp"], "track")
+        assert pairs is not None
+        learned = (batch.weight > 0).float()  # what was put in the actor's mouth is no merit of its own
+        gain = batch.up(learned * (live["logp"] - batch[f"{self.to}.logp"]), "track")
         margin = self.beta * (gain[pairs.better] - gain[pairs.worse])
         losses = -pairs.label * logsigmoid(margin) - (1 - pairs.label) * logsigmoid(-margin)
         share = max(batch.count.pairs, 1)

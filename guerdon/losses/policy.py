@@ -40,14 +40,15 @@ class clipped:
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         logp = live["logp"]
         advantage = torch.nan_to_num(batch[self.advantage])  # missing steps have weight 0
-        ratio = torch.exp(logp - batch.logp)
+        old = torch.where(batch.weight > 0, batch.logp, logp.detach())  # given steps have none and weigh nothing
+        ratio = torch.exp(logp - old)
         bounded = ratio.clamp(1 - self.low, 1 + self.high)
         surrogate = -torch.minimum(ratio * advantage, bounded * advantage)
         loss = reduce(surrogate - self.entropy * live["entropy"], batch, self.mean, self.constant)
         metrics = {
             "clipped": reduce((bounded * advantage < ratio * advantage).float(), batch),
             "entropy": reduce(live["entropy"].detach(), batch),
-            "kl_old": reduce(k3(logp.detach(), batch.logp), batch),
+            "kl_old": reduce(k3(logp.detach(), old), batch),
         }
         if self.kl:
             gap = k3(logp, batch[f"{self.to}.logp"])

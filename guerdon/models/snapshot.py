@@ -6,6 +6,8 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor, nn
 
 from guerdon.core.batch import Batch
@@ -45,8 +47,11 @@ class snapshot(Model):
         self.copied = self._shell()
 
     def _shell(self) -> Model:
-        """The source's class and knobs around these weights."""
-        shell: Model = copy.copy(self.source)
+        """The class and knobs of the model behind it (a snapshot of a snapshot has one too) around these weights."""
+        behind = self.source
+        while isinstance(behind, snapshot):
+            behind = behind.source
+        shell: Model = copy.copy(behind)
         shell.net = self.net
         return shell
 
@@ -56,6 +61,9 @@ class snapshot(Model):
 
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         return list(self.copied.act(requests))
+
+    def encode(self, view: Any) -> npt.NDArray[np.int64]:
+        return self.copied.encode(view)  # type: ignore[no-any-return]
 
     def recite(self, view: Any, text: str) -> Reply:
         return self.copied.recite(view, text)  # type: ignore[no-any-return]

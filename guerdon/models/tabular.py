@@ -68,9 +68,9 @@ class tabular(Model):
         draw = [random.Random(r.seed) for r in requests]
         actions: list[list[int]] = [r.given.tolist() for r in requests]
         logp: list[list[float]] = [[float("nan")] * len(r.given) for r in requests]
-        alive = [i for i in range(len(requests)) if len(actions[i]) < limit[i]]
+        alive = [i for i in range(len(requests)) if self._goes_on(actions[i], limit[i])]
         while alive:
-            table = logits[torch.tensor([rows[i] % self.rows for i in alive])]
+            table = logits[torch.tensor([_place(rows[i], self.rows) for i in alive])]
             logp_all = distribution(table, [requests[i].sampling for i in alive])
             chosen = choose(logp_all, [draw[i].random() for i in alive])
             for i, a, lp in zip(
@@ -79,8 +79,11 @@ class tabular(Model):
                 actions[i].append(a)
                 logp[i].append(lp)
                 rows[i] = _add(rows[i], a)
-            alive = [i for i in alive if len(actions[i]) < limit[i] and actions[i][-1] != self.end_action]
+            alive = [i for i in alive if self._goes_on(actions[i], limit[i])]
         return [self._reply(r.view, a, lp) for r, a, lp in zip(requests, actions, logp, strict=True)]
+
+    def _goes_on(self, actions: list[int], limit: int) -> bool:
+        return len(actions) < limit and actions[-1:] != [self.end_action]
 
     def _reply(self, view: Any, actions: list[int], logp: list[float]) -> Reply:
         done = len(actions) == self.length if self.length else actions[-1:] == [self.end_action]
@@ -123,7 +126,7 @@ class tabular(Model):
             remembers = parent[g] >= 0 and role[parent[g]] == role[g]
             row = _mix(ended[parent[g]] if remembers else FNV_START, context[c : c + context_length[g]])
             for a in action[s : s + length[g]]:
-                rows.append(row % self.rows)
+                rows.append(_place(row, self.rows))
                 row = _add(row, a)
             ended.append(row)
             s, c = s + length[g], c + context_length[g]
@@ -132,6 +135,14 @@ class tabular(Model):
 
 def _add(row: int, number: int) -> int:
     return ((row ^ (number + 1)) * FNV_PRIME) & MASK
+
+
+def _place(row: int, rows: int) -> int:
+    """The row of the table. Every bit must count: the low bits of the running hash alone cannot tell the mark that
+    closes a context from action 0 (the mixing is MurmurHash3's last step)."""
+    row = ((row ^ (row >> 33)) * 0xFF51AFD7ED558CCD) & MASK
+    row = ((row ^ (row >> 33)) * 0xC4CEB9FE1A85EC53) & MASK
+    return (row ^ (row >> 33)) % rows
 
 
 def _mix(row: int, context: Iterable[int], given: Iterable[int] = ()) -> int:

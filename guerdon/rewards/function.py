@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,12 @@ class reward:
     def name(self) -> str:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
+    def check_arguments(self, known: Collection[str]) -> None:
+        """Refuse a function that asks for what no track has; `known` are the keys its tasks' meta hold."""
+        for name in self.wants:
+            if name not in FIELDS and name not in known and name not in self.optional:
+                raise unknown(f"argument of reward {self.name}", name, [*FIELDS, *known])
+
     def __call__(self, **fields: Any) -> Any:
         return self.function(**fields)
 
@@ -76,10 +82,13 @@ class reward:
         every = {**fields["meta"], **fields}
         if self.any_name:
             return every
-        for name in self.wants:
-            if name not in every and name not in self.optional:
-                raise unknown(f"argument of reward {self.name}", name, every)
+        self.check_arguments(fields["meta"])
         return {name: every[name] for name in self.wants if name in every}
+
+
+def as_reward(found: Any) -> reward:
+    """A reward from a plain function, or the reward itself."""
+    return found if isinstance(found, reward) else reward(found)
 
 
 def _outcome(found: Any) -> Outcome:

@@ -11,7 +11,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.part import part
 from guerdon.core.play import Play
-from guerdon.rewards.function import Outcome, fields_of, paths, reward
+from guerdon.rewards.function import Outcome, as_reward, fields_of, paths, reward
 
 
 @part
@@ -25,8 +25,7 @@ class score:
     needs = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.reward, reward):
-            self.reward = reward(self.reward)
+        self.reward = as_reward(self.reward)
 
     @property
     def gives(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.errors import UserError
-from guerdon.store.files import atomic, disk_errors
+from guerdon.store.files import atomic, disk_errors, save_tensors
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,6 @@ class Checkpoint:
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     """Write the checkpoint in one atomic step, then drop all but the last `keep`."""
-    from safetensors.torch import save_file
-
     path = folder / f"step-{checkpoint.step:08d}"
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,12 +35,13 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     state, lifted = lift_tensors(checkpoint.state)
     with atomic(path) as scratch:
         scratch.mkdir()
-        save_file({**tensors, **lifted}, scratch / "tensors.safetensors")
+        save_tensors(scratch / "tensors.safetensors", {**tensors, **lifted})
         (scratch / "state.json").write_text(json.dumps({"step": checkpoint.step, "state": state}))
         hashes = {p.name: _hash(p) for p in sorted(scratch.iterdir())}
         (scratch / "manifest.json").write_text(json.dumps(hashes))
-    for old in list_checkpoints(folder)[:-keep]:
-        shutil.rmtree(old)
+    with disk_errors(folder):
+        for old in list_checkpoints(folder)[:-keep]:
+            shutil.rmtree(old)
     return path
 
 
@@ -78,6 +77,8 @@ def _fault(path: Path) -> str | None:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError):
         return "no readable manifest"
+    if not isinstance(manifest, dict) or set(manifest) != {"tensors.safetensors", "state.json"}:
+        return "no whole manifest"
     for name, digest in manifest.items():
         if not (path / name).is_file():
             return f"{name} is missing"
@@ -100,8 +101,9 @@ def lift_tensors(value: Any) -> tuple[Any, dict[str, Tensor]]:
 
     def visit(v: Any, at: str) -> Any:
         if isinstance(v, Tensor):
-            lifted[f"state/{at}"] = v.detach().cpu().clone().contiguous()
-            return {"__tensor__": f"state/{at}"}
+            name = f"state/{len(lifted)}"  # a number: keys may hold any character, so paths need not be unique
+            lifted[name] = v.detach().cpu().clone().contiguous()
+            return {"__tensor__": name}
         if isinstance(v, dict):
             if not all(isinstance(k, str) for k in v):
                 raise UserError(

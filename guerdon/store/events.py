@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from guerdon.core.errors import UserError
@@ -24,16 +24,20 @@ class EventLog:
         self.path, self.attempt, self.listeners = path, attempt, listeners
         with disk_errors(path):
             self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
-            if self.file.tell() and not _ends_whole(path):
-                self.file.write(b"\n")  # a killed process left a torn line: let it stand alone, readers pass it over
+            # a killed process may have left a torn line: the next one starts anew, and readers pass the torn one over
+            self.torn = self.file.tell() > 0 and not _ends_whole(path)
 
     def emit(self, event: Event) -> None:
         event = dataclasses.replace(event, attempt=self.attempt, time=time.time())
         line = (json.dumps(event.to_json()) + "\n").encode()
+        if self.torn:
+            line = b"\n" + line
         with disk_errors(self.path):
             written = 0
             while written < len(line):
+                self.torn = True  # until all of it is there: a full disk may take half a line
                 written += self.file.write(line[written:]) or 0
+            self.torn = False
         for listener in self.listeners:
             listener(event)
 
@@ -42,7 +46,10 @@ class EventLog:
             os.fsync(self.file.fileno())
             sync(self.path.parent)
 
-    def close(self) -> None:
+    def __enter__(self) -> EventLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.file.close()
 
 
@@ -52,8 +59,16 @@ def _ends_whole(path: Path) -> bool:
         return file.read(1) == b"\n"
 
 
+def next_attempt(events: Sequence[Event]) -> int:
+    """The number of the attempt that comes after those that wrote `events`."""
+    return 1 + max((e.attempt for e in events), default=-1)
+
+
 def read_events(path: Path) -> list[Event]:
-    """Every whole event in the order written. Torn lines, which only a killed process leaves, are passed over."""
+    """Every whole event in the order written. Torn lines, which only a killed process leaves, are passed over; a run
+    that wrote nothing yet has no events."""
+    if not path.exists():
+        return []
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:

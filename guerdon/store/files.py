@@ -6,12 +6,16 @@ import contextlib
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guerdon.core.errors import RunStopped
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @contextlib.contextmanager
@@ -62,6 +66,20 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """A safetensors file. The library has an error of its own for a full disk; here it is the OSError it stands for."""
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:
+        code = re.search(r"os error (\d+)", str(error))
+        if code is None:
+            raise
+        raise OSError(int(code[1]), os.strerror(int(code[1]))) from error
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.store.files import disk_errors, write_json
@@ -17,7 +19,6 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._lock: IO[bytes] | None = None
 
     @property
     def card(self) -> Path:
@@ -77,19 +78,17 @@ class RunFolder:
                 (self.path / inner).mkdir(parents=True, exist_ok=True)
         write_json(self.card, card)
 
-    def lock(self) -> None:
-        """Take the folder for this process, until it ends however it ends."""
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder for this process; however it ends, the folder is free again."""
         with disk_errors(self.path):
-            self._lock = open(self.path / ".lock", "wb")  # noqa: SIM115 - held as long as the run
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"{self.path} is being written by another process") from error
-
-    def unlock(self) -> None:
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+            held = open(self.path / ".lock", "wb")  # noqa: SIM115 - closed by the `with` below
+        with held:  # what breaks inside is not about this file
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UserError(f"{self.path} is being written by another process") from error
+            yield
 
 
 def next_free(base: Path, stem: str) -> Path:

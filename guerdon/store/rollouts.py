@@ -1,7 +1,8 @@
 """A batch as a Parquet file, and the same batch, to the last bit, from that file.
 
-One row a segment. A track's columns stand in the row of its last segment, a step's in lists; reasons and details beside
-them. What belongs to the batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
+One row a segment. Columns of the batch are named `col.NAME` (a column `reward` is not the segment's own `reward`): a
+track's stand in the row of its last segment, a step's in lists; reasons and details beside them. What belongs to the
+batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ def write_batch(path: Path, batch: Batch) -> None:
     kept = [row_of.get((r["episode"], r["place"]), -1) for r in rows]
     for row, g in zip(rows, kept, strict=True):
         row["row"] = g
-    table = pa.table({k: pa.array([r[k] for r in rows], _types(pa)[k]) for k in _types(pa)})
+    types = _types(pa, batch.action.is_floating_point())
+    table = pa.table({k: pa.array([r[k] for r in rows], types[k]) for k in types})
     for name, array in _column_arrays(batch, kept, pa).items():
         table = table.append_column(name, array)
     meta = {
@@ -55,7 +57,7 @@ def write_batch(path: Path, batch: Batch) -> None:
         "count": dataclasses.asdict(batch.count),
         "columns": [[n, c.level, str(c.value.dtype), list(c.value.shape[1:])] for n, c in batch.cols.items()],
         "actions": [str(batch.action.dtype), list(batch.action.shape[1:])],
-        "pairs": batch.pairs and {f.name: getattr(batch.pairs, f.name).tolist() for f in dataclasses.fields(Pairs)},
+        "pairs": None if batch.pairs is None else _pairs_row(batch.pairs),
     }
     table = table.replace_schema_metadata({"guerdon": json.dumps(meta)})
     with atomic(path) as scratch:
@@ -84,25 +86,37 @@ def read_batch(path: str | Path) -> Batch:
         np.concatenate([np.array(r["weight"], np.float32) for r in in_order]) if in_order else np.zeros(0, np.float32)
     )
     cols = {n: _read_column(n, level, dtype, shape, in_order, batch) for n, level, dtype, shape in meta["columns"]}
-    pairs = meta["pairs"] and Pairs(
-        torch.tensor(meta["pairs"]["better"], dtype=torch.long),
-        torch.tensor(meta["pairs"]["worse"], dtype=torch.long),
-        torch.tensor(meta["pairs"]["margin"], dtype=torch.float32),
-        torch.tensor(meta["pairs"]["label"], dtype=torch.float32),
-    )
+    pairs = None if meta["pairs"] is None else Pairs(**{n: _tensor(*saved) for n, saved in meta["pairs"].items()})
     count = Count(**meta["count"])
     return dataclasses.replace(batch, weight=torch.from_numpy(weight), cols=cols, pairs=pairs, count=count)
+
+
+def _pairs_row(pairs: Pairs) -> dict[str, Any]:
+    found = {f.name: getattr(pairs, f.name) for f in dataclasses.fields(Pairs)}
+    return {name: [str(t.dtype), t.tolist()] for name, t in found.items()}
+
+
+def _tensor(dtype: str, values: list[Any]) -> torch.Tensor:
+    return torch.tensor(values, dtype=getattr(torch, dtype.removeprefix("torch.")))
+
+
+def _json(what: str, value: Any) -> str:
+    try:
+        return json.dumps(value)
+    except TypeError as error:
+        raise UserError(f"{what} cannot be stored: {error}; use numbers, strings, lists and dicts") from error
 
 
 # --- episodes -----------------------------------------------------------------------------------------------------
 
 
-def _types(pa: Any) -> dict[str, Any]:
+def _types(pa: Any, continuous: bool) -> dict[str, Any]:
     text, big, small = pa.string(), pa.int64(), pa.int32()
+    action = pa.float32() if continuous else big
     return {
         "row": small, "episode": small, "place": small, "step": big, "number": big, "attempt": big,
         "task_id": text, "family": text, "level": big, "prompt": text, "answer": text, "meta": text, "ask": text, "info": text,
-        "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(big), "actions": pa.list_(pa.float64()),
+        "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(big), "actions": pa.list_(action),
         "logp": pa.list_(pa.float32()), "sampling": text, "version": big, "given": big, "reward": pa.float64(), "end": text,
     }  # fmt: skip
 
@@ -119,14 +133,15 @@ def _episode_row(number: int, ep: Episode) -> dict[str, Any]:
     return {
         "episode": number, "step": ep.step, "number": ep.number, "attempt": ep.attempt,
         "task_id": task.id, "family": task.family, "level": task.level, "prompt": task.prompt, "answer": task.answer,
-        "meta": json.dumps(task.meta), "ask": json.dumps(asked), "info": json.dumps(ep.info),
+        "meta": _json(f"the meta of task {task.key}", task.meta), "ask": _json(f"the note of ask {ep.key}", asked),
+        "info": _json(f"the info of episode {ep.key}", ep.info),
     }  # fmt: skip
 
 
 def _segment_row(place: int, s: Segment) -> dict[str, Any]:
     return {
-        "place": place, "role": s.role, "parent": s.parent, "view": json.dumps(s.view), "text": s.text,
-        "context": s.context, "actions": s.actions.reshape(-1).astype(np.float64), "logp": s.logp,
+        "place": place, "role": s.role, "parent": s.parent, "view": _json(f"what {s.role} was shown", s.view), "text": s.text,
+        "context": s.context, "actions": s.actions.reshape(-1), "logp": s.logp,
         "sampling": json.dumps(knobs(s.sampling)), "version": s.version, "given": s.given, "reward": s.reward,
         "end": str(s.end),
     }  # fmt: skip
@@ -180,7 +195,7 @@ def _segment(row: dict[str, Any], dtype: type, tail: list[int]) -> Segment:
         role=row["role"],
         view=json.loads(row["view"]),
         context=np.array(row["context"], np.int64),
-        actions=np.array(row["actions"], np.float64).astype(dtype).reshape(-1, *tail),
+        actions=np.array(row["actions"], dtype).reshape(-1, *tail),
         logp=np.array(row["logp"], np.float32),
         text=row["text"],
         parent=row["parent"],
@@ -206,38 +221,41 @@ def _column_arrays(batch: Batch, kept: list[int], pa: Any) -> dict[str, Any]:
 
     made = {"weight": pa.array(per_step(batch.weight.numpy()), pa.list_(pa.float32()))}
     for name, col in batch.cols.items():
-        value, reason = col.value.numpy().astype(np.float64), col.reason.numpy()
+        value, reason, at_name = col.value.double().numpy(), col.reason.numpy(), f"col.{name}"
         if col.level == "step":
-            made[name] = pa.array(per_step(value), pa.list_(pa.float64()))
-            made[f"{name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
-            notes = [_notes(col.detail, range(begin[g], ends[g])) if g >= 0 else None for g in kept]
+            made[at_name] = pa.array(per_step(value), pa.list_(pa.float64()))
+            made[f"{at_name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
+            notes = [_notes(name, col.detail, range(begin[g], ends[g])) if g >= 0 else None for g in kept]
         else:
             at = [track_of.get(g) for g in kept]
-            made[name] = pa.array([None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64()))
-            made[f"{name}:reason"] = pa.array([None if k is None else [reason[k]] for k in at], pa.list_(pa.int8()))
-            notes = [None if k is None else _notes(col.detail, range(k, k + 1)) for k in at]
-        made[f"{name}:detail"] = pa.array(notes, pa.string())
+            made[at_name] = pa.array([None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64()))
+            made[f"{at_name}:reason"] = pa.array([None if k is None else [reason[k]] for k in at], pa.list_(pa.int8()))
+            notes = [None if k is None else _notes(name, col.detail, range(k, k + 1)) for k in at]
+        made[f"{at_name}:detail"] = pa.array(notes, pa.string())
     return made
 
 
-def _notes(detail: dict[int, Any], span: range) -> str | None:
+def _notes(name: str, detail: dict[int, Any], span: range) -> str | None:
     found = {i - span.start: detail[i] for i in span if i in detail}
-    return json.dumps(found) if found else None
+    return _json(f"a detail of column {name!r}", found) if found else None
 
 
 def _read_column(
     name: str, level: Any, dtype: str, shape: list[int], rows: list[dict[str, Any]], batch: Batch
 ) -> Column:
+    at_name = f"col.{name}"
     holders = rows if level == "step" else [rows[g] for g in batch.leaf.tolist()]
-    value = np.concatenate([np.array(r[name], np.float64) for r in holders]) if holders else np.zeros(0)
+    value = np.concatenate([np.array(r[at_name], np.float64) for r in holders]) if holders else np.zeros(0)
     reason = (
-        np.concatenate([np.array(r[f"{name}:reason"], np.int8) for r in holders]) if holders else np.zeros(0, np.int8)
+        np.concatenate([np.array(r[f"{at_name}:reason"], np.int8) for r in holders])
+        if holders
+        else np.zeros(0, np.int8)
     )
     detail: dict[int, Any] = {}
     offset = 0
     for r in holders:
-        for i, note in json.loads(r[f"{name}:detail"] or "{}").items():
+        for i, note in json.loads(r[f"{at_name}:detail"] or "{}").items():
             detail[offset + int(i)] = note
-        offset += len(r[f"{name}:reason"])
+        offset += len(r[f"{at_name}:reason"])
     kind = getattr(torch, dtype.removeprefix("torch."))
     return Column(level, torch.from_numpy(value.reshape(-1, *shape)).to(kind), torch.from_numpy(reason), detail)

@@ -38,7 +38,7 @@ class Run:
     @property
     def status(self) -> str:
         """`complete`, `stopped: why`, or `unfinished` (still going, or killed)."""
-        every = read_events(self.folder.events) if self.folder.events.exists() else []
+        every = read_events(self.folder.events)
         if any(isinstance(e, Ended) for e in every):
             return "complete"
         last = max((e.attempt for e in every), default=0)
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def steps_done(self) -> int:
-        return max((e.step + 1 for e in self.events(StepDone)), default=0) if self.folder.events.exists() else 0
+        return max((e.step + 1 for e in self.events(StepDone)), default=0)
 
     @property
     def weights(self) -> str | None:
@@ -107,4 +107,4 @@ class Run:
         import pyarrow.parquet as pq
 
         tables = [pq.read_table(self.folder.rollouts(s)).replace_schema_metadata(None) for s in self.rollout_steps]
-        return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
+        return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})

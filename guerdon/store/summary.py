@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.column import Reason
 
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
-    """For every track column its mean, spread and share without a value; the same for the length of tracks.
+    """For every track column its mean, its spread and the share that failed of what should have a value; for the length
+    of tracks the mean and spread; for episodes the share that failed.
 
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`.
     """
-    found: dict[str, float] = {}
-    length = batch.up(torch.ones(batch.S), "track")
-    numbers = {
-        "length": length,
-        **{n: c.value for n, c in batch.cols.items() if c.level == "track" and c.value.dim() == 1},
-    }
-    for name, value in numbers.items():
-        found |= _spread(name, value)
-        if len(batch.roles) > 1:
-            for i, role in enumerate(batch.roles):
-                own = value[batch.role_K == i]
-                if not bool(torch.isnan(own).all()):
-                    found |= _spread(f"{name}@{role}", own)
+    found = _spread("length", batch.up(torch.ones(batch.S), "track"), batch)
+    for name, column in batch.cols.items():
+        if column.level == "track" and column.value.dim() == 1:
+            found |= _spread(name, column.value, batch)
+            due = int((column.reason != Reason.NOT_APPLICABLE).sum())
+            found[f"{name}/failed"] = float(column.broken.sum()) / max(1, due)
     found["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
     return found
 
 
-def _spread(name: str, value: torch.Tensor) -> dict[str, float]:
-    valued = value[~torch.isnan(value)].double()
-    found = {f"{name}/missing": 1.0 - len(valued) / len(value)} if len(value) > len(valued) else {}
-    if len(valued):
-        found[f"{name}/mean"] = float(valued.mean())
-        found[f"{name}/std"] = float(valued.std(correction=0))
+def _spread(name: str, value: Tensor, batch: Batch) -> dict[str, float]:
+    """Mean and standard deviation over the tracks that have a value, in all and by role."""
+    found: dict[str, float] = {}
+    groups = {name: torch.ones(batch.K, dtype=torch.bool)}
+    if len(batch.roles) > 1:
+        groups |= {f"{name}@{role}": batch.role_K == i for i, role in enumerate(batch.roles)}
+    for label, rows in groups.items():
+        valued = value[rows & ~torch.isnan(value)].double()
+        if len(valued):
+            found[f"{label}/mean"] = float(valued.mean())
+            found[f"{label}/std"] = float(valued.std(correction=0))
     return found

@@ -50,8 +50,8 @@ class rows:
                 found = self._row(line, number)
                 good.append(found) if isinstance(found, Task) else bad.append(f"line {number}: {found}")
         if bad and not self.skip_bad:
-            more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-            raise UserError(f"{self.path}, {bad[0]}{more}; mend the file, or skip bad rows with --skip-bad")
+            more = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
+            raise UserError(f"{self.path}, {'; '.join(bad[:5])}{more}. Mend the file, or skip bad rows with --skip-bad")
         if not good:
             raise UserError(f"{self.path} holds no rows")
         return good, bad

@@ -1,0 +1,130 @@
+"""`guerdon list`: what there is. Recipes are read from their files, so listing them needs neither torch nor time."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import guerdon
+from guerdon.cli.options import Json
+from guerdon.cli.output import Output, first_paragraph, percent
+from guerdon.core.errors import UserError, unknown
+
+NOT_PARTS = ("cli", "loop", "recipes")  # packages without parts that a recipe is made of
+
+
+def list_names(
+    what: Annotated[
+        str | None, typer.Argument(metavar="recipes|tasks|models|parts|runs", help="Left out: the first three.")
+    ] = None,
+    folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Where `list runs` looks.")] = "runs",
+    as_json: Json = False,
+) -> int:
+    """Recipes, tasks, models, parts and runs."""
+    kinds = {
+        "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim")),
+        "tasks": (_tasks, ("task", "about")),
+        "models": (_models, ("model", "about")),
+        "parts": (_parts, ("part", "folder", "about", "knobs")),
+        "runs": (lambda: _runs(Path(folder)), ("run", "recipe", "task", "steps", "status", "pass@1")),
+    }
+    if what is not None and what not in kinds:
+        raise unknown("kind of thing to list", what, kinds)
+    output = Output(as_json)
+    result: dict[str, Any] = {}
+    for kind in (what,) if what else ("recipes", "tasks", "models"):
+        find, titles = kinds[kind]
+        result[kind] = find()
+        if not as_json:
+            if result[kind]:
+                output.table(titles, [[_cell(row.get(t)) for t in titles] for row in result[kind]])
+            else:
+                output.say(f"no {kind}" + (f" in {folder}/" if kind == "runs" else ""))
+            if not what and kind != "models":
+                output.say()
+    output.finish(result)
+    return 0
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{k}={v}" if v else k for k, v in value.items())
+    return "; ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+
+
+def _recipes() -> list[dict[str, Any]]:
+    from guerdon.loop.catalog import listings
+
+    return [
+        {"recipe": r.name, "family": r.family, "paper": r.paper, "about": r.about, "claim": [*r.claims]}
+        for r in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name))
+    ]
+
+
+def _tasks() -> list[dict[str, Any]]:
+    from guerdon import tasks
+
+    return [{"task": n, "about": _about(n, module)} for n, module in sorted(tasks.NAMES.items())]
+
+
+def _models() -> list[dict[str, Any]]:
+    from guerdon import models
+
+    return [{"model": n, "about": _about(n, module)} for n, module in sorted(models.NAMES.items())]
+
+
+def _about(name: str, module: str) -> str:
+    return first_paragraph(getattr(importlib.import_module(module), name).__doc__)
+
+
+def _parts() -> list[dict[str, Any]]:
+    """Every part in the package: a part is known once its module is imported, so all of them are."""
+    import dataclasses
+
+    from guerdon.core.part import PARTS, label
+
+    for found in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
+        if found.name.split(".")[1] not in NOT_PARTS:
+            importlib.import_module(found.name)
+    rows = []
+    for where, cls in PARTS.items():
+        package, home, *_ = where.split(".")
+        if package == "guerdon" and home not in NOT_PARTS:
+            own = {f.name: _default(f) for f in dataclasses.fields(cls) if f.init}
+            rows.append({"part": label(cls), "folder": home, "about": first_paragraph(cls.__doc__), "knobs": own})
+    return sorted(rows, key=lambda r: (r["folder"], r["part"]))
+
+
+def _default(field: Any) -> str:
+    """A knob's default as a user would write it; empty when it has none."""
+    import dataclasses
+
+    if field.default is not dataclasses.MISSING:
+        return repr(field.default)
+    return repr(field.default_factory()) if field.default_factory is not dataclasses.MISSING else ""
+
+
+def _runs(base: Path) -> list[dict[str, Any]]:
+    return [_run(p.parent) for p in sorted(base.glob("*/run.json"))]
+
+
+def _run(path: Path) -> dict[str, Any]:
+    from guerdon.store.run import Run
+
+    try:
+        run = Run(path)
+        last = run.evaluations[-1] if run.folder.events.exists() and run.evaluations else None
+        return {
+            "run": str(path),
+            "recipe": run.name,
+            "task": run.card["wish"]["task"] or (run.card["data"] or {}).get("path"),
+            "steps": f"{run.steps_done}/{run.card['steps']}",
+            "status": run.status,
+            "pass@1": percent(last["pass@1"]) if last else None,
+        }
+    except UserError as error:  # one broken folder must not hide the others
+        return {"run": str(path), "status": f"unreadable: {error}"}

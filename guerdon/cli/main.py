@@ -1,0 +1,160 @@
+"""The `guerdon` command: its verbs, and how mistakes end.
+
+A mistake of the user's is one line and an exit code; anything else that escapes is a bug of ours and keeps its
+traceback. Verbs import what they need when they run, so that `--help` and `list recipes` never wait for torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+import guerdon
+from guerdon.cli.doctor import doctor
+from guerdon.cli.eval import evaluate
+from guerdon.cli.list import list_names
+from guerdon.cli.options import examples
+from guerdon.cli.output import print_json
+from guerdon.cli.show import show
+from guerdon.cli.train import INTERRUPTED, train
+from guerdon.core.errors import UserError, unknown
+
+# typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class Verbs(TyperGroup):
+    """The group of verbs; an unknown one is refused the way every unknown name is."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands:
+            raise unknown("verb", args[0], self.commands)
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    cls=Verbs,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples(
+        "guerdon doctor                                             is everything here?",
+        "guerdon list                                               recipes, tasks and models",
+        "guerdon show grpo                                          what a recipe is made of",
+        "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
+        "guerdon eval runs/grpo-successor-001                       held-out accuracy of the trained model",
+    ),
+)
+def start(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> int:
+    """Guerdon: reward engineering in reinforcement learning.
+
+    Write a reward, test it, train with it, watch it. `guerdon VERB --help` explains a verb by examples.
+    """
+    if version:
+        print(f"guerdon {guerdon.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+    return 0
+
+
+app.command(
+    "train",
+    epilog=examples(
+        "guerdon train grpo --task successor --model tabular --steps 200",
+        "guerdon train grpo --task successor:2 --model tabular --set lr=0.05 --set learn.clip=0.5",
+        "guerdon train grpo --data sums.jsonl --prompt question --answer result --model tabular",
+        "guerdon train grpo --task successor --model tabular --reward my.py:brief --seed 3 --out runs/brief",
+        "guerdon train ./mine.py --task successor --model tabular --json",
+        "guerdon train --resume runs/grpo-successor-001",
+    ),
+)(train)
+app.command(
+    "eval",
+    epilog=examples(
+        "guerdon eval runs/grpo-successor-001                       on the task it was trained for",
+        "guerdon eval tabular --task successor:2 --k 4 --tasks 200",
+        "guerdon eval runs/grpo-successor-001 --data sums.jsonl --prompt question --answer result --greedy",
+    ),
+)(evaluate)
+app.command(
+    "list",
+    epilog=examples(
+        "guerdon list                 recipes, tasks and models",
+        "guerdon list recipes --json",
+        "guerdon list parts           what recipes are made of, with the knobs of each part",
+        "guerdon list runs",
+    ),
+)(list_names)
+app.command(
+    "show",
+    epilog=examples(
+        "guerdon show grpo",
+        "guerdon show grpo --task parity --model tabular --set kl=0.04",
+        "guerdon show ./mine.py",
+        "guerdon show runs/grpo-successor-001",
+    ),
+)(show)
+app.command("doctor", epilog=examples("guerdon doctor", "guerdon doctor --json"))(doctor)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    words = list(sys.argv[1:] if args is None else args)
+    as_json = "--json" in words
+    try:
+        code = get_command(app).main(words, prog_name="guerdon", standalone_mode=False)
+    except UserError as error:
+        code = _refuse(str(error), error.exit_code, as_json)
+    except UsageError as error:
+        code = _refuse(_usage(error), UserError.exit_code, as_json)
+    except typer.Abort:
+        code = INTERRUPTED
+    _flush()
+    return int(code or 0)
+
+
+def _refuse(message: str, code: int, as_json: bool) -> int:
+    line = " ".join(message.split("\n"))
+    print(f"guerdon: {line}", file=sys.stderr, flush=True)
+    if as_json:
+        print_json({"error": line, "exit_code": code})
+    return code
+
+
+def _usage(error: Any) -> str:
+    """What typer has to say about a command line, in our words."""
+    context = error.ctx
+    wrong = getattr(error, "option_name", None)
+    if wrong is not None and "No such option" in error.message:
+        allowed = [o for p in context.command.get_params(context) for o in p.opts if o.startswith("--")]
+        return str(unknown("option", wrong, allowed))
+    said = str(error.format_message()).rstrip(".")
+    help_line = f" (see {context.command_path} --help)" if context is not None else ""
+    return said[:1].lower() + said[1:] + help_line
+
+
+def _flush() -> None:
+    """Whoever reads our output may have gone (`guerdon list | head -1`); that is no fault of anybody's."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""How every verb speaks: lines and tables for people, one JSON object as the last line for programs.
+
+With `--json` only that object goes to standard output, and progress goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import IO, Any
+
+from rich.console import Console
+from rich.table import Table
+
+UNBOUNDED = 4096  # columns of a file or pipe: whoever reads it wraps it
+
+
+class Output:
+    """Where a verb's words go. `console` is for people; it is standard error when a program reads standard output."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.console = console_on(sys.stderr if as_json else sys.stdout)
+
+    def say(self, line: str = "") -> None:
+        self.console.print(line, soft_wrap=True)
+
+    def table(self, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        made = Table(*titles, box=None, pad_edge=False, header_style="bold")
+        for row in rows:
+            made.add_row(*row)
+        with self.console.capture() as held:
+            self.console.print(made)
+        for line in held.get().splitlines():  # rich pads the last column; a pipe's reader does not want that
+            self.console.file.write(line.rstrip() + "\n")
+
+    def pairs(self, pairs: Mapping[str, str]) -> None:
+        """Names and values, one a line, values aligned."""
+        width = max(map(len, pairs), default=0)
+        for name, value in pairs.items():
+            first, *more = value.splitlines() or [""]
+            self.say(f"{name:<{width}}  {first}".rstrip())
+            for line in more:
+                self.say(f"{'':<{width}}  {line}")
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """The verb's result, for programs. Does nothing unless `--json` was given."""
+        if self.as_json:
+            print_json(result)
+
+
+def console_on(stream: IO[str]) -> Console:
+    """Colours and width on a terminal; elsewhere bare text. Nothing a user wrote is ever taken for markup."""
+    terminal = stream.isatty()
+    return Console(
+        file=stream,
+        force_terminal=terminal,
+        width=None if terminal else UNBOUNDED,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    print(json.dumps(_strict(value)), flush=True)
+
+
+def _strict(value: Any) -> Any:
+    """JSON has no NaN: a number that is none becomes null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(k): _strict(v) for k, v in value.items()}
+    return [_strict(v) for v in value] if isinstance(value, list | tuple) else value
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
+    """A pass rate with its 95 % interval, as people read it."""
+    low, high = result[f"{name}_low"], result[f"{name}_high"]
+    return f"{percent(result[name])} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def first_paragraph(doc: str | None) -> str:
+    """What a docstring says first, on one line."""
+    return " ".join((doc or "").strip().partition("\n\n")[0].split())

@@ -1,0 +1,189 @@
+"""`guerdon show`: a recipe as its docstring, knobs and formula; a run as its card and results."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
+from guerdon.cli.output import Output
+from guerdon.core.errors import UserError
+
+if TYPE_CHECKING:
+    from guerdon.core.recipe import Entry, Recipe, Study
+    from guerdon.loop.build import Wish
+
+STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
+
+
+def show(
+    name: Annotated[str, typer.Argument(metavar="NAME|FILE|RUN", help="A recipe's name or file, or a run's folder.")],
+    task: Task = None,
+    model: Model = None,
+    reward: Reward = None,
+    settings: Settings = None,
+    as_json: Json = False,
+) -> int:
+    """What a recipe is made of, or how a run went.
+
+    A recipe is shown for the task, model and reward you name; for small ones of ours where you name none.
+    """
+    from guerdon.store.folder import RunFolder
+
+    output = Output(as_json)
+    if RunFolder(name).exists():
+        _show_run(output, name)
+    else:
+        _show_recipe(output, name, {"task": task, "model": model, "reward": reward}, parse_settings(settings))
+    return 0
+
+
+def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
+    from guerdon.core.part import describe
+    from guerdon.loop.build import Wish, build
+    from guerdon.loop.catalog import find_recipe
+
+    entry: Entry = find_recipe(name)
+    parameters = entry.parameters()
+    filled = {s: n for s, n in STAND_IN.items() if s in parameters and slots[s] is None and _required(parameters[s])}
+    chosen: dict[str, Any] = {**slots, **filled}
+    wish = Wish(entry, **chosen, settings=settings, text=True)
+    made, why = _try_build(wish) if filled else (build(wish).recipe, "")
+    if not output.as_json:
+        _tell_recipe(output, entry)
+        shown_for = " ".join(f"--{s} {n}" for s, n in filled.items())
+        output.say()
+        output.say(f"formula{f', with {shown_for}' if shown_for else ''}" + (f": {why}" if made is None else ""))
+        if made is not None:
+            _tell_formula(output, made)
+    output.finish(
+        {
+            "recipe": entry.name,
+            "family": entry.family,
+            "paper": entry.paper,
+            "about": entry.about,
+            "claims": [dataclasses.asdict(c) for c in entry.claims],
+            "needs": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
+            "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
+            "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
+            "parts": None if made is None else describe(made),
+            "hash": None if made is None else made.hash,
+        }
+    )
+
+
+def _required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is inspect.Parameter.empty
+
+
+def _plain(value: Any) -> Any:
+    """A knob's default for JSON; a knob without one must be given."""
+    from guerdon.core.part import describe
+
+    return "(required)" if value is inspect.Parameter.empty else describe(value)
+
+
+def _try_build(wish: Wish) -> tuple[Recipe | Study | None, str]:
+    """The recipe with our stand-ins, or why they do not fit it: that is no mistake of the user's."""
+    from guerdon.loop.build import build
+
+    try:
+        return build(wish).recipe, ""
+    except UserError as error:
+        return None, f"not with these ({error})"
+
+
+def _tell_recipe(output: Output, entry: Entry) -> None:
+    title = f"{entry.name}  ({entry.family})"
+    output.say(title + (f"  {entry.paper}" if entry.paper else ""))
+    output.say()
+    module = sys.modules.get(entry.function.__module__)
+    for text in (entry.about, inspect.getdoc(module) if module else None):
+        if text:
+            output.say(text)
+            output.say()
+    for claim in entry.claims:
+        output.say(f"claim: {claim.says}" + (f" (against {claim.baseline})" if claim.baseline else ""))
+    output.say("knobs (--set KNOB=VALUE)")
+    for name, parameter in entry.parameters().items():
+        if name in entry.knobs():
+            default = "required" if _required(parameter) else repr(parameter.default)
+            output.say(f"  {name} = {default}")
+
+
+def _tell_formula(output: Output, made: Recipe | Study) -> None:
+    """The parts laid out over lines, then every knob that `--set PART.FIELD=VALUE` reaches."""
+    from guerdon.core.part import handles, knobs
+    from guerdon.core.recipe import Study
+
+    if isinstance(made, Study):
+        output.say("  a study: plain Python over several runs")
+        output.pairs({f"  {k}": repr(v) for k, v in made.settings.items()})
+        return
+    stages = [f"{i}. {_stage(stage)}" for i, stage in enumerate(made.stages, start=1)]
+    output.pairs(
+        {
+            "  models": _mapping(made.models),
+            "  seats": _mapping(made.seats),
+            "  curriculum": repr(made.curriculum),
+            "  env": repr(made.env),
+            "  stages": "\n".join(stages),
+            "  sampling": repr(made.sampling),
+            "  exam": repr(made.exam),
+            "  prompts": str(made.prompts),
+            "  steps": str(made.steps),
+        }
+    )
+    output.say()
+    output.say("parts (--set PART.FIELD=VALUE)")
+    plain = (bool, int, float, str, type(None))
+    for name, found in handles(made).items():
+        own = [f"{k}={v!r}" for k, v in knobs(found).items() if isinstance(v, plain)]
+        if own:
+            output.say(f"  {name}: {', '.join(own)}")
+
+
+def _mapping(value: dict[str, Any]) -> str:
+    width = max(map(len, value), default=0)
+    return "\n".join(f"{k:<{width}} = {v if isinstance(v, str) else repr(v)}" for k, v in value.items())
+
+
+def _stage(stage: Any) -> str:
+    """A stage with the columns it reads and writes."""
+    needs, gives = ", ".join(stage.needs), ", ".join(stage.gives)
+    flow = f"{needs} -> {gives}".strip() if gives else f"{needs} ->"
+    return f"{stage!r}    [{flow}]" if needs or gives else repr(stage)
+
+
+def _show_run(output: Output, path: str) -> None:
+    from guerdon.cli.train import progress_made, summary
+    from guerdon.store.run import Run
+
+    run = Run(path)
+    if not run.folder.events.exists():
+        raise UserError(f"{path} has not begun: it has no events.jsonl")
+    found = summary(run)
+    card = run.card
+    if not output.as_json:
+        wish = {k: v for k, v in {**card["wish"], **(card["data"] or {}), **card["settings"]}.items() if v is not None}
+        shown = {
+            "run": path,
+            "recipe": f"{run.name} ({card['kind']}, hash {card['hash']})",
+            "asked for": ", ".join(f"{k}={v}" for k, v in wish.items()),
+            "seed": str(card["seed"]),
+            "status": f"{found['status']}, {run.steps_done} of {card['steps']} steps",
+            "accuracy": progress_made(run.evaluations),
+            "weights": found["weights"],
+            "report": found["report"],
+            "kept": ", ".join(f"{k}={v}" for k, v in card["options"].items()),
+            "versions": ", ".join(f"{k} {v}" for k, v in card["versions"].items()),
+            "created": card["created"],
+            "resume": found["resume"],
+            "warnings": "\n".join(found["warnings"]),
+        }
+        output.pairs({k: v for k, v in shown.items() if v})
+    output.finish({**found, "card": card})

@@ -1,0 +1,192 @@
+"""`guerdon train`: train a recipe, or go on with a run, and say how it went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from guerdon.cli.options import (
+    Answer,
+    Data,
+    EvalEvery,
+    EvalTasks,
+    EvalTries,
+    FailedLimit,
+    Json,
+    Keep,
+    Log,
+    Model,
+    Out,
+    Prompt,
+    Resume,
+    Reward,
+    RolloutsEvery,
+    SaveEvery,
+    Settings,
+    SkipBad,
+    Task,
+    parse_data,
+    parse_settings,
+)  # fmt: skip
+from guerdon.cli.output import Output, rate
+from guerdon.core.errors import UserError
+
+if TYPE_CHECKING:
+    from guerdon.loop.record import Options
+    from guerdon.store.run import Run
+
+INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
+SHOWN_BAD = 3  # skipped rows named one by one
+
+
+class TakenAtOnce(UserError):
+    """Interrupted without the step being finished."""
+
+    exit_code = INTERRUPTED
+
+
+def train(
+    recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A name, or a file: ./mine.py[:NAME].")] = None,
+    task: Task = None,
+    model: Model = None,
+    data: Data = None,
+    prompt: Prompt = None,
+    answer: Answer = None,
+    skip_bad: SkipBad = False,
+    reward: Reward = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="S", help="Where all chance comes from.  [default: 0]")
+    ] = None,
+    settings: Settings = None,
+    out: Out = None,
+    resume: Resume = None,
+    save_every: SaveEvery = None,
+    keep: Keep = None,
+    rollouts_every: RolloutsEvery = None,
+    eval_every: EvalEvery = None,
+    eval_tasks: EvalTasks = None,
+    eval_tries: EvalTries = None,
+    failed_limit: FailedLimit = None,
+    log: Log = None,
+    as_json: Json = False,
+) -> int:
+    """Train a recipe on a task, or go on with a run.
+
+    Ctrl-C finishes the step, saves, and prints the command that resumes. The same command with the same seed gives the
+    same weights, interrupted or not.
+    """
+    output = Output(as_json)
+    keeping = {
+        "save_every": save_every, "keep": keep, "rollouts_every": rollouts_every, "eval_every": eval_every,
+        "eval_tasks": eval_tasks, "eval_tries": eval_tries, "failed_limit": failed_limit,
+        "loggers": tuple(log) if log else None,
+    }  # fmt: skip
+    rows = parse_data(data, prompt, answer, skip_bad)
+    if resume is not None and out is not None:
+        raise UserError("a run is resumed where it lies: give --resume or --out, not both")
+    wish = {
+        "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "seed": seed,
+        "out": out, "resume": resume, "settings": parse_settings(settings), "text": True,
+    }  # fmt: skip
+    return _train(output, wish, {k: v for k, v in keeping.items() if v is not None})
+
+
+def _train(output: Output, wish: dict[str, Any], keeping: dict[str, Any]) -> int:
+    from guerdon.cli.progress import Watch
+    from guerdon.loop import api
+
+    resume = wish["resume"]
+    was_complete = resume is not None and _is_complete(resume)
+    if wish["data"] and wish["data"]["skip_bad"] and resume is None:
+        _name_skipped(output, wish["data"])
+    try:
+        with Watch(output.console) as watch:
+            run = api.train(**wish, options=_options(keeping, resume), listeners=[watch])
+    except KeyboardInterrupt as error:  # the second Ctrl-C, or one before the first step
+        raise TakenAtOnce(_what_is_left(resume or wish["out"])) from error
+    if not output.as_json:
+        _tell(output, run, was_complete)
+    output.finish(summary(run) | {"was_complete": was_complete})
+    return 0 if run.complete else INTERRUPTED
+
+
+def _what_is_left(path: str | None) -> str:
+    from guerdon.store.folder import RunFolder, resume_command
+
+    if path is None or not RunFolder(path).exists():
+        return "interrupted at once"
+    return f"interrupted at once; what was saved is intact, go on with: {resume_command(Path(path))}"
+
+
+def _is_complete(path: str) -> bool:
+    from guerdon.store.run import Run
+
+    return Run(path).status == "complete"
+
+
+def _options(keeping: dict[str, Any], resume: str | None) -> Options | None:
+    """What was said about keeping the run, over what a resumed run was started with. None: nothing was said."""
+    from guerdon.loop.record import Options
+    from guerdon.store.folder import RunFolder
+
+    if not keeping:
+        return None
+    before = RunFolder(resume).read_card()["options"] if resume is not None else {}
+    return Options(**{**before, **keeping})
+
+
+def _name_skipped(output: Output, data: dict[str, Any]) -> None:
+    from guerdon.tasks.files import rows
+
+    source = rows(**data)
+    source.tasks()
+    bad = source.skipped or []
+    if bad:
+        more = f", and {len(bad) - SHOWN_BAD} more" if len(bad) > SHOWN_BAD else ""
+        output.say(f"warning: {data['path']}: skipped {len(bad)} bad rows ({'; '.join(bad[:SHOWN_BAD])}{more})")
+
+
+def summary(run: Run) -> dict[str, Any]:
+    """A run in one object: what `train --json` and `show RUN --json` print."""
+    from guerdon.store.folder import resume_command
+
+    return {
+        "run": str(run.path),
+        "recipe": run.name,
+        "status": run.status,
+        "steps_done": run.steps_done,
+        "steps": run.card["steps"],
+        "seed": run.card["seed"],
+        "hash": run.card["hash"],
+        "weights": run.weights,
+        "evaluations": run.evaluations,
+        "warnings": run.warnings,
+        "report": str(run.folder.report) if run.folder.report.is_file() else None,
+        "resume": None if run.status == "complete" else resume_command(run.path),
+    }
+
+
+def _tell(output: Output, run: Run, was_complete: bool) -> None:
+    """The end of a training, for people."""
+    found = summary(run)
+    if was_complete:
+        output.say(f"{run.path} was already complete: nothing to do")
+    shown = {"accuracy": progress_made(run.evaluations), "weights": found["weights"], "run": found["run"]}
+    shown["report"] = found["report"]
+    output.pairs({k: v for k, v in shown.items() if v})
+    if found["resume"]:
+        output.say(f"{found['status']} after {run.steps_done} of {run.card['steps']} steps; go on with:")
+        output.say(f"  {found['resume']}")
+
+
+def progress_made(evaluations: list[dict[str, Any]]) -> str:
+    """Held-out accuracy, first and last."""
+    if not evaluations:
+        return ""
+    ends = evaluations[:1] if len(evaluations) == 1 else [evaluations[0], evaluations[-1]]
+    return f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0]['task']}, {ends[0]['tasks']} tasks"

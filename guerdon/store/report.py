@@ -1,5 +1,0 @@
-from pathlib import Path
-
-
-def write_report(path: Path) -> Path:
-    return path

@@ -1,0 +1,22 @@
+"""`report.html`: a run on one page that loads nothing. `numbers` gathers, `page` lays out; see `write_report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from guerdon.store.files import atomic
+from guerdon.store.report.numbers import Numbers, report_numbers
+from guerdon.store.report.page import page
+from guerdon.store.run import Run
+
+__all__ = ["Numbers", "report_numbers", "write_report"]
+
+
+def write_report(path: Path) -> Path:
+    """Write the report of a run folder, finished or not, or of a study. Returns the file."""
+    run = Run(path)
+    # an exception's message may hold what UTF-8 cannot: it is spelled out rather than lost
+    content = page(run, report_numbers(run)).encode("utf-8", errors="backslashreplace")
+    with atomic(run.folder.report) as scratch:
+        scratch.write_bytes(content)
+    return run.folder.report

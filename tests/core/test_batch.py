@@ -1,0 +1,248 @@
+"""Rows of a batch: taken, split, shared out; columns put beside them; what counts as the same batch."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import columns, episode, episode_lists, masks, naive_tracks, pairs_of, segment
+
+from guerdon.core.batch import Count, Pairs
+from guerdon.core.column import Column, Reason, same_numbers
+from guerdon.core.pack import pack, unpack
+
+NAN = float("nan")
+TENSORS = (
+    "seg", "logp", "weight", "parent", "episode", "version", "temperature", "end", "context",
+    "context_length", "leaf", "path_track", "path_seg", "ask_E", "task_E",
+)  # fmt: skip
+
+
+def only(episodes, keep):
+    """The episodes with nothing but the segments of the kept tracks, parents renumbered."""
+    tracks = [t for t, k in zip(naive_tracks(episodes), keep, strict=True) if k]
+    made = []
+    for e, ep in enumerate(episodes):
+        left = sorted({i for other, path in tracks if other == e for i in path})
+        renumber = {old: new for new, old in enumerate(left)}
+        segments = [ep.segments[i].but(parent=renumber.get(ep.segments[i].parent, -1)) for i in left]
+        made.append(ep.but(segments=tuple(segments)))
+    return made
+
+
+@given(episode_lists(), st.data())
+def test_taking_tracks_is_packing_only_those_tracks(eps, data):
+    batch = pack(eps)
+    mask = data.draw(masks(batch.K))
+    taken, want = batch.take(mask), pack(only(eps, mask.tolist()))
+    for name in TENSORS:
+        assert same_numbers(getattr(taken, name), getattr(want, name)), name
+    assert same_numbers(taken.action, want.action) or taken.S == 0  # how wide no action is cannot be known
+    assert [taken.roles[r] for r in taken.role] == [want.roles[r] for r in want.role]
+    assert taken.count == want.count
+    assert all(a.same(b) for a, b in zip(unpack(taken), want.episodes, strict=True))
+
+
+@given(episode_lists(), st.data())
+def test_columns_and_pairs_go_with_their_tracks(eps, data):
+    batch = pack(eps)
+    batch = batch.with_cols({n: data.draw(columns(batch, n)) for n in ("step", "track")})
+    batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch)))
+    mask = data.draw(masks(batch.K))
+    taken = batch.take(mask)
+    kept = torch.nonzero(mask).flatten().tolist()
+    assert same_numbers(taken["track"], batch["track"][kept])
+    assert taken.cols["track"].detail == {kept.index(i): d for i, d in batch.cols["track"].detail.items() if i in kept}
+    sure = batch.up(torch.arange(batch.S, dtype=torch.float64), "track", by="min")[mask]
+    again = batch.with_cols({"n": Column.full("step", torch.arange(batch.S, dtype=torch.float64))}).take(mask)
+    assert same_numbers(again.up(again["n"], "track", by="min"), sure)
+    if batch.pairs is not None:
+        old = [(int(b), int(w)) for b, w in zip(batch.pairs.better, batch.pairs.worse, strict=True)]
+        want = [(kept.index(b), kept.index(w)) for b, w in old if b in kept and w in kept]
+        assert list(zip(taken.pairs.better.tolist(), taken.pairs.worse.tolist(), strict=True)) == want
+        assert taken.count.pairs == len(want)
+
+
+@given(episode_lists(), st.data())
+def test_taking_twice_is_taking_once(eps, data):
+    batch = pack(eps)
+    first = data.draw(masks(batch.K))
+    second = data.draw(masks(int(first.sum())))
+    both = first.clone()
+    both[first] = second
+    assert batch.take(first).take(second).same(batch.take(both))
+
+
+@pytest.mark.parametrize("width", [7, 13, 49, 82])
+def test_the_trunk_of_a_wide_tree_keeps_whole_weights(width):
+    batch = pack([episode(segment([0, 1]), *(segment([2], parent=0) for _ in range(width)))])
+    for left in range(1, width):
+        assert batch.take(torch.arange(width) < left).weight[0] == left
+
+
+def test_taking_a_judge_without_what_it_judged_leaves_it_without_a_parent():
+    batch = pack([episode(segment([0]), segment([1], role="judge", parent=0))])
+    taken = batch.take(batch.tracks_of(["judge"]))
+    assert (taken.parent.tolist(), taken.action.tolist(), taken.role_K.tolist()) == ([-1], [1], [0])
+
+
+def test_taking_nothing_leaves_the_episodes():
+    batch = pack([episode(segment([0, 1]))]).take(torch.tensor([False]))
+    assert (batch.S, batch.G, batch.K, len(batch.episodes)) == (0, 0, 0, 1)
+    assert batch.count == Count(0.0, 0, 0)
+    assert batch.up(torch.zeros(0), "episode").tolist() == [0.0]
+
+
+# --- split and shares ---------------------------------------------------------------------------------------------
+
+
+def leaves(batches):
+    return [(int(b.episode[g]), int(b.place[g])) for b in batches for g in b.leaf]
+
+
+@given(episode_lists(), st.integers(1, 9), st.data())
+def test_a_split_covers_every_track_once_keeps_the_count_and_pairs_together(eps, steps, data):
+    batch = pack(eps)
+    batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch))).recount()
+    micros = batch.split(steps)
+    assert sorted(leaves(micros)) == sorted(leaves([batch]))
+    assert all(m.count == batch.count for m in micros)
+    assert sum(float(m.weight.sum()) for m in micros) == batch.count.steps
+    assert sum(len(m.pairs) if m.pairs is not None else 0 for m in micros) == batch.count.pairs
+    for m in micros:
+        whole = len(set(m.episode.tolist())) <= 1 or (m.pairs is not None and len(m.pairs) > 0)
+        assert steps >= m.S or whole, "only what must stay together may be larger"
+
+
+def test_micro_batches_are_filled():
+    batch = pack([episode(segment([0, 1]), attempt=i) for i in range(7)])
+    assert [m.S for m in batch.split(4)] == [4, 4, 4, 2]
+    assert [m.S for m in batch.split(1)] == [2] * 7
+    assert len(batch.split(14)) == 1
+
+
+@given(episode_lists(), st.integers(1, 5), st.data())
+def test_shares_cover_every_track_once_each_with_its_own_count(eps, n, data):
+    batch = pack(eps)
+    batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch))).recount()
+    shares = batch.shares(n, torch.Generator().manual_seed(0))
+    assert sorted(leaves(shares)) == sorted(leaves([batch]))
+    assert sum(len(s.pairs) if s.pairs is not None else 0 for s in shares) == batch.count.pairs
+    assert all(s.count == s.recount().count for s in shares)
+    assert len(shares) <= n
+    assert all(s.K for s in shares) or batch.K == 0
+
+
+def test_shares_are_even_and_drawn_by_the_generator():
+    batch = pack([episode(segment([0]), attempt=i) for i in range(12)])
+    shares = batch.shares(4, torch.Generator().manual_seed(1))
+    assert [s.K for s in shares] == [3, 3, 3, 3]
+    again = batch.shares(4, torch.Generator().manual_seed(1))
+    other = batch.shares(4, torch.Generator().manual_seed(2))
+    assert all(a.same(b) for a, b in zip(shares, again, strict=True))
+    assert not all(a.same(b) for a, b in zip(shares, other, strict=True))
+
+
+def test_a_chain_of_pairs_stays_whole():
+    batch = pack([episode(segment([0]), attempt=i) for i in range(5)])
+    pairs = Pairs.of(torch.tensor([3, 1]), torch.tensor([1, 4]))  # 3-1-4
+    sizes = sorted(m.K for m in dataclasses.replace(batch, pairs=pairs).split(1))
+    assert sizes == [1, 1, 3]
+
+
+# --- columns ------------------------------------------------------------------------------------------------------
+
+
+def test_a_column_must_have_a_row_for_each_row():
+    batch = pack([episode(segment([0, 1]))])
+    with pytest.raises(ValueError, match="column 'x': 1 values for 2 steps"):
+        batch.with_cols({"x": Column.full("step", torch.ones(1))})
+
+
+def tree_with(reasons):
+    """A trunk of one step with a branch of one step for each reason, and their column."""
+    batch = pack([episode(segment([0]), *(segment([1], parent=0) for _ in reasons))])
+    reason = torch.tensor([int(r) for r in reasons], dtype=torch.int8)
+    value = torch.where(reason == 0, 1.0, NAN)
+    return batch, Column("track", value, reason)
+
+
+def test_a_step_column_takes_its_reasons_from_the_tracks():
+    batch, column = tree_with([Reason.NOT_APPLICABLE, Reason.TIMED_OUT])
+    made = batch.put("a", "step", batch.down(column.value, "track"), because=column).cols["a"]
+    assert made.reason.tolist() == [Reason.TIMED_OUT, Reason.NOT_APPLICABLE, Reason.TIMED_OUT]
+
+
+def test_a_trunk_with_one_valued_track_has_a_value():
+    batch, column = tree_with([Reason.FAILED, Reason.VALUE])
+    made = batch.put("a", "step", batch.down(column.value, "track"), because=column).cols["a"]
+    assert made.reason.tolist() == [Reason.VALUE, Reason.FAILED, Reason.VALUE]
+    assert made.value[0] == 1.0
+
+
+def test_a_track_column_takes_the_worst_reason_of_its_steps():
+    batch = pack([episode(segment([0, 1, 2])), episode(segment([0]), attempt=1), episode(segment([]), attempt=2)])
+    steps = Column("step", torch.tensor([1.0, NAN, NAN, 2.0]), torch.tensor([0, 1, 2, 0], dtype=torch.int8))
+    total = batch.up(steps.value, "track")
+    total[2] = NAN  # no step says why
+    made = batch.put("sum", "track", total, because=steps).cols["sum"]
+    assert made.reason.tolist() == [Reason.FAILED, Reason.VALUE, Reason.NOT_APPLICABLE]
+
+
+def test_a_missing_number_without_a_reason_is_refused():
+    batch = pack([episode(segment([0]))])
+    with pytest.raises(ValueError, match="NaN without a reason"):
+        batch.put("x", "track", torch.tensor([NAN]))
+    with pytest.raises(ValueError, match="NaN without a reason"):
+        batch.put("x", "track", torch.tensor([NAN]), because=Column.full("track", torch.ones(1)))
+
+
+def test_infinities_in_a_wide_row_are_numbers():
+    batch = pack([episode(segment([0]))])
+    inf = float("inf")
+    because = Column.empty("step", 1)
+    made = batch.put("top", "step", torch.tensor([[inf, -inf]]), because=because)
+    assert made.cols["top"].reason.tolist() == [Reason.VALUE]
+
+
+def test_groups_never_mix_roles():
+    eps = [episode(segment([0]), segment([1], role="judge", parent=0), name=n, number=i) for i, n in enumerate("aab")]
+    batch = pack(eps)
+    by_task, n = batch.group("task")
+    assert n == 4
+    assert by_task[0] == by_task[2]
+    assert len({int(by_task[0]), int(by_task[1]), int(by_task[4]), int(by_task[5])}) == 4
+    assert batch.group("ask")[1] == 6
+    assert pack([]).group("task")[1] == 0
+
+
+# --- the same -----------------------------------------------------------------------------------------------------
+
+
+def test_any_change_makes_another_batch():
+    batch, column = tree_with([Reason.VALUE, Reason.FAILED])
+    batch = dataclasses.replace(batch.with_cols({"r": column}), pairs=Pairs.of(torch.tensor([0]), torch.tensor([1])))
+    assert batch.same(dataclasses.replace(batch))
+    changed = [
+        dataclasses.replace(batch, weight=batch.weight * 2),
+        dataclasses.replace(batch, logp=batch.logp.double()),
+        dataclasses.replace(batch, count=Count(1.0, 1)),
+        dataclasses.replace(batch, pairs=None),
+        dataclasses.replace(batch, pairs=Pairs.of(torch.tensor([1]), torch.tensor([0]))),
+        batch.without("r"),
+        batch.with_cols({"r": dataclasses.replace(column, detail={0: "why"})}),
+        dataclasses.replace(batch, episodes=(batch.episodes[0].but(info={"x": 1}),)),
+    ]
+    assert not any(batch.same(other) or other.same(batch) for other in changed)
+
+
+def test_moving_to_a_device_keeps_everything():
+    batch, column = tree_with([Reason.VALUE, Reason.FAILED])
+    none = torch.zeros(0, dtype=torch.long)
+    batch = dataclasses.replace(batch.with_cols({"r": column}), pairs=Pairs.of(none, none))
+    assert batch.to("cpu").same(batch)
+    far = batch.without("r").to("meta")
+    assert {far.seg.device.type, far.leaf.device.type, far.pairs.better.device.type} == {"meta"}

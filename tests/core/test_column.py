@@ -1,0 +1,55 @@
+"""A column holds a number or a reason, never both and never neither."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from guerdon.core.column import Column, Reason, same_numbers
+
+NAN = float("nan")
+
+
+def column(values, reasons, **more):
+    return Column("track", torch.tensor(values), torch.tensor(reasons, dtype=torch.int8), **more)
+
+
+@pytest.mark.parametrize(("values", "reasons"), [([1.0, NAN], [0, 0]), ([1.0, 2.0], [0, 2]), ([[1.0, NAN]], [0])])
+def test_a_number_or_a_reason(values, reasons):
+    with pytest.raises(ValueError, match="NaN without a reason, or a reason with a number"):
+        column(values, reasons)
+
+
+def test_lengths_and_levels_are_checked():
+    with pytest.raises(ValueError, match="2 values with 1 reasons"):
+        column([1.0, 2.0], [0])
+    with pytest.raises(ValueError, match="per step or per track"):
+        Column("episode", torch.ones(1), torch.zeros(1, dtype=torch.int8))
+
+
+def test_missing_and_broken():
+    made = column([1.0, NAN, NAN, NAN], [0, 1, 2, 3])
+    assert made.missing.tolist() == [False, True, True, True]
+    assert made.broken.tolist() == [False, False, True, True]
+
+
+def test_taking_entries_takes_their_details():
+    made = column([1.0, NAN, 3.0], [0, 2, 0], detail={1: "broke", 2: "fine"}).take(torch.tensor([2, 1]))
+    assert made.same(column([3.0, NAN], [0, 2], detail={0: "fine", 1: "broke"}))
+
+
+def test_empty_and_full():
+    assert Column.empty("step", 2, Reason.FAILED).reason.tolist() == [2, 2]
+    assert Column.empty("step", 2, like=torch.ones(5, 3, dtype=torch.float64)).value.shape == (2, 3)
+    assert Column.empty("step", 2, like=torch.ones(5, dtype=torch.long)).missing.all()
+    assert not Column.full("step", torch.ones(2)).missing.any()
+
+
+def test_same_numbers_tells_types_shapes_and_missing_apart():
+    a = torch.tensor([1.0, NAN])
+    assert same_numbers(a, a.clone())
+    assert not same_numbers(a, a.double())
+    assert not same_numbers(a, torch.tensor([NAN, 1.0]))
+    assert not same_numbers(a, torch.tensor([1.0, 2.0]))
+    assert not same_numbers(a, a[None])
+    assert not same_numbers(torch.tensor([1.0]), torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])))

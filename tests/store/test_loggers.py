@@ -1,0 +1,57 @@
+"""The real TensorBoard and the real wandb, offline, hear what the run folder holds."""
+
+from __future__ import annotations
+
+import pytest
+
+import guerdon as gd
+from guerdon.store.loggers import export
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    options = gd.Options(eval_tasks=8, loggers=("tensorboard",))
+    out = tmp_path_factory.mktemp("logged") / "run"
+    return gd.train("grpo", task="successor", model="tabular", lr=0.3, steps=4, out=out, options=options)
+
+
+def scalars(folder):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return {tag: {e.step: e.value for e in events.Scalars(tag)} for tag in events.Tags()["scalars"]}
+
+
+def test_tensorboard_hears_every_metric(run):
+    found = scalars(run.path / "tensorboard")
+    metrics = run.metrics
+    for name in ("correct/mean", "policy/loss", "policy/entropy", "length/mean"):
+        assert list(found[name]) == [1, 2, 3, 4]  # steps done
+        assert list(found[name].values()) == pytest.approx(metrics[name].to_pylist(), rel=1e-6)
+    assert found["held_out/pass@1"][4] == pytest.approx(run.evaluations[-1]["pass@1"])
+
+
+def test_export_rebuilds_the_dashboard_from_the_folder(run):
+    live = scalars(run.path / "tensorboard")
+    for file in (run.path / "tensorboard").iterdir():
+        file.unlink()
+    export(run.path, "tensorboard")
+    assert scalars(run.path / "tensorboard") == live
+
+
+def test_wandb_offline_run_is_written(run, monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    export(run.path, "wandb")
+    files = list((run.path / "wandb").glob("offline-run-*/*.wandb"))
+    assert len(files) == 1
+    assert b"policy/entropy" in files[0].read_bytes()
+
+
+def test_unknown_and_missing_loggers_are_refused_before_the_run(monkeypatch):
+    with pytest.raises(gd.UserError, match="did you mean 'tensorboard'"):
+        gd.Options(loggers=("tensorbord",))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(gd.UserError, match=r"pip install 'guerdon\[wandb\]'"):
+        gd.Options(loggers=("wandb",))

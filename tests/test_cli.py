@@ -1,0 +1,224 @@
+"""The command line, as its users meet it: what each verb prints, and what it shows while it works."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from command_line import SMALL, TRAIN, Cli, command_line, process_of
+from rich.console import Console
+
+import guerdon
+from guerdon.cli import doctor
+from guerdon.cli.output import Output
+from guerdon.cli.progress import Watch, clock, short
+from guerdon.core.events import Evaluated, ScoresMissing, Started, StepDone, Warned
+from guerdon.store.run import Run
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+# --- what each verb does --------------------------------------------------------------------------------------------
+
+
+def test_train_tells_people_how_it_went(cli: Cli) -> None:
+    said = cli(*TRAIN, "--out", "a", "--eval-every", "3")
+    assert said.code == 0 and said.err == ""
+    lines = said.out.splitlines()
+    assert lines[0].startswith("held-out accuracy before training: ")
+    assert any(line.startswith("held-out accuracy after 3 steps: ") for line in lines)
+    assert any(line.startswith("step 6/6  reward 0.") and "tokens/s" in line and "left" in line for line in lines)
+    run = Run("a")
+    ending = {name: value for name, _, value in (line.partition(" ") for line in lines)}
+    assert ending["weights"].strip() == run.weights and ending["run"].strip() == "a"
+    assert " -> " in ending["accuracy"] and ending["accuracy"].count("%") == 2
+
+
+def test_the_same_training_twice_has_the_same_weights(cli: Cli) -> None:
+    first, second = cli(*TRAIN, "--json"), cli(*TRAIN, "--json")
+    assert first.code == second.code == 0
+    assert first.out.count("\n") == 1 and "held-out accuracy" in first.err
+    one, two = first.json, second.json
+    assert one["weights"] == two["weights"] == Run(one["run"]).weights
+    assert (one["run"], two["run"]) == ("runs/grpo-parity-001", "runs/grpo-parity-002")
+    assert one["status"] == "complete" and one["steps_done"] == 6 and one["resume"] is None
+    assert [e["steps_done"] for e in one["evaluations"]] == [0, 6]
+    assert one["report"] is None or Path(one["report"]).is_file()
+    assert cli(*TRAIN, "--seed", "1", "--json").json["weights"] != one["weights"]
+
+
+def test_train_learns(cli: Cli) -> None:
+    found = cli("train", "grpo", "--task", "parity", *SMALL, "--set", "lr=0.5", "--steps", "40", "--json").json
+    before, after = found["evaluations"]
+    assert after["pass@1"] > before["pass@1_high"]
+
+
+def test_options_say_how_a_run_is_kept(cli: Cli) -> None:
+    assert cli(*TRAIN, "--out", "a", "--keep", "1", "--rollouts-every", "3", "--eval-tasks", "0").code == 0
+    run = Run("a")
+    assert run.rollout_steps == [0, 3] and run.evaluations == []
+    assert len(list(run.folder.checkpoints.glob("step-*"))) == 1
+
+
+def test_no_steps_is_a_run_too(cli: Cli) -> None:
+    found = cli(*TRAIN, "--steps", "0", "--out", "a", "--json").json
+    assert found["status"] == "complete" and found["steps_done"] == 0 and found["weights"]
+    assert cli("train", "--resume", "a", "--json").json["was_complete"]
+
+
+def test_eval_of_a_run_and_of_a_model(cli: Cli) -> None:
+    cli(*TRAIN, "--out", "a")
+    said = cli("eval", "a", "--k", "4", "--tasks", "5")
+    assert said.code == 0 and said.out.splitlines()[0] == "parity: 5 held-out tasks, 4 tries each"
+    assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["pass@1", "pass@2", "pass@4"]
+    found = cli("eval", "a", "--k", "4", "--tasks", "5", "--json").json
+    assert found["pass@1_low"] <= found["pass@1"] <= found["pass@1_high"]
+    assert found == cli("eval", "a", "--task", "parity", "--k", "4", "--tasks", "5", "--json").json
+    greedy = cli("eval", "a/models/policy", "--task", "parity", "--greedy", "--max-tokens", "1", "--json").json
+    assert greedy["tries"] == 1 and greedy["temperature"] == 0.0 and greedy["tasks"] == 100
+    assert cli("eval", "tabular", "--task", "parity:2", "--tasks", "3", "--k", "2", "--json").json["tasks"] == 3
+
+
+def test_a_finished_run_is_a_model_to_train_from(cli: Cli) -> None:
+    first = cli(*TRAIN, "--out", "a", "--json").json
+    next_words = ("train", "grpo", "--task", "parity", "--model", "a", "--steps", "2", "--eval-tasks", "4", "--json")
+    assert cli(*next_words).json["weights"] != first["weights"]
+
+
+def test_list_says_what_there_is(cli: Cli) -> None:
+    said = cli("list")
+    assert said.code == 0
+    assert all(word in said.out for word in ("grpo", "arXiv:2402.03300", "parity", "tabular"))
+    found = cli("list", "--json").json
+    assert set(found) == {"recipes", "tasks", "models"}
+    grpo = next(r for r in found["recipes"] if r["recipe"] == "grpo")
+    assert grpo["family"] == "house" and grpo["paper"] and grpo["about"] and grpo["claim"] == []
+    parts = {p["part"]: p for p in cli("list", "parts", "--json").json["parts"]}
+    assert parts["adam"]["knobs"]["lr"] == "0.001" and parts["centre"]["folder"] == "credit"
+    assert cli("list", "runs").out == "no runs in runs/\n"
+    cli(*TRAIN)
+    Path("runs/broken").mkdir()
+    Path("runs/broken/run.json").write_text("{")
+    broken, whole = cli("list", "runs", "--json").json["runs"]
+    assert whole["status"] == "complete" and whole["steps"] == "6/6" and "unreadable" in broken["status"]
+
+
+def test_show_lays_out_a_recipe(cli: Cli) -> None:
+    said = cli("show", "grpo", "--set", "kl=0.1")
+    assert said.code == 0
+    for line in (
+        "grpo  (house)  arXiv:2402.03300",
+        "  kl = 0.0",
+        "formula, with --task successor --model tabular",
+        "  env         single_turn()",
+        "              2. centre(reward='correct')    [correct -> advantage]",
+        "  adam: lr=0.01, beta1=0.9, beta2=0.999, eps=1e-08, weight_decay=0.0",
+    ):
+        assert line in said.out.splitlines(), line
+    assert "reference = snapshot(of='policy')" in said.out
+    found = cli("show", "./mine.py:mine", "--task", "parity", "--set", "tries=2", "--json").json
+    assert found["recipe"] == "mine" and found["knobs"] == {"tries": 4} and found["needs"] == ["task", "model"]
+    assert found["parts"]["knobs"]["curriculum"]["knobs"]["tries"] == 2
+    assert found["shown_for"] == {"task": "parity", "model": "tabular"}
+
+
+def test_show_tells_of_a_run(cli: Cli) -> None:
+    cli(*TRAIN, "--out", "a")
+    said = cli("show", "a")
+    assert said.code == 0 and "complete, 6 of 6 steps" in said.out and "tabular.length=1" in said.out
+    found = cli("show", "a", "--json").json
+    assert found["weights"] == Run("a").weights and found["card"]["recipe"] == "grpo"
+
+
+def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = cli("doctor")
+    assert said.code == 0 and said.out.splitlines()[-1] == "all is well"
+    found = cli("doctor", "--json").json
+    checks = {c["name"]: c for c in found["checks"]}
+    assert found["healthy"] and checks["training"]["ok"] and {"python", "torch", "disk", "cuda"} <= set(checks)
+    monkeypatch.setattr(doctor, "_version", lambda library: "" if library in ("pyarrow", "wandb") else "1.0")
+    said = cli("doctor", "--json")
+    checks = {c["name"]: c for c in said.json["checks"]}
+    assert said.code == 1 and not checks["libraries"]["ok"] and "training" not in checks
+    assert checks["extra wandb"]["mend"] == "pip install 'guerdon[wandb]'" and not checks["extra wandb"]["required"]
+
+
+def test_help_teaches_by_examples(cli: Cli) -> None:
+    assert cli("--version").out == f"guerdon {guerdon.__version__}\n"
+    assert cli().out == cli("--help").out and cli().code == 0
+    for verb in ("train", "eval", "list", "show", "doctor"):
+        said = cli(verb, "--help")
+        assert said.code == 0 and f"  guerdon {verb}" in said.out and "\x1b" not in said.out
+
+
+def test_help_and_the_list_of_recipes_do_without_torch(tmp_path: Path) -> None:
+    script = (
+        "import sys; from guerdon.cli.main import main; main(['--help']); main(['train', '--help']);"
+        "main(['list', 'recipes']); assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
+    process = process_of(tmp_path, "list", "recipes")
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait()
+
+
+# --- progress -------------------------------------------------------------------------------------------------------
+
+
+def test_live_progress_on_a_terminal() -> None:
+    screen = StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+    with Watch(console) as watch:
+        watch(Started(0, steps=4))
+        for step in range(4):
+            watch(StepDone(step, metrics={"reward/mean": 0.25, "correct/mean": 0.5}, tokens=30_000, seconds=1.0))
+    shown = screen.getvalue()
+    assert "step 4/4" in shown and "reward 0.250" in shown and "accuracy 50.0 %" in shown
+    assert "30k tokens/s" in shown and "0:00 left" in shown
+
+
+def test_plain_progress_is_brief_and_keeps_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    screen = StringIO()
+    lost = ScoresMissing(0, column="reward", failed=1, of=8, first="Traceback ...\nZeroDivisionError: no such score\n")
+    rates = {"pass@1": 0.5, "pass@1_low": 0.25, "pass@1_high": 0.75, "missing": 0.1}
+    with Watch(Console(file=screen, width=200)) as watch:
+        watch(Started(0, steps=1000))
+        watch(Warned(0, message="mind the gap"))
+        for step in range(1000):
+            now[0] += 1.0
+            watch(lost)
+            watch(StepDone(step, metrics={"reward/mean": 0.25}, tokens=10, seconds=1.0))
+        watch(Evaluated(999, result=rates))
+    lines = screen.getvalue().splitlines()
+    assert lines[:2] == [
+        "warning: mind the gap",
+        "warning: step 0: 1 of 8 in 'reward' failed: ZeroDivisionError: no such score",
+    ]
+    assert lines[2] == "step 50/1000  reward 0.250  10 tokens/s  15:50 left"
+    assert len(lines) == 2 + 20 + 2
+    assert lines[-2].startswith("held-out accuracy after 1000 steps: 50.0 % (25.0 to 75.0); 10.0 % of the tries")
+    assert lines[-1].startswith("warning: 1000 scores in 'reward' failed in all")
+
+
+def test_numbers_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [short(n) for n in (12.4, 30_000, 2_500_000)] == ["12", "30k", "2.5M"]
+    assert [clock(s) for s in (5, 65, 3725)] == ["0:05", "1:05", "1:02:05"]
+    Output(as_json=True).finish({"rate": float("nan"), "nested": [{"low": float("inf")}]})
+    assert json.loads(capsys.readouterr().out) == {"rate": None, "nested": [{"low": None}]}
+    Output(as_json=False).say("[bold]not markup[/bold]")
+    assert capsys.readouterr().out == "[bold]not markup[/bold]\n"

@@ -1,0 +1,240 @@
+"""Bad input and faults on the command line: one clear line, the right exit code, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, process_of, refused
+
+from guerdon.core.column import Reason
+from guerdon.core.events import ScoresMissing
+from guerdon.store.checkpoint import load_checkpoint
+from guerdon.store.rollouts import read_batch
+from guerdon.store.run import Run
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("trian", "grpo"), ("unknown verb 'trian'", "did you mean 'train'?")),
+        (("train", "--stepz", "3"), ("unknown option '--stepz'", "did you mean '--steps'?")),
+        (("train",), ("train what? give a recipe",)),
+        (("train", "grppo", "--task", "parity", *SMALL), ("unknown recipe 'grppo'", "did you mean 'grpo'?")),
+        (("train", "./none.py", "--task", "parity", *SMALL), ("there is no recipe file ./none.py",)),
+        (("train", "./mine.py", "--task", "parity", *SMALL), ("several recipes", "./mine.py:mine")),
+        (("train", "./mine.py:mien", "--task", "parity", *SMALL), ("did you mean 'mine'?",)),
+        (("train", "./my.py", "--task", "parity", *SMALL), ("defines no recipe",)),
+        (("train", "grpo", "--task", "partiy", *SMALL), ("unknown task 'partiy'", "did you mean 'parity'?")),
+        (("train", "grpo", "--task", "parity:9", *SMALL), ("parity.level must be at most 4, not 9",)),
+        (("train", "grpo", "--task", "parity:x", *SMALL), ("must be a whole number, not 'x'",)),
+        (("train", "grpo", *SMALL), ("recipe 'grpo' needs a task",)),
+        (("train", "grpo", "--task", "parity"), ("recipe 'grpo' needs a model: --model NAME",)),
+        (("train", "grpo", "--task", "parity", "--model", "tabluar"), ("did you mean 'tabular'?",)),
+        (("train", "grpo", "--task", "parity", "--model", "."), ("holds no model",)),
+        ((*TRAIN, "--set", "temprature=1"), ("unknown knob of grpo", "did you mean 'temperature'?")),
+        ((*TRAIN, "--set", "adma.lr=1"), ("unknown part 'adma'", "did you mean 'adam'?")),
+        ((*TRAIN, "--set", "adam.beta=1"), ("unknown knob of adam 'beta'", "did you mean 'beta")),
+        ((*TRAIN, "--set", "tries=0"), ("uniform.tries must be at least 1, not 0",)),
+        ((*TRAIN, "--set", "lr=fast"), ("grpo.lr must be float, not 'fast'",)),
+        ((*TRAIN, "--set", "adam.beta1=1.5"), ("adam.beta1 must be at most 1.0, not 1.5",)),
+        ((*TRAIN, "--set", "tries"), ("--set takes KNOB=VALUE, not 'tries'",)),
+        ((*TRAIN, "--steps", "-1"), ("--steps must be at least 0, not -1",)),
+        ((*TRAIN, "--steps", "many"), ("invalid value for '--steps'",)),
+        ((*TRAIN, "--save-every", "0"), ("invalid value for '--save-every'",)),
+        ((*TRAIN, "--log", "tensorbord"), ("unknown logger 'tensorbord'", "did you mean 'tensorboard'?")),
+        ((*TRAIN, "--prompt", "q"), ("give --data FILE too",)),
+        ((*TRAIN, "--data", "rows.jsonl"), ("give one of them",)),
+        ((*TRAIN, "--reward", "my.py"), ("must be FILE.py:FUNCTION",)),
+        ((*TRAIN, "--reward", "none.py:right"), ("there is no reward file none.py",)),
+        ((*TRAIN, "--reward", "my.py:rigth"), ("did you mean 'right'?",)),
+        ((*TRAIN, "--resume", "a", "--out", "b"), ("--resume or --out, not both",)),
+        (("train", "--resume", "nowhere"), ("nowhere is not a run folder",)),
+        (("train", "./mine.py:twice", "--task", "parity", "--model", "tabular", "--steps", "3"), ("is a study",)),
+        (("eval",), ("missing argument",)),
+        (("eval", "tabular"), ("evaluate on what? give --task NAME or --data FILE",)),
+        (("eval", "tabluar", "--task", "parity"), ("did you mean 'tabular'?",)),
+        (("eval", "tabular", "--task", "parity", "--k", "0"), ("invalid value for '--k'",)),
+        (("list", "recipies"), ("did you mean 'recipes'?",)),
+        (("show", "grop"), ("unknown recipe 'grop'", "did you mean 'grpo'?")),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_exit_code_2(cli: Cli, words: tuple[str, ...], says: tuple[str, ...]) -> None:
+    refused(cli(*words), *says)
+    said = cli(*words, "--json")
+    assert said.json["exit_code"] == said.code == 2 and all(s in said.json["error"] for s in says)
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [("def right(:\n", "line 1: SyntaxError"), ("\nx = 1 / 0\n", "line 2: ZeroDivisionError: division by zero")],
+)
+def test_a_reward_file_that_does_not_load(cli: Cli, text: str, says: str) -> None:
+    Path("bad.py").write_text(text)
+    refused(cli(*TRAIN, "--reward", "bad.py:right"), "bad.py", says)
+
+
+def test_rows_of_a_data_file(cli: Cli) -> None:
+    rows = [json.dumps({"q": f"odd {n}?", "a": n % 2}) for n in range(20)]
+    Path("rows.jsonl").write_text("\n".join([*rows[:3], "{oops", rows[4], '{"q": "odd 5?"}', *rows[6:]]) + "\n")
+    words = (
+        "train",
+        "grpo",
+        "--data",
+        "rows.jsonl",
+        "--prompt",
+        "q",
+        "--answer",
+        "a",
+        "--steps",
+        "3",
+        *SMALL,
+        "--out",
+        "a",
+    )
+    refused(cli(*words), "rows.jsonl, line 4: not JSON", "; line 6: no text in column 'a'", "--skip-bad")
+    said = cli(*words, "--skip-bad")
+    assert said.code == 0 and "skipped 2 bad rows (line 4: " in said.out and "line 6: " in said.out
+    assert cli("eval", "a", "--k", "2", "--json").json["task"] == "rows"
+    refused(cli("train", "--resume", "a", "--data", "rows.jsonl", "--prompt", "p"), "started with --prompt q, not p")
+    refused(cli("train", "grpo", "--data", "none.jsonl", *SMALL), "cannot read --data none.jsonl")
+
+
+def test_an_output_folder_that_holds_something_else(cli: Cli) -> None:
+    before = cli(*TRAIN, "--out", "a", "--json").json
+    refused(cli(*TRAIN, "--seed", "1", "--out", "a"), "a holds another run (grpo)", "--resume a")
+    assert cli("show", "a", "--json").json["weights"] == before["weights"]
+    Path("b").mkdir()
+    Path("b/thesis.tex").touch()
+    refused(cli(*TRAIN, "--out", "b"), "b is not empty and not a run")
+
+
+# --- faults ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_reward_that_always_raises_stops_the_run(cli: Cli) -> None:
+    said = cli(*TRAIN, "--reward", "my.py:breaks_later", "--out", "a")
+    assert said.code == 1 and "Traceback" not in said.err
+    (line,) = said.err.splitlines()
+    assert line.startswith("guerdon: step 5: 8 of 8 in 'reward' failed, more than 20%")
+    assert "ZeroDivisionError: no such score" in line and "a/faults/step-00000005.parquet" in line
+    faults = read_batch("a/faults/step-00000005.parquet").cols["reward"]
+    assert all(int(r) == Reason.FAILED for r in faults.reason) and "no such score" in faults.detail[0]["error"]
+    checkpoint = load_checkpoint(Path("a/checkpoints"), pytest.fail)
+    assert checkpoint is not None and checkpoint.step == 4
+    assert Run("a").status.startswith("stopped: step 5")
+    refused(cli("eval", "a"), "a has no trained policy", "guerdon train --resume a")
+    error = cli(*TRAIN, "--reward", "my.py:broken", "--json")
+    assert error.code == error.json["exit_code"] == 1 and "no such score" in error.json["error"]
+
+
+def test_a_reward_that_raises_now_and_then_is_counted_and_kept(cli: Cli) -> None:
+    said = cli(*TRAIN, "--reward", "my.py:breaks_sometimes", "--out", "a")
+    assert said.code == 0 and "1 of 8 in 'reward' failed: ZeroDivisionError" in said.out
+    run = Run("a")
+    missing = run.events(ScoresMissing)
+    assert sum(e.failed for e in missing) == 4 and all("no such score" in e.first for e in missing)
+    column = run.batch(1).cols["reward"]  # the tenth call is the second of the second step
+    assert column.reason.tolist() == [0, int(Reason.FAILED), 0, 0, 0, 0, 0, 0]
+    assert "ZeroDivisionError: no such score" in column.detail[1]["error"]
+
+
+def test_a_loss_that_is_not_finite_stops_and_names_the_batch(cli: Cli) -> None:
+    words = ("--set", "kl=0.04", "--set", "lr=1000", "--set", "learn.epochs=2")  # the second epoch is beyond any ratio
+    said = cli(*TRAIN, *words, "--out", "a", "--json")
+    assert said.code == 1 and "guerdon: step 0: the loss of 'policy' is inf" in said.err
+    path = said.json["error"].partition("the batch is in ")[2].rstrip(")")
+    batch = read_batch(path)
+    assert batch.K == 8 and "reference.logp" in batch.cols
+
+
+def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(cli: Cli) -> None:
+    whole = cli(*TRAIN, "--reward", "my.py:stops", "--json").json
+    Path("press-ctrl-c").touch()
+    said = cli(*TRAIN, "--reward", "my.py:stops", "--out", "a")
+    assert said.code == 130 and said.err == ""
+    assert said.out.splitlines()[-2:] == [
+        "stopped: interrupted after 3 of 6 steps; go on with:",
+        "  guerdon train --resume a",
+    ]
+    Path("press-ctrl-c").unlink()
+    for words, says in (
+        (("--seed", "3"), "with --seed 0, not 3"),
+        (("--steps", "9"), "with --steps 6, not 9"),
+        (("--set", "prompts=3"), "with --set prompts 2, not 3"),
+        (("--set", "lr=1"), "without --set lr"),
+        (("--task", "successor"), "with --task parity, not successor"),
+        (("--reward", "my.py:right"), "with --reward my.py:stops, not my.py:right"),
+    ):
+        refused(cli("train", "--resume", "a", *words), "a was started " + says, "leave it out to resume")
+    refused(cli("train", "gspo", "--resume", "a"), "with recipe grpo, not gspo")
+    again = ("train", "grpo", "--resume", "a", "--seed", "0", "--set", "prompts=2", "--steps", "6", "--save-every", "1")
+    said = cli(*again, "--json")
+    assert said.code == 0 and "going on after step 3 of 6" in said.err
+    assert said.json["weights"] == whole["weights"] and said.json["evaluations"] == whole["evaluations"]
+    said = cli("train", "--resume", "a")
+    assert said.code == 0 and said.out.startswith("a was already complete: nothing to do\n")
+
+
+def test_a_second_ctrl_c_is_taken_at_once(cli: Cli) -> None:
+    said = cli(*TRAIN, "--reward", "my.py:insists", "--out", "a", "--json")
+    assert said.code == said.json["exit_code"] == 130
+    assert said.json["error"].endswith("what was saved is intact, go on with: guerdon train --resume a")
+    checkpoint = load_checkpoint(Path("a/checkpoints"), pytest.fail)
+    assert checkpoint is not None and checkpoint.step == 2
+
+
+def test_a_changed_reward_is_not_resumed(cli: Cli) -> None:
+    Path("press-ctrl-c").touch()
+    assert cli(*TRAIN, "--reward", "my.py:stops", "--out", "a").code == 130
+    Path("my.py").write_text(REWARDS.replace("count() == 20", "count() == 21"))
+    refused(cli("train", "--resume", "a"), "another version of this recipe")
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(cli: Cli) -> None:
+    whole = cli(*TRAIN, "--reward", "my.py:stops", "--json").json
+    Path("press-ctrl-c").touch()
+    cli(*TRAIN, "--reward", "my.py:stops", "--out", "a")
+    Path("press-ctrl-c").unlink()
+    newest = Path("a/checkpoints/step-00000003/tensors.safetensors")
+    newest.write_bytes(newest.read_bytes()[:-4])
+    said = cli("train", "--resume", "a")
+    assert said.code == 0 and "warning: checkpoint step-00000003 is damaged" in said.out
+    assert "going on after step 2 of 6" in said.out and Run("a").weights == whole["weights"]
+
+
+def test_a_study_runs_from_a_file(cli: Cli) -> None:
+    words = ("train", "./mine.py:twice", "--task", "parity", "--model", "tabular", "--eval-tasks", "4", "--out", "a")
+    said = cli(*words, "--json")
+    assert said.code == 0 and "step 2/2" in said.err and "step 3/3" in said.err
+    assert said.json["status"] == "complete" and json.loads(Path("a/result.json").read_text())["runs"] == 2
+    assert "already complete" in cli("train", "--resume", "a").out
+    refused(cli("eval", "a", "--task", "parity"), "a is a study")
+
+
+def test_sigint_in_the_middle_of_a_run(cli: Cli, tmp_path: Path) -> None:
+    steps = ("--steps", "60", "--save-every", "1000", "--rollouts-every", "0")
+    process = process_of(tmp_path, *TRAIN, *steps, "--out", "a")
+    events, patience = Path("a/events.jsonl"), time.monotonic() + 60
+    while not (events.exists() and '"step": 2, ' in events.read_text()):
+        assert process.poll() is None and time.monotonic() < patience
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and err.strip() == b"stopping after this step; press Ctrl-C again to stop at once"
+    assert out.decode().splitlines()[-1] == "  guerdon train --resume a"
+    assert 2 < Run("a").steps_done < 60
+    resumed = cli("train", "--resume", "a", "--json").json
+    assert resumed["weights"] == cli(*TRAIN, *steps, "--out", "b", "--json").json["weights"]

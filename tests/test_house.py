@@ -1,0 +1,156 @@
+"""The house rules that a machine can hold: who may import whom, and how large rooms may be."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "guerdon"
+
+# folder: the folders it may import from, besides itself. The shape of the house, drawn in docs/architecture.md.
+MAY_IMPORT = {
+    "core": set(),
+    "tasks": {"core"},
+    "envs": {"core", "tasks"},
+    "models": {"core"},
+    "rewards": {"core", "tasks"},
+    "curricula": {"core"},
+    "select": {"core"},
+    "credit": {"core"},
+    "losses": {"core"},
+    "engine": {"core", "models"},
+    "store": {"core"},
+    "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards"},
+    "recipes": {"core", "tasks", "envs", "models", "rewards", "curricula", "select", "credit", "losses"},
+    "cli": {"core", "loop", "store", "models", "tasks"},
+}
+LIGHT = {
+    "core",
+    "models",
+    "credit",
+    "losses",
+    "engine",
+    "loop",
+}  # need torch, numpy, safetensors, tokenizers and no more
+LIGHT_LIBRARIES = {"torch", "numpy", "safetensors", "tokenizers"}
+
+LONG_FILES: dict[str, str] = {}  # file: why it is over 400 lines
+LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
+MANY_KNOBS = {
+    "Recipe": "the composition itself: each field is one of the places a method can differ in",
+}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Every module a file imports, wherever in it, as dotted names."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("folder", sorted(MAY_IMPORT))
+def test_imports_go_one_way(folder):
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        for name in imports(path):
+            if name.startswith("guerdon."):
+                target = name.split(".")[1]
+                if (PACKAGE / target).is_dir():
+                    allowed = MAY_IMPORT[folder] | {folder}
+                    assert target in allowed, (
+                        f"{path.relative_to(ROOT)} imports {name}; {folder} may use {sorted(allowed)}"
+                    )
+
+
+def test_every_folder_has_its_rule():
+    folders = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"}
+    assert folders == set(MAY_IMPORT)
+
+
+def test_nothing_outside_recipes_imports_a_recipe():
+    for path in modules():
+        if "recipes" not in path.relative_to(PACKAGE).parts:
+            assert not any(name.startswith("guerdon.recipes") for name in imports(path)), path
+
+
+def test_light_folders_need_light_libraries():
+    for folder in LIGHT:
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            heavy = {n.split(".")[0] for n in imports(path)} - sys.stdlib_module_names - LIGHT_LIBRARIES - {"guerdon"}
+            assert not heavy, f"{path.relative_to(ROOT)} imports {heavy}"
+
+
+def test_rooms_are_small():
+    long_files, long_functions = {}, {}
+    for path in modules():
+        text, name = path.read_text(), str(path.relative_to(PACKAGE))
+        if text.count("\n") > 400:
+            long_files[name] = text.count("\n")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if lines > 60:
+                    long_functions[f"{name}:{node.name}"] = lines
+    assert set(long_files) == set(LONG_FILES), f"over 400 lines: {long_files}; explain in LONG_FILES or make two rooms"
+    assert set(long_functions) == set(LONG_FUNCTIONS), f"over 60 lines: {long_functions}"
+
+
+def test_recipes_are_short():
+    for path in sorted((PACKAGE / "recipes").glob("*/*.py")):
+        assert path.read_text().count("\n") <= 70, f"{path.name}: a recipe is about 60 lines"
+
+
+def test_parts_have_few_knobs_and_a_docstring():
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            marks = [getattr(d, "id", "") for d in getattr(node, "decorator_list", [])]
+            if isinstance(node, ast.ClassDef) and "part" in marks:
+                fields = [n for n in node.body if isinstance(n, ast.AnnAssign) and not _is_hidden(n)]
+                assert len(fields) <= 8 or node.name in MANY_KNOBS, f"{node.name} has {len(fields)} knobs"
+                assert ast.get_docstring(node), f"part {node.name} in {path.name} says nothing about itself"
+
+
+def _is_hidden(node: ast.AnnAssign) -> bool:
+    """State, live fields and class constants are no knobs."""
+    made_by = getattr(getattr(node.value, "func", None), "id", "")
+    return made_by in ("state", "live") or "ClassVar" in ast.unparse(node.annotation)
+
+
+def test_every_file_says_what_it_does():
+    for path in modules():
+        text = path.read_text()
+        assert not text.strip() or ast.get_docstring(ast.parse(text)), (
+            f"{path.relative_to(ROOT)} opens without a docstring"
+        )
+
+
+def test_import_is_fast_and_leaves_torch_alone():
+    code = (
+        "import sys, guerdon; assert 'torch' not in sys.modules and 'numpy' not in sys.modules; print(len(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    bare = subprocess.run([sys.executable, "-c", "import sys; print(len(sys.modules))"], capture_output=True, text=True)
+    assert int(done.stdout) - int(bare.stdout) < 10  # nothing heavy came along
+
+
+def test_every_public_name_loads():
+    import guerdon
+
+    for name in guerdon.__all__:
+        assert getattr(guerdon, name) is not None
+    with pytest.raises(AttributeError):
+        _ = guerdon.no_such_name
