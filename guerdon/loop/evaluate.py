@@ -30,6 +30,8 @@ def evaluate(
 ) -> dict[str, Any]:
     """Play the first `tasks` held-out problems `tries` times each. The same seed gives the same tries for equal weights.
 
+    A problem that comes twice counts once, with all its tries: intervals are over different problems.
+
     Tries that could not be checked are in no rate; their share is `missing`.
     """
     size = task.size("test")
@@ -41,9 +43,9 @@ def evaluate(
     scores: dict[int, list[float]] = defaultdict(list)
     checked: set[int] = set()
     tried = batch.episode[batch.leaf].tolist()
-    for ask, episode, value in zip(batch.ask[batch.leaf].tolist(), tried, column.value.tolist(), strict=True):
+    for problem, episode, value in zip(batch.task[batch.leaf].tolist(), tried, column.value.tolist(), strict=True):
         if value == value:
-            scores[ask].append(value)
+            scores[problem].append(value)
             checked.add(episode)
     if not scores:
         errors = [d["error"] for d in column.detail.values() if "error" in d]

@@ -15,6 +15,7 @@ from guerdon.core.model import weights_hash
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
+from guerdon.store.files import atomic
 from guerdon.store.folder import RunFolder
 
 
@@ -53,7 +54,8 @@ def save_models(folder: RunFolder, recipe: Recipe) -> None:
     """The trained models on their own, to be loaded by name of the folder."""
     for name, model in recipe.models.items():
         if model.trains:
-            models.save(model, folder.models / name)
+            with atomic(folder.models / name) as scratch:
+                models.save(model, scratch)
 
 
 def weights_of(recipe: Recipe) -> str:

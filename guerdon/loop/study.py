@@ -70,7 +70,6 @@ class StudyRun:
                 tries=tries,
                 seed=self.seed,
             )
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, found)
         result: dict[str, Any] = json.loads(path.read_text())
         return result

@@ -47,7 +47,8 @@ def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
     """A private, started copy of the recipe, and its `play`. The caller's recipe and models stay as they are."""
     recipe.check()
     recipe = copy.deepcopy(recipe)
-    for name, model in recipe.models.items():
+    originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
+    for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
     play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total)
     for _, part in walk(recipe):

@@ -51,7 +51,7 @@ class clipped:
             "kl_old": reduce(k3(logp.detach(), old), batch),
         }
         if self.kl:
-            gap = k3(logp, batch[f"{self.to}.logp"])
+            gap = k3(logp, torch.where(batch.weight > 0, batch[f"{self.to}.logp"], logp.detach()))
             loss = loss + self.kl * reduce(gap, batch, self.mean, self.constant)
             metrics[f"kl_{self.to}"] = reduce(gap.detach(), batch)
         return loss, metrics

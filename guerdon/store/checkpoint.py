@@ -29,8 +29,6 @@ class Checkpoint:
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     """Write the checkpoint in one atomic step, then drop all but the last `keep`."""
     path = folder / f"step-{checkpoint.step:08d}"
-    with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
     state, lifted = lift_tensors(checkpoint.state)
     with atomic(path) as scratch:

@@ -44,8 +44,9 @@ def sync(path: Path) -> None:
 def atomic(path: Path) -> Iterator[Path]:
     """Hand out a scratch path beside `path`; when the block ends well, it becomes `path` in one step."""
     scratch = path.with_name(f".{path.name}.tmp")
-    _remove(scratch)
     with disk_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove(scratch)
         try:
             yield scratch
             if scratch.is_dir():

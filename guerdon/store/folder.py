@@ -71,12 +71,9 @@ class RunFolder:
             raise UserError(
                 f"{self.path} holds another run ({name}); go on with it by --resume {self.path}, or choose another --out"
             )
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self.path.exists() and (not self.path.is_dir() or any(p.name[0] != "." for p in self.path.iterdir())):
             raise UserError(f"{self.path} is not empty and not a run; choose another --out")
-        with disk_errors(self.path):
-            for inner in ("rollouts", "faults"):
-                (self.path / inner).mkdir(parents=True, exist_ok=True)
-        write_json(self.card, card)
+        write_json(self.card, card)  # what makes the folder a run: a kill before this leaves nothing in the way
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:

@@ -42,9 +42,10 @@ def test_a_fault_while_writing_leaves_the_old_file(tmp_path):
 
 
 def test_a_lost_permission_is_one_clear_line(tmp_path):
+    (tmp_path / "file").write_text("in the way")
     with pytest.raises(RunStopped) as caught:
-        write_json(tmp_path / "nowhere" / "a.json", 1)
-    assert str(caught.value) == f"cannot write {tmp_path / 'nowhere' / 'a.json'}: No such file or directory"
+        write_json(tmp_path / "file" / "a.json", 1)
+    assert str(caught.value) == f"cannot write {tmp_path / 'file' / 'a.json'}: File exists"
     assert caught.value.exit_code == 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import guerdon as gd
@@ -44,9 +46,11 @@ def test_wandb_offline_run_is_written(run, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
     export(run.path, "wandb")
-    files = list((run.path / "wandb").glob("offline-run-*/*.wandb"))
-    assert len(files) == 1
-    assert b"policy/entropy" in files[0].read_bytes()
+    (file,) = (run.path / "wandb").glob("offline-run-*/*.wandb")
+    patience = time.monotonic() + 30  # wandb's own process writes the file after `finish` has returned
+    while b"policy/entropy" not in file.read_bytes():
+        assert time.monotonic() < patience
+        time.sleep(0.1)
 
 
 def test_unknown_and_missing_loggers_are_refused_before_the_run(monkeypatch):
