@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
 from guerdon.core.part import knob, part
 from guerdon.core.task import Task
 from guerdon.tasks.family import Family, NearMiss, Problem, write_solution
+
+NUMBER = "[1-9][0-9]?"
 
 
 @part
@@ -16,8 +19,13 @@ class chain(Family):
 
     level: int = knob(default=1, ge=1, le=8)
 
+    @property
+    def top(self) -> int:
+        """The largest number to start from, add or take away."""
+        return 9 if self.level < 4 else 20
+
     def make(self, draw: random.Random) -> Problem:
-        top = 9 if self.level < 4 else 20
+        top = self.top
         value = draw.randint(1, top)
         start, ops = value, []
         for _ in range(self.level + 1):
@@ -26,6 +34,20 @@ class chain(Family):
             ops.append(f"{sign}{number}")
             value = apply(value, ops[-1])
         return Problem(f"chain {start} {' '.join(ops)}", str(value), {"start": start, "ops": ops})
+
+    def read_problem(self, prompt: str) -> Problem | None:
+        found = re.fullmatch(f"chain ({NUMBER})((?: [-+*]{NUMBER}){{{self.level + 1}}})", prompt)
+        top = self.top
+        if found is None or not 1 <= int(found[1]) <= top:
+            return None
+        value, ops = int(found[1]), found[2].split()
+        for op in ops:
+            number = int(op[1:])
+            fits = 2 <= number <= 5 and abs(value) <= 50 if op[0] == "*" else 1 <= number <= top
+            if not fits:
+                return None
+            value = apply(value, op)
+        return Problem(prompt, str(value), {"start": int(found[1]), "ops": ops})
 
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["start"], task.meta["ops"])

@@ -7,6 +7,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
+from guerdon.core.task import Task
 from guerdon.tasks.family import Family, read_solution
 
 
@@ -15,7 +16,8 @@ def check_task(family: Any, problems: int = 200) -> dict[str, int]:
 
     Every source: the same index gives the same problem, train and test do not meet, the answer passes its own checker, and an
     empty and a padded answer do not. A `Family` moreover: the gold solution passes and has no wrong step, near-misses
-    fail and are wrong where they say, a planted error is found where it was planted. Returns what was checked.
+    fail and are wrong where they say, a planted error is found where it was planted, and the prompt alone gives the problem
+    back while a spoilt prompt gives none. Returns what was checked.
     """
     seen: dict[str, set[str]] = {"train": set(), "test": set()}
     counts = {"problems": 0, "near misses": 0, "planted errors": 0}
@@ -32,6 +34,7 @@ def check_task(family: Any, problems: int = 200) -> dict[str, int]:
             if isinstance(family, Family):
                 counts["near misses"] += _check_near_misses(family, task, where)
                 counts["planted errors"] += _check_planted(family, task, where)
+                _check_reading(family, task, where)
     shared = seen["train"] & seen["test"]
     if shared and isinstance(family, Family):
         raise UserError(f"{family.name}: {min(shared)!r} is in both train and test")
@@ -63,7 +66,9 @@ def _check_near_misses(family: Family, task: Any, where: str) -> int:
         steps, _ = read_solution(miss.text)
         found = family.first_wrong(task, steps)
         if (len(steps) if found is None else found) != miss.step:
-            raise UserError(f"{where}: the near-miss {miss.kind!r} is wrong at step {miss.step}, the checker says {found}")
+            raise UserError(
+                f"{where}: the near-miss {miss.kind!r} is wrong at step {miss.step}, the checker says {found}"
+            )
     return len(misses)
 
 
@@ -78,3 +83,20 @@ def _check_planted(family: Family, task: Any, where: str) -> int:
     return len(gold)
 
 
+def _check_reading(family: Family, task: Task, where: str) -> None:
+    found = family.read_problem(task.prompt)
+    if found is None or found.prompt != task.prompt:
+        raise UserError(f"{where}: read_problem does not know its own prompt")
+    again = Task(task.id, found.prompt, found.answer, task.family, task.level, found.meta)
+    if family.check(again, family.solution(again)) != 1.0:
+        raise UserError(f"{where}: the problem read from the prompt fails its own check")
+    if type(family).right is not Family.right:  # there are several right answers, and a prompt names none of them
+        same = family.right(task, found.answer) and family.right(again, task.answer)
+    else:
+        same = (found.answer, found.meta) == (task.answer, task.meta)
+    if not same:
+        raise UserError(f"{where}: the prompt reads as another problem, {found}")
+    stranger = "sorting 3 1 2" if task.prompt.startswith("chain ") else "chain 3 +4 -2"
+    for bad in (f"{task.prompt} 1", task.prompt.rpartition(" ")[0], stranger, ""):
+        if family.read_problem(bad) is not None:
+            raise UserError(f"{where}: {bad!r} is read as a problem")

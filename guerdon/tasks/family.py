@@ -55,6 +55,11 @@ class Family(abc.ABC):
         """A problem of this level."""
 
     @abc.abstractmethod
+    def read_problem(self, prompt: str) -> Problem | None:
+        """The problem a prompt states, as `make` would have given it; None unless this family could make it at this level.
+        Any text may be asked about."""
+
+    @abc.abstractmethod
     def steps(self, task: Task) -> list[str]:
         """A worked solution, a line each; the last step leaves nothing to do but say the answer."""
 
@@ -82,7 +87,7 @@ class Family(abc.ABC):
         while True:
             problem = self.make(draw)
             if (derive(self.name, problem.prompt) % HELD_OUT == 0) == (split == "test"):
-                return Task(f"{split}-{index}", problem.prompt, problem.answer, self.name, self.level, problem.meta)
+                return Task(problem.prompt, problem.prompt, problem.answer, self.name, self.level, problem.meta)
 
     def check(self, task: Task, completion: str) -> float | None:
         _, answer = read_solution(completion)

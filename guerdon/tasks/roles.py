@@ -1,0 +1,170 @@
+"""The parts a model can be asked to play besides solving, each with its question, its exact truth and how to read a reply.
+
+A judge thinks before it speaks: it marks every line of a solution `+` (follows) or `-` (does not, and there it stops), then
+says its verdict. Truth comes from the family's step checker, so every reply of every role can be checked.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+
+from guerdon.core.task import Task
+from guerdon.tasks.family import ANSWER, Family, read_solution
+
+CALL = re.compile(r"call (-?[0-9]{1,12})([-+*])([0-9]{1,12})")
+
+Turns = list[tuple[str, str]]  # what is shown and what should be said, turn by turn
+
+
+# --- questions ----------------------------------------------------------------------------------------------------
+
+
+def verify_view(prompt: str, solution: str) -> str:
+    return f"verify\n{prompt}\n{solution}"
+
+
+def score_view(prompt: str, solution: str) -> str:
+    return f"score\n{prompt}\n{solution}"
+
+
+def prefer_view(prompt: str, first: str, second: str) -> str:
+    return f"prefer\n{prompt}\na\n{first}\nb\n{second}"
+
+
+def revise_view(prompt: str, solution: str) -> str:
+    return f"revise\n{prompt}\n{solution}"
+
+
+def propose_view(family: str, level: int) -> str:
+    return f"propose {family} {level}"
+
+
+def tool_view(prompt: str) -> str:
+    return f"tool\n{prompt}"
+
+
+# --- truth --------------------------------------------------------------------------------------------------------
+
+
+def marks(family: Family, task: Task, solution: str) -> str:
+    """`+` for every line that follows, `-` at the first that does not; the last mark is the answer's."""
+    steps, answer = read_solution(solution)
+    wrong = family.first_wrong(task, steps)
+    if wrong is not None:
+        return "+" * wrong + "-"
+    return "+" * len(steps) + ("+" if answer is not None and family.right(task, answer) else "-")
+
+
+def verdict(family: Family, task: Task, solution: str) -> str:
+    seen = marks(family, task, solution)
+    return f"{seen}\n{ANSWER}{'no' if seen.endswith('-') else 'yes'}"
+
+
+def grade(family: Family, task: Task, solution: str) -> int:
+    """5 for a right solution; else 1 to 4 by the share of a worked solution it got right before its first error."""
+    seen = marks(family, task, solution)
+    if not seen.endswith("-"):
+        return 5
+    return 1 + min(3, (len(seen) - 1) * 4 // (len(family.steps(task)) + 1))
+
+
+def graded(family: Family, task: Task, solution: str) -> str:
+    return f"{marks(family, task, solution)}\n{ANSWER}{grade(family, task, solution)}"
+
+
+def preferred(family: Family, task: Task, first: str, second: str) -> str:
+    """The better of two by grade, then by how far it was right."""
+    seen = marks(family, task, first), marks(family, task, second)
+    better = 0 if _merit(seen[0]) >= _merit(seen[1]) else 1
+    return f"{seen[0]}\n{seen[1]}\n{ANSWER}{'ab'[better]}"
+
+
+def _merit(seen: str) -> tuple[bool, int]:
+    return not seen.endswith("-"), len(seen)
+
+
+# --- reading replies ----------------------------------------------------------------------------------------------
+
+
+def said(reply: str, allowed: Sequence[str]) -> str | None:
+    """The word a judge's last line says, None unless it is one of those allowed."""
+    _, answer = read_solution(reply)
+    return answer if answer in allowed else None
+
+
+def tool_call(reply: str) -> tuple[int, str, int] | None:
+    """The numbers and the sign of a call such as `call 12*7`; None when it is not well formed."""
+    found = CALL.fullmatch(reply.strip())
+    return None if found is None else (int(found[1]), found[2], int(found[3]))
+
+
+def tool_result(call: tuple[int, str, int]) -> str:
+    left, sign, right = call
+    return str(left + right if sign == "+" else left - right if sign == "-" else left * right)
+
+
+# --- conversations to learn from ----------------------------------------------------------------------------------
+
+
+def attempt(family: Family, task: Task, draw: random.Random) -> str:
+    """Somebody's solution: right as often as wrong, wrong in one of the ways its family knows."""
+    if draw.random() < 0.5:
+        return family.solution(task)
+    return draw.choice(family.near_misses(task, draw)).text
+
+
+def solve(family: Family, task: Task, draw: random.Random) -> Turns:
+    return [(task.prompt, family.solution(task))]
+
+
+def verify(family: Family, task: Task, draw: random.Random) -> Turns:
+    tried = attempt(family, task, draw)
+    return [(verify_view(task.prompt, tried), verdict(family, task, tried))]
+
+
+def score(family: Family, task: Task, draw: random.Random) -> Turns:
+    tried = attempt(family, task, draw)
+    return [(score_view(task.prompt, tried), graded(family, task, tried))]
+
+
+def prefer(family: Family, task: Task, draw: random.Random) -> Turns:
+    """Mostly a right solution against a wrong one, on either side; now and then two wrong ones."""
+    good = family.solution(task) if draw.random() < 0.8 else draw.choice(family.near_misses(task, draw)).text
+    pair = [good, draw.choice(family.near_misses(task, draw)).text]
+    draw.shuffle(pair)
+    return [(prefer_view(task.prompt, *pair), preferred(family, task, *pair))]
+
+
+def revise(family: Family, task: Task, draw: random.Random) -> Turns:
+    return [(revise_view(task.prompt, draw.choice(family.near_misses(task, draw)).text), family.solution(task))]
+
+
+def propose(family: Family, task: Task, draw: random.Random) -> Turns:
+    return [(propose_view(family.name, family.level), task.prompt)]
+
+
+def tool(family: Family, task: Task, draw: random.Random) -> Turns:
+    """Every step that is one sum or product is a call; what comes back is shown, and the last word is the answer."""
+    turns: Turns = []
+    shown = tool_view(task.prompt)
+    for step in family.steps(task):
+        call = f"call {step.partition('=')[0]}"
+        read = tool_call(call)
+        if read is None:
+            return [(task.prompt, family.solution(task))]
+        turns.append((shown, call))
+        shown = tool_result(read)
+    return [*turns, (shown, ANSWER + task.answer)]
+
+
+ROLES: dict[str, Callable[[Family, Task, random.Random], Turns]] = {
+    "solve": solve,
+    "verify": verify,
+    "score": score,
+    "prefer": prefer,
+    "revise": revise,
+    "propose": propose,
+    "tool": tool,
+}

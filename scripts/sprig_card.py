@@ -1,0 +1,170 @@
+"""Measure a model on every family, level and role, and write its card.
+
+    python scripts/sprig_card.py guerdon/models/sprig        # writes card.json and MODEL_CARD.md there
+
+All problems are held out. `greedy` and `sampled` are accuracies without and with sampling at temperature 1, `pass@16` is
+from 16 samples. Judges are measured twice: on attempts of which half are right and half are near-misses, and on the model's
+own samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from guerdon import models, tasks
+from guerdon.core.model import Model
+from guerdon.core.seeds import derive
+from guerdon.core.task import Ask, Sampling, Task
+from guerdon.engine.play import Player
+from guerdon.envs.simple import single_turn
+from guerdon.loop.statistics import pass_at_k
+from guerdon.tasks.corpus import LEVELS, WITH_TOOLS, family_names
+from guerdon.tasks.family import Family
+from guerdon.tasks.role_tasks import in_role
+from guerdon.tasks.roles import grade, marks, prefer_view, preferred, revise_view, said, score_view, verify_view
+
+TRIES = 16
+GREEDY = Sampling(temperature=0.0, max_tokens=260)
+SAMPLED = Sampling(temperature=1.0, max_tokens=260)
+JUDGED = (0.3, 0.6)  # the solve rates at which judges are held to their floors
+
+
+class Examinee:
+    """A model that is asked many things at once."""
+
+    def __init__(self, model: Model, seed: int) -> None:
+        self.play = Player({"policy": model}, {"policy": "policy"}, single_turn(), SAMPLED, seed, 1)
+
+    def replies(self, tasks_: Sequence[Task], how: Sampling, tries: int = 1) -> list[list[str]]:
+        episodes = self.play([Ask(task, tries, sampling=how) for task in tasks_])
+        texts = [e.segments[0].text for e in episodes]
+        return [texts[i : i + tries] for i in range(0, len(texts), tries)]
+
+
+def solving(who: Examinee, name: str, number: int) -> tuple[dict[int, dict[str, float]], dict[int, list[tuple[Task, str]]]]:
+    """Rates by level, and some of the sampled attempts by level."""
+    families = {level: tasks.load(f"{name}:{level}") for level in LEVELS}
+    asked = [families[level].get("test", i) for level in LEVELS for i in range(number)]
+    greedy, sampled = who.replies(asked, GREEDY), who.replies(asked, SAMPLED, TRIES)
+    rates, attempts = {}, {}
+    for level in LEVELS:
+        family = families[level]
+        here = [(t, g[0], s) for t, g, s in zip(asked, greedy, sampled, strict=True) if t.level == level]
+        right = [sum(family.check(t, x) == 1.0 for x in s) for t, _, s in here]
+        rates[level] = {
+            "greedy": sum(family.check(t, g) == 1.0 for t, g, _ in here) / number,
+            "sampled": sum(right) / number / TRIES,
+            "pass@16": sum(pass_at_k(TRIES, r, TRIES) for r in right) / number,
+        }
+        attempts[level] = [(t, x) for t, _, s in here for x in s[:4]]
+    return rates, attempts
+
+
+def balanced(truth: Sequence[str], heard: Sequence[str | None]) -> float:
+    """Mean over the true words of how often each was said."""
+    shares = [
+        sum(h == t for h, t in zip(heard, truth, strict=True) if t == word) / truth.count(word) for word in sorted(set(truth))
+    ]
+    return sum(shares) / len(shares) if shares else float("nan")
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """Spearman's: Pearson's of the ranks, ties sharing theirs."""
+    ranks = []
+    for values in (a, b):
+        x = torch.tensor(values, dtype=torch.float64)
+        below = (x[:, None] > x[None, :]).double().sum(1)
+        ranks.append(below + ((x[:, None] == x[None, :]).double().sum(1) - 1) / 2)
+    found = torch.corrcoef(torch.stack(ranks))[0, 1]
+    return float(found) if bool(torch.isfinite(found)) else 0.0
+
+
+def judging(who: Examinee, family: Family, pool: list[tuple[Task, str]], draw: random.Random) -> dict[str, float]:
+    """Verify, score, prefer and revise on given attempts at held-out problems."""
+    verdicts = ["no" if marks(family, t, x).endswith("-") else "yes" for t, x in pool]
+    heard = [r[0] for r in who.replies([Task("", verify_view(t.prompt, x)) for t, x in pool], GREEDY)]
+    found = {"verify": balanced(verdicts, [said(h, ("yes", "no")) for h in heard])}
+    grades = [r[0] for r in who.replies([Task("", score_view(t.prompt, x)) for t, x in pool], GREEDY)]
+    guess = [float(said(g, ("1", "2", "3", "4", "5")) or 3) for g in grades]
+    found["score"] = rank_correlation([float(grade(family, t, x)) for t, x in pool], guess)
+    pairs = []
+    for task, good in [(t, x) for (t, x), v in zip(pool, verdicts, strict=True) if v == "yes"]:
+        rivals = [x for (t, x), v in zip(pool, verdicts, strict=True) if v == "no" and t.prompt == task.prompt]
+        if rivals:
+            pair = [good, draw.choice(rivals)]
+            draw.shuffle(pair)
+            pairs.append((task, pair))
+    if pairs:
+        truth = [str(said(preferred(family, t, *p), ("a", "b"))) for t, p in pairs]
+        choice = [r[0] for r in who.replies([Task("", prefer_view(t.prompt, *p)) for t, p in pairs], GREEDY)]
+        found["prefer"] = balanced(truth, [said(c, ("a", "b")) for c in choice])
+    wrong = [(t, x) for (t, x), v in zip(pool, verdicts, strict=True) if v == "no"]
+    if wrong:
+        mended = [r[0] for r in who.replies([Task("", revise_view(t.prompt, x)) for t, x in wrong], GREEDY)]
+        found["revise"] = sum(family.check(t, m) == 1.0 for (t, _), m in zip(wrong, mended, strict=True)) / len(wrong)
+    return found
+
+
+def planted(family: Family, number: int, draw: random.Random) -> list[tuple[Task, str]]:
+    """Half right solutions, half near-misses, of held-out problems."""
+    found = []
+    for i in range(number):
+        task = family.get("test", i)
+        found += [(task, family.solution(task)), (task, draw.choice(family.near_misses(task, draw)).text)]
+    return found
+
+
+def measure(model: Model, number: int, seed: int) -> dict[str, Any]:
+    who, card = Examinee(model, seed), {}
+    draw = random.Random(derive("card", seed))
+    for name in family_names():
+        began = time.perf_counter()
+        rates, attempts = solving(who, name, number)
+        card[name] = {"levels": rates, "roles": {}}
+        judged = [lv for lv in LEVELS if JUDGED[0] <= rates[lv]["sampled"] <= JUDGED[1]]
+        level = judged[0] if judged else min(LEVELS, key=lambda lv: abs(rates[lv]["sampled"] - 0.45))
+        family = tasks.load(f"{name}:{level}")
+        assert isinstance(family, Family)
+        near, own = judging(who, family, planted(family, number, draw), draw), judging(who, family, attempts[level], draw)
+        proposed = [r[0] for r in who.replies([in_role("propose", family).get("test", 0)] * number, SAMPLED)]
+        card[name]["roles"] = {
+            "level": level, "near-misses": near, "own attempts": own,
+            "propose": sum(family.read_problem(p.strip()) is not None for p in proposed) / number,
+        }  # fmt: skip
+        if name in WITH_TOOLS:
+            source = in_role("tool", family)
+            asked = [source.get("test", i) for i in range(number)]
+            calls = who.replies(asked, SAMPLED)
+            card[name]["roles"]["tool"] = sum(source.check(t, c[0]) == 1.0 for t, c in zip(asked, calls, strict=True)) / number
+        line = "  ".join(f"{lv}:{rates[lv]['sampled']:.2f}/{rates[lv]['pass@16']:.2f}" for lv in LEVELS)
+        print(f"{name:10s} {line}  ({time.perf_counter() - began:.0f} s)", json.dumps(card[name]["roles"]), sep="\n", flush=True)
+    return card
+
+
+def main(words: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="a model's name or folder")
+    parser.add_argument("--out", help="where to write card.json (default: the model's folder)")
+    parser.add_argument("--number", type=int, default=64, help="problems of each family and level")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    args = parser.parse_args(words)
+    model = models.load(args.model)
+    model.start(0, {})
+    model.weights.to(args.device)
+    card = measure(model, args.number, args.seed)
+    out = Path(args.out or args.model)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "card.json").write_text(json.dumps({"problems": args.number, "seed": args.seed, "families": card}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
