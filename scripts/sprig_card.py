@@ -134,10 +134,11 @@ def measure(model: Model, number: int, seed: int) -> dict[str, Any]:
         family = tasks.load(f"{name}:{level}")
         assert isinstance(family, Family)
         near, own = judging(who, family, planted(family, number, draw), draw), judging(who, family, attempts[level], draw)
-        proposed = [r[0] for r in who.replies([in_role("propose", family).get("test", 0)] * number, SAMPLED)]
+        asked_for = in_role("propose", family).get("test", 0)
+        proposed = [r[0] for r in who.replies([asked_for] * number, SAMPLED)]
         card[name]["roles"] = {
             "level": level, "near-misses": near, "own attempts": own,
-            "propose": sum(family.read_problem(p.strip()) is not None for p in proposed) / number,
+            "propose": sum(in_role("propose", family).check(asked_for, p) == 1.0 for p in proposed) / number,
         }  # fmt: skip
         if name in WITH_TOOLS:
             source = in_role("tool", family)

@@ -63,18 +63,18 @@ def encode(turns: list[Turns], tokenizer: Tokenizer) -> Iterator[tuple[list[int]
 
 
 def rows(written: Iterator[Turns], length: int, tokenizer: Tokenizer) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows of `length` tokens; a conversation that does not fit what is left of a row goes on in the next."""
-    tokens: list[int] = []
-    says: list[bool] = []
+    """Rows of `length` tokens. A conversation stays whole: one that does not fit what is left of a row opens the next."""
+    tokens, says = np.zeros(length, np.uint16), np.zeros(length, bool)
+    filled = 0
     while some := list(itertools.islice(written, 256)):
         for more, learned in encode(some, tokenizer):
-            tokens += more
-            says += learned
-        whole = len(tokens) // length
-        for i in range(whole):
-            span = slice(i * length, (i + 1) * length)
-            yield np.array(tokens[span], np.uint16), np.array(says[span], bool)
-        tokens, says = tokens[whole * length :], says[whole * length :]
+            if len(more) > length:
+                continue
+            if filled + len(more) > length:
+                yield tokens, says
+                tokens, says, filled = np.zeros(length, np.uint16), np.zeros(length, bool), 0
+            tokens[filled : filled + len(more)], says[filled : filled + len(more)] = more, learned
+            filled += len(more)
 
 
 def write_shards(queue: mp.Queue, seed: int, length: int, tokenizer: str) -> None:
@@ -170,23 +170,24 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=3600)
-    parser.add_argument("--rows", type=int, default=256)
-    parser.add_argument("--length", type=int, default=512)
+    parser.add_argument("--rows", type=int, default=192)
+    parser.add_argument("--length", type=int, default=768)
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--warmup", type=int, default=200)
-    parser.add_argument("--alone", type=float, default=0.6, help="share of the steps before its own attempts come in")
+    parser.add_argument("--alone", type=float, default=0.55, help="share of the steps before its own attempts come in")
     parser.add_argument("--problems", type=int, default=30000, help="problems it tries, four times each")
     parser.add_argument("--writers", type=int, default=15)
     parser.add_argument("--vocab", type=int, default=512)
     parser.add_argument("--hidden", type=int, default=192)
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--heads", type=int, default=6)
+    parser.add_argument("--kv-heads", type=int, default=2)
     parser.add_argument("--ff", type=int, default=512)
     parser.add_argument("--toy", action="store_true", help="a size that a CPU goes through in seconds")
     args = parser.parse_args(words)
     if args.toy:
-        args.steps, args.rows, args.length, args.writers, args.warmup, args.problems = 30, 8, 128, 1, 5, 40
-        args.hidden, args.layers, args.heads, args.ff, args.device = 48, 2, 3, 96, "cpu"
+        args.steps, args.rows, args.length, args.writers, args.warmup, args.problems = 30, 8, 256, 1, 5, 40
+        args.hidden, args.layers, args.heads, args.kv_heads, args.ff, args.device = 48, 2, 2, 1, 96, "cpu"
     args.compile = args.device.startswith("cuda")
     return args
 
@@ -196,8 +197,8 @@ def main(words: list[str] | None = None) -> None:
     began = time.perf_counter()
     tokenizer = tokenizer_of(args.seed, 300 if args.toy else 20000, args.vocab)
     config = DecoderConfig(
-        vocab=tokenizer.get_vocab_size(), hidden=args.hidden, layers=args.layers, heads=args.heads, kv_heads=args.heads,
-        ff=args.ff, max_positions=1024,
+        vocab=tokenizer.get_vocab_size(), hidden=args.hidden, layers=args.layers, heads=args.heads,
+        kv_heads=args.kv_heads, ff=args.ff, max_positions=1024,
     )  # fmt: skip
     torch.backends.cuda.matmul.allow_tf32 = True
     net = Decoder(config).reset(args.seed).to(args.device)

@@ -33,12 +33,16 @@ def knob(
     gt: float | None = None,
     le: float | None = None,
     choices: tuple[Any, ...] | None = None,
+    hashed: bool = True,
 ) -> Any:
-    """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule."""
-    limits = {"ge": ge, "gt": gt, "le": le, "choices": choices}
+    """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule.
+
+    A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
+    """
+    metadata = {"limits": {"ge": ge, "gt": gt, "le": le, "choices": choices}, "hashed": hashed}
     if factory is not None:
-        return dataclasses.field(default_factory=factory, metadata={"limits": limits})
-    return dataclasses.field(default=default, metadata={"limits": limits})
+        return dataclasses.field(default_factory=factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init: Literal[False] = False) -> Any:
@@ -233,7 +237,9 @@ def describe(value: Any) -> Any:
         extra = {"identity": own()} if callable(own) else {}
         if not type(value).__module__.startswith("guerdon."):  # the user's own class: an edit makes another recipe
             extra["source"] = source_hash(type(value))
-        return {"part": label(value), "knobs": {k: describe(v) for k, v in knobs(value).items()}, **extra}
+        hashed = {f.name for f in dataclasses.fields(value) if f.metadata.get("hashed", True)}
+        own_knobs = {k: describe(v) for k, v in knobs(value).items() if k in hashed}
+        return {"part": label(value), "knobs": own_knobs, **extra}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):

@@ -49,7 +49,7 @@ class Sampling:
     """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one."""
 
     temperature: float = knob(default=1.0, ge=0.0)
-    max_tokens: int = knob(default=64, ge=1)
+    max_tokens: int = knob(default=256, ge=1)
     top_k: int = knob(default=0, ge=0)
     top_p: float = knob(default=1.0, gt=0.0, le=1.0)
     min_p: float = knob(default=0.0, ge=0.0, le=1.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from guerdon import models
 from guerdon.core.learn import Learn
-from guerdon.core.model import weights_hash
+from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
@@ -39,10 +39,7 @@ def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> i
     if found is None:
         return 0
     for name, model in recipe.models.items():
-        start = f"model/{name}/"
-        own = {k.removeprefix(start): v for k, v in found.tensors.items() if k.startswith(start)}
-        model.weights.load_state_dict(own)
-        model.version = found.state["versions"][name]
+        _give_weights(found, name, model)
     for path, learn in _learners(recipe):
         assert learn.optimiser is not None
         restore_optimiser(f"optimiser/{path}", learn.optimiser, found.tensors)
@@ -50,10 +47,23 @@ def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> i
     return found.step
 
 
+def restore_weights(folder: RunFolder, name: str, model: Model) -> None:
+    """Give a model the weights that the last checkpoint of a finished run has for it."""
+    found = load_checkpoint(folder.checkpoints, lambda message: None)
+    assert found is not None, "a finished run has a checkpoint"
+    _give_weights(found, name, model)
+
+
+def _give_weights(found: Checkpoint, name: str, model: Model) -> None:
+    start = f"model/{name}/"
+    model.weights.load_state_dict({k.removeprefix(start): v for k, v in found.tensors.items() if k.startswith(start)})
+    model.version = found.state["versions"][name]
+
+
 def save_models(folder: RunFolder, recipe: Recipe) -> None:
     """The trained models on their own, to be loaded by name of the folder."""
     for name, model in recipe.models.items():
-        if model.trains:
+        if model.trains and models.is_named(model):
             with atomic(folder.models / name) as scratch:
                 models.save(model, scratch)
 

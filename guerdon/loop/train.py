@@ -99,6 +99,8 @@ def _run(recipe: Recipe, play: Player, record: Recorder, first: int, total: int)
                 if interrupt.asked and done < total:
                     record.emit(Stopped(done - 1, why="interrupted"))
                     return False
+            if total == 0:
+                _save(recipe, record, 0)
             save_models(record.folder, recipe)
             record.emit(Ended(total - 1, weights=weights_of(recipe)))
             record.log.sync()

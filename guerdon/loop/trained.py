@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from pathlib import Path
 
-from guerdon.core.errors import UserError
+from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
+from guerdon.loop.resume import restore_weights
 from guerdon.store.run import Run
 
 
@@ -24,13 +25,12 @@ class Trained(Run):
 
     def model(self, name: str = "policy") -> Model:
         """A trained model, ready to act, to be evaluated, or to start another recipe from."""
-        from safetensors.torch import load_file
-
-        weights = self.folder.models / name / "weights.safetensors"
-        if not weights.is_file():
+        if not self.complete:
             raise UserError(f"{self.path} has no finished model {name!r}: the run is {self.status}")
         assert isinstance(self.recipe, Recipe)
+        if name not in self.recipe.models:
+            raise unknown("model of the run", name, self.recipe.models)
         model = copy.deepcopy(self.recipe.models[name])
         model.net = model.build(0)
-        model.net.load_state_dict(load_file(weights))
+        restore_weights(self.folder, name, model)
         return model

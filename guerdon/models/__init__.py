@@ -11,33 +11,56 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 
-NAMES = {"tabular": "guerdon.models.tabular"}  # name: the module whose class of that name it is
+SHIPPED = {"sprig": Path(__file__).parent / "sprig"}  # models whose weights come with the package
+NAMES = {  # name: the module whose class of that name it is
+    "lm": "guerdon.models.lm",
+    "tabular": "guerdon.models.tabular",
+}
 
 
 def load(name: str, **settings: Any) -> Model:
-    """A model by name (fresh weights) or from a folder that `save` wrote."""
-    if (Path(name) / "model.json").is_file():
-        return _load_folder(Path(name), settings)
+    """A model by name (shipped or fresh weights), from a folder that `save` wrote, or from a Hugging Face folder."""
+    folder = SHIPPED.get(name, Path(name))
+    if (folder / "model.json").is_file():
+        return _load_folder(folder, settings)
+    if (folder / "config.json").is_file():
+        return _make("lm", {"source": str(folder), **settings})
     if name not in NAMES:
-        if Path(name).exists():
-            raise UserError(f"{name} holds no model: there is no model.json in it")
-        raise unknown("model", name, NAMES)
-    made = getattr(importlib.import_module(NAMES[name]), name)(**settings)
-    assert isinstance(made, Model)
-    return made
+        if folder.exists():
+            raise UserError(f"{name} holds no model: there is no model.json and no config.json in it")
+        raise unknown("model", name, [*SHIPPED, *NAMES])
+    return _make(name, settings)
+
+
+def is_named(model: Model) -> bool:
+    """Whether `save` can write it: models of the user's own classes live in checkpoints only."""
+    return label(model) in NAMES
 
 
 def save(model: Model, folder: str | Path) -> None:
-    """Write a model so that `load(folder)` gives it back: its knobs as JSON, its weights as safetensors."""
+    """Write a model so that `load(folder)` gives it back: its knobs as JSON, its weights as safetensors.
+
+    A model that knows a folder format of its own (`save_pretrained`) is written in it, and is its own `source` there.
+    """
     from safetensors.torch import save_file
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    if label(model) not in NAMES:
-        raise UserError(f"a {label(model)} cannot be saved on its own; save the model it was made from")
-    save_file({k: v.contiguous() for k, v in model.weights.state_dict().items()}, folder / "weights.safetensors")
-    card = {"model": label(model), "knobs": {k: describe(v) for k, v in knobs(model).items()}}
-    (folder / "model.json").write_text(json.dumps(card, indent=2) + "\n")
+    if not is_named(model):
+        raise UserError(f"a {label(model)} is not among guerdon's models and has no form on disk of its own")
+    own = {k: describe(v) for k, v in knobs(model).items()}
+    if hasattr(model, "save_pretrained"):
+        model.save_pretrained(folder)
+        own["source"] = "."
+    else:
+        save_file({k: v.contiguous() for k, v in model.weights.state_dict().items()}, folder / "weights.safetensors")
+    (folder / "model.json").write_text(json.dumps({"model": label(model), "knobs": own}, indent=2) + "\n")
+
+
+def _make(name: str, settings: dict[str, Any]) -> Model:
+    made = getattr(importlib.import_module(NAMES[name]), name)(**settings)
+    assert isinstance(made, Model)
+    return made
 
 
 def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
@@ -46,7 +69,13 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
 
     try:
         card = json.loads((folder / "model.json").read_text())
-        made = load(card["model"], **{**card["knobs"], **settings})
+        own = {**card["knobs"], **settings}
+        if "source" in own:  # it knows the folder's format itself
+            made = load(card["model"], **{**own, "source": str(folder / own["source"])})
+            if made.net is None:
+                raise UserError(f"{folder} does not hold a whole model: its weights are missing")
+            return made
+        made = load(card["model"], **own)
         net = made.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))
     except (KeyError, ValueError, RuntimeError, OSError, SafetensorError) as error:

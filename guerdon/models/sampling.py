@@ -12,28 +12,38 @@ from guerdon.core.task import Sampling
 
 def distribution(logits: Tensor, how: Sequence[Sampling]) -> Tensor:
     """[B, V] log-probs of the distribution each row is sampled from. Greedy is a distribution with one choice."""
-    heat = torch.tensor([float(h.temperature) for h in how], device=logits.device)
-    logp = torch.log_softmax(logits.float() / torch.where(heat > 0, heat, 1.0)[:, None], dim=-1)
-    for i, h in enumerate(how):
-        if h.temperature == 0 or h.top_k or h.top_p < 1 or h.min_p > 0:
-            logp[i] = _cut(logp[i], h)
+    heat = [float(h.temperature) or 1.0 for h in how]
+    wide = logits.float()
+    if any(h != 1.0 for h in heat):
+        wide = wide / torch.tensor(heat, device=logits.device)[:, None]
+    logp = torch.log_softmax(wide, dim=-1)
+    greedy = [i for i, h in enumerate(how) if h.temperature == 0]
+    if greedy:
+        logp[greedy] = _best(logp[greedy])
+    cut = [i for i, h in enumerate(how) if h.temperature != 0 and (h.top_k or h.top_p < 1 or h.min_p > 0)]
+    if cut:
+        logp[cut] = _cut(logp[cut], [how[i] for i in cut])
     return logp
 
 
-def _cut(logp: Tensor, how: Sampling) -> Tensor:
+def _best(logp: Tensor) -> Tensor:
+    """Everything on the likeliest choice; among equals, on the first."""
+    best = logp == logp.amax(dim=-1, keepdim=True)
+    first = best & (torch.cumsum(best, dim=-1) == 1)
+    return torch.where(first, 0.0, float("-inf"))
+
+
+def _cut(logp: Tensor, how: Sequence[Sampling]) -> Tensor:
     """Keep the best `top_k`, then those at least `min_p` times as likely as the best, then the likeliest `top_p` mass."""
-    order = torch.argsort(logp, descending=True, stable=True)
-    prob = logp[order].exp()
-    keep = torch.ones_like(prob, dtype=torch.bool)
-    if how.temperature == 0:
-        keep[1:] = False
-    if how.top_k:
-        keep[how.top_k :] = False
-    keep &= prob >= how.min_p * prob[0]
-    keep &= torch.cumsum(prob, 0) - prob < how.top_p
-    kept = torch.full_like(logp, float("-inf"))
-    kept[order[keep]] = logp[order[keep]]
-    return torch.log_softmax(kept, dim=-1)
+    ordered, order = torch.sort(logp, dim=-1, descending=True, stable=True)
+    prob = ordered.exp()
+    V = logp.shape[1]
+    top_k, min_p, top_p = torch.tensor([[h.top_k or V, h.min_p, h.top_p] for h in how], device=logp.device).T[..., None]
+    keep = torch.arange(V, device=logp.device) < top_k
+    keep &= prob >= min_p * prob[:, :1]
+    keep &= torch.cumsum(prob, dim=-1) - prob < top_p
+    ordered = ordered.masked_fill(~keep, float("-inf"))
+    return torch.log_softmax(torch.empty_like(logp).scatter_(1, order, ordered), dim=-1)
 
 
 def choose(logp: Tensor, uniform: Sequence[float]) -> Tensor:

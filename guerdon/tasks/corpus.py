@@ -1,13 +1,15 @@
 """The text the built-in model learns from: conversations in every role over every family, written without end.
 
-A family joins by being listed in `guerdon.tasks.NAMES`. Hard levels are written as carefully as easy ones, only more rarely,
-each about half as often as the one below it: what is hard for the model is what is long and what it has seen little of.
+A family joins by being listed in `guerdon.tasks.NAMES`. Hard problems are solved as carefully as easy ones, only more rarely,
+each level half as often as the one below it: what is hard for the model is what is long and what it has seen little of.
+Judges see more of the hard levels, and problems are proposed at all levels alike: reading a solution teaches no solving, for
+only what is said is learned.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from guerdon import tasks
 from guerdon.core.seeds import derive
@@ -15,8 +17,9 @@ from guerdon.tasks.family import Family
 from guerdon.tasks.roles import ROLES, Turns
 
 LEVELS = range(1, 9)
-RARER = 0.5  # how often a level is written, against the level below it
-SHARES = {"solve": 0.50, "verify": 0.14, "score": 0.09, "prefer": 0.09, "revise": 0.08, "propose": 0.05, "tool": 0.05}
+# how much of the text each role is, and how often a level comes in a role against the level below it
+SHARES = {"solve": 0.40, "verify": 0.17, "score": 0.11, "prefer": 0.11, "revise": 0.06, "propose": 0.11, "tool": 0.04}
+RARER = {"solve": 0.5, "verify": 0.8, "score": 0.8, "prefer": 0.8, "revise": 0.6, "propose": 1.0, "tool": 0.7}
 WITH_TOOLS = ("chain",)  # families whose every step is one call
 
 
@@ -25,15 +28,15 @@ def family_names() -> list[str]:
     return [name for name in tasks.NAMES if isinstance(tasks.load(name), Family)]
 
 
-def conversations(seed: int, shares: Mapping[str, float] = SHARES, rarer: float = RARER) -> Iterator[Turns]:
+def conversations(seed: int) -> Iterator[Turns]:
     """Conversations, each drawn anew: a role, a family, a level, a problem. Never from a held-out problem."""
     draw = random.Random(derive("corpus", seed))
     known = {n: [tasks.load(f"{n}:{level}") for level in LEVELS] for n in family_names()}
-    names, weights = list(known), [rarer ** (level - 1) for level in LEVELS]
+    weights = {role: [rarer ** (level - 1) for level in LEVELS] for role, rarer in RARER.items()}
     while True:
-        role = draw.choices(list(shares), list(shares.values()))[0]
-        name = draw.choice(WITH_TOOLS if role == "tool" else names)
-        family = draw.choices(known[name], weights)[0]
+        role = draw.choices(list(SHARES), list(SHARES.values()))[0]
+        name = draw.choice(WITH_TOOLS if role == "tool" else list(known))
+        family = draw.choices(known[name], weights[role])[0]
         assert isinstance(family, Family)
         task = family.get("train", draw.getrandbits(40))
         yield ROLES[role](family, task, draw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ class rows:
     A malformed row is refused with its line number; `skip_bad` drops it instead and counts it.
     """
 
-    path: str
+    path: str = knob(hashed=False)
     prompt: str = "prompt"
     answer: str = "answer"
     held_out: float = knob(default=0.1, ge=0.0, le=0.9)
@@ -75,8 +76,6 @@ class rows:
         return every[:cut] if split == "train" else (every[cut:] or every)
 
     def identity(self) -> str:
-        import hashlib
-
         return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()[:16]
 
     def size(self, split: Split) -> int | None:

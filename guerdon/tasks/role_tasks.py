@@ -10,7 +10,7 @@ from guerdon.core.part import check_value, knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 from guerdon.tasks.family import Family
-from guerdon.tasks.roles import ROLES, said, tool_call
+from guerdon.tasks.roles import ROLES, proposal, said, tool_call
 
 WORDS = {"verify": ("yes", "no"), "score": ("1", "2", "3", "4", "5"), "prefer": ("a", "b")}
 
@@ -52,7 +52,8 @@ class in_role:
             allowed = WORDS[self.role]
             return float(said(completion, allowed) == said(task.answer, allowed))
         if self.role == "propose":
-            return float(self.family.read_problem(completion.strip()) is not None)
+            problem = proposal(completion)
+            return float(problem is not None and self.family.read_problem(problem) is not None)
         if self.role == "tool":
             return float(tool_call(completion) is not None)
         found: float | None = self.family.check(base, completion)

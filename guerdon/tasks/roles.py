@@ -1,7 +1,8 @@
 """The parts a model can be asked to play besides solving, each with its question, its exact truth and how to read a reply.
 
-A judge thinks before it speaks: it marks every line of a solution `+` (follows) or `-` (does not, and there it stops), then
-says its verdict. Truth comes from the family's step checker, so every reply of every role can be checked.
+A judge thinks before it speaks: it goes through a solution line by line, writes each with `+` (follows) or `-` (does not,
+and there it stops), then says its verdict. One who proposes a problem works it out first. Truth comes from the family's step
+checker, so every reply of every role can be checked.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from guerdon.core.task import Task
-from guerdon.tasks.family import ANSWER, Family, read_solution
+from guerdon.tasks.family import ANSWER, Family, read_solution, write_solution
 
 CALL = re.compile(r"call (-?[0-9]{1,12})([-+*])([0-9]{1,12})")
 
@@ -57,8 +58,16 @@ def marks(family: Family, task: Task, solution: str) -> str:
     return "+" * len(steps) + ("+" if answer is not None and family.right(task, answer) else "-")
 
 
+def checked(family: Family, task: Task, solution: str) -> str:
+    """The lines of a solution as a judge goes through them: `7+5=12 +`, up to the first that is wrong. An answer that never
+    comes is a `?`."""
+    steps, answer = read_solution(solution)
+    lines = [*steps, "?" if answer is None else ANSWER + answer]
+    return "\n".join(f"{line} {mark}" for line, mark in zip(lines, marks(family, task, solution), strict=False))
+
+
 def verdict(family: Family, task: Task, solution: str) -> str:
-    seen = marks(family, task, solution)
+    seen = checked(family, task, solution)
     return f"{seen}\n{ANSWER}{'no' if seen.endswith('-') else 'yes'}"
 
 
@@ -71,14 +80,15 @@ def grade(family: Family, task: Task, solution: str) -> int:
 
 
 def graded(family: Family, task: Task, solution: str) -> str:
-    return f"{marks(family, task, solution)}\n{ANSWER}{grade(family, task, solution)}"
+    return f"{checked(family, task, solution)}\n{ANSWER}{grade(family, task, solution)}"
 
 
 def preferred(family: Family, task: Task, first: str, second: str) -> str:
-    """The better of two by grade, then by how far it was right."""
+    """The better of two: the right one, else the one that was right for longer. Only the first is gone through, which is
+    enough where one of them is right."""
     seen = marks(family, task, first), marks(family, task, second)
     better = 0 if _merit(seen[0]) >= _merit(seen[1]) else 1
-    return f"{seen[0]}\n{seen[1]}\n{ANSWER}{'ab'[better]}"
+    return f"{checked(family, task, first)}\n{ANSWER}{'ab'[better]}"
 
 
 def _merit(seen: str) -> tuple[bool, int]:
@@ -92,6 +102,11 @@ def said(reply: str, allowed: Sequence[str]) -> str | None:
     """The word a judge's last line says, None unless it is one of those allowed."""
     _, answer = read_solution(reply)
     return answer if answer in allowed else None
+
+
+def proposal(reply: str) -> str | None:
+    """The problem that one who was asked for a problem ends on."""
+    return read_solution(reply)[1]
 
 
 def tool_call(reply: str) -> tuple[int, str, int] | None:
@@ -130,9 +145,8 @@ def score(family: Family, task: Task, draw: random.Random) -> Turns:
 
 
 def prefer(family: Family, task: Task, draw: random.Random) -> Turns:
-    """Mostly a right solution against a wrong one, on either side; now and then two wrong ones."""
-    good = family.solution(task) if draw.random() < 0.8 else draw.choice(family.near_misses(task, draw)).text
-    pair = [good, draw.choice(family.near_misses(task, draw)).text]
+    """A right solution against a wrong one, on either side."""
+    pair = [family.solution(task), draw.choice(family.near_misses(task, draw)).text]
     draw.shuffle(pair)
     return [(prefer_view(task.prompt, *pair), preferred(family, task, *pair))]
 
@@ -142,7 +156,8 @@ def revise(family: Family, task: Task, draw: random.Random) -> Turns:
 
 
 def propose(family: Family, task: Task, draw: random.Random) -> Turns:
-    return [(propose_view(family.name, family.level), task.prompt)]
+    """Steps first, then the problem they belong to: what is worked out beforehand can be solved."""
+    return [(propose_view(family.name, family.level), write_solution(family.steps(task), task.prompt))]
 
 
 def tool(family: Family, task: Task, draw: random.Random) -> Turns:

@@ -1,0 +1,415 @@
+"""The language model: what it samples is what it reads, a reply depends on its request alone, and folders go round."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import numpy as np
+import pytest
+import torch
+from small import TEXTS, small_lm
+from strategies import episode
+
+from guerdon import models
+from guerdon.core.episode import End, Segment
+from guerdon.core.errors import UserError
+from guerdon.core.learn import Learn
+from guerdon.core.model import Request
+from guerdon.core.optim import adam
+from guerdon.core.pack import pack
+from guerdon.core.task import Sampling
+from guerdon.engine.play import Player
+from guerdon.losses.imitation import sft
+from guerdon.models import generate
+from guerdon.models import lm as lm_module
+from guerdon.models.snapshot import snapshot
+from guerdon.models.tokenizer import SPECIALS, train_tokenizer
+
+VIEWS = ["the sum of 12 and 3", "sort [3, 1]", "x + 4 = 9 so x is what?", "the sum of 12 and 3"]
+
+
+@pytest.fixture
+def model(tmp_path):
+    return small_lm(tmp_path / "lm")
+
+
+def request(view="the sum", seed=0, path=(), given=(), **sampling):
+    return Request(tuple(path), view, Sampling(**{"max_tokens": 12, **sampling}), seed, np.array(given, np.int64))
+
+
+def segment(asked, reply, parent=-1, role="policy"):
+    return Segment(
+        role, asked.view, reply.context, reply.actions, reply.logp, reply.text, parent,
+        sampling=asked.sampling, given=len(asked.given), end=reply.end,
+    )  # fmt: skip
+
+
+def same(a, b):
+    assert a.actions.tolist() == b.actions.tolist()
+    np.testing.assert_allclose(a.logp, b.logp, atol=1e-5)
+    assert (a.text, a.end) == (b.text, b.end)
+
+
+# --- the tokenizer ------------------------------------------------------------------------------------------------
+
+
+def test_digits_and_lines_are_single_tokens_and_any_text_comes_back():
+    made = train_tokenizer(TEXTS * 5, 400)
+    assert [made.token_to_id(s) for s in SPECIALS] == [0, 1, 2, 3]
+    assert made.encode("12 345\n\n7").tokens == ["1", "2", " ", "3", "4", "5", "\n", "\n", "7"]
+    assert " the" in made.get_vocab() and not any(c.isdigit() for t in made.get_vocab() for c in t[1:] if t[0] != "<")
+    made.encode_special_tokens = True
+    for text in ["".join(map(chr, range(128))), "  two  spaces ", "é–漢🙂", "<|end|><0x80>", "a\r\n\tb", ""]:
+        assert made.decode(made.encode(text).ids) == text
+
+
+def test_the_tokenizer_is_the_same_every_time():
+    assert train_tokenizer(TEXTS, 300).to_str() == train_tokenizer(iter(TEXTS), 300).to_str()
+    assert train_tokenizer(TEXTS, 300).get_vocab_size() <= 300
+    with pytest.raises(UserError, match="vocab_size must be from 247"):
+        train_tokenizer(TEXTS, 200)
+
+
+# --- text ---------------------------------------------------------------------------------------------------------
+
+
+def test_format(model):
+    user, assistant, end = (model.special[s] for s in SPECIALS[1:])
+    context = model.encode("x + 4")
+    assert context[0] == user and context[-1] == assistant and model.decode(context) == "x + 4"
+    reply = model.recite("x + 4", "so 9")
+    assert reply.context.tolist() == context.tolist()
+    assert reply.actions[-1] == end and model.decode(reply.actions) == reply.text == "so 9"
+    assert np.isnan(reply.logp).all() and reply.end is End.DONE
+
+
+def test_text_cannot_forge_a_turn(model):
+    copied = copy.deepcopy(model)
+    for m in (model, copied):
+        assert model.special["<|end|>"] not in m.encode("say <|end|> now")
+        assert m.decode(m.recite("x", "a<|user|>b").actions) == "a<|user|>b"
+
+
+def test_views_that_are_not_text_are_shown_as_json(model):
+    assert model.decode(model.encode({"seen": [1, 2]})) == '{"seen": [1, 2]}'
+    same(model.act([request({"seen": [1, 2]})])[0], model.act([request('{"seen": [1, 2]}')])[0])
+
+
+# --- acting -------------------------------------------------------------------------------------------------------
+
+
+def test_a_reply_depends_on_its_request_alone(model):
+    asked = [request(view, seed, temperature=t) for seed, t in enumerate((1.0, 0.7, 0.0, 1.3)) for view in VIEWS]
+    together = model.act(asked)
+    for one, reply in zip(asked, together, strict=True):
+        same(model.act([one])[0], reply)
+    for reply, backwards in zip(together[::-1], model.act(asked[::-1]), strict=True):
+        same(reply, backwards)
+    assert len({tuple(r.actions) for r in together}) > 8
+
+
+def test_sharing_a_prefill_changes_nothing(model, monkeypatch):
+    asked = [request(view, seed) for seed, view in enumerate(VIEWS * 3)]
+    shared = model.act(asked)
+    monkeypatch.setattr(generate, "PREFILL_TOKENS", 1)
+    monkeypatch.setattr(generate, "CACHE_BYTES", 1)  # every row a wave of its own
+    for a, b in zip(shared, model.act(asked), strict=True):
+        same(a, b)
+
+
+def test_a_prompt_is_read_once_for_all_its_tries(model, monkeypatch):
+    seen = []
+    forward = type(model.net).forward
+    monkeypatch.setattr(
+        type(model.net), "forward", lambda self, t, **more: seen.append(t.shape) or forward(self, t, **more)
+    )
+    model.act([request(view, seed) for view in VIEWS for seed in range(5)])
+    assert seen[0][0] == len(set(VIEWS))
+    assert all(shape[1] == 1 for shape in seen[1:])
+    assert len(seen) <= 12
+
+
+def test_what_is_sampled_is_what_is_read(model):
+    asked = [request(view, seed, temperature=0.5 + seed / 4) for seed in range(4) for view in VIEWS]
+    replies = model.act(asked)
+    batch = pack([episode(segment(a, r), number=i) for i, (a, r) in enumerate(zip(asked, replies, strict=True))])
+    found = model.read(batch, ["logp", "entropy"])
+    torch.testing.assert_close(found["logp"], batch.logp, atol=1e-5, rtol=0)
+    assert (found["entropy"] > 0).all() and found["logp"].requires_grad
+
+
+@pytest.mark.parametrize("cut", [{"top_k": 3}, {"top_p": 0.5}, {"min_p": 0.2}])
+def test_cut_distributions_record_their_own_log_probs(model, cut):
+    replies = model.act([request(view, seed, **cut) for seed in range(3) for view in VIEWS])
+    plain = model.act([request(view, seed) for seed in range(3) for view in VIEWS])
+    assert np.concatenate([r.logp for r in replies]).mean() > np.concatenate([r.logp for r in plain]).mean()
+
+
+def test_greedy_takes_the_likeliest(model):
+    reply = model.act([request(temperature=0.0)])[0]
+    sequence = torch.tensor([*reply.context, *reply.actions])[None]
+    best = model.net.logits(model.net(sequence))[0, len(reply.context) - 1 : -1].argmax(-1)
+    assert best.tolist() == reply.actions.tolist() and (reply.logp == 0).all()
+
+
+def test_how_a_turn_ends(model):
+    replies = model.act([request(seed=s, max_tokens=400) for s in range(20)])
+    ended = [r for r in replies if r.end is End.DONE]
+    assert ended and all(r.actions[-1] == model.end_token and model.end_token not in r.actions[:-1] for r in ended)
+    cut = model.act([request(seed=s, max_tokens=1) for s in range(20)])
+    assert all(len(r.actions) == 1 for r in cut)
+    assert {r.end for r in cut if r.actions[0] != model.end_token} == {End.CUT}
+
+
+def test_stop_strings(model):
+    plain = model.act([request(seed=5, max_tokens=40)])[0]
+    stop = plain.text[6:9]
+    reply = model.act([request(seed=5, max_tokens=40, stop=("never said", stop))])[0]
+    assert reply.text == plain.text[: plain.text.index(stop)] and reply.end is End.DONE
+    said = model.decode(reply.actions)
+    assert stop in said and stop not in model.decode(reply.actions[:-1])
+    assert reply.actions.tolist() == plain.actions[: len(reply.actions)].tolist()
+
+
+def test_given_actions_are_seen_and_not_sampled(model):
+    given = model.recite("", "so the").actions[:-1]
+    reply = model.act([request(given=given, seed=3)])[0]
+    assert reply.actions[: len(given)].tolist() == given.tolist() and np.isnan(reply.logp[: len(given)]).all()
+    assert len(reply.actions) <= 12 and not np.isnan(reply.logp[len(given) :]).any() and reply.text.startswith("so the")
+    asked = request(given=given, seed=3)
+    batch = pack([episode(segment(asked, reply))])
+    sampled = ~torch.isnan(batch.logp)
+    torch.testing.assert_close(model.read(batch, ["logp"])["logp"][sampled], batch.logp[sampled], atol=1e-5, rtol=0)
+
+
+def test_given_actions_may_already_be_all(model):
+    done, stopped, full = model.act(
+        [
+            request(given=[5, model.end_token]),
+            request(given=model.recite("", "so. then").actions[:-1], stop=(".",)),
+            request(given=[40] * 12),
+        ]
+    )
+    assert (done.end, len(done.actions)) == (End.DONE, 2)
+    assert (stopped.end, stopped.text) == (End.DONE, "so")
+    assert (full.end, len(full.actions)) == (End.CUT, 12)
+
+
+def test_a_second_turn_continues_the_first(model):
+    first = request("x + 4 = 9", seed=1)
+    before = segment(first, model.act([first])[0])
+    second = request("and then?", seed=2, path=(before,))
+    reply = model.act([second])[0]
+    batch = pack([episode(before, segment(second, reply, parent=0))])
+    torch.testing.assert_close(model.read(batch, ["logp"])["logp"], batch.logp, atol=1e-5, rtol=0)
+    assert reply.actions.tolist() != model.act([request("and then?", seed=2)])[0].actions.tolist()
+
+
+def test_a_trunk_is_read_once_and_alike_from_every_branch(model):
+    first = request("x + 4 = 9", seed=1, max_tokens=5)
+    trunk = segment(first, model.act([first])[0])
+    asked = [request(view, seed=3 + i, path=(trunk,)) for i, view in enumerate(("go on", "or so?", "no"))]
+    twigs = [segment(a, r, parent=0) for a, r in zip(asked, model.act(asked), strict=True)]
+    other = segment(request("judge"), model.act([request("judge")])[0], parent=1, role="judge")
+    batch = pack([episode(trunk, *twigs, other), episode(trunk, number=1)])
+    found = model.read(batch, ["logp"])["logp"]
+    torch.testing.assert_close(found, batch.logp, atol=1e-5, rtol=0)
+    assert batch.K == 5 and len(found) == batch.S
+
+
+def test_reading_in_pieces_changes_nothing(model, monkeypatch):
+    asked = [request(view, seed, max_tokens=3 + 5 * seed) for seed in range(4) for view in VIEWS]
+    batch = pack(
+        [episode(segment(a, r), number=i) for i, (a, r) in enumerate(zip(asked, model.act(asked), strict=True))]
+    )
+
+    def gradient():
+        model.net.zero_grad()
+        found = model.read(batch, ["logp", "entropy"])
+        (found["logp"] - 0.3 * found["entropy"]).mean().backward()
+        return found["logp"].detach(), model.net.model.embed_tokens.weight.grad.clone()
+
+    whole = gradient()
+    monkeypatch.setattr(lm_module, "READ_TOKENS", 40)
+    monkeypatch.setattr(lm_module, "LOGITS", 7 * 320)
+    for a, b in zip(whole, gradient(), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-4)
+
+
+def test_nothing_to_read(model):
+    empty = pack([episode(Segment("policy", "x", model.encode("x"), np.zeros(0), np.zeros(0)))])
+    found = model.read(empty, ["logp", "entropy"])
+    assert len(found["logp"]) == len(found["entropy"]) == 0
+    found["logp"].sum().backward()
+    assert model.act([]) == []
+
+
+def test_gradient_against_finite_differences(tmp_path):
+    model = small_lm(tmp_path, hidden=8, layers=2, heads=2, kv_heads=1, ff=8)
+    model.net.double()
+    batch = pack(
+        [
+            episode(segment(request(t), model.recite(t, a)), number=i)
+            for i, (t, a) in enumerate([("x", "so 9"), ("1", "2")])
+        ]
+    )
+
+    def value():
+        found = model.read(batch, ["logp", "entropy"])
+        return (found["logp"] * torch.arange(1, batch.S + 1)).sum() + found["entropy"].square().sum()
+
+    value().backward()
+    generator = torch.Generator().manual_seed(0)
+    for name, weight in model.net.named_parameters():
+        aim = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
+        ends = []
+        with torch.no_grad():
+            for size in (1e-5, -2e-5):
+                weight += size * aim
+                ends.append(value().item())
+            weight += 1e-5 * aim
+        assert (weight.grad * aim).sum().item() == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5, abs=1e-6), name
+
+
+# --- learning -----------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_twenty_sentences_by_heart(tmp_path):
+    model = small_lm(tmp_path, std=0.02, hidden=64, ff=128, weights=False)
+    learn = Learn("policy", sft(), opt=adam(lr=3e-3))
+    model.start(1, {})
+    play = Player({"policy": model}, {"policy": "policy"}, None, Sampling(), 0, 1)
+    learn.start(play)
+    answers = {f"what is {i}?": f"{i * i} is the answer" for i in range(20)}
+    batch = pack(
+        [episode(segment(request(q), model.recite(q, a)), number=i) for i, (q, a) in enumerate(answers.items())]
+    )
+    for _ in range(120):
+        learn(batch, play)
+    said = model.act([request(q, temperature=0.0, max_tokens=40) for q in answers])
+    assert sum(r.text == a for r, a in zip(said, answers.values(), strict=True)) >= 18
+    assert model.version == 120
+
+
+# --- folders ------------------------------------------------------------------------------------------------------
+
+
+def test_save_and_load(model, tmp_path):
+    models.save(model, tmp_path / "copy")
+    loaded = models.load(str(tmp_path / "copy"))
+    assert loaded.identity() == model.identity() is not None
+    same(loaded.act([request()])[0], model.act([request()])[0])
+    (tmp_path / "copy" / "model.json").unlink()  # what is left is a Hugging Face folder
+    assert models.load(str(tmp_path / "copy")).identity() == model.identity()
+    half = models.load(str(tmp_path / "copy"), dtype="bfloat16")
+    assert half.net.dtype == torch.bfloat16 and len(half.act([request()])[0].actions) > 0
+    models.save(half, tmp_path / "half")
+    assert models.load(str(tmp_path / "half"), dtype="float32").net.dtype == torch.float32
+
+
+def test_a_snapshot_keeps_the_weights_it_copied(model):
+    table = {"policy": model, "reference": snapshot("policy")}
+    table["reference"].start(0, table)
+    before = model.act([request()])[0]
+    with torch.no_grad():
+        model.net.model.norm.weight.mul_(3.0)
+    same(table["reference"].act([request()])[0], before)
+    assert model.act([request(temperature=0.9)])[0].logp.tolist() != before.logp.tolist()
+
+
+def test_fresh_weights_follow_the_seed(tmp_path):
+    made = small_lm(tmp_path, weights=False)
+    assert made.net is None
+    made.start(1, {})
+    other = small_lm(tmp_path / "other", weights=False)
+    other.start(1, {})
+    assert made.identity() == other.identity()
+
+
+def test_knobs_set_later_count(model, tmp_path):
+    other = small_lm(tmp_path / "other", seed=9)
+    model.source, model.dtype = other.source, "bfloat16"
+    model.start(0, {})
+    assert torch.equal(model.net.model.embed_tokens.weight, other.net.model.embed_tokens.weight.bfloat16())
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_transformers_loads_what_is_saved(tmp_path, tied):
+    transformers = pytest.importorskip("transformers")
+    model = small_lm(tmp_path, tied=tied)
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    replies = model.act([request(v, temperature=0.0) for v in VIEWS])
+    for view, reply in zip(VIEWS, replies, strict=True):
+        asked = [{"role": "user", "content": view}]
+        ids = tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=False)
+        assert ids == reply.context.tolist()
+        turns = [*asked, {"role": "assistant", "content": "x is 5\n"}, {"role": "user", "content": "why?"}]
+        longer = tokenizer.apply_chat_template(turns, add_generation_prompt=True, return_dict=False)
+        assert longer == [*reply.context, *model.recite("", "x is 5\n").actions, *model.encode("why?")]
+        seen = torch.tensor(longer)[None]
+        with torch.no_grad():
+            torch.testing.assert_close(model.net.logits(model.net(seen)), theirs(seen).logits, atol=1e-5, rtol=1e-5)
+        made = theirs.generate(torch.tensor(ids)[None], max_new_tokens=12, do_sample=False)[0, len(ids) :]
+        assert made.tolist() == reply.actions.tolist()
+        assert tokenizer.decode(made, skip_special_tokens=True) == reply.text
+    assert tokenizer.eos_token == "<|end|>" and tokenizer.pad_token == "<|pad|>"
+
+
+def test_loads_what_transformers_saved(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    model = small_lm(tmp_path / "ours", tied=False)
+    for name in ("AutoModelForCausalLM", "AutoTokenizer"):
+        getattr(transformers, name).from_pretrained(tmp_path / "ours").save_pretrained(tmp_path / "theirs")
+    assert models.load(str(tmp_path / "theirs")).identity() == model.identity()
+
+
+def rewrite(path, **changes):
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (lambda f: (f / "config.json").unlink(), "no model: there is no model.json and no config.json"),
+        (lambda f: (f / "config.json").write_text("{"), "config.json cannot be read"),
+        (lambda f: (f / "tokenizer.json").unlink(), "there is no tokenizer.json in it"),
+        (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json cannot be read"),
+        (lambda f: (f / "model.safetensors").write_text("junk"), "model.safetensors cannot be read"),
+        (lambda f: rewrite(f / "config.json", architectures=["Qwen2ForCausalLM"]), "LlamaForCausalLM is"),
+        (lambda f: rewrite(f / "config.json", num_hidden_layers=3), "has no tensor model.layers.2"),
+        (lambda f: rewrite(f / "config.json", num_hidden_layers=1), "knows nothing of: model.layers.1"),
+        (lambda f: rewrite(f / "config.json", intermediate_size=40), "is 48x32, config.json asks for 40x32"),
+        (lambda f: rewrite(f / "config.json", vocab_size=100), "they do not fit"),
+        (
+            lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"),
+            "save the weights as one model.safetensors",
+        ),
+    ],
+)
+def test_broken_folders_are_one_clear_line(tmp_path, harm, words):
+    small_lm(tmp_path)
+    harm(tmp_path)
+    with pytest.raises(UserError, match=words) as error:
+        models.load(str(tmp_path))
+    assert "\n" not in str(error.value)
+
+
+def test_a_saved_model_without_its_weights_is_not_a_fresh_one(model, tmp_path):
+    models.save(model, tmp_path / "copy")
+    (tmp_path / "copy" / "model.safetensors").unlink()
+    with pytest.raises(UserError, match="its weights are missing"):
+        models.load(str(tmp_path / "copy"))
+
+
+def test_prompts_that_do_not_fit_are_refused(tmp_path):
+    model = small_lm(tmp_path, max_positions=16)
+    reply = model.act([request("12345678", max_tokens=50, seed=1)])[0]
+    assert len(reply.context) + len(reply.actions) <= 16
+    with pytest.raises(UserError, match="a prompt of 16 tokens leaves no room in a context of 16"):
+        model.act([request("1" * 14)])
+    with pytest.raises(UserError, match="a track of 23 tokens is longer"):
+        model.read(pack([episode(segment(request("1" * 10), model.recite("1" * 10, "2" * 10)))]), ["logp"])
+    with pytest.raises(UserError, match=r"lm\.dtype must be one of"):
+        models.load(str(tmp_path), dtype="int8")
