@@ -35,6 +35,7 @@ _WHERE = {
     "part": "guerdon.core.part",
     "knob": "guerdon.core.part",
     "state": "guerdon.core.part",
+    "check_task": "guerdon.tasks.contract",
     "reward": "guerdon.rewards.function",
     "Score": "guerdon.rewards.function",
     "UserError": "guerdon.core.errors",

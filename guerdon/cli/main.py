@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
+from guerdon.cli.demo import demo
 from guerdon.cli.doctor import doctor
 from guerdon.cli.eval import evaluate
 from guerdon.cli.list import list_names
@@ -50,6 +51,7 @@ app = typer.Typer(
     invoke_without_command=True,
     epilog=examples(
         "guerdon doctor                                             is everything here?",
+        "guerdon demo                                               see a language model learn, in three minutes",
         "guerdon list                                               recipes, tasks and models",
         "guerdon show grpo                                          what a recipe is made of",
         "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
@@ -109,6 +111,7 @@ app.command(
         "guerdon show runs/grpo-successor-001",
     ),
 )(show)
+app.command("demo", epilog=examples("guerdon demo", "guerdon demo --task countdown:4 --steps 40"))(demo)
 app.command("doctor", epilog=examples("guerdon doctor", "guerdon doctor --json"))(doctor)
 
 

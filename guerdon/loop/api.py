@@ -11,7 +11,9 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
-from guerdon.core.task import Sampling
+from guerdon.core.seeds import derive
+from guerdon.core.task import Ask, Sampling, Task
+from guerdon.engine.play import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task, versions
 from guerdon.loop.evaluate import evaluate as evaluate_models
@@ -180,3 +182,11 @@ def evaluate(
     return evaluate_models(
         {"policy": found}, {"policy": "policy"}, single_turn(), source, how, tasks=tasks, tries=tries, seed=seed
     )
+
+
+def answers(model: Model, tasks: Sequence[Task], *, sampling: Sampling | None = None, seed: int = 0) -> list[str]:
+    """What a started model says to each task, once. The same seed gives two models the same luck."""
+    play = Player(
+        {"policy": model}, {"policy": "policy"}, single_turn(), sampling or Sampling(), derive(seed, "answers"), 1
+    )
+    return [episode.segments[-1].text for episode in play([Ask(task) for task in tasks])]

@@ -94,7 +94,22 @@ def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | 
         source = rows(**data)
         source.tasks()
         return source
+    if isinstance(task, str) and ".py:" in task:
+        return _own_task(task)
     return tasks.load(task) if isinstance(task, str) else task
+
+
+def _own_task(spec: str) -> TaskSource:
+    """A family from a file of the user's: FILE.py:NAME or FILE.py:NAME:LEVEL."""
+    path, _, rest = spec.partition(".py:")
+    name, _, level = rest.partition(":")
+    made = find_function(f"{path}.py:{name}", "task")
+    if level and not level.isdigit():
+        raise UserError(f"task level must be a whole number, not {level!r}")
+    source = made(level=int(level)) if level else made()
+    if not isinstance(source, TaskSource):
+        raise UserError(f"{spec} is not a task: it needs name, size, get and check (docs/your_own_task.md)")
+    return source
 
 
 def find_model(model: Any) -> Model | None:

@@ -1,0 +1,39 @@
+"""The examples of the documentation run, and the documentation shows them as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import guerdon as gd
+from guerdon.loop.catalog import load_file
+
+ROOT = Path(__file__).parent.parent
+DOUBLING = ROOT / "examples" / "doubling.py"
+
+
+def test_your_own_task_shows_the_example_as_it_is():
+    assert DOUBLING.read_text().strip() in (ROOT / "docs" / "your_own_task.md").read_text()
+    assert len(DOUBLING.read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("level", [1, 3, 8])
+def test_the_example_keeps_the_contract(level):
+    found = gd.check_task(load_file(str(DOUBLING), "task").doubling(level=level))
+    assert found["planted errors"] == 400 * level
+
+
+def test_the_example_trains(tmp_path):
+    run = gd.train("grpo", task=f"{DOUBLING}:doubling:2", model="tabular", steps=2, max_tokens=8, out=tmp_path / "run")
+    assert run.complete
+    assert run.batch(0).episodes[0].task.prompt.startswith("doubling ")
+
+
+def test_a_broken_promise_is_one_line():
+    class careless(load_file(str(DOUBLING), "task").doubling):
+        def check(self, task, completion):
+            return 1.0
+
+    with pytest.raises(gd.UserError, match="passes"):
+        gd.check_task(careless(level=1))
