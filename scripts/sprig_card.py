@@ -1,6 +1,7 @@
 """Measure a model on every family, level and role, and write its card.
 
-    python scripts/sprig_card.py guerdon/models/sprig        # writes card.json and MODEL_CARD.md there
+    python scripts/sprig_card.py guerdon/models/sprig            # measures; writes card.json and MODEL_CARD.md there
+    python scripts/sprig_card.py guerdon/models/sprig --render     # writes MODEL_CARD.md again from card.json
 
 All problems are held out. `greedy` and `sampled` are accuracies without and with sampling at temperature 1, `pass@16` is
 from 16 samples. Judges are measured twice: on attempts of which half are right and half are near-misses, and on the model's
@@ -49,7 +50,9 @@ class Examinee:
         return [texts[i : i + tries] for i in range(0, len(texts), tries)]
 
 
-def solving(who: Examinee, name: str, number: int) -> tuple[dict[int, dict[str, float]], dict[int, list[tuple[Task, str]]]]:
+def solving(
+    who: Examinee, name: str, number: int
+) -> tuple[dict[int, dict[str, float]], dict[int, list[tuple[Task, str]]]]:
     """Rates by level, and some of the sampled attempts by level."""
     families = {level: tasks.load(f"{name}:{level}") for level in LEVELS}
     asked = [families[level].get("test", i) for level in LEVELS for i in range(number)]
@@ -71,7 +74,8 @@ def solving(who: Examinee, name: str, number: int) -> tuple[dict[int, dict[str, 
 def balanced(truth: Sequence[str], heard: Sequence[str | None]) -> float:
     """Mean over the true words of how often each was said."""
     shares = [
-        sum(h == t for h, t in zip(heard, truth, strict=True) if t == word) / truth.count(word) for word in sorted(set(truth))
+        sum(h == t for h, t in zip(heard, truth, strict=True) if t == word) / truth.count(word)
+        for word in sorted(set(truth))
     ]
     return sum(shares) / len(shares) if shares else float("nan")
 
@@ -133,7 +137,10 @@ def measure(model: Model, number: int, seed: int) -> dict[str, Any]:
         level = judged[0] if judged else min(LEVELS, key=lambda lv: abs(rates[lv]["sampled"] - 0.45))
         family = tasks.load(f"{name}:{level}")
         assert isinstance(family, Family)
-        near, own = judging(who, family, planted(family, number, draw), draw), judging(who, family, attempts[level], draw)
+        near, own = (
+            judging(who, family, planted(family, number, draw), draw),
+            judging(who, family, attempts[level], draw),
+        )
         asked_for = in_role("propose", family).get("test", 0)
         proposed = [r[0] for r in who.replies([asked_for] * number, SAMPLED)]
         card[name]["roles"] = {
@@ -144,10 +151,104 @@ def measure(model: Model, number: int, seed: int) -> dict[str, Any]:
             source = in_role("tool", family)
             asked = [source.get("test", i) for i in range(number)]
             calls = who.replies(asked, SAMPLED)
-            card[name]["roles"]["tool"] = sum(source.check(t, c[0]) == 1.0 for t, c in zip(asked, calls, strict=True)) / number
+            card[name]["roles"]["tool"] = (
+                sum(source.check(t, c[0]) == 1.0 for t, c in zip(asked, calls, strict=True)) / number
+            )
         line = "  ".join(f"{lv}:{rates[lv]['sampled']:.2f}/{rates[lv]['pass@16']:.2f}" for lv in LEVELS)
-        print(f"{name:10s} {line}  ({time.perf_counter() - began:.0f} s)", json.dumps(card[name]["roles"]), sep="\n", flush=True)
+        print(
+            f"{name:10s} {line}  ({time.perf_counter() - began:.0f} s)",
+            json.dumps(card[name]["roles"]),
+            sep="\n",
+            flush=True,
+        )
     return card
+
+
+def render(card: dict[str, Any], training: dict[str, Any]) -> str:
+    """The card as a page: what was measured, and the command for each figure."""
+    families = card["families"]
+    levels = [str(lv) for lv in LEVELS]
+    head = "| family | " + " | ".join(levels) + " |\n| --- |" + " ---: |" * len(levels)
+    solved = [
+        f"| {name} | "
+        + " | ".join(
+            f"{100 * f['levels'][lv]['sampled']:.0f} / {100 * f['levels'][lv]['pass@16']:.0f}" for lv in levels
+        )
+        + " |"
+        for name, f in families.items()
+    ]
+    roles = [_role_row(name, f["roles"]) for name, f in families.items()]
+    room = [
+        n
+        for n, f in families.items()
+        if any(0.1 <= x["sampled"] <= 0.4 and x["pass@16"] > 0.5 for x in f["levels"].values())
+    ]
+    mean = _role_row(
+        "**mean**",
+        {
+            k: _mean([f["roles"] for f in families.values()], k)
+            for k in ("near-misses", "own attempts", "propose", "tool")
+        },
+    )
+    return PAGE.format(
+        version=training["version"], millions=training["parameters"] / 1e6, tokens=training["tokens"] / 1e6,
+        minutes=training["seconds"] / 60, device=training["device"], problems=card["problems"], head=head,
+        solved="\n".join(solved), roles="\n".join([*roles, mean]), room=", ".join(room), rooms=len(room),
+    )  # fmt: skip
+
+
+def _mean(rows: list[dict[str, Any]], key: str) -> Any:
+    """The mean over families, of a number or of each number in a group."""
+    found = [r[key] for r in rows if key in r]
+    if isinstance(found[0], dict):
+        return {k: sum(f[k] for f in found if k in f) / sum(k in f for f in found) for k in found[0]}
+    return sum(found) / len(found)
+
+
+def _role_row(name: str, roles: dict[str, Any]) -> str:
+    near, own = roles["near-misses"], roles["own attempts"]
+    percent = [f"{100 * x[k]:.0f}" if k in x else "" for k in ("verify", "prefer", "revise") for x in (near, own)]
+    score = [f"{x['score']:.2f}" for x in (near, own)]
+    rest = [f"{100 * roles[k]:.0f}" if k in roles else "" for k in ("propose", "tool")]
+    return f"| {name} | {roles.get('level', '')} | {' | '.join([*percent[:4], *score, *percent[4:], *rest])} |"
+
+
+PAGE = """# {version}
+
+The language model that comes with Guerdon: a Llama-style decoder of {millions:.2f} M parameters, trained from nothing on text that Guerdon's
+own task families write ({tokens:.0f} M tokens, {minutes:.1f} minutes on one {device}). It is a student: it solves easy levels mostly and hard
+levels rarely, thinks in short steps, and can play the other parts: verify, score, prefer, revise, propose, call a tool. It knows nothing
+but these tasks. Apache-2.0; no text of anybody else's went into it.
+
+Train it again: `python scripts/train_sprig.py --out sprig`. Measure it again: `python scripts/sprig_card.py guerdon/models/sprig`.
+All figures below are on held-out problems, {problems} of each family and level.
+
+## Solving
+
+Accuracy of single samples at temperature 1, and pass@16, in per cent, by level. One cell on its own:
+`guerdon eval sprig --task countdown:4 --k 16`.
+
+{head}
+{solved}
+
+{rooms} families have a level with 10 to 40 % sampled accuracy and pass@16 above 50 %, room for reinforcement learning to work in: {room}.
+
+## Other parts
+
+Each family at the level where single samples are right 30 to 60 % of the time (or nearest to 45 %). *near* is on attempts of which half are right
+and half are near-misses; *own* is on the model's own samples. Verify and prefer are balanced accuracies, score is the rank correlation with the
+true grade, revise is the share of wrong attempts mended, propose the share of proposals that are problems of the asked level, tool the share of
+well-formed first calls. One cell on its own: `guerdon eval sprig --task verify/countdown:4 --greedy`.
+
+| family | level | verify near | own | prefer near | own | score near | own | revise near | own | propose | tool |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+{roles}
+
+## What it is not
+
+It cannot follow instructions, chat or generalise beyond these families. Its judges are better at planted errors than at its own: an attempt that the
+model believes in is hard for the same model to doubt.
+"""
 
 
 def main(words: list[str] | None = None) -> None:
@@ -156,15 +257,20 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--out", help="where to write card.json (default: the model's folder)")
     parser.add_argument("--number", type=int, default=64, help="problems of each family and level")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--render", action="store_true", help="only write MODEL_CARD.md from what was measured")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args(words)
-    model = models.load(args.model)
-    model.start(0, {})
-    model.weights.to(args.device)
-    card = measure(model, args.number, args.seed)
     out = Path(args.out or args.model)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "card.json").write_text(json.dumps({"problems": args.number, "seed": args.seed, "families": card}, indent=1) + "\n")
+    if not args.render:
+        model = models.load(args.model)
+        model.start(0, {})
+        model.weights.to(args.device)
+        card = {"problems": args.number, "seed": args.seed, "families": measure(model, args.number, args.seed)}
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    (out / "MODEL_CARD.md").write_text(
+        render(*(json.loads((out / f"{n}.json").read_text()) for n in ("card", "training")))
+    )
 
 
 if __name__ == "__main__":

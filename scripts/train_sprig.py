@@ -44,7 +44,9 @@ def tokenizer_of(seed: int, texts: int, vocab: int) -> Tokenizer:
     """The tokenizer, from the first conversations of the corpus. Those about strings are left out: a string to be turned and
     rotated must not become a word."""
     first = itertools.islice(conversations(seed), texts)
-    return train_tokenizer((text for turns in first for turn in turns for text in turn if "strings" not in turns[0][0]), vocab)
+    return train_tokenizer(
+        (text for turns in first for turn in turns for text in turn if "strings" not in turns[0][0]), vocab
+    )
 
 
 def encode(turns: list[Turns], tokenizer: Tokenizer) -> Iterator[tuple[list[int], list[bool]]]:
@@ -143,11 +145,18 @@ def train(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> list[
     for step, (tokens, says) in enumerate(itertools.islice(batches(args, tokenizer), args.steps)):
         if step == int(args.steps * args.alone):
             own = rows_about_itself(net, args, tokenizer)
-            print(f"step {step}: {len(own[0])} rows about its own attempts, {time.perf_counter() - began:.0f} s", flush=True)
+            print(
+                f"step {step}: {len(own[0])} rows about its own attempts, {time.perf_counter() - began:.0f} s",
+                flush=True,
+            )
         if own is not None:
             half = torch.arange(step * args.rows // 2, (step + 1) * args.rows // 2) % len(own[0])
             tokens, says = (torch.cat([a[: args.rows // 2], b[half]]) for a, b in zip((tokens, says), own, strict=True))
-        lr = args.lr * min(1.0, (step + 1) / args.warmup) * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / args.steps)))
+        lr = (
+            args.lr
+            * min(1.0, (step + 1) / args.warmup)
+            * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / args.steps)))
+        )
         for group in optimiser.param_groups:
             group["lr"] = lr
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
