@@ -194,7 +194,30 @@ def render(card: dict[str, Any], training: dict[str, Any]) -> str:
         version=training["version"], millions=training["parameters"] / 1e6, tokens=training["tokens"] / 1e6,
         minutes=training["seconds"] / 60, device=training["device"], problems=card["problems"], head=head,
         solved="\n".join(solved), roles="\n".join([*roles, mean]), room=", ".join(room), rooms=len(room),
+        floors=_floors(families),
     )  # fmt: skip
+
+
+FLOORS = {"verify": 0.7, "prefer": 0.7, "score": 0.5, "revise": 0.1, "propose": 0.6}
+
+
+def _floors(families: dict[str, Any]) -> str:
+    """Means over the families that have a level solved 30 to 60 % of the time, and who stays below what we wanted."""
+    judged = {
+        n: f["roles"]
+        for n, f in families.items()
+        if JUDGED[0] <= f["levels"][str(f["roles"]["level"])]["sampled"] <= JUDGED[1]
+    }
+    found = {n: {**r["near-misses"], "propose": r["propose"]} for n, r in judged.items()}
+    lines = []
+    for role, floor in FLOORS.items():
+        mean = sum(f[role] for f in found.values()) / len(found)
+        below = [f"{n} {f[role]:.3f}" for n, f in found.items() if f[role] < floor]
+        lines.append(f"| {role} | {floor} | {mean:.2f} | {', '.join(below) or 'none'} |")
+    return (
+        f"{len(judged)} families have such a level: {', '.join(judged)}.\n\n| part | wanted | mean | families below |\n| --- | ---: | ---: | --- |\n"
+        + "\n".join(lines)
+    )
 
 
 def _mean(rows: list[dict[str, Any]], key: str) -> Any:
@@ -216,7 +239,7 @@ def _role_row(name: str, roles: dict[str, Any]) -> str:
 PAGE = """# {version}
 
 The language model that comes with Guerdon: a Llama-style decoder of {millions:.2f} M parameters, trained from nothing on text that Guerdon's
-own task families write ({tokens:.0f} M tokens, {minutes:.1f} minutes on one {device}). It is a student: it solves easy levels mostly and hard
+own task families write ({tokens:.0f} M tokens with padding, {minutes:.1f} minutes on one {device}). It is a student: it solves easy levels mostly and hard
 levels rarely, thinks in short steps, and can play the other parts: verify, score, prefer, revise, propose, call a tool. It knows nothing
 but these tasks. Apache-2.0; no text of anybody else's went into it.
 
@@ -243,6 +266,8 @@ well-formed first calls. One cell on its own: `guerdon eval sprig --task verify/
 | family | level | verify near | own | prefer near | own | score near | own | revise near | own | propose | tool |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {roles}
+
+What we wanted of it, on near-misses, at levels it solves 30 to 60 % of the time. {floors}
 
 ## What it is not
 

@@ -1,0 +1,114 @@
+"""The model that comes with the package: what its card says, and what it can be used for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+import guerdon as gd
+from guerdon import models, tasks
+from guerdon.core.task import Sampling
+from guerdon.loop.api import answers
+
+ROOT = Path(__file__).parent.parent.parent
+FOLDER = ROOT / "guerdon" / "models" / "sprig"
+CARD = json.loads((FOLDER / "card.json").read_text())["families"]
+GREEDY = Sampling(temperature=0.0, max_tokens=200)
+
+
+@pytest.fixture(scope="module")
+def sprig():
+    return models.load("sprig")
+
+
+def test_it_is_small_and_counts_in_digits(sprig):
+    assert 2e6 <= sum(p.numel() for p in sprig.weights.parameters()) <= 6e6
+    assert sprig.config.vocab <= 1024
+    assert sum(f.stat().st_size for f in FOLDER.iterdir()) <= 16 * 2**20
+    assert len(sprig.encode("1234567890")) == 12  # user, ten digits, assistant
+
+
+def test_the_card_covers_every_family_and_level():
+    families = {n for n in tasks.NAMES if isinstance(tasks.load(n), tasks.family.Family)}
+    assert set(CARD) == families
+    assert len(families) >= 12
+    assert all(set(f["levels"]) == set("12345678") for f in CARD.values())
+
+
+def test_easy_levels_are_mostly_solved_and_there_is_room_above():
+    assert all(f["levels"]["1"]["sampled"] > 0.9 for f in CARD.values())
+    room = [
+        n
+        for n, f in CARD.items()
+        if any(0.1 <= x["sampled"] <= 0.4 and x["pass@16"] > 0.5 for x in f["levels"].values())
+    ]
+    assert len(room) >= 6
+
+
+def test_the_parts_it_plays_reach_their_floors_in_the_mean():
+    judged = [f["roles"] for f in CARD.values() if 0.3 <= f["levels"][str(f["roles"]["level"])]["sampled"] <= 0.6]
+    assert len(judged) >= 6
+
+    def mean(role):
+        return sum(r["near-misses"][role] for r in judged) / len(judged)
+
+    assert mean("verify") >= 0.7
+    assert mean("prefer") >= 0.7
+    assert mean("score") >= 0.5
+    assert mean("revise") >= 0.1
+    assert sum(r["propose"] for r in judged) / len(judged) >= 0.6
+    assert CARD["chain"]["roles"]["tool"] >= 0.8
+
+
+@pytest.mark.parametrize("name", ["chain:1", "sorting:1", "verify/chain:2", "tool/chain:2", "propose/sorting:2"])
+def test_it_does_what_the_card_says(sprig, name):
+    found = gd.evaluate(sprig, task=name, tasks=24, sampling=GREEDY)
+    assert found["pass@1"] > 0.75, found
+
+
+def test_greedy_accuracy_is_the_same_through_transformers(sprig, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    models.save(sprig, tmp_path / "export")
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "export", dtype=torch.float32)
+    words = transformers.AutoTokenizer.from_pretrained(tmp_path / "export")
+    source = tasks.load("countdown:3")
+    problems = [source.get("test", i) for i in range(12)]
+    ours = answers(sprig, problems, sampling=GREEDY)
+    for problem, answer in zip(problems, ours, strict=True):
+        chat = words.apply_chat_template(
+            [{"role": "user", "content": problem.prompt}],
+            add_generation_prompt=True,
+            return_tensors="pt",
+            return_dict=False,
+        )
+        assert chat[0].tolist() == sprig.encode(problem.prompt).tolist()
+        with torch.no_grad():
+            made = theirs.generate(chat, max_new_tokens=200, do_sample=False, pad_token_id=0)
+        assert words.decode(made[0, chat.shape[1] :], skip_special_tokens=True) == answer
+    again = models.load(str(tmp_path / "export"))
+    assert again.identity() == sprig.identity()
+
+
+def test_the_training_script_runs_end_to_end(tmp_path):
+    command = [sys.executable, str(ROOT / "scripts" / "train_sprig.py"), "--out", str(tmp_path / "toy"), "--toy"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((tmp_path / "toy" / "training.json").read_text())
+    assert record["curve"][-1]["loss"] < record["curve"][0]["loss"] - 1.0
+    assert models.load(str(tmp_path / "toy")).net is not None
+
+
+@pytest.mark.slow
+def test_the_demo_learns(tmp_path, monkeypatch, capsys):
+    from guerdon.cli.main import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert found["gain"] >= 0.2
+    assert Path(found["report"]).is_file()
