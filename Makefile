@@ -1,9 +1,10 @@
-# make test: everything CI runs. make slow: the checks that take minutes. make format: mend what a machine can mend.
+# make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
+# make format: mend what a machine can mend.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow format clean
+.PHONY: test lint types suite slow demo format clean
 
 test: lint types suite
 
@@ -25,6 +26,15 @@ suite: $(VENV)/.installed
 
 slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m slow
+
+# Needs no test tools: the package alone, with the versions it is tested with.
+demo: $(VENV)/.demo
+	$(BIN)/guerdon demo
+
+$(VENV)/.demo: pyproject.toml requirements/dev.txt
+	test -x $(BIN)/python || $(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -e .
+	touch $@
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

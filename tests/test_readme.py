@@ -25,8 +25,8 @@ def desk(tmp_path, monkeypatch):
         named = re.match(r"# (\w+\.py)\n", block)
         if named:
             (tmp_path / named[1]).write_text(block)
-    rows = [f'{{"question": "odd {n}?", "answer": {n % 2}}}' for n in range(40)]
-    (tmp_path / "my.jsonl").write_text("\n".join(rows) + "\n")
+    (rows,) = blocks("json")
+    (tmp_path / "my.jsonl").write_text(rows)
     return tmp_path
 
 
@@ -37,7 +37,7 @@ def commands() -> list[str]:
 
 def test_there_are_commands_and_code():
     assert len(commands()) == 4
-    assert len(blocks("python")) == 3
+    assert len(blocks("python")) == 4
 
 
 @pytest.mark.parametrize("command", commands())
