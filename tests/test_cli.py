@@ -77,7 +77,9 @@ def test_no_steps_is_a_run_too(cli: Cli) -> None:
 def test_eval_of_a_run_and_of_a_model(cli: Cli) -> None:
     cli(*TRAIN, "--out", "a")
     said = cli("eval", "a", "--k", "4", "--tasks", "5")
-    assert said.code == 0 and said.out.splitlines()[0] == "parity: 3 held-out tasks, 4 tries each"  # of 5, two came twice
+    assert (
+        said.code == 0 and said.out.splitlines()[0] == "parity: 3 held-out tasks, 4 tries each"
+    )  # of 5, two came twice
     assert [line.split()[0] for line in said.out.splitlines()[2:]] == ["pass@1", "pass@2", "pass@4"]
     found = cli("eval", "a", "--k", "4", "--tasks", "5", "--json").json
     assert found["pass@1_low"] <= found["pass@1"] <= found["pass@1_high"]

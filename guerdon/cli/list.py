@@ -74,7 +74,9 @@ def _tasks() -> list[dict[str, Any]]:
 def _models() -> list[dict[str, Any]]:
     from guerdon import models
 
-    shipped = [{"model": n, "about": "comes with the package: small, and trained on every task"} for n in models.SHIPPED]
+    shipped = [
+        {"model": n, "about": "comes with the package: small, and trained on every task"} for n in models.SHIPPED
+    ]
     return shipped + [{"model": n, "about": _about(n, module)} for n, module in sorted(models.NAMES.items())]
 
 
