@@ -25,7 +25,7 @@ def evaluate(
     ] = 1.0,
     greedy: Annotated[bool, typer.Option("--greedy", help="Temperature 0 and one try.")] = False,
     max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", metavar="N", min=1, help="The longest answer.  [default: 64]")
+        int | None, typer.Option("--max-tokens", metavar="N", min=1, help="The longest answer.  [default: 256]")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
     as_json: Json = False,

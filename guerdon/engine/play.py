@@ -16,7 +16,7 @@ from guerdon.core.model import Model
 from guerdon.core.part import is_schedule, knobs
 from guerdon.core.play import Env
 from guerdon.core.schedule import at
-from guerdon.core.seeds import derive, generator
+from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import Batcher, EngineFault
 from guerdon.engine.seats import Seats
@@ -77,9 +77,6 @@ class Player:
 
     def generator(self, *path: int | str) -> torch.Generator:
         return generator(self.seed, self.step, *path)
-
-    def draw_seed(self, *path: int | str) -> int:
-        return derive(self.seed, self.step, *path)
 
 
 async def _one(env: Env, ask: Ask, table: Seats) -> Episode:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
+from guerdon.tasks.family import read_solution
 
 
 @part
@@ -53,8 +55,10 @@ class rows:
         if bad and not self.skip_bad:
             more = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
             raise UserError(f"{self.path}, {'; '.join(bad[:5])}{more}. Mend the file, or skip bad rows with --skip-bad")
-        if not good:
-            raise UserError(f"{self.path} holds no rows")
+        if len(good) < 2:
+            raise UserError(
+                f"{self.path} holds {len(good)} good rows: two are the fewest, one to train on and one held out"
+            )
         return good, bad
 
     def _row(self, line: str, number: int) -> Task | str:
@@ -72,7 +76,9 @@ class rows:
 
     def _split(self, split: Split) -> list[Task]:
         every = self.tasks()
-        cut = len(every) - int(len(every) * self.held_out)
+        cut = len(every) - min(
+            len(every) - 1, math.ceil(len(every) * self.held_out)
+        )  # the fewest rows still hold one out
         return every[:cut] if split == "train" else (every[cut:] or every)
 
     def identity(self) -> str:
@@ -85,4 +91,5 @@ class rows:
         return self._split(split)[index]
 
     def check(self, task: Task, completion: str) -> float | None:
-        return float(completion.strip() == task.answer.strip())
+        """Right when the answer is all that was said, or what the last line gives as the answer (`= 24`)."""
+        return float(task.answer.strip() in (completion.strip(), read_solution(completion)[1]))
