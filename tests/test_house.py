@@ -75,6 +75,12 @@ def test_imports_go_one_way(folder):
                     )
 
 
+def test_no_two_test_files_share_a_name():
+    """pytest imports them by their bare names: the second would hide the first."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert not {name for name in names if names.count(name) > 1}
+
+
 def test_every_folder_has_its_rule():
     folders = {p.name for p in PACKAGE.iterdir() if p.is_dir() and p.name != "__pycache__"}
     assert folders == set(MAY_IMPORT)
