@@ -14,6 +14,7 @@ from guerdon import tasks
 from guerdon.core.model import Model, Request
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling, Task
+from guerdon.engine import answer
 from guerdon.tasks.corpus import LEVELS, family_names
 from guerdon.tasks.family import Family
 from guerdon.tasks.roles import (
@@ -44,7 +45,7 @@ def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8
         part = chosen[at : at + rows // tries]
         asked = [(task, attempt) for task in part for attempt in range(tries)]
         requests = [Request((), t.prompt, how, derive(seed, "attempt", t.prompt, i)) for t, i in asked]
-        texts = [reply.text for reply in model.act(requests)]
+        texts = [reply.text for reply in answer(model, requests)]
         found += [(task, texts[i * tries : (i + 1) * tries]) for i, task in enumerate(part)]
     return found
 

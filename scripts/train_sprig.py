@@ -30,7 +30,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from guerdon import models
-from guerdon.models.decoder import Decoder, DecoderConfig
+from guerdon.models.attention import Runs
+from guerdon.models.config import DecoderConfig
+from guerdon.models.decoder import Decoder
 from guerdon.models.huggingface import write
 from guerdon.models.tokenizer import ASSISTANT, END, USER, train_tokenizer
 from guerdon.tasks.corpus import conversations
@@ -128,7 +130,8 @@ def rows_about_itself(net: Decoder, args: argparse.Namespace, tokenizer: Tokeniz
 def loss_of(net: Decoder, tokens: Tensor, says: Tensor) -> Tensor:
     """Cross-entropy of what should be said. The vocabulary is small enough to score every position."""
     target = torch.where(says[:, 1:], tokens[:, 1:], -100)
-    return F.cross_entropy(net.logits(net(tokens[:, :-1])).float().flatten(0, 1), target.flatten(), ignore_index=-100)
+    hidden = net(tokens[:, :-1].flatten(), Runs.apart([tokens.shape[1] - 1] * len(tokens), tokens.device))
+    return F.cross_entropy(net.logits(hidden).float(), target.flatten(), ignore_index=-100)
 
 
 def train(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> list[dict[str, float]]:

@@ -39,6 +39,12 @@ LIGHT = {
 }  # need torch, numpy, safetensors, tokenizers and no more
 LIGHT_LIBRARIES = {"torch", "numpy", "safetensors", "tokenizers"}
 
+GUESTS = {  # a place that may use one library more, and how it comes there
+    "models/kernels": {"triton"},  # with torch, where there is a GPU
+    "models/chat.py": {"jinja2"},  # with torch
+    "models/gguf.py": {"gguf", "transformers"},  # an extra, asked for when such a file is opened
+}
+
 LONG_FILES: dict[str, str] = {}  # file: why it is over 400 lines
 LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
 MANY_KNOBS = {
@@ -96,6 +102,8 @@ def test_light_folders_need_light_libraries():
     for folder in LIGHT:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
             heavy = {n.split(".")[0] for n in imports(path)} - sys.stdlib_module_names - LIGHT_LIBRARIES - {"guerdon"}
+            place = path.relative_to(PACKAGE)
+            heavy -= GUESTS.get(str(place), set()) | GUESTS.get(str(place.parent), set())
             assert not heavy, f"{path.relative_to(ROOT)} imports {heavy}"
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from guerdon.core.column import Column, Level, Reason, missing_rows, same_numbers
 from guerdon.core.episode import End, Episode
 from guerdon.core.levels import By, expand, gather_up, starts
+from guerdon.core.task import Sampling
 
 ORDER: tuple[Level, ...] = ("step", "segment", "track", "episode", "ask", "task")
 COARSE: tuple[Level, ...] = ("episode", "ask", "task")
@@ -112,6 +113,12 @@ class Batch:
     def shared(self) -> Tensor:
         """[G] how many tracks go through each segment."""
         return torch.bincount(self.path_seg, minlength=self.G)
+
+    @property
+    def sampling(self) -> list[Sampling]:
+        """[G] how each segment was sampled."""
+        places = zip(self.episode.tolist(), self.place.tolist(), strict=True)
+        return [self.episodes[e].segments[i].sampling for e, i in places]
 
     @property
     def role_K(self) -> Tensor:

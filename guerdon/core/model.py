@@ -54,16 +54,19 @@ class Model(abc.ABC):
     def build(self, seed: int) -> nn.Module:
         """Fresh weights."""
 
-    @abc.abstractmethod
     def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """Answer requests. A reply depends on its own request alone, never on which others came with it."""
+        """Answer requests, all at once. A reply depends on its own request alone, never on which others came with it.
+
+        Language models do not have it: the engine samples from them token by token, letting requests come and go.
+        """
+        raise NotImplementedError(f"a {type(self).__name__} does not act at once; sample from it with `engine.answer`")
 
     @abc.abstractmethod
-    def encode(self, view: Any) -> npt.NDArray[np.int64]:
-        """A view as this model reads it: what becomes a segment's `context`."""
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+        """A view as this model reads it after `path`, its own earlier segments: what becomes a segment's `context`."""
 
     @abc.abstractmethod
-    def recite(self, view: Any, text: str) -> Reply:
+    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         """What the reply would be had the model said exactly `text`; log-probs are NaN, for nothing was sampled."""
 
     @abc.abstractmethod
@@ -82,6 +85,11 @@ class Model(abc.ABC):
     def identity(self) -> str | None:
         """What a run's hash must know beyond the knobs: the weights, where they did not come from the seed."""
         return weights_hash(self.net) if self.net is not None else None
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return next((w.device for w in self.weights.parameters()), torch.device("cpu"))
 
     @property
     def weights(self) -> nn.Module:

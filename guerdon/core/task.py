@@ -58,6 +58,11 @@ class Sampling:
     def but(self, **changes: Any) -> Sampling:
         return dataclasses.replace(self, **changes)
 
+    @property
+    def cuts(self) -> bool:
+        """Whether unlikely choices are left out."""
+        return bool(self.top_k) or self.top_p < 1 or self.min_p > 0
+
     def _key(self) -> tuple[Any, ...]:
         return (*dataclasses.astuple(self)[:-1], tuple(self.stop))  # a list of stops is the same as a tuple of them
 

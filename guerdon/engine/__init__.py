@@ -1,1 +1,5 @@
-"""Plays episodes: batches the requests of many environments into few model calls."""
+"""Plays episodes and samples from models: continuous batching, the memory of past tokens, seats, `play`."""
+
+from guerdon.engine.sampler import answer
+
+__all__ = ["answer"]

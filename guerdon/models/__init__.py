@@ -16,14 +16,15 @@ NAMES = {  # name: the module whose class of that name it is
     "lm": "guerdon.models.lm",
     "tabular": "guerdon.models.tabular",
 }
+PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
 
 
 def load(name: str, **settings: Any) -> Model:
-    """A model by name (shipped or fresh weights), from a folder that `save` wrote, or from a Hugging Face folder."""
+    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder or a GGUF file."""
     folder = SHIPPED.get(name, Path(name))
     if (folder / "model.json").is_file():
         return _load_folder(folder, settings)
-    if (folder / "config.json").is_file():
+    if (folder / "config.json").is_file() or folder.suffix == ".gguf":
         return _make("lm", {"source": str(folder), **settings})
     if name not in NAMES:
         if folder.exists():
@@ -40,7 +41,7 @@ def is_named(model: Model) -> bool:
 def save(model: Model, folder: str | Path) -> None:
     """Write a model so that `load(folder)` gives it back: its knobs as JSON, its weights as safetensors.
 
-    A model that knows a folder format of its own (`save_pretrained`) is written in it, and is its own `source` there.
+    A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder.
     """
     from safetensors.torch import save_file
 
@@ -49,9 +50,8 @@ def save(model: Model, folder: str | Path) -> None:
     if not is_named(model):
         raise UserError(f"a {label(model)} is not among guerdon's models and has no form on disk of its own")
     own = {k: describe(v) for k, v in knobs(model).items()}
-    if hasattr(model, "save_pretrained"):
-        model.save_pretrained(folder)
-        own["source"] = "."
+    if hasattr(model, "store"):
+        own |= model.store(folder)
     else:
         save_file({k: v.contiguous() for k, v in model.weights.state_dict().items()}, folder / "weights.safetensors")
     (folder / "model.json").write_text(json.dumps({"model": label(model), "knobs": own}, indent=2) + "\n")
@@ -71,7 +71,8 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
         card = json.loads((folder / "model.json").read_text())
         own = {**card["knobs"], **settings}
         if "source" in own:  # it knows the folder's format itself
-            made = load(card["model"], **{**own, "source": str(folder / own["source"])})
+            places = {k: str(folder / v) for k in PLACES if k not in settings and (v := card["knobs"].get(k))}
+            made = load(card["model"], **{**own, **places})
             if made.net is None:
                 raise UserError(f"{folder} does not hold a whole model: its weights are missing")
             return made

@@ -1,208 +1,172 @@
-"""A Llama-style decoder: RMSNorm, rotary positions, grouped-query attention, SwiGLU. One net for training and sampling.
+"""One decoder for training and for sampling: Llama, Qwen 2, Qwen 3, Gemma 3. What they differ in is in `config.py`.
 
-Parameters are named as in Hugging Face's LlamaForCausalLM, so `state_dict()` written as safetensors is such a checkpoint.
-Batches are padded on the right, which causal attention needs no mask for. Left out: text (`lm.py`), the memory of past
-tokens (`cache.py`), files (`huggingface.py`), other families of decoders.
+It runs over a flat row of tokens, without padding; who sees whom is the business of the memory it is given
+(`attention.py`). Matrices with a common input are one, stored as they are multiplied with, [in, out]: the learner and the
+sampler use the same tensors. Left out: text (`lm.py`), files (`families.py`, `huggingface.py`), sampling (`engine/`).
 
-Axes: B rows, T tokens, h heads, D width of a head, E width of the residual stream, V vocabulary.
+Axes: F tokens, h heads, kv key-value heads, D width of a head, E width of the residual stream, V vocabulary.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from guerdon.models.cache import KVCache, Memory, causal_attention
-
-
-@dataclass(frozen=True)
-class DecoderConfig:
-    vocab: int
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    ff: int
-    max_positions: int = 2048
-    rope_theta: float = 10000.0
-    norm_eps: float = 1e-5  # this and the line above: LlamaConfig's defaults, but for Llama 2's eps
-    tied: bool = True  # one matrix reads tokens in and writes them out
-    head_width: int = 0  # 0: hidden / heads
-
-    @property
-    def head_dim(self) -> int:
-        return self.head_width or self.hidden // self.heads
+from guerdon.models.attention import Memory, Turn
+from guerdon.models.config import DecoderConfig, Rope
+from guerdon.models.ops import Rotation, add_rms_norm, gated, rms_norm, rotation
 
 
 class LayerWeights(NamedTuple):
-    """A layer's matrices as they are multiplied with, [in, out]; those with a common input are one."""
+    """What a layer multiplies with."""
 
     norm_attention: Tensor  # [E]
-    qkv: Tensor  # [E, (h + 2 kv_h) D]
+    qkv: Tensor  # [E, (h + 2 kv) D]
     out: Tensor  # [h D, E]
     norm_mlp: Tensor  # [E]
     gate_up: Tensor  # [E, 2 ff]
     down: Tensor  # [ff, E]
+    qkv_bias: Tensor | None = None
+    out_bias: Tensor | None = None
+    gate_up_bias: Tensor | None = None
+    down_bias: Tensor | None = None
+    q_norm: Tensor | None = None  # [D]
+    k_norm: Tensor | None = None
+    norm_attention_out: Tensor | None = None  # [E]
+    norm_mlp_out: Tensor | None = None
 
 
-class Rotation(NamedTuple):
-    """Cosine and sine of every position's angles, [B or 1, T, 1, D / 2]."""
-
-    cos: Tensor
-    sin: Tensor
-
-
-class Norm(nn.Module):
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-
-class Attention(nn.Module):
-    def __init__(self, config: DecoderConfig) -> None:
-        super().__init__()
-        width = config.head_dim
-        self.q_proj = nn.Linear(config.hidden, config.heads * width, bias=False)
-        self.k_proj = nn.Linear(config.hidden, config.kv_heads * width, bias=False)
-        self.v_proj = nn.Linear(config.hidden, config.kv_heads * width, bias=False)
-        self.o_proj = nn.Linear(config.heads * width, config.hidden, bias=False)
-
-
-class MLP(nn.Module):
-    def __init__(self, config: DecoderConfig) -> None:
-        super().__init__()
-        self.gate_proj = nn.Linear(config.hidden, config.ff, bias=False)
-        self.up_proj = nn.Linear(config.hidden, config.ff, bias=False)
-        self.down_proj = nn.Linear(config.ff, config.hidden, bias=False)
+def weight_shapes(c: DecoderConfig) -> dict[str, tuple[int, ...]]:
+    """The tensors a layer of this shape has, by their names in `LayerWeights`."""
+    E, D, qkv = c.hidden, c.head_dim, (c.heads + 2 * c.kv_heads) * c.head_dim
+    shapes: dict[str, tuple[int, ...]] = {
+        "norm_attention": (E,),
+        "qkv": (E, qkv),
+        "out": (c.heads * D, E),
+        "norm_mlp": (E,),
+        "gate_up": (E, 2 * c.ff),
+        "down": (c.ff, E),
+    }
+    if c.qkv_bias:
+        shapes["qkv_bias"] = (qkv,)
+    if c.out_bias:
+        shapes["out_bias"] = (E,)
+    if c.mlp_bias:
+        shapes |= {"gate_up_bias": (2 * c.ff,), "down_bias": (E,)}
+    if c.qk_norm:
+        shapes |= {"q_norm": (D,), "k_norm": (D,)}
+    if c.after_norms:
+        shapes |= {"norm_attention_out": (E,), "norm_mlp_out": (E,)}
+    return shapes
 
 
 class Layer(nn.Module):
-    """One block. Its modules only hold the weights under their names; the arithmetic is in `forward`."""
+    """One block."""
 
-    def __init__(self, config: DecoderConfig) -> None:
+    def __init__(self, config: DecoderConfig, number: int) -> None:
         super().__init__()
-        self.config = config
-        self.input_layernorm = Norm(config.hidden)
-        self.self_attn = Attention(config)
-        self.post_attention_layernorm = Norm(config.hidden)
-        self.mlp = MLP(config)
+        self.config, self.number = config, number
+        self.window = config.window_of(number)
+        for name, shape in weight_shapes(config).items():
+            self.register_parameter(name, nn.Parameter(torch.empty(shape)))
+        self.adapter: nn.Module | None = None  # `lora.Adapter`: what it multiplies with, changed
 
-    def weights(self) -> LayerWeights:
-        attention, mlp = self.self_attn, self.mlp
-        return LayerWeights(
-            self.input_layernorm.weight,
-            torch.cat([attention.q_proj.weight, attention.k_proj.weight, attention.v_proj.weight]).t(),
-            attention.o_proj.weight.t(),
-            self.post_attention_layernorm.weight,
-            torch.cat([mlp.gate_proj.weight, mlp.up_proj.weight]).t(),
-            mlp.down_proj.weight.t(),
-        )
+    def weights(self, adapted: bool = True) -> LayerWeights:
+        own = LayerWeights(**dict(self.named_parameters(recurse=False)))
+        return self.adapter(own) if adapted and self.adapter is not None else own
 
-    def forward(self, x: Tensor, w: LayerWeights, at: Rotation, memory: Memory | None, number: int) -> Tensor:
-        """[B, T, E] to [B, T, E]."""
-        config = self.config
-        B, T, _ = x.shape
-        h, kv, D = config.heads, config.kv_heads, config.head_dim
-        qkv = (rms_norm(x, w.norm_attention, config.norm_eps) @ w.qkv).view(B, T, h + 2 * kv, D)
-        qk = rotate(qkv[:, :, : h + kv], at).transpose(1, 2)  # [B, h + kv, T, D]
-        q, k, v = qk[:, :h], qk[:, h:], qkv[:, :, h + kv :].transpose(1, 2)
-        seen = causal_attention(q, k, v) if memory is None else memory.attend(number, q, k, v)
-        x = x + seen.transpose(1, 2).reshape(B, T, h * D) @ w.out
-        gate, up = (rms_norm(x, w.norm_mlp, config.norm_eps) @ w.gate_up).chunk(2, dim=-1)
-        return x + (F.silu(gate) * up) @ w.down
+    def forward(self, x: Tensor, more: Tensor, w: LayerWeights, at: Rotation, memory: Memory) -> tuple[Tensor, Tensor]:
+        """The stream [F, E] and what is still to be added to it, [F, E], after this block."""
+        c = self.config
+        x, normed = add_rms_norm(x, more, w.norm_attention, c.norm_eps, c.norm_plus_one)
+        qkv = times(normed, w.qkv, w.qkv_bias).view(len(x), -1, c.head_dim)
+        turn = Turn(c.heads, c.kv_heads, at, w.q_norm, w.k_norm, c.norm_eps, c.norm_plus_one)
+        seen = memory.attend(self.number, qkv, turn, c.scale, self.window).reshape(len(x), -1)
+        more = self._after(times(seen, w.out, w.out_bias), w.norm_attention_out)
+        x, normed = add_rms_norm(x, more, w.norm_mlp, c.norm_eps, c.norm_plus_one)
+        made = gated(times(normed, w.gate_up, w.gate_up_bias), c.gate)
+        return x, self._after(times(made, w.down, w.down_bias), w.norm_mlp_out)
 
-
-class Trunk(nn.Module):
-    """What Hugging Face calls `model`: everything but the head."""
-
-    def __init__(self, config: DecoderConfig) -> None:
-        super().__init__()
-        self.embed_tokens = nn.Embedding(config.vocab, config.hidden)
-        self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
-        self.norm = Norm(config.hidden)
+    def _after(self, x: Tensor, weight: Tensor | None) -> Tensor:
+        return x if weight is None else rms_norm(x, weight, self.config.norm_eps, self.config.norm_plus_one)
 
 
 class Decoder(nn.Module):
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.model = Trunk(config)
-        self.lm_head = None if config.tied else nn.Linear(config.hidden, config.vocab, bias=False)
+        self.embed = nn.Parameter(torch.empty(config.vocab, config.hidden))
+        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.layers))
+        self.norm = nn.Parameter(torch.empty(config.hidden))
+        self.head = None if config.tied else nn.Parameter(torch.empty(config.vocab, config.hidden))
+        self._frequencies: dict[tuple[Rope, torch.device], Tensor] = {}
+        self.recompute = False  # activations of a layer are computed again for its gradient instead of being kept
+        self.adapted = True  # whether an adapter, where there is one, is in use
 
     def reset(self, seed: int, std: float = 0.02) -> Decoder:
-        """Fresh weights: normal matrices (0.02 is LlamaConfig's initializer_range), norms at one."""
+        """Fresh weights: normal matrices (0.02 is LlamaConfig's initializer_range), biases at zero, norms at one."""
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():
-            for weight in self.parameters():
-                if weight.ndim == 1:
-                    weight.fill_(1.0)
-                else:
+            for name, weight in self.named_parameters():
+                if weight.ndim == 2:
                     weight.copy_(torch.randn(weight.shape, generator=generator) * std)
+                else:
+                    weight.fill_(0.0 if name.endswith("bias") or self.config.norm_plus_one else 1.0)
         return self
 
     @property
     def device(self) -> torch.device:
-        return self.model.embed_tokens.weight.device
+        return self.embed.device
 
     @property
     def dtype(self) -> torch.dtype:
-        return self.model.embed_tokens.weight.dtype
-
-    def layer_weights(self, *, packed: bool = False) -> list[LayerWeights]:
-        """Every layer's matrices for `forward`. `packed` lays them out anew, which pays when they are used many times."""
-        found = [layer.weights() for layer in self._layers]
-        return [LayerWeights(*(t.contiguous() for t in w)) for w in found] if packed else found
+        return self.embed.dtype
 
     @property
-    def _layers(self) -> list[Layer]:
-        return [layer for layer in self.model.layers if isinstance(layer, Layer)]
+    def blocks(self) -> list[Layer]:
+        return [layer for layer in self.layers if isinstance(layer, Layer)]
 
-    def forward(
-        self,
-        tokens: Tensor,
-        positions: Tensor | None = None,
-        cache: Memory | None = None,
-        weights: Sequence[LayerWeights] | None = None,
-    ) -> Tensor:
-        """Hidden states [B, T, E] of tokens [B, T], whose positions ([T] or [B, T]) follow those in the cache."""
-        begin = torch.arange(tokens.shape[1], device=tokens.device) if cache is None else cache.begin(tokens.shape[1])
-        at = rotation(begin if positions is None else positions, self.config, self.dtype)
-        x: Tensor = self.model.embed_tokens(tokens)
-        for number, (layer, w) in enumerate(zip(self._layers, weights or self.layer_weights(), strict=True)):
-            x = layer(x, w, at, cache, number)
-        return rms_norm(x, self.model.norm.weight, self.config.norm_eps)
+    @property
+    def has_adapter(self) -> bool:
+        return any(layer.adapter is not None for layer in self.blocks)
 
-    def cache(self, rows: int, capacity: int) -> KVCache:
-        """An empty memory for rows of at most `capacity` tokens."""
+    def layer_weights(self) -> list[LayerWeights]:
+        return [layer.weights(self.adapted) for layer in self.blocks]
+
+    def forward(self, tokens: Tensor, memory: Memory, weights: Sequence[LayerWeights] | None = None) -> Tensor:
+        """[F, E] what stands at each of the tokens [F] in the end."""
         c = self.config
-        return KVCache(c.layers, rows, c.kv_heads, capacity, c.head_dim, self.dtype, self.device)
+        at = {rope: self._rotation(rope, memory.position) for rope in {c.rope_of(n) for n in range(c.layers)}}
+        x = F.embedding(tokens, self.embed)
+        if c.embed_scale != 1.0:
+            x = x * torch.tensor(c.embed_scale, dtype=x.dtype)
+        again = self.recompute and torch.is_grad_enabled()
+        more = torch.zeros_like(x)
+        for layer, w in zip(self.blocks, weights or self.layer_weights(), strict=True):
+            given = (x, more, w, at[c.rope_of(layer.number)], memory)
+            x, more = checkpoint(layer, *given, use_reentrant=False) if again else layer(*given)
+        return add_rms_norm(x, more, self.norm, c.norm_eps, c.norm_plus_one)[1]
+
+    def _rotation(self, rope: Rope, position: Tensor) -> Rotation:
+        key = (rope, position.device)
+        if key not in self._frequencies:  # kept, for a graph that is being captured may not fetch it
+            self._frequencies[key] = rope.frequencies(self.config.head_dim).to(position.device)
+        return rotation(position, self._frequencies[key], rope.gain, self.dtype)
+
+    @property
+    def head_weight(self) -> Tensor:
+        """[V, E]"""
+        return self.embed if self.head is None else self.head
 
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., E] to [..., V]."""
-        head = self.model.embed_tokens if self.lm_head is None else self.lm_head
-        return F.linear(hidden, head.weight)
+        return F.linear(hidden, self.head_weight)
 
 
-def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
-    """The mean square in at least float32, whatever the weights' type."""
-    wide = x if x.dtype == torch.float64 else x.float()
-    return weight * (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype)
-
-
-def rotation(positions: Tensor, config: DecoderConfig, dtype: torch.dtype) -> Rotation:
-    """Angles in float32, as in Hugging Face's code: position times theta ** (-2 i / D)."""
-    even = torch.arange(0, config.head_dim, 2, device=positions.device, dtype=torch.float32)
-    angle = positions.float()[..., None] * (1.0 / config.rope_theta ** (even / config.head_dim))  # [(B,) T, D / 2]
-    angle = angle.view(-1, positions.shape[-1], 1, len(even))
-    return Rotation(angle.cos().to(dtype), angle.sin().to(dtype))
-
-
-def rotate(x: Tensor, at: Rotation) -> Tensor:
-    """[B, T, h, D]: turn the first half of each head against its second (Hugging Face's order; Meta's interleaves)."""
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat([a * at.cos - b * at.sin, b * at.cos + a * at.sin], dim=-1)
+def times(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    return x @ weight if bias is None else torch.addmm(bias, x, weight)

@@ -1,45 +1,36 @@
-"""A decoder as a Hugging Face folder: config.json, model.safetensors, tokenizer.json and what stands around them.
+"""A language model as a Hugging Face folder: config.json, safetensors, tokenizer.json and what stands around them.
 
 What is read here is checked here: a file that is missing, broken or not ours to read is one clear line, never a
-half-loaded model.
+half-loaded model. Left out: what config.json means (`families.py`), what the text files mean (`chat.py`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from tokenizers import AddedToken, Tokenizer
 from torch import Tensor
 
 from guerdon.core.errors import UserError
-from guerdon.models.decoder import Decoder, DecoderConfig
-from guerdon.models.tokenizer import ASSISTANT, END, PAD, SPECIALS, USER
+from guerdon.models.chat import Chat, Format
+from guerdon.models.config import DecoderConfig
+from guerdon.models.decoder import Decoder
+from guerdon.models.families import config_from, config_to
+from guerdon.models.names import from_hub, hub_shapes, to_hub
+from guerdon.models.tokenizer import ASSISTANT, END, PAD, USER
 
-ARCHITECTURE = "LlamaForCausalLM"
 WEIGHTS = "model.safetensors"
-OTHER_WEIGHTS = ("model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
-SIZES = {  # our name: theirs
-    "vocab": "vocab_size",
-    "hidden": "hidden_size",
-    "layers": "num_hidden_layers",
-    "heads": "num_attention_heads",
-    "kv_heads": "num_key_value_heads",
-    "ff": "intermediate_size",
-    "max_positions": "max_position_embeddings",
-    "norm_eps": "rms_norm_eps",
-    "tied": "tie_word_embeddings",
-    "head_width": "head_dim",
-}
-THEIR_DEFAULTS = {"max_positions": 2048, "norm_eps": 1e-6, "tied": False, "head_width": 0}  # of LlamaConfig
-PLAIN = {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False}  # what else a llama may be is not supported
+INDEX = "model.safetensors.index.json"  # which file holds which tensor, where there are several
+OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+FLOATS = ("F64", "F32", "F16", "BF16")
+NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
-# `<|user|>` text `<|assistant|>` text `<|end|>`, as `lm.encode` writes it
+# `<|user|>` text `<|assistant|>` text `<|end|>`: the format of models that are trained from nothing here
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     "{% if message['role'] == 'user' %}{{ '" + USER + "' + message['content'] }}"
@@ -48,79 +39,71 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '" + ASSISTANT + "' }}{% endif %}"
 )
+OWN = Format(CHAT_TEMPLATE, {"eos_token": END, "pad_token": PAD}, extra=(USER, ASSISTANT))
 
 
-def config_from(found: Mapping[str, Any], where: str = "config.json") -> DecoderConfig:
-    """Read the dictionary of a config.json."""
-    kinds = found.get("architectures") or [found.get("model_type")]
-    if kinds[0] not in (ARCHITECTURE, "llama"):
-        raise UserError(f"{where}: {kinds[0]} models are not supported; {ARCHITECTURE} is")
-    rope = found.get("rope_parameters") or found.get("rope_scaling") or {}
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind != "default":
-        raise UserError(f"{where}: rope_type {kind!r} is not supported; 'default' is")
-    for name, plain in PLAIN.items():
-        if found.get(name, plain) != plain:
-            raise UserError(f"{where}: {name} {found[name]!r} is not supported; {plain!r} is")
-    own = {ours: found[theirs] for ours, theirs in SIZES.items() if found.get(theirs) is not None}
-    own = {**THEIR_DEFAULTS, "kv_heads": own.get("heads"), **own}
-    missing = [theirs for ours, theirs in SIZES.items() if own.get(ours) is None]
-    if missing:
-        raise UserError(f"{where} does not say {missing[0]}")
-    made = DecoderConfig(rope_theta=float(rope.get("rope_theta", found.get("rope_theta", 10000.0))), **own)
-    if made.heads % made.kv_heads or made.head_dim % 2:
-        raise UserError(
-            f"{where}: {made.heads} heads of width {made.head_dim} do not go with {made.kv_heads} key heads"
-        )
-    return made
-
-
-def config_to(config: DecoderConfig, tokenizer: Tokenizer, dtype: torch.dtype) -> dict[str, Any]:
-    """The dictionary of a config.json."""
-    own = {theirs: getattr(config, ours) for ours, theirs in SIZES.items()}
-    return {
-        "architectures": [ARCHITECTURE],
-        "model_type": "llama",
-        **own,
-        "head_dim": config.head_dim,
-        **PLAIN,
-        "rope_theta": config.rope_theta,
-        "rope_scaling": None,
-        "torch_dtype": str(dtype).removeprefix("torch."),
-        "bos_token_id": None,
-        "eos_token_id": tokenizer.token_to_id(END),
-        "pad_token_id": tokenizer.token_to_id(PAD),
-    }
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_config(folder: Path) -> DecoderConfig:
     path = _present(folder, "config.json")
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise UserError(f"{path} cannot be read: it is not a dictionary")
-    return config_from(found, str(path))
+    return config_from(_dictionary(path), str(path))
 
 
-def read_tokenizer(folder: Path, config: DecoderConfig) -> Tokenizer:
+def read_chat(folder: Path, config: DecoderConfig) -> Chat:
+    """The tokenizer, the chat template and the tokens that end a turn."""
     path = _present(folder, "tokenizer.json")
     try:
-        found = Tokenizer.from_str(path.read_text())
+        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # `tokenizers` has no narrower kind for a file it cannot parse
         raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    for special in SPECIALS:
-        if found.token_to_id(special) is None:
-            raise UserError(f"{path} has no token {special!r}, which marks the turns of a conversation here")
-    if found.get_vocab_size() > config.vocab:
-        raise UserError(f"{path} has {found.get_vocab_size()} tokens, the model only {config.vocab}: they do not fit")
+    if tokenizer.get_vocab_size() > config.vocab:
+        raise UserError(
+            f"{path} has {tokenizer.get_vocab_size()} tokens, the model only {config.vocab}: they do not fit"
+        )
+    said = {**_if_present(folder / "special_tokens_map.json"), **_if_present(folder / "tokenizer_config.json")}
+    names = {key: text for key in NAMED if (text := _text(said.get(key))) and tokenizer.token_to_id(text) is not None}
+    extra = said.get("additional_special_tokens") or said.get("extra_special_tokens") or []
+    extra = [_text(item) for item in (extra.values() if isinstance(extra, dict) else extra)]
+    known = tuple(text for text in extra if text and tokenizer.token_to_id(text) is not None)
+    tokenizer.add_special_tokens([AddedToken(t, normalized=False, special=True) for t in (*names.values(), *known)])
+    ends = _ends(folder, tokenizer, names)
+    for number in ends:
+        if tokenizer.id_to_token(number) is None:
+            raise UserError(f"{folder}: the text ends with token {number}, which its tokenizer.json does not have")
+    starts = said.get("add_bos_token")
+    if starts is None and "bos_token" in names:
+        starts = tokenizer.encode("a").ids[:1] == [tokenizer.token_to_id(names["bos_token"])]
+    template = _template(folder, said)
+    return Chat(tokenizer, Format(template, names, known, ends, bool(starts) and "bos_token" in names))
+
+
+def _ends(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str]) -> tuple[int, ...]:
+    for name in ("generation_config.json", "config.json"):
+        found = _if_present(folder / name).get("eos_token_id")
+        if found is not None:
+            numbers = found if isinstance(found, list) else [found]
+            if not all(isinstance(n, int) for n in numbers):
+                raise UserError(f"{folder / name}: eos_token_id must be a number or a list of them, not {found!r}")
+            return tuple(numbers)
+    end = tokenizer.token_to_id(names["eos_token"]) if "eos_token" in names else None
+    return () if end is None else (end,)
+
+
+def _template(folder: Path, said: Mapping[str, Any]) -> str | None:
+    """In a file of its own or in tokenizer_config.json, where there may be several by name."""
+    path = folder / "chat_template.jinja"
+    found = path.read_text(encoding="utf-8") if path.is_file() else said.get("chat_template")
+    if isinstance(found, list):
+        found = {item["name"]: item["template"] for item in found}.get("default")
+    if found is not None and not isinstance(found, str):
+        raise UserError(f"{folder / 'tokenizer_config.json'}: chat_template must be text, not {type(found).__name__}")
     return found
 
 
 def has_weights(folder: Path) -> bool:
     """Whether the folder brings weights; those in a form we do not read are refused rather than passed over."""
-    if (folder / WEIGHTS).is_file():
+    if (folder / WEIGHTS).is_file() or (folder / INDEX).is_file():
         return True
     for name in OTHER_WEIGHTS:
         if (folder / name).is_file():
@@ -128,48 +111,91 @@ def has_weights(folder: Path) -> bool:
     return False
 
 
+class Stored(Mapping[str, Tensor]):
+    """The tensors of one or several safetensors files, each read when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / (WEIGHTS if (folder / WEIGHTS).is_file() else INDEX)
+        names = [WEIGHTS]
+        if self.path.name == INDEX:
+            named = _dictionary(self.path).get("weight_map")
+            if not isinstance(named, dict) or not all(isinstance(n, str) and Path(n).name == n for n in named.values()):
+                raise UserError(f"{self.path} cannot be read: its weight_map must name a file for each tensor")
+            names = sorted(set(named.values()))
+        self.files: dict[str, Any] = {}
+        for name in names:
+            path = _present(folder, name)
+            try:
+                opened = safe_open(path, "pt")
+            except (OSError, SafetensorError) as error:
+                raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+            self.files.update((tensor, opened) for tensor in opened.keys())  # type: ignore[no-untyped-call]  # noqa: SIM118
+
+    def __getitem__(self, name: str) -> Tensor:
+        tensor: Tensor = self.files[name].get_tensor(name)
+        return tensor
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        found = self.files[name].get_slice(name)
+        if found.get_dtype() not in FLOATS:
+            raise UserError(f"{self.path}: {name} is stored as {found.get_dtype()}; save the weights as bfloat16")
+        return tuple(found.get_shape())
+
+
 def load_weights(net: Decoder, folder: Path) -> None:
-    """Fill a net from model.safetensors, whatever float type it is stored in; every tensor must be there and fit."""
-    path = _present(folder, WEIGHTS)
-    try:
-        found = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    wanted = net.state_dict()
-    for name, tensor in wanted.items():
+    """Fill a net, whatever float type the weights are stored in; every tensor must be there and fit."""
+    found = Stored(folder)
+    wanted = hub_shapes(net.config)
+    for name, shape in wanted.items():
         if name not in found:
-            raise UserError(f"{path} has no tensor {name}")
-        if found[name].shape != tensor.shape:
-            raise UserError(f"{path}: {name} is {_shape(found[name])}, config.json asks for {_shape(tensor)}")
+            raise UserError(f"{found.path} has no tensor {name}")
+        if found.shape(name) != shape:
+            raise UserError(
+                f"{found.path}: {name} is {_shape(found.shape(name))}, config.json asks for {_shape(shape)}"
+            )
     spare = {"lm_head.weight"} if net.config.tied else set()  # some write the tied matrix twice
     extra = [n for n in found if n not in wanted and n not in spare and not n.endswith("rotary_emb.inv_freq")]
     if extra:
-        raise UserError(f"{path} has a tensor that config.json knows nothing of: {extra[0]}")
-    net.load_state_dict({name: found[name] for name in wanted})
+        raise UserError(f"{found.path} has a tensor that config.json knows nothing of: {extra[0]}")
+    from_hub(net, found)
 
 
-def write(folder: Path, net: Decoder, tokenizer: Tokenizer) -> None:
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write(folder: Path, net: Decoder, tokenizer: Tokenizer, format: Format = OWN) -> None:
     """A folder that `transformers` loads, chat format and all."""
     folder.mkdir(parents=True, exist_ok=True)
-    end, pad = tokenizer.token_to_id(END), tokenizer.token_to_id(PAD)
-    specials = {"eos_token": END, "pad_token": PAD, "additional_special_tokens": [USER, ASSISTANT]}
-    texts = {
-        "config.json": config_to(net.config, tokenizer, net.dtype),
-        "generation_config.json": {"eos_token_id": end, "pad_token_id": pad},
+    ends = Chat(tokenizer, format).ends
+    numbers: dict[str, Any] = {"bos_token_id": None, "eos_token_id": ends[0] if len(ends) == 1 else list(ends)}
+    for key in {"bos_token", "pad_token"} & set(format.names):
+        numbers[f"{key}_id"] = tokenizer.token_to_id(format.names[key])
+    specials = {**format.names, "additional_special_tokens": list(format.extra)}
+    texts: dict[str, Any] = {
+        "config.json": {**config_to(net.config, net.dtype), **numbers},
+        "generation_config.json": {key: value for key, value in numbers.items() if value is not None},
         "special_tokens_map.json": specials,
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_max_length": net.config.max_positions,
             "clean_up_tokenization_spaces": False,
-            "chat_template": CHAT_TEMPLATE,
+            **({"chat_template": format.template} if format.template is not None else {}),
             **specials,
         },
     }
     for name, content in texts.items():
         (folder / name).write_text(json.dumps(content, indent=2) + "\n")
-    (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=True) + "\n")
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in net.state_dict().items()}
-    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
+    save_file(to_hub(net), folder / WEIGHTS, metadata={"format": "pt"})
+
+
+# --- files --------------------------------------------------------------------------------------------------------------
 
 
 def _present(folder: Path, name: str) -> Path:
@@ -178,5 +204,25 @@ def _present(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def _shape(tensor: Tensor) -> str:
-    return "x".join(map(str, tensor.shape))
+def _dictionary(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise UserError(f"{path} cannot be read: it is not a dictionary")
+    return found
+
+
+def _if_present(path: Path) -> dict[str, Any]:
+    return _dictionary(path) if path.is_file() else {}
+
+
+def _text(found: Any) -> str | None:
+    """A token is named by its text, or by a dictionary around it."""
+    text = found.get("content") if isinstance(found, Mapping) else found
+    return text if isinstance(text, str) else None
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))

@@ -1,8 +1,7 @@
-"""A causal language model over text: a decoder, a tokenizer, and the format of a conversation.
+"""A causal language model over text: a decoder, a tokenizer, and the format of a conversation (`chat.py`).
 
-A view becomes `<|user|>` text `<|assistant|>`; a turn ends with `<|end|>`. A second turn continues the first: its context
-is the first one's context and actions, then its own view. Text never makes a special token, so a prompt cannot forge one.
-Left out: how sampling is batched (`generate.py`), files (`huggingface.py`).
+A second turn continues the first: its context is the first one's context and actions, then what is new in its own view.
+Left out: how sampling is batched (`engine/`), files (`huggingface.py`, `gguf.py`).
 
 Axes: S steps, K tracks, F tokens of all tracks one after the other, T tokens of a padded row, N steps of one chunk.
 """
@@ -12,7 +11,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,71 +22,122 @@ import numpy.typing as npt
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from guerdon.core.batch import Batch
-from guerdon.core.episode import End
+from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.levels import expand, gather_up, starts
+from guerdon.core.levels import gather_up
 from guerdon.core.model import Model, Reply, Request
 from guerdon.core.part import check_knobs, knob, live, part
-from guerdon.models import huggingface
-from guerdon.models.decoder import Decoder, DecoderConfig
-from guerdon.models.generate import Row, alike, generate
-from guerdon.models.tokenizer import ASSISTANT, END, SPECIALS, USER
+from guerdon.core.seeds import derive
+from guerdon.core.task import Sampling
+from guerdon.models import gguf, huggingface, lora, lora_files
+from guerdon.models.chat import Chat
+from guerdon.models.config import DecoderConfig
+from guerdon.models.decoder import Decoder
+from guerdon.models.head import cut_scores, token_scores
+from guerdon.models.names import from_hub
+from guerdon.models.reading import rows
 
 READ_TOKENS = 16384  # of one forward pass; a batch of more is read in several
-LOGITS = 1 << 23  # the most [N, V] numbers held at a time; beyond, logits are computed again for the gradient
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` says so."""
+
+    request: Request
+    context: npt.NDArray[np.int64]
+    prompt: list[int]  # all that comes before what is sampled, given actions included
+    limit: int
+    stops_after: Callable[[list[int], list[int]], int | None]  # (said before, said now): how many of now until a stop
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.request.sampling
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a later turn of a conversation."""
+        return len(self.request.path) > 0
 
 
 @part
 class lm(Model):
-    """A Llama-style language model in the local folder `source`: config.json, tokenizer.json and model.safetensors.
+    """A language model of a family we know, in `source`: a local Hugging Face folder or a .gguf file.
 
     Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory.
+
+    `lora` is the rank of a LoRA adapter that is trained in place of the weights (0: none), scaled by `lora_alpha` / rank
+    (0: twice the rank, TRL's default). `adapter` is a folder with one to start from, as peft writes it: rank, alpha and
+    what is adapted are then its own.
     """
 
     source: str = knob(hashed=False)
     dtype: Literal["float32", "bfloat16"] = "float32"
+    lora: int = knob(default=0, ge=0)
+    lora_alpha: float = knob(default=0.0, ge=0.0)
+    adapter: str = knob(default="", hashed=False)
 
     reads: ClassVar[Mapping[str, Literal["step", "track"]]] = {"logp": "step", "entropy": "step"}
     config: DecoderConfig = live()
-    tokenizer: Tokenizer = live()
-    special: dict[str, int] = live()
+    chat: Chat = live()
     opened: str = live()
+    fitted: str = live(default="")  # the adapter's folder that was read
 
     def __post_init__(self) -> None:
         check_knobs(self)
-        self._open()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Read what the knobs name: they may have been set after the last time."""
+        if self.opened != self.source:
+            self._open()
+        if isinstance(self.net, Decoder):
+            self._read_adapter(self.net)
 
     def _open(self) -> None:
-        """Read the folder, weights and all where it has them."""
-        folder = Path(self.source)
+        """Read the folder or the GGUF file, weights and all where it has them."""
+        source = Path(self.source)
         self.opened = self.source
-        self.config = huggingface.read_config(folder)
-        self.tokenizer = huggingface.read_tokenizer(folder, self.config)
-        vocab = self.tokenizer.get_vocab()
-        self.special = {name: vocab[name] for name in SPECIALS}
         self.net = None
-        if huggingface.has_weights(folder):
+        if source.suffix == ".gguf":
+            self.config, self.chat, tensors = gguf.read(source)
+            self.net = Decoder(self.config).to(self._dtype)
+            from_hub(self.net, tensors)
+            return
+        self.config = huggingface.read_config(source)
+        self.chat = huggingface.read_chat(source, self.config)
+        if huggingface.has_weights(source):
             net = Decoder(self.config).to(self._dtype)
-            huggingface.load_weights(net, folder)
+            huggingface.load_weights(net, source)
             self.net = net
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
-        """Knobs may have been set after the folder was read."""
-        if self.opened != self.source:
-            self._open()
+        self._settle()
         super().start(seed, models)
         self.weights.to(self._dtype)
+        self._adapt(self.decoder, seed)
+        if self.dtype == "bfloat16":  # a CPU without such instructions computes the same more slowly, at length
+            warnings.filterwarnings("ignore", message="mkldnn_matmul failed")
 
     @property
     def _dtype(self) -> torch.dtype:
         return {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.dtype]
 
     @property
-    def end_token(self) -> int:
-        return self.special[END]
+    def tokenizer(self) -> Tokenizer:
+        return self.chat.tokenizer
+
+    @property
+    def special(self) -> dict[str, int]:
+        """The special tokens by their text."""
+        return self.chat.special
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Tokens that end a turn; the first is the one it is taught to say."""
+        return self.chat.ends
 
     @property
     def decoder(self) -> Decoder:
@@ -94,44 +146,92 @@ class lm(Model):
         return net
 
     def build(self, seed: int) -> Decoder:
-        return Decoder(self.config).reset(seed).to(self._dtype)
+        net = Decoder(self.config).reset(seed).to(self._dtype)
+        self._adapt(net, seed)
+        return net
+
+    # --- the adapter --------------------------------------------------------------------------------------------
+
+    @property
+    def is_adapted(self) -> bool:
+        """Whether it has an adapter, or will have once it is started."""
+        return bool(self.lora or self.adapter) or (self.net is not None and self.decoder.has_adapter)
+
+    def _read_adapter(self, net: Decoder) -> None:
+        if self.adapter and not (net.has_adapter and self.fitted == self.adapter):
+            lora_files.read(net, Path(self.adapter))
+            self.fitted = self.adapter
+        ranks, alphas = ({getattr(c, of) for _, _, c in lora.changes(net)} for of in ("rank", "alpha"))
+        for name, said, there in (("lora", self.lora, ranks), ("lora_alpha", self.lora_alpha, alphas)):
+            if said and there and said not in there:
+                found = ", ".join(f"{value:g}" for value in sorted(there))
+                raise UserError(f"lm.{name} is {said:g}, but the model comes with an adapter of {found}: leave it out")
+
+    def _adapt(self, net: Decoder, seed: int) -> None:
+        """Give a net the adapter that the knobs ask for, unless it has it."""
+        self._read_adapter(net)
+        if self.lora and not net.has_adapter:
+            lora.add(net, self.lora, self.lora_alpha, derive(seed, "lora"))
+        if self.lora_alpha and not net.has_adapter:
+            raise UserError("lm.lora_alpha scales an adapter, and there is none: set lm.lora to its rank too")
+
+    def save_adapter(self, folder: str | Path) -> None:
+        """Write the adapter as peft does, to be loaded by it over the same model, or to be an `adapter` here."""
+        if not self.decoder.has_adapter:
+            raise UserError("the model has no adapter to save: make it with lora=16, or use save_pretrained")
+        lora_files.write(Path(folder), self.decoder, self.source)
+
+    # --- identity and files -------------------------------------------------------------------------------------
 
     def identity(self) -> str:
-        """The shape, the tokenizer and, where they did not come from a seed, the weights: not the folder they lie in."""
-        known = [str(self.config), sorted(self.tokenizer.get_vocab().items()), super().identity()]
+        """The shape, the text format and, where they did not come from a seed, the weights: not the folder they lie in."""
+        self._settle()
+        text = [sorted(self.tokenizer.get_vocab().items()), self.chat.format.template, self.ends]
+        known: list[Any] = [str(self.config), *text, super().identity()]
+        if self.net is not None:
+            known += [change.scale for _, _, change in lora.changes(self.decoder)]
+        elif self.adapter:
+            known.append(lora_files.digest(Path(self.adapter)))
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a folder that `transformers` loads, and that is a `source` here."""
-        huggingface.write(Path(folder), self.decoder, self.tokenizer)
+        """Write a folder that `transformers` loads, and that is a `source` here.
+
+        An adapter is merged into the weights there, and stands beside them in `adapter/`.
+        """
+        huggingface.write(Path(folder), self.decoder, self.tokenizer, self.chat.format)
+        if self.decoder.has_adapter:
+            self.save_adapter(Path(folder) / "adapter")
+
+    def store(self, folder: Path) -> dict[str, str]:
+        """Write what `save_pretrained` does and what it takes to get this very model back: the knobs that find it there.
+
+        The weights below an adapter cannot be had from the merged ones without rounding, so they are written too.
+        """
+        self.save_pretrained(folder)
+        if not self.decoder.has_adapter:
+            return {"source": ".", "adapter": ""}
+        huggingface.write(folder / "base", lora.bare(self.decoder), self.tokenizer, self.chat.format)
+        return {"source": "base", "adapter": "adapter"}
 
     # --- text ---------------------------------------------------------------------------------------------------
 
-    def encode(self, view: Any) -> npt.NDArray[np.int64]:
-        text = view if isinstance(view, str) else json.dumps(view)
-        return np.array([self.special[USER], *self._tokens(text), self.special[ASSISTANT]], np.int64)
-
-    def _tokens(self, text: str) -> list[int]:
-        self.tokenizer.encode_special_tokens = True  # as plain characters; a copy of a tokenizer forgets it was told
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+        return np.array(self.chat.encode(view, path), np.int64)
 
     def decode(self, actions: Sequence[int]) -> str:
+        """Ids that the tokenizer does not have (a vocabulary may be padded) are passed over."""
         return self.tokenizer.decode(actions, skip_special_tokens=True)
 
-    def recite(self, view: Any, text: str) -> Reply:
-        actions = np.array([*self._tokens(text), self.end_token], np.int64)
-        return Reply(self.encode(view), actions, np.full(len(actions), np.nan, np.float32), text)
+    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+        actions = np.array([*self.chat.tokens(text), self.ends[0]], np.int64)
+        return Reply(self.encode(view, path), actions, np.full(len(actions), np.nan, np.float32), text)
 
-    # --- acting -------------------------------------------------------------------------------------------------
+    # --- being asked ----------------------------------------------------------------------------------------------
 
-    def act(self, requests: Sequence[Request]) -> list[Reply]:
-        encode = functools.cache(self.encode)  # the tries at a prompt show the same text
-        contexts = [encode(r.view) if isinstance(r.view, str) else self.encode(r.view) for r in requests]
-        rows = [self._row(r, context) for r, context in zip(requests, contexts, strict=True)]
-        generate(self.decoder, rows)
-        return [self._reply(*made) for made in zip(requests, contexts, rows, strict=True)]
-
-    def _row(self, request: Request, context: npt.NDArray[np.int64]) -> Row:
+    def asked(self, request: Request) -> Asked:
+        """A request in tokens, for whoever samples."""
+        context = self.encode(request.view, request.path)
         given = request.given.tolist()
         past = [array.tolist() for segment in request.path for array in (segment.context, segment.actions)]
         prompt = [token for tokens in (*past, context.tolist(), given) for token in tokens]
@@ -142,28 +242,32 @@ class lm(Model):
             )
         limit = min(request.sampling.max_tokens - len(given), room)
         stop = tuple(request.sampling.stop)
-        if given and (given[-1] == self.end_token or _cut(self.decode(given), stop) is not None):
+        if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
             limit = 0
-        is_over = functools.partial(self._is_over, given, stop, 8 + 4 * max(map(len, stop), default=0))
-        return Row(prompt, request.sampling, request.seed, limit, is_over if stop else self._has_ended)
+        stops_after = functools.partial(self._stops_after, given, stop) if stop else _never
+        return Asked(request, context, prompt, limit, stops_after)
 
-    def _has_ended(self, tokens: list[int]) -> bool:
-        return tokens[-1] == self.end_token
+    def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
+        """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
+        tail = 8 + 4 * max(map(len, stop))
+        said = [*given, *before][-tail:]
+        for count, token in enumerate(now, start=1):
+            said = [*said, token][-tail:]
+            if _cut(self.decode(said), stop) is not None:
+                return count
+        return None
 
-    def _is_over(self, given: list[int], stop: tuple[str, ...], tail: int, tokens: list[int]) -> bool:
-        """Only the last `tail` tokens are looked at: a stop string that has just ended lies in them."""
-        recent = tokens[-tail:] if len(tokens) >= tail else (given + tokens)[-tail:]
-        return tokens[-1] == self.end_token or _cut(self.decode(recent), stop) is not None
-
-    def _reply(self, request: Request, context: npt.NDArray[np.int64], row: Row) -> Reply:
-        actions = [*request.given.tolist(), *row.tokens]
+    def reply(self, asked: Asked, tokens: Sequence[int], logp: Sequence[float]) -> Reply:
+        """What was sampled, as a reply."""
+        given = asked.request.given
+        actions = [*given.tolist(), *tokens]
         text = self.decode(actions)
-        stopped = _cut(text, request.sampling.stop)
-        done = stopped is not None or actions[-1:] == [self.end_token]
+        stopped = _cut(text, asked.sampling.stop)
+        done = stopped is not None or (len(actions) > 0 and actions[-1] in self.ends)
         return Reply(
-            context,
+            asked.context,
             np.array(actions, np.int64),
-            np.array([np.nan] * len(request.given) + row.logp, np.float32),
+            np.array([np.nan] * len(given) + list(logp), np.float32),
             text if stopped is None else stopped,
             End.DONE if done else End.CUT,
         )
@@ -171,91 +275,43 @@ class lm(Model):
     # --- reading ------------------------------------------------------------------------------------------------
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
-        """Each track is one sequence; a step shared by several tracks is read once, from the first of them."""
+        """Log-prob and entropy of every step, of the distribution it was sampled from, under the weights as they are."""
         net = self.decoder
-        if batch.S == 0:
-            return {name: net.model.norm.weight[:0].float().to(batch.seg.device) for name in want}
-        heat_G = torch.where(batch.temperature > 0, batch.temperature, 1.0)
-        token_F, step_F, length_K = sequences(batch)
-        start_K = starts(length_K)
-        weights = net.layer_weights()
-        found: dict[str, list[Tensor]] = {name: [] for name in want}
+        self._check_lengths(batch)
+        found: dict[str, list[Tensor]] = {"logp": [], "entropy": []}
         steps: list[Tensor] = []
-        lengths = length_K.tolist()
-        if max(lengths, default=0) > self.config.max_positions:
-            raise UserError(
-                f"a track of {max(lengths)} tokens is longer than the context of {self.config.max_positions}"
-            )
-        for chunk in alike(lengths, READ_TOKENS):
-            width = lengths[chunk[0]]
-            rows = torch.tensor(chunk, device=start_K.device)
-            column = torch.arange(width, device=start_K.device)
-            inside = column < length_K[rows][:, None]  # [rows, T]
-            place = torch.where(inside, start_K[rows][:, None] + column, 0)
-            step = torch.where(inside, step_F[place], -1)[:, 1:]
-            row, before = torch.nonzero(step >= 0, as_tuple=True)  # a step is read off the token before it
-            if len(row) == 0:
+        weights = net.layer_weights()
+        heat_G = torch.where(batch.temperature > 0, batch.temperature, 1.0).to(net.device)
+        action, seg = batch.action.to(net.device), batch.seg.to(net.device)
+        how = batch.sampling
+        is_cut = any(h.cuts for h in how)
+        for row in rows(batch, READ_TOKENS, net.device):
+            if len(row.step) == 0:
                 continue
-            token = token_F[place]
-            hidden = net(token[:, :-1].to(net.device), weights=weights)
-            here = step[row, before]
-            read = (token[row, before + 1], heat_G[batch.seg[here]])
-            for name, value in self._score(hidden[row.to(net.device), before.to(net.device)], *read, want).items():
+            hidden = net(row.token, row.runs, weights)[row.before]
+            token, place = action[row.step], seg[row.step]
+            if is_cut:
+                scores = cut_scores(hidden, net.head_weight, token, [how[g] for g in place.tolist()])
+            else:
+                scores = token_scores(hidden, net.head_weight, token, heat_G[place])
+            for name, value in zip(found, scores, strict=True):
                 found[name].append(value)
-            steps.append(here)
-        order = torch.argsort(torch.cat(steps)).to(net.device)
-        assert len(order) == batch.S, "a track begins with an action: there is nothing to read it off"
-        return {name: torch.cat(values)[order].to(batch.seg.device) for name, values in found.items()}
+            steps.append(row.step)
+        if not steps:
+            nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0]
+            return {name: nothing.float().to(batch.seg.device) for name in want}
+        order = torch.argsort(torch.cat(steps))
+        return {name: torch.cat(found[name])[order].to(batch.seg.device) for name in want}
 
-    def _score(self, hidden: Tensor, token: Tensor, heat: Tensor, want: Sequence[str]) -> dict[str, Tensor]:
-        """Readings of N steps from their hidden states [N, E], so many at a time that [N, V] stays small."""
-        net = self.decoder
-        size = max(1, LOGITS // self.config.vocab)
-        token, heat = token.to(net.device), heat.to(net.device)
-        parts = []
-        for at in range(0, len(hidden), size):
-            chunk = (net, hidden[at : at + size], token[at : at + size], heat[at : at + size], "entropy" in want)
-            again = torch.is_grad_enabled() and len(hidden) > size
-            parts.append(checkpoint(score, *chunk, use_reentrant=False) if again else score(*chunk))
-        found = {"logp": [logp for logp, _ in parts], "entropy": [entropy for _, entropy in parts]}
-        return {name: torch.cat(found[name]) for name in want}
+    def _check_lengths(self, batch: Batch) -> None:
+        length_G = (batch.context_length + batch.length).double()
+        longest = int(gather_up(length_G[batch.path_seg], batch.path_track, batch.K).max()) if batch.K else 0
+        if longest > self.config.max_positions:
+            raise UserError(f"a track of {longest} tokens is longer than the context of {self.config.max_positions}")
 
 
-def score(net: Decoder, hidden: Tensor, token: Tensor, heat: Tensor, with_entropy: bool) -> tuple[Tensor, Tensor]:
-    """[N] log-prob of the tokens, and entropy (empty if not wanted), at the temperature they were sampled at."""
-    logits = net.logits(hidden)
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    logp_all = torch.log_softmax(wide / heat[:, None].to(wide.dtype), dim=-1)  # [N, V]
-    entropy = -(logp_all.exp() * logp_all).sum(-1) if with_entropy else logp_all[:0, 0]
-    return logp_all.gather(1, token[:, None])[:, 0], entropy
-
-
-def sequences(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """The tracks as token sequences: [F] tokens, [F] which step each is (-1: shown, or read off another track), [K] lengths."""
-    length_G = batch.context_length + batch.length
-    start_G = starts(length_G)
-    context_at = _places(batch.context_seg, start_G)
-    step_at = _places(batch.seg, start_G + batch.context_length)
-    token = torch.zeros(len(batch.context) + batch.S, dtype=torch.long, device=batch.seg.device)
-    step = torch.full_like(token, -1)
-    token[context_at], token[step_at] = batch.context, batch.action
-    step[step_at] = torch.arange(batch.S, device=token.device)
-    order = expand(batch.path_seg, start_G, length_G)
-    token_F, step_F = token[order], step[order]
-    length_K = gather_up(length_G[batch.path_seg].double(), batch.path_track, batch.K).long()
-    if len(batch.path_seg) > batch.G:  # tracks share segments
-        place = torch.arange(len(step_F), device=token.device)
-        acted = step_F >= 0
-        first = torch.full((batch.S,), len(step_F), dtype=torch.long, device=token.device)
-        first = first.scatter_reduce(0, step_F[acted], place[acted], "amin")
-        step_F = torch.where(acted & (first[step_F.clamp(min=0)] == place), step_F, -1)
-    return token_F, step_F, length_K
-
-
-def _places(group: Tensor, start: Tensor) -> Tensor:
-    """Where the members of sorted groups stand, the members of group g one after the other from start[g]."""
-    first = starts(torch.bincount(group, minlength=len(start)))
-    return start[group] + torch.arange(len(group), device=group.device) - first[group]
+def _never(before: list[int], now: list[int]) -> int | None:
+    return None
 
 
 def _cut(text: str, stops: Sequence[str]) -> str | None:

@@ -20,10 +20,26 @@ def distribution(logits: Tensor, how: Sequence[Sampling]) -> Tensor:
     greedy = [i for i, h in enumerate(how) if h.temperature == 0]
     if greedy:
         logp[greedy] = _best(logp[greedy])
-    cut = [i for i, h in enumerate(how) if h.temperature != 0 and (h.top_k or h.top_p < 1 or h.min_p > 0)]
+    cut = [i for i, h in enumerate(how) if h.temperature != 0 and h.cuts]
     if cut:
-        logp[cut] = _cut(logp[cut], [how[i] for i in cut])
+        allowed = kept(logp[cut], [how[i] for i in cut])
+        logp[cut] = torch.log_softmax(logp[cut].masked_fill(~allowed, float("-inf")), dim=-1)
     return logp
+
+
+def scores(logits: Tensor, how: Sequence[Sampling], token: Tensor) -> tuple[Tensor, Tensor]:
+    """[N] log-prob of tokens and [N] entropy, with gradients, of distributions that are cut short.
+
+    What is cut off follows the weights as they are; a token that was sampled stays allowed even if it would be now. A
+    greedy choice is read as a draw at temperature 1.
+    """
+    heat = torch.tensor([float(h.temperature) or 1.0 for h in how], dtype=logits.dtype, device=logits.device)
+    z = logits / heat[:, None]
+    with torch.no_grad():
+        allowed = kept(torch.log_softmax(z, dim=-1), how).scatter(1, token[:, None], True)
+    logp = torch.log_softmax(z.masked_fill(~allowed, float("-inf")), dim=-1)
+    entropy = -(logp.exp() * logp.masked_fill(~allowed, 0.0)).sum(-1)
+    return logp.gather(1, token[:, None])[:, 0], entropy
 
 
 def _best(logp: Tensor) -> Tensor:
@@ -33,17 +49,18 @@ def _best(logp: Tensor) -> Tensor:
     return torch.where(first, 0.0, float("-inf"))
 
 
-def _cut(logp: Tensor, how: Sequence[Sampling]) -> Tensor:
-    """Keep the best `top_k`, then those at least `min_p` times as likely as the best, then the likeliest `top_p` mass."""
+def kept(logp: Tensor, how: Sequence[Sampling]) -> Tensor:
+    """[B, V] which choices are left: the best `top_k`, of those the ones at least `min_p` times as likely as the best, of
+    those the likeliest `top_p` mass."""
     ordered, order = torch.sort(logp, dim=-1, descending=True, stable=True)
     prob = ordered.exp()
     V = logp.shape[1]
-    top_k, min_p, top_p = torch.tensor([[h.top_k or V, h.min_p, h.top_p] for h in how], device=logp.device).T[..., None]
+    limits = [[h.top_k or V for h in how], [h.min_p for h in how], [h.top_p for h in how]]
+    top_k, min_p, top_p = torch.tensor(limits, device=logp.device, dtype=torch.float32)[..., None]
     keep = torch.arange(V, device=logp.device) < top_k
     keep &= prob >= min_p * prob[:, :1]
     keep &= torch.cumsum(prob, dim=-1) - prob < top_p
-    ordered = ordered.masked_fill(~keep, float("-inf"))
-    return torch.log_softmax(torch.empty_like(logp).scatter_(1, order, ordered), dim=-1)
+    return torch.empty_like(keep).scatter_(1, order, keep)
 
 
 def choose(logp: Tensor, uniform: Sequence[float]) -> Tensor:

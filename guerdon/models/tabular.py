@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from guerdon.core.batch import Batch
-from guerdon.core.episode import End
+from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model, Reply, Request
 from guerdon.core.part import knob, part
-from guerdon.models.sampling import choose, distribution
+from guerdon.models.sampling import choose, distribution, scores
 
 FNV_START, FNV_PRIME, MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
@@ -54,7 +54,7 @@ class tabular(Model):
     def build(self, seed: int) -> nn.Module:
         return Table(self.rows, len(self.vocab) + (self.length == 0), float(self.spread), seed)
 
-    def encode(self, view: Any) -> npt.NDArray[np.int64]:
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
         return np.frombuffer(str(view).encode(), np.uint8).astype(np.int64)
 
     def decode(self, actions: Iterable[int]) -> str:
@@ -95,7 +95,7 @@ class tabular(Model):
             End.DONE if done else End.CUT,
         )
 
-    def recite(self, view: Any, text: str) -> Reply:
+    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         unknown = sorted(set(text) - set(self.vocab))
         if unknown:
             raise UserError(f"tabular cannot say {unknown[0]!r}: its vocab is {self.vocab!r}")
@@ -105,14 +105,10 @@ class tabular(Model):
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         logits = self.weights.logits
         assert isinstance(logits, Tensor)
-        heat = torch.where(batch.temperature > 0, batch.temperature, 1.0)[batch.seg]
-        logp_all = torch.log_softmax(logits[self._rows(batch)] / heat[:, None], dim=-1)
-        found = {}
-        if "logp" in want:
-            found["logp"] = logp_all.gather(1, batch.action[:, None])[:, 0]
-        if "entropy" in want:
-            found["entropy"] = -(logp_all.exp() * logp_all).sum(-1)
-        return found
+        how = batch.sampling
+        table = logits[self._rows(batch)]
+        logp, entropy = scores(table, [how[g] for g in batch.seg.tolist()], batch.action)
+        return {name: {"logp": logp, "entropy": entropy}[name] for name in want}
 
     def _rows(self, batch: Batch) -> Tensor:
         """[S] the row of every step: a segment starts where its same-role parent ended."""

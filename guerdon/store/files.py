@@ -50,7 +50,7 @@ def atomic(path: Path) -> Iterator[Path]:
         try:
             yield scratch
             if scratch.is_dir():
-                for inner in scratch.iterdir():
+                for inner in scratch.rglob("*"):
                     sync(inner)
                 if path.exists():
                     _remove(path)

@@ -1,4 +1,4 @@
-"""The decoder: equal to `transformers`, and the same number whether a token is decoded alone or read with the others."""
+"""The decoder: a token gets the same number wherever it stands in the row. That it equals `transformers`: test_families."""
 
 from __future__ import annotations
 
@@ -8,121 +8,127 @@ import pytest
 import torch
 from small import small_config
 
-from guerdon.core.errors import UserError
+from guerdon.models.attention import Runs
+from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder
-from guerdon.models.generate import alike, close_ranks
-from guerdon.models.huggingface import config_from
 
+CPU = torch.device("cpu")
 SHAPES = {
     "every head its own key": {"kv_heads": 4},
     "grouped": {"kv_heads": 2},
     "one key for all": {"kv_heads": 1},
     "untied": {"tied": False},
     "wide heads": {"head_width": 12},
-    "another base": {"rope_theta": 500000.0, "norm_eps": 1e-6},
-}
+    "another base": {"rope": Rope(500000.0), "norm_eps": 1e-6},
+    "biases": {"qkv_bias": True, "out_bias": True, "mlp_bias": True},
+    "qk-norm": {"qk_norm": True},
+    "a window": {"window": 4, "windowed": (True, False)},
+    "as Gemma": {
+        "window": 4, "windowed": (True, False), "window_rope": Rope(100.0), "qk_norm": True, "after_norms": True,
+        "norm_plus_one": True, "gate": "gelu_tanh", "embed_scale": 5.0, "attention_scale": 0.2,
+    },
+}  # fmt: skip
 
 
-def tokens(shape, seed=0):
-    return torch.randint(0, 320, shape, generator=torch.Generator().manual_seed(seed))
+def tokens(count, seed=0):
+    return torch.randint(0, 320, (count,), generator=torch.Generator().manual_seed(seed))
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_logits_equal_transformers(shape):
-    transformers = pytest.importorskip("transformers")
-    config = small_config(**shape)
-    net = Decoder(config).reset(3, 0.2)
-    theirs = transformers.LlamaForCausalLM(
-        transformers.LlamaConfig(
-            vocab_size=config.vocab,
-            hidden_size=config.hidden,
-            intermediate_size=config.ff,
-            num_hidden_layers=config.layers,
-            num_attention_heads=config.heads,
-            num_key_value_heads=config.kv_heads,
-            head_dim=config.head_dim,
-            rms_norm_eps=config.norm_eps,
-            rope_parameters={"rope_type": "default", "rope_theta": config.rope_theta},
-            tie_word_embeddings=config.tied,
-        )
-    )
-    found = theirs.load_state_dict(net.state_dict(), strict=False)
-    assert found.unexpected_keys == []
-    assert found.missing_keys == (["lm_head.weight"] if config.tied else [])
-    assert config_from(theirs.config.to_dict()) == dataclasses.replace(config, head_width=config.head_dim)
-    seen = tokens((3, 17))
+def net_of(shape, seed=3):
+    """With norms and biases away from where they start, so that each of them counts."""
+    net = Decoder(small_config(**shape)).reset(seed, 0.2)
+    generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        torch.testing.assert_close(net.logits(net(seen)), theirs(seen).logits, atol=1e-5, rtol=1e-5)
+        for weight in net.parameters():
+            if weight.ndim == 1:
+                weight += 0.2 * torch.randn(weight.shape, generator=generator)
+    return net
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @torch.no_grad()
-def test_decoding_is_reading(shape):
-    """Prompts of different lengths, one shared by two rows, rows dropped on the way, matrices packed."""
-    net = Decoder(small_config(**shape)).reset(3, 0.2)
-    seen = tokens((3, 12))
-    full = net.logits(net(seen))
-    lengths, source = [5, 3, 4], [0, 1, 2, 1, 0]
-    cache, packed = net.cache(5, 12), net.layer_weights(packed=True)
-    net(seen[:, :5], cache=cache.prompts(lengths, range(5), source), weights=packed)
-    for step in range(7):
-        at = [lengths[s] + step for s in source]
-        logits = net.logits(net(seen[source, at][:, None], cache=cache, weights=packed)[:, 0])
-        torch.testing.assert_close(logits, full[source, at], atol=1e-5, rtol=1e-5)
-        if step in (2, 4):
-            kept = close_ranks([2, 3, 4] if step == 2 else [1])
-            cache.keep(kept)
-            source = [source[i] for i in kept]
+def test_what_follows_a_shared_start_is_read_as_if_it_stood_alone(shape):
+    """A trunk of 9 tokens, two branches on it, a twig on the second, and a stranger."""
+    net = net_of(shape)
+    trunk, left, right, twig, other = (tokens(n, n) for n in (9, 5, 7, 3, 11))
+    row = torch.cat([trunk, left, right, twig, other])
+    found = net(row, Runs.of([9, 5, 7, 3, 11], [-1, 0, 0, 2, -1], CPU)).split([9, 5, 7, 3, 11])
+    for path, last in [
+        ((trunk,), 0),
+        ((trunk, left), 1),
+        ((trunk, right), 2),
+        ((trunk, right, twig), 3),
+        ((other,), 4),
+    ]:
+        whole = torch.cat(path)
+        alone = net(whole, Runs.apart([len(whole)], CPU))
+        torch.testing.assert_close(found[last], alone[-len(path[-1]) :], atol=1e-5, rtol=1e-5)
 
 
-def test_padding_on_the_right_changes_nothing_before_it():
-    net = Decoder(small_config()).reset(1, 0.2)
-    seen = tokens((2, 9))
-    torch.testing.assert_close(net(seen)[:, :6], net(seen[:, :6]), atol=1e-6, rtol=1e-6)
+@torch.no_grad()
+def test_runs_of_all_lengths_do_not_see_each_other():
+    net = net_of({})
+    lengths = [1, 40, 3, 17, 16, 700, 2, 33]
+    parts = [tokens(n, i) for i, n in enumerate(lengths)]
+    found = net(torch.cat(parts), Runs.apart(lengths, CPU)).split(lengths)
+    for part, seen in zip(parts, found, strict=True):
+        torch.testing.assert_close(seen, net(part, Runs.apart([len(part)], CPU)), atol=1e-5, rtol=1e-5)
 
 
-def test_positions_can_be_given():
-    net = Decoder(small_config()).reset(1, 0.2)
-    seen = tokens((2, 9))
-    torch.testing.assert_close(net(seen), net(seen, torch.arange(9) + 40), atol=1e-4, rtol=1e-4)  # only distances count
-    assert not torch.allclose(net(seen), net(seen, torch.arange(9) * 2), atol=1e-2)
+@torch.no_grad()
+def test_a_window_ends_what_is_seen():
+    """Two layers that see 4 tokens each: the seventh token back is out of reach of the last."""
+    net = net_of({"window": 4, "windowed": (True, True)})
+    row = tokens(12)
+    last = net(row, Runs.apart([12], CPU))[-1]
+    for back, reached in [(7, False), (6, True)]:
+        other = row.clone()
+        other[-1 - back] = (other[-1 - back] + 1) % 320
+        assert torch.equal(net(other, Runs.apart([12], CPU))[-1], last) is not reached
+
+
+class Later(Runs):
+    """The same runs, forty positions further on."""
+
+    @property
+    def position(self):
+        return super().position + 40
+
+
+@torch.no_grad()
+def test_only_distances_count():
+    net = net_of({})
+    row = tokens(9)
+    here, there = (net(row, runs.apart([9], CPU)) for runs in (Runs, Later))
+    torch.testing.assert_close(here, there, atol=1e-4, rtol=1e-4)
+
+
+def test_computing_a_layer_again_gives_the_same_gradient():
+    net, row = net_of(SHAPES["as Gemma"]), tokens(20)
+    grads = []
+    for net.recompute in (False, True):
+        net.zero_grad()
+        net.logits(net(row, Runs.of([12, 8], [-1, 0], CPU))).square().mean().backward()
+        grads.append({name: weight.grad.clone() for name, weight in net.named_parameters()})
+    assert all(torch.equal(grads[0][name], grads[1][name]) for name in grads[0])
 
 
 def test_fresh_weights_follow_the_seed():
     one, same, other = (Decoder(small_config()).reset(seed).state_dict() for seed in (1, 1, 2))
     assert all(torch.equal(one[k], same[k]) for k in one)
-    assert not torch.equal(one["model.embed_tokens.weight"], other["model.embed_tokens.weight"])
-    assert one["model.layers.0.mlp.up_proj.weight"].std().item() == pytest.approx(0.02, rel=0.1)
+    assert not torch.equal(one["embed"], other["embed"])
+    assert one["layers.0.gate_up"].std().item() == pytest.approx(0.02, rel=0.1)
+    assert (one["norm"] == 1).all()
 
 
-def test_the_last_fill_the_holes():
-    assert close_ranks([0, 2, 3, 5]) == [0, 5, 2, 3]
-    assert close_ranks([4]) == [4]
-    assert close_ranks([0, 1]) == [0, 1]
+def test_fresh_norms_change_nothing():
+    """Whichever way a family writes a norm of one."""
+    net = Decoder(small_config(norm_plus_one=True, qkv_bias=True)).reset(0)
+    assert (net.norm == 0).all() and (net.blocks[0].qkv_bias == 0).all()
 
 
-def test_batches_of_similar_length():
-    assert alike([3, 9, 1, 8], most=18, slack=256) == [[1, 3], [0, 2]]
-    assert alike([500, 100, 90], most=10**6, slack=256) == [[0], [1, 2]]
-    assert alike([50], most=10) == [[0]]
-    assert alike([], most=10) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"architectures": ["MambaForCausalLM"]}, "MambaForCausalLM models are not supported; LlamaForCausalLM is"),
-        ({"rope_scaling": {"rope_type": "llama3"}}, "rope_type 'llama3' is not supported"),
-        ({"attention_bias": True}, "attention_bias True is not supported"),
-        ({"hidden_size": None}, "does not say hidden_size"),
-        ({"num_key_value_heads": 3}, "do not go with 3 key heads"),
-    ],
-)
-def test_configs_we_cannot_read_are_refused(change, words):
-    good = {
-        "architectures": ["LlamaForCausalLM"], "vocab_size": 9, "hidden_size": 16, "num_hidden_layers": 1,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 8, "rope_theta": 5e5,
-    }  # fmt: skip
-    assert config_from(good).rope_theta == 5e5
-    with pytest.raises(UserError, match=words):
-        config_from({**good, **change})
+def test_layers_know_their_window_and_positions():
+    config = small_config(layers=3, window=8, windowed=(True, False, True), window_rope=Rope(5.0))
+    assert [config.window_of(i) for i in range(3)] == [8, 0, 8]
+    assert [config.rope_of(i).theta for i in range(3)] == [5.0, 10000.0, 5.0]
+    assert dataclasses.replace(config, window_rope=None).rope_of(0).theta == 10000.0

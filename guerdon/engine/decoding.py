@@ -1,0 +1,74 @@
+"""What the engine asks of the machine that decodes: rows with a past, which can be read into, moved and continued.
+
+Two machines answer it: `cpu.py` and `cuda.py`. Which rows there are, and when, is decided in `continuous.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from guerdon.models.lm import Asked
+
+PREFILL_TOKENS = 8192  # of one forward pass over prompts
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Tokens to be read: after the first `past` tokens of row `after`, for all of `rows`."""
+
+    tokens: Sequence[int]
+    rows: Sequence[int]
+    past: int = 0
+    after: int = -1
+
+
+class Sampled(NamedTuple):
+    """The next tokens of rows, n of each, and their log-probs."""
+
+    token: npt.NDArray[np.int64]  # [n, B]
+    logp: npt.NDArray[np.float32]  # [n, B]
+
+
+class Decoding(Protocol):
+    """Rows 0, 1, ... and what each of them has read."""
+
+    def room(self, longest: int) -> int:
+        """How many rows of at most so many tokens may be sampled at a time; at least one."""
+
+    def reserve(self, rows: int, longest: int) -> None:
+        """Have places for so many rows of so many tokens."""
+
+    def swap(self, a: int, b: int) -> None:
+        """Two rows change places."""
+
+    def copy(self, to: int, row: int, tokens: int) -> None:
+        """Put the first tokens that a row has read into another place."""
+
+    def read(self, prompts: Sequence[Prompt]) -> Tensor:
+        """[B, V] logits after the prompts, for all of their rows, which stand next to each other."""
+
+    def begin(self, first: int, logits: Tensor, asked: Sequence[Asked]) -> Sampled:
+        """Sample the first token of rows from `first` on, whose prompts were read."""
+
+    def advance(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> Sampled:
+        """Tell the first rows their latest tokens and sample on, one token or several."""
+
+
+def batches(prompts: Sequence[Prompt]) -> Iterator[list[Prompt]]:
+    """So many prompts at a time that a pass over them stays small."""
+    some: list[Prompt] = []
+    size = 0
+    for prompt in prompts:
+        if some and size + len(prompt.tokens) > PREFILL_TOKENS:
+            yield some
+            some, size = [], 0
+        some.append(prompt)
+        size += len(prompt.tokens)
+    if some:
+        yield some

@@ -1,0 +1,245 @@
+"""Who sees whom. A decoder runs over a flat row of tokens; its memory says what each token looks back at.
+
+`Runs` is the memory of training and of reading prompts: stretches of tokens, each following an earlier stretch or none.
+A prompt that several answers follow, or the trunk of a tree, therefore stands in the row once. What keeps keys and values
+between calls is `engine/cache.py`.
+
+Axes: F tokens, R runs, Q tokens of a run, T tokens it sees, h heads, kv key-value heads, D width of a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from guerdon.models.ops import Rotation, rms_norm, rotate
+
+MULTIPLE = 16  # padded lengths: equal tails make equal rounding, whatever a run is padded to
+SLACK = 0.15  # share of a padded block that may be padding
+SMALL, LARGE = 1 << 16, 1 << 23  # pairs of tokens in a block: padding is never minded below, no run is added above
+LONG = 512  # tokens of a run without a past from which a mask costs more than it saves
+
+
+class Turn(NamedTuple):
+    """What happens to queries and keys before they meet: a norm head by head where a model has it, and the rotation."""
+
+    heads: int
+    kv_heads: int
+    at: Rotation
+    q_norm: Tensor | None
+    k_norm: Tensor | None
+    eps: float
+    plus_one: bool
+
+    def __call__(self, qkv: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """[F, h + 2 kv, D] to [F, h, D], [F, kv, D], [F, kv, D]."""
+        h, kv = self.heads, self.kv_heads
+        qk, v = torch.split(
+            qkv, [h + kv, kv], dim=1
+        )  # whose gradient is one tensor; that of slices is several, mostly zeros
+        if self.q_norm is not None and self.k_norm is not None:
+            q, k = torch.split(qk, [h, kv], dim=1)
+            normed = (
+                rms_norm(q, self.q_norm, self.eps, self.plus_one),
+                rms_norm(k, self.k_norm, self.eps, self.plus_one),
+            )
+            qk = torch.cat(normed, dim=1)
+        q, k = torch.split(rotate(qk, self.at), [h, kv], dim=1)
+        return q, k, v
+
+
+class Memory(Protocol):
+    """What a decoder's attention looks at."""
+
+    @property
+    def position(self) -> Tensor:
+        """[F] of the tokens that are being read."""
+
+    def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
+        """[F, h, D] what the queries see, of a layer's [F, h + 2 kv, D]; a `window` of 0 is all."""
+
+
+class Block:
+    """Runs of about one length, side by side: where their tokens stand in the row, padded with any of them."""
+
+    def __init__(self, query: Tensor, key: Tensor, own: Tensor, offset: Tensor, causal: bool) -> None:
+        self.query = query  # [R, Q]
+        self.key = key  # [R, T]
+        self.own = own  # [tokens] which of R * Q are tokens and no padding
+        self.offset = offset  # [R] how many tokens a run sees before its first
+        self.causal = causal  # long runs without a past: no mask need be written down
+        self._masks: dict[int, Tensor] = {}
+
+    def see(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
+        """[tokens of the block, h, D]."""
+        (R, Q), T = self.query.shape, self.key.shape[1]
+        h, kv, D = q.shape[1], k.shape[1], q.shape[2]
+        keys, values = (_pick(x, self.key).transpose(1, 2) for x in (k, v))
+        queries = _pick(q, self.query)  # [R, Q, h, D]
+        if self.causal and not window:
+            queries = queries.transpose(1, 2)
+            seen = F.scaled_dot_product_attention(queries, keys, values, is_causal=True, scale=scale, enable_gqa=True)
+            return _pick(seen.transpose(1, 2).reshape(R * Q, h, D), self.own)
+        group = h // kv  # heads that share a key stand as so many queries on it
+        queries = queries.view(R, Q, kv, group, D).permute(0, 2, 3, 1, 4).reshape(R, kv, group * Q, D)
+        mask = self._mask(window, q.dtype).expand(R, 1, group, Q, T).reshape(R, 1, group * Q, T)
+        seen = F.scaled_dot_product_attention(queries, keys, values, mask, scale=scale)
+        return _pick(seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D), self.own)
+
+    def _mask(self, window: int, dtype: torch.dtype) -> Tensor:
+        """[R, 1, 1, Q, T] 0 where a query may look, -inf where not."""
+        if window not in self._masks:
+            device = self.query.device
+            column = torch.arange(self.key.shape[1], device=device)
+            last = (torch.arange(self.query.shape[1], device=device) + self.offset[:, None])[..., None]
+            hidden = column > last
+            if window:
+                hidden |= column <= last - window
+            mask = torch.zeros(hidden.shape, dtype=dtype, device=device).masked_fill_(hidden, float("-inf"))
+            self._masks[window] = mask[:, None, None]
+        return self._masks[window]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """R runs in a row of tokens. Run r has `length[r]` tokens and sees, before them, all that run `parent[r]` saw and
+    has itself (-1: nothing). Parents come first. The first `silent` runs are looked at and ask nothing: they have keys
+    and values, and no queries."""
+
+    length: npt.NDArray[np.int64]  # [R]
+    parent: npt.NDArray[np.int64]  # [R]
+    device: torch.device
+    silent: int = 0
+
+    @classmethod
+    def of(cls, length: Sequence[int], parent: Sequence[int], device: torch.device, silent: int = 0) -> Runs:
+        return cls(np.array(length, np.int64), np.array(parent, np.int64), device, silent)
+
+    @classmethod
+    def apart(cls, length: Sequence[int], device: torch.device) -> Runs:
+        """Runs that have nothing to do with each other."""
+        return cls.of(length, [-1] * len(length), device)
+
+    @cached_property
+    def start(self) -> npt.NDArray[np.int64]:
+        start: npt.NDArray[np.int64] = np.cumsum(self.length) - self.length
+        return start
+
+    @cached_property
+    def before(self) -> npt.NDArray[np.int64]:
+        """[R] tokens a run sees before its own."""
+        seen = np.zeros(len(self.length), np.int64)
+        for r, p in enumerate(self.parent.tolist()):
+            if p >= 0:
+                seen[r] = seen[p] + self.length[p]
+        return seen
+
+    @cached_property
+    def position(self) -> Tensor:
+        """[F] of the tokens that ask."""
+        offset = np.repeat(self.before - self.start, self.length)
+        return torch.from_numpy((offset + np.arange(len(offset)))[self._known :]).to(self.device)
+
+    @property
+    def _known(self) -> int:
+        """Tokens of the silent runs."""
+        return int(self.length[: self.silent].sum())
+
+    def keys(self, run: int) -> npt.NDArray[np.int64]:
+        """Where in the row stand the tokens that a run's last token sees."""
+        parts = []
+        while run >= 0:
+            parts.append(np.arange(self.start[run], self.start[run] + self.length[run]))
+            run = int(self.parent[run])
+        return np.concatenate(parts[::-1])
+
+    def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
+        q, k, v = turn(qkv)
+        return self.see(q, k, v, scale, window)
+
+    def see(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
+        if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
+            return self._flash(q, k, v, scale, window)
+        return _pick(torch.cat([block.see(q, k, v, scale, window) for block in self._blocks]), self._back)
+
+    @cached_property
+    def _blocks(self) -> list[Block]:
+        blocks = []
+        for rows, causal in _alike(self.length.tolist(), self.before.tolist(), self.silent):
+            wide, far = ceil(int(self.length[rows].max())), ceil(int((self.length + self.before)[rows].max()))
+            query, key = np.zeros((len(rows), wide), np.int64), np.zeros((len(rows), far), np.int64)
+            for i, r in enumerate(rows):
+                found = self.keys(r)
+                query[i, : self.length[r]] = found[self.before[r] :] - self._known
+                key[i, : len(found)] = found
+            own = np.flatnonzero(np.arange(wide) < self.length[rows][:, None])
+            moved = [torch.from_numpy(x).to(self.device) for x in (query, key, own, self.before[rows])]
+            blocks.append(Block(moved[0], moved[1], moved[2], moved[3], causal))
+        return blocks
+
+    @cached_property
+    def _back(self) -> Tensor:
+        """[F] where each token that asks stands among the tokens of the blocks."""
+        order = torch.cat([block.query.flatten()[block.own] for block in self._blocks])
+        return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=self.device))
+
+    @cached_property
+    def _flash_lengths(self) -> tuple[Tensor, Tensor, Tensor, int, int]:
+        """What a variable-length kernel asks for: bounds of the queries, of the keys, which keys, and the longest."""
+        length, total = self.length[self.silent :], (self.length + self.before)[self.silent :]
+        bounds = [np.concatenate([[0], np.cumsum(x)]).astype(np.int32) for x in (length, total)]
+        key = np.concatenate([self.keys(r) for r in range(self.silent, len(self.length))])
+        tensors = [torch.from_numpy(x).to(self.device) for x in (*bounds, key)]
+        return tensors[0], tensors[1], tensors[2], int(length.max()), int(total.max())
+
+    def _flash(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
+        q_bounds, k_bounds, key, longest_q, longest_k = self._flash_lengths
+        if self.before.any():
+            k, v = _pick(k, key), _pick(v, key)
+        # torch's public door to this kernel has changed its arguments from release to release; this one has not
+        seen: Tensor = torch.ops.aten._flash_attention_forward(
+            q, k, v, q_bounds, k_bounds, longest_q, longest_k, 0.0, True, False,
+            scale=scale, window_size_left=window - 1 if window else -1, window_size_right=0 if window else -1,
+        )[0]  # fmt: skip
+        return seen
+
+
+def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tuple[list[int], bool]]:
+    """Split runs into blocks whose padding and masks stay small, and say which of them are long and without a past.
+
+    Longest first; a block ends when another run would make it waste too much. Which kind a run is depends on it alone.
+    """
+    total = [a + b for a, b in zip(length, before, strict=True)]
+    long = [a >= LONG and not b for a, b in zip(length, before, strict=True)]
+    asking = [r for r in range(silent, len(length)) if length[r]]
+    order = sorted(asking, key=lambda r: (-long[r], -length[r], -total[r]))
+    blocks: list[tuple[list[int], bool]] = []
+    wide = far = used = 0
+    for r in order:
+        size, far_now = length[r] * total[r], max(far, total[r])
+        cost = (len(blocks[-1][0]) + 1) * wide * far_now if blocks else 0
+        wasteful = cost > SMALL and (used + size < (1 - SLACK) * cost or cost > LARGE)
+        if not blocks or wasteful or blocks[-1][1] != long[r]:
+            blocks.append(([], long[r]))
+            wide, far_now, used = length[r], total[r], 0
+        blocks[-1][0].append(r)
+        far, used = far_now, used + size
+    return blocks
+
+
+def _pick(x: Tensor, index: Tensor) -> Tensor:
+    """x[index]; the gradient of this form is a sum over rows, that of an index is one over numbers."""
+    return x.index_select(0, index.flatten()).view(*index.shape, *x.shape[1:])
+
+
+def ceil(n: int) -> int:
+    """The next padded length."""
+    return -(-n // MULTIPLE) * MULTIPLE

@@ -1,0 +1,335 @@
+"""What a language model is shown as tokens: a view put into the model's chat template, and where its turn ends.
+
+A template is run on marks in place of texts, and what comes out, its own text with marks in it, is the skeleton that
+texts are then put into. So text never reaches the template's code, special tokens are believed only where the template
+wrote them, and a skeleton is rendered once for all conversations of its shape. A later turn's context is only what is
+new: what the template writes after the assistant's last words. A model without a template reads the view's text as it is.
+Left out: files (`huggingface.py`, `gguf.py`).
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from jinja2 import Template, TemplateError, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from tokenizers import Tokenizer
+
+from guerdon.core.episode import Segment
+from guerdon.core.errors import UserError
+
+MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
+PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
+KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
+BROKEN = (TemplateError, TypeError, ValueError, LookupError)  # what a template's own code can raise
+SKELETONS, TEXTS = 512, 256  # how many are remembered
+
+
+@dataclass(frozen=True)
+class Format:
+    """What files say about text, beside the tokenizer."""
+
+    template: str | None = None
+    names: Mapping[str, str] = field(default_factory=dict)  # bos_token, eos_token, ... as templates see them
+    extra: tuple[str, ...] = ()  # further special tokens
+    ends: tuple[int, ...] = ()  # tokens that end a text
+    starts: bool = False  # without a template, a text begins with the bos token
+
+
+class Slot(NamedTuple):
+    """The place of a text in a skeleton, and what the template does to its edges."""
+
+    value: int
+    left: str | None = None  # characters that are stripped there: "" is all white space, None is nothing
+    right: str | None = None
+    is_json: bool = False
+
+    def fill(self, text: str) -> str:
+        if self.left is not None:
+            text = text.lstrip(self.left or None)
+        if self.right is not None:
+            text = text.rstrip(self.right or None)
+        return json.dumps(text, ensure_ascii=False)[1:-1] if self.is_json else text
+
+
+class Special(NamedTuple):
+    """A special token that the template wrote."""
+
+    token: int
+    text: str
+
+
+Part = str | Slot | Special
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    parts: tuple[Part, ...]
+    known: int = 0  # leading tokens that are there already, for the tokenizer to see what stands before the rest
+
+
+class Chat:
+    """The conversation format of a model. `ends` are the tokens that end a turn: the first is the one it is taught to say."""
+
+    def __init__(self, tokenizer: Tokenizer, format: Format) -> None:
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.tokenizer, self.format = tokenizer, format
+        added = tokenizer.get_added_tokens_decoder()
+        self.special = {token.content: number for number, token in sorted(added.items()) if token.special}
+        self._names = {number: text for text, number in self.special.items()}
+        self._template = None if format.template is None else _compiled(format.template)
+        self._skeleton = functools.lru_cache(SKELETONS)(self._make_skeleton)
+        self._filled = functools.lru_cache(TEXTS)(self._fill)
+        self.ends = tuple(dict.fromkeys([*self._turn_end(), *format.ends]))
+        if not self.ends:
+            raise UserError("nothing says which token ends a text: set eos_token_id in generation_config.json")
+
+    def __deepcopy__(self, memo: Any) -> Chat:
+        """A copy of a model shares it: nothing in it changes."""
+        return self
+
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> list[int]:
+        """A view after what was said before, `path`: only what is new."""
+        if self._template is None:
+            start = [self.special[self.format.names["bos_token"]]] if self.format.starts and not path else []
+            return start + self.tokens(_plain(view))
+        texts: list[str] = []
+        messages: list[Any] = []
+        after = -1
+        for segment in path:
+            messages += _marked(_messages(segment.view), texts)
+            messages.append({"role": "assistant", "content": _mark(segment.text, texts)})
+            after = len(texts) - 1
+        messages += _marked(_messages(view), texts)
+        ended = len(path) > 0 and len(path[-1].actions) > 0 and int(path[-1].actions[-1]) in self.ends
+        skeleton = self._skeleton(json.dumps(messages), after, ended)
+        return list(self._filled(skeleton, tuple(texts)))
+
+    def tokens(self, text: str) -> list[int]:
+        """Text alone: what looks like a special token is plain characters."""
+        self.tokenizer.encode_special_tokens = True  # asked every time: a copy of a tokenizer forgets it was told
+        return self.tokenizer.encode(text, add_special_tokens=False).ids
+
+    # --- skeletons --------------------------------------------------------------------------------------------------
+
+    def _make_skeleton(self, marked: str, after: int, ended: bool) -> Skeleton:
+        """The template's text around the marks; `after` the words of an earlier turn, and its end if that was said."""
+        self._refuse_forged(json.loads(marked))
+        parts = self._parts(marked, True)
+        if after < 0:
+            return Skeleton(tuple(parts))
+        places = [i for i, part in enumerate(parts) if isinstance(part, Slot) and part.value == after]
+        if not places:
+            raise UserError("the chat template does not show what the assistant said last: it allows one turn only")
+        parts = parts[places[-1] + 1 :]
+        first = next((i for i, part in enumerate(parts) if isinstance(part, Special)), None)
+        if not ended or first is None:
+            return Skeleton(tuple(parts))
+        return Skeleton(tuple(parts[first:]), known=1)
+
+    def _parts(self, marked: str, goes_on: bool) -> list[Part]:
+        """What the template makes of marked messages."""
+        plain = self._render(json.loads(marked), goes_on)
+        padded = self._render(json.loads(MARK.sub(_pad, marked)), goes_on)
+        slots = _slots(MARK.split(plain), MARK.split(padded))
+        parts: list[Part] = []
+        at = 0
+        for token, start, stop in [*self._parsed(plain)[1], (-1, len(plain), len(plain))]:
+            pieces = MARK.split(plain[at:start])
+            for i, piece in enumerate(pieces):
+                parts.append(piece if i % 2 == 0 else slots.pop(0))
+            if token >= 0:
+                parts.append(Special(token, plain[start:stop]))
+            at = stop
+        return [part for part in parts if part != ""]
+
+    def _render(self, messages: list[Any], goes_on: bool) -> str:
+        assert self._template is not None
+        try:
+            return self._template.render(
+                messages=messages, tools=None, documents=None, add_generation_prompt=goes_on, **self.format.names
+            )
+        except BROKEN as error:
+            said = MARK.sub("...", str(error)).splitlines() or [type(error).__name__]
+            raise UserError(f"the model's chat template refuses these messages: {said[0]}") from error
+
+    def _turn_end(self) -> list[int]:
+        """The special token that the template closes an assistant's turn with, if there is one."""
+        if self._template is None:
+            return []
+        texts: list[str] = []
+        turns = [{"role": role, "content": _mark("", texts)} for role in ("user", "assistant")]
+        try:
+            parts = self._parts(json.dumps(turns), False)
+        except UserError:  # a template for other roles
+            return []
+        said = [i for i, part in enumerate(parts) if isinstance(part, Slot) and part.value == 1]
+        return [part.token for part in parts[said[-1] :] if isinstance(part, Special)][:1] if said else []
+
+    def _parsed(self, text: str) -> tuple[list[int], list[tuple[int, int, int]]]:
+        """The tokens of a text, and the special tokens that stand in it: number, first character, end."""
+        self.tokenizer.encode_special_tokens = False
+        found = self.tokenizer.encode(text, add_special_tokens=False)
+        seen = [(n, *at) for n, at in zip(found.ids, found.offsets, strict=True) if n in self._names]
+        return found.ids, [
+            (n, a, b) for n, a, b in seen if text[a:b].strip() == self._names[n]
+        ]  # not `<unk>` for a letter
+
+    def _refuse_forged(self, found: Any) -> None:
+        """Words that the template sees as they are (roles, keys) must not hold special tokens."""
+        if isinstance(found, str):
+            if self._parsed(found)[1]:
+                raise UserError(f"a role or key of a message holds a special token: {found!r}")
+        elif isinstance(found, Mapping):
+            for key, value in found.items():
+                self._refuse_forged(key)
+                self._refuse_forged(value)
+        elif isinstance(found, list):
+            for value in found:
+                self._refuse_forged(value)
+
+    # --- tokens -----------------------------------------------------------------------------------------------------
+
+    def _fill(self, skeleton: Skeleton, texts: tuple[str, ...]) -> tuple[int, ...]:
+        """Tokenise all at once, as `transformers` does; if a special token is then found that the template did not
+        write, stretch by stretch with such tokens taken for plain characters."""
+        whole = ""
+        own: list[tuple[int, int, int]] = []
+        stretches = [""]
+        for part in skeleton.parts:
+            if isinstance(part, Special):
+                own.append((part.token, len(whole), len(whole) + len(part.text)))
+                stretches.append("")
+                whole += part.text
+            else:
+                text = part.fill(texts[part.value]) if isinstance(part, Slot) else part
+                stretches[-1] += text
+                whole += text
+        found, seen = self._parsed(whole)
+        if seen == own:
+            return tuple(found[skeleton.known :])
+        numbers = self.tokens(stretches[0])
+        for (token, _, _), stretch in zip(own, stretches[1:], strict=True):
+            numbers += [token, *self.tokens(stretch)]
+        return tuple(numbers[skeleton.known :])
+
+
+# --- views and marks ----------------------------------------------------------------------------------------------------
+
+
+def _messages(view: Any) -> list[Any]:
+    """A string is one user message, a list of messages is itself, anything else is shown as JSON."""
+    if isinstance(view, list) and view and all(_is_message(item) for item in view):
+        return view
+    return [{"role": "user", "content": view if isinstance(view, str) else json.dumps(view)}]
+
+
+def _is_message(item: Any) -> bool:
+    return isinstance(item, Mapping) and isinstance(item.get("role"), str) and "content" in item
+
+
+def _plain(view: Any) -> str:
+    """For a model without a template: the text of a message, of several one after the other."""
+    contents = [message["content"] for message in _messages(view)]
+    return "\n\n".join(c if isinstance(c, str) else json.dumps(c) for c in contents)
+
+
+def _mark(text: str, texts: list[str]) -> str:
+    texts.append(text)
+    return f"QxSlot{len(texts) - 1}xQ"
+
+
+def _marked(found: Any, texts: list[str], key: str = "") -> Any:
+    """The same with a mark for each text. An empty one stays: templates ask whether there is any."""
+    if isinstance(found, str):
+        return found if key in KEPT or not found else _mark(found, texts)
+    if isinstance(found, Mapping):
+        return {k: _marked(v, texts, k) for k, v in found.items()}
+    if isinstance(found, list | tuple):
+        return [_marked(item, texts, key) for item in found]
+    return found
+
+
+def _pad(mark: re.Match[str]) -> str:
+    """A mark with white space around it, as it stands in JSON."""
+    return json.dumps(PAD + mark.group() + PAD[::-1])[1:-1]
+
+
+EDGES: tuple[tuple[str, str | None, bool], ...] = (  # what is left of the white space: what was stripped, whether JSON
+    (PAD, None, False),
+    (PAD[1:], "\n", False),
+    ("", "", False),
+    (json.dumps(PAD)[1:-1], None, True),
+)
+
+
+def _slots(plain: list[str], padded: list[str]) -> list[Slot]:
+    """What the template does to the edges of each text, from its output without and with white space around the marks."""
+    numbers = [int(n) for n in plain[1::2]]
+    if padded[1::2] != plain[1::2]:
+        return [Slot(n) for n in numbers]
+    lefts: list[tuple[str | None, bool]] = []
+    rights: list[tuple[str | None, bool]] = []
+    for i, (bare, text) in enumerate(zip(plain[::2], padded[::2], strict=True)):
+        before = EDGES if i > 0 else EDGES[2:3]
+        behind = EDGES if i < len(numbers) else EDGES[2:3]
+        fits = [(a, b) for a in before for b in behind if _mirrored(a) + bare + b[0] == text]
+        right, left = fits[0] if fits else (EDGES[0], EDGES[0])
+        rights.append(right[1:])
+        lefts.append(left[1:])
+    return [
+        Slot(n, left[0], right[0], left[1] and right[1])
+        for n, left, right in zip(numbers, lefts[:-1], rights[1:], strict=True)
+    ]
+
+
+def _mirrored(edge: tuple[str, str | None, bool]) -> str:
+    return json.dumps(PAD[::-1])[1:-1] if edge[2] else edge[0][::-1]
+
+
+# --- templates ----------------------------------------------------------------------------------------------------------
+
+
+class _Generation(Extension):
+    """`{% generation %}` marks the assistant's words for training elsewhere; here it writes what stands in it."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+@functools.cache
+def _compiled(template: str) -> Template:
+    """As `transformers` runs templates: in a sandbox, for they come with the model and are not to be trusted."""
+    if MARK.search(template):
+        raise UserError("the model's chat template holds text that this library uses as a mark")
+    world = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
+    )
+    world.filters["tojson"] = _tojson
+    world.globals["raise_exception"] = _raise
+    world.globals["strftime_now"] = lambda pattern: datetime.datetime.now().strftime(pattern)
+    try:
+        return world.from_string(template)
+    except TemplateError as error:
+        raise UserError(f"the model's chat template cannot be read: {error}") from error
+
+
+def _tojson(found: Any, ensure_ascii: bool = False, indent: int | None = None, **more: Any) -> str:
+    """Jinja's own would escape the characters of HTML."""
+    return json.dumps(found, ensure_ascii=ensure_ascii, indent=indent, **more)
+
+
+def _raise(message: str) -> None:
+    raise TemplateError(message)

@@ -1,0 +1,131 @@
+"""From hidden states to the log-prob of a token and the entropy, without ever holding the logits of all tokens.
+
+The logits of a few thousand tokens at a time are made, used and thrown away, and made once more for the gradient.
+Temperature divides the logits, as it did when the token was sampled.
+
+Axes: N tokens, E width of the residual stream, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+from guerdon.core.task import Sampling
+from guerdon.models.sampling import scores
+
+LOGITS = 1 << 24  # the most [N, V] numbers held at a time
+
+
+def token_scores(hidden: Tensor, head: Tensor, token: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
+    """[N] log-prob of the tokens and [N] entropy, both with gradients, from [N, E] and the head's [V, E]."""
+    if torch.is_grad_enabled() and (hidden.requires_grad or head.requires_grad):
+        logp, entropy = _TokenScores.apply(hidden, head, token, 1.0 / temperature)  # type: ignore[no-untyped-call]
+        return logp, entropy
+    logp, entropy, _ = _score(hidden, head, token, 1.0 / temperature, None)
+    return logp, entropy
+
+
+def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
+    """The same where unlikely choices were left out: rarer, and slower."""
+
+    def some(hidden: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
+        logits = hidden @ head.t()
+        return scores(logits.to(torch.promote_types(logits.dtype, torch.float32)), how, token)
+
+    found = [
+        checkpoint(some, hidden[part], token[part], how[part], use_reentrant=False)
+        for part in _parts(len(hidden), len(head))
+    ]
+    logp, entropy = (torch.cat(column) for column in zip(*found, strict=True))
+    return logp, entropy
+
+
+class _TokenScores(Function):
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, head: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Tensor]:
+        parts = _parts(len(hidden), len(head))
+        kept = hidden @ head.t() if len(parts) == 1 else None  # few enough to be kept for the gradient
+        logp, entropy, total = _score(hidden, head, token, cold, kept)
+        ctx.save_for_backward(hidden, head, token, cold, entropy, total, kept)
+        ctx.set_materialize_grads(False)
+        return logp, entropy
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, by_logp: Tensor | None, by_entropy: Tensor | None) -> tuple[Tensor | None, ...]:
+        hidden, head, token, cold, entropy, total, kept = ctx.saved_tensors
+        by_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
+        wide = torch.promote_types(head.dtype, torch.float32)
+        by_head = torch.zeros(head.shape, dtype=wide, device=head.device) if ctx.needs_input_grad[1] else None
+        for part in _parts(len(hidden), len(head)):
+            logits = hidden[part] @ head.t() if kept is None else kept
+            gradient = _grad_logits(
+                logits, token[part], cold[part], total[part], entropy[part],
+                None if by_logp is None else by_logp[part], None if by_entropy is None else by_entropy[part],
+            )  # fmt: skip
+            if by_hidden is not None:
+                torch.mm(gradient, head, out=by_hidden[part])
+            if by_head is not None:
+                by_head += gradient.t() @ hidden[part]
+        return by_hidden, None if by_head is None else by_head.to(head.dtype), None, None
+
+
+def _score(
+    hidden: Tensor, head: Tensor, token: Tensor, cold: Tensor, logits: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """[N] log-prob, [N] entropy, [N] logarithm of the sum of the exponentials."""
+    if logits is not None:
+        return _score_part(logits, token, cold)
+    found = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in _parts(len(hidden), len(head))]
+    logp, entropy, total = (torch.cat(column) for column in zip(*found, strict=True))
+    return logp, entropy, total
+
+
+def _score_part(logits: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    if logits.is_cuda and logits.dtype != torch.float64:
+        from guerdon.models.kernels.logp import score_logits
+
+        total, logp, entropy = score_logits(logits, token, cold)
+        return logp, entropy, total
+    z = _tempered(logits, cold)
+    total = torch.logsumexp(z, dim=-1)
+    logp = z.gather(1, token[:, None])[:, 0] - total
+    mean = (torch.exp(z - total[:, None]) * z).sum(-1)  # entropy = log of the sum - mean of z
+    return logp, total - mean, total
+
+
+def _grad_logits(
+    logits: Tensor, token: Tensor, cold: Tensor, total: Tensor, entropy: Tensor,
+    by_logp: Tensor | None, by_entropy: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """d logp = onehot - p; d entropy = -p (log p + entropy); both times the inverse temperature."""
+    by_logp = torch.zeros_like(total) if by_logp is None else by_logp
+    if logits.is_cuda and logits.dtype != torch.float64:
+        from guerdon.models.kernels.logp import grad_logits_
+
+        grad_logits_(logits, token, cold, total, by_logp, by_entropy, entropy)
+        return logits
+    logp = _tempered(logits, cold) - total[:, None]
+    p = torch.exp(logp)
+    gradient = p * -by_logp[:, None]
+    if by_entropy is not None:
+        gradient -= p * (logp + entropy[:, None]) * by_entropy[:, None]
+    gradient.scatter_add_(1, token[:, None], by_logp[:, None])
+    return (gradient * cold[:, None]).to(logits.dtype)
+
+
+def _tempered(logits: Tensor, cold: Tensor) -> Tensor:
+    wide = torch.promote_types(logits.dtype, torch.float32)
+    return logits.to(wide) * cold[:, None].to(wide)
+
+
+def _parts(count: int, vocab: int) -> list[slice]:
+    size = max(1, LOGITS // vocab)
+    return [slice(at, min(at + size, count)) for at in range(0, count, size)]

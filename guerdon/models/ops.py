@@ -1,0 +1,89 @@
+"""The small operations of a decoder, each in one place: norm, gate, rotation. On a GPU they are fused kernels.
+
+Axes: F tokens, H heads, D width of a head, E width of the residual stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+Gate = Literal["silu", "gelu_tanh"]
+
+
+class Rotation(NamedTuple):
+    """Cosine and sine of every token's angles, [F, D / 2]."""
+
+    cos: Tensor
+    sin: Tensor
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float, plus_one: bool = False) -> Tensor:
+    """Root-mean-square norm of the last axis (arXiv:1910.07467), in at least float32 whatever the weights' type."""
+    if x.is_cuda and x.dtype != torch.float64:
+        from guerdon.models.kernels.norm import rms_norm as fused
+
+        return fused(x.reshape(-1, x.shape[-1]), weight, eps, plus_one).view(x.shape)
+    wide = x if x.dtype == torch.float64 else x.float()
+    normed: Tensor = _Normed.apply(wide, eps)  # type: ignore[no-untyped-call]
+    return (normed * (1.0 + weight.to(wide.dtype))).to(x.dtype) if plus_one else weight * normed.to(x.dtype)
+
+
+class _Normed(Function):
+    """x over its root mean square. Written out because autograd's own way reads and writes the rows twice as often."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, eps: float) -> Tensor:
+        scale = torch.rsqrt(torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_() / x.shape[-1] + eps)
+        normed = x * scale
+        ctx.save_for_backward(normed, scale)
+        return normed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        normed, scale = ctx.saved_tensors
+        along = torch.linalg.vecdot(gradient, normed)[..., None] / normed.shape[-1]
+        return torch.addcmul(gradient, normed, along, value=-1.0).mul_(scale), None
+
+
+def add_rms_norm(x: Tensor, more: Tensor, weight: Tensor, eps: float, plus_one: bool = False) -> tuple[Tensor, Tensor]:
+    """x + more, and its norm."""
+    if x.is_cuda and x.dtype != torch.float64:
+        from guerdon.models.kernels.norm import add_rms_norm as fused
+
+        return fused(x, more, weight, eps, plus_one)
+    x = x + more
+    return x, rms_norm(x, weight, eps, plus_one)
+
+
+def gated(gate_up: Tensor, kind: Gate) -> Tensor:
+    """[F, 2 ff] to [F, ff]: the first half, through its activation, times the second."""
+    if gate_up.is_cuda and gate_up.dtype != torch.float64:
+        from guerdon.models.kernels.gate import gated as fused
+
+        return fused(gate_up, kind)
+    gate, up = gate_up.chunk(2, dim=-1)
+    return (F.silu(gate) if kind == "silu" else F.gelu(gate, approximate="tanh")) * up
+
+
+def rotation(position: Tensor, frequency: Tensor, gain: float, dtype: torch.dtype) -> Rotation:
+    """Angles in float32, as in Hugging Face's code."""
+    angle = position.float()[:, None] * frequency
+    return Rotation((angle.cos() * gain).to(dtype), (angle.sin() * gain).to(dtype))
+
+
+def rotate(x: Tensor, at: Rotation) -> Tensor:
+    """[F, H, D]: turn the first half of each head against its second (Hugging Face's order; Meta's interleaves)."""
+    if x.is_cuda and x.dtype != torch.float64:
+        from guerdon.models.kernels.rope import rotate as fused
+
+        return fused(x, at.cos, at.sin)
+    cos, sin = at.cos[:, None], at.sin[:, None]
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)

@@ -1,0 +1,126 @@
+"""A batch as rows of tokens for a decoder to read: every token once, however many tracks go through it.
+
+What a segment was shown and what it did are two runs of tokens; a run follows the one before it on its track. Segments
+that were shown the same at the same place share that run: the tries at a prompt, the branches of a tree. Trees have
+nothing to do with each other, so a batch can be cut between them into rows of a bearable length.
+
+Axes: S steps, G segments, R runs, F tokens of a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.models.attention import Runs
+
+
+@dataclass(frozen=True)
+class Row:
+    """A flat row of tokens, and which steps can be read off it where."""
+
+    token: Tensor  # [F]
+    runs: Runs
+    step: Tensor  # [N] steps of the batch ...
+    before: Tensor  # [N] ... and the token each is read off: the one before it
+
+
+@dataclass
+class _Tree:
+    """The runs below one beginning: each with its tokens, its parent among them, and its first step (-1: shown)."""
+
+    tokens: list[np.ndarray]
+    parent: list[int]
+    step: list[int]
+    followed: set[int]
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.tokens))
+
+
+def rows(batch: Batch, most: int, device: torch.device) -> Iterator[Row]:
+    """The batch in rows of at most `most` tokens, or of one tree."""
+    taken: list[_Tree] = []
+    size = 0
+    for tree in _trees(batch):
+        if taken and size + tree.size > most:
+            yield _row(taken, device)
+            taken, size = [], 0
+        taken.append(tree)
+        size += tree.size
+    if taken:
+        yield _row(taken, device)
+
+
+def _trees(batch: Batch) -> list[_Tree]:
+    """Grow the trees segment by segment; a parent's segment always comes before its children's."""
+    context, action = batch.context.cpu().numpy(), batch.action.cpu().numpy()
+    context_end = np.cumsum(batch.context_length.cpu().numpy())
+    action_end = np.cumsum(batch.length.cpu().numpy())
+    role, parents = batch.role.tolist(), batch.parent.tolist()
+    trees: list[_Tree] = []
+    roots: dict[bytes, int] = {}  # what was shown: its tree
+    shown: dict[tuple[int, int, bytes], int] = {}  # (tree, run it follows, tokens): the run they are
+    last: list[tuple[int, int]] = []  # [G] (tree, run) a segment ends with
+    for g, parent in enumerate(parents):
+        seen = context[context_end[g - 1] if g else 0 : context_end[g]]
+        first = int(action_end[g - 1]) if g else 0
+        done = action[first : action_end[g]]
+        if parent >= 0 and role[parent] == role[g]:
+            at, run = last[parent]
+        else:
+            at, run = roots.setdefault(seen.tobytes(), len(trees)), -1
+            if at == len(trees):
+                trees.append(_Tree([], [], [], set()))
+        tree = trees[at]
+        if len(seen):
+            run = _add(tree, seen, run, -1) if (key := (at, run, seen.tobytes())) not in shown else shown[key]
+            shown[key] = run
+        if len(done):
+            assert run >= 0, "a track begins with an action: there is nothing to read it off"
+            run = _add(tree, done, run, first)
+        last.append((at, run))
+    return trees
+
+
+def _add(tree: _Tree, tokens: np.ndarray, parent: int, step: int) -> int:
+    tree.tokens.append(tokens)
+    tree.parent.append(parent)
+    tree.step.append(step)
+    if parent >= 0:
+        tree.followed.add(parent)
+    return len(tree.tokens) - 1
+
+
+def _row(trees: list[_Tree], device: torch.device) -> Row:
+    tokens: list[np.ndarray] = []
+    parents: list[int] = []
+    steps: list[tuple[int, int, int]] = []  # (run, first step, steps)
+    for tree in trees:
+        below = len(tokens)
+        for run, (told, parent, step) in enumerate(zip(tree.tokens, tree.parent, tree.step, strict=True)):
+            if step >= 0:
+                steps.append((below + run, step, len(told)))
+            # nothing is read off the last token of a track
+            tokens.append(told if run in tree.followed else told[:-1])
+            parents.append(parent + below if parent >= 0 else -1)
+    runs = Runs.of([len(t) for t in tokens], parents, device)
+    step_N, before_N = [], []
+    for run, first, count in steps:
+        start, parent = runs.start[run], parents[run]
+        before = np.arange(start - 1, start - 1 + count)
+        before[0] = runs.start[parent] + runs.length[parent] - 1
+        step_N.append(np.arange(first, first + count))
+        before_N.append(before)
+    return Row(
+        torch.from_numpy(np.concatenate(tokens)).to(device),
+        runs,
+        torch.from_numpy(np.concatenate(step_N) if steps else np.zeros(0, np.int64)).to(device),
+        torch.from_numpy(np.concatenate(before_N) if steps else np.zeros(0, np.int64)).to(device),
+    )
