@@ -1,0 +1,362 @@
+"""Decoding on a GPU: keys and values in pages, a captured graph for each size of batch, no waiting for the host.
+
+A round of several tokens runs without the host looking: the graph draws the tokens, feeds them back and notes them down;
+the host reads a round's tokens at once and trims rows that ended in it. A draw depends on the row's seed and on the
+token's position alone, so neither rounds nor company change it (what does is rounding: products of other sizes).
+Left out: which rows there are (`continuous.py`), who owns a page (`pages.py`), the kernels (`models/kernels`).
+
+Axes: L layers, B rows, N pages of a row, kv key-value heads, D width of a head, V vocabulary, F tokens of prompts.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from guerdon.engine.decoding import Prompt, Sampled, batches
+from guerdon.engine.pages import Pages
+from guerdon.models.attention import Runs, Turn
+from guerdon.models.decoder import Decoder, LayerWeights
+from guerdon.models.lm import Asked
+from guerdon.models.sampling import distribution
+
+PAGE = 64  # tokens; a multiple of what the attention kernel reads at a time
+ROUND = 16  # tokens of a row between two looks of the host
+ROWS = 4096  # sampled at a time, at most ...
+FEWEST = 16  # ... and at least: fewer cost no less
+CACHE_SHARE = 0.4  # of the free memory, for keys and values
+BUSY = 800  # programs that keep a GPU busy: fewer rows are split into so many
+
+
+class CudaDecoding:
+    """A `Decoding` in pages. It outlives a run of `play`: graphs and memory are kept, `clear` forgets the rows."""
+
+    def __init__(self, net: Decoder) -> None:
+        c = net.config
+        self.net = cast(Decoder, weakref.proxy(net))  # who keeps it by its net must not keep the net by it
+        self.device = net.device
+        self.pages = Pages(PAGE)
+        self.keys = torch.zeros(c.layers, 0, c.kv_heads, c.head_dim, dtype=net.dtype, device=net.device)
+        self.values = self.keys.clone()
+        self.length = np.zeros(0, np.int64)  # [B] tokens read
+        with torch.no_grad():
+            self.weights = self._weights()
+        self.state = _State(0, 0, self.device)
+        self.graphs: dict[int, Callable[[], None]] = {}
+        self.page_bytes = 2 * PAGE * c.layers * c.kv_heads * c.head_dim * net.dtype.itemsize
+        self.most_pages = self._budget() // self.page_bytes
+
+    def _budget(self) -> int:
+        if self.device.type != "cuda":
+            return 1 << 30
+        return int(torch.cuda.mem_get_info(self.device)[0] * CACHE_SHARE)
+
+    def _weights(self) -> list[LayerWeights]:
+        with torch.no_grad():
+            return self.net.layer_weights()
+
+    def clear(self) -> None:
+        """Forget all rows. Weights that are made anew each time (adapters) are put where the graphs expect them."""
+        self.pages.clear()
+        fresh = self._weights()
+        changed = [
+            (mine, given)
+            for kept, now in zip(self.weights, fresh, strict=True)
+            for mine, given in zip(kept, now, strict=True)
+            if mine is not given
+        ]
+        if any(mine is None or given is None or isinstance(mine, nn.Parameter) for mine, given in changed):
+            self.weights = fresh  # an adapter came or went: what was kept is the net's own
+            self.graphs.clear()
+            return
+        with torch.no_grad():
+            for mine, given in changed:
+                assert mine is not None and given is not None
+                mine.copy_(given)
+
+    # --- places ---------------------------------------------------------------------------------------------------
+
+    def room(self, longest: int) -> int:
+        return max(1, min(ROWS, self.most_pages // self.pages.needed(longest)))
+
+    def reserve(self, rows: int, longest: int) -> None:
+        """Memory grows to what is asked, never shrinks; graphs know its address and are made anew."""
+        count = max(rows * self.pages.needed(longest), self.pages.count)
+        if count > self.pages.count:
+            for name in ("keys", "values"):
+                old: Tensor = getattr(self, name)
+                grown = torch.zeros(len(old), count * PAGE, *old.shape[2:], dtype=old.dtype, device=old.device)
+                grown[:, : old.shape[1]] = old
+                setattr(self, name, grown)
+            self.graphs.clear()
+        self.pages.reserve(rows, count)
+        self.length = np.pad(self.length, (0, max(0, rows - len(self.length))))
+        width = self.pages.needed(longest)
+        if bucket(rows) > self.state.rows or width > self.state.width:
+            self.state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
+            self.graphs.clear()
+
+    def swap(self, a: int, b: int) -> None:
+        self.pages.swap(a, b)
+        self.length[[a, b]] = self.length[[b, a]]
+
+    def copy(self, to: int, row: int, tokens: int) -> None:
+        self._copy_pages([self.pages.share(to, row, tokens)])
+        self.length[to] = tokens
+
+    def _copy_pages(self, moves: Sequence[tuple[int, int] | None]) -> None:
+        found = [move for move in moves if move is not None]
+        if found:
+            source, target = torch.tensor(found, device=self.device).T
+            for kept in (self.keys, self.values):
+                paged = kept.view(len(kept), -1, PAGE, *kept.shape[2:])
+                paged[:, target] = paged[:, source]
+
+    # --- prompts --------------------------------------------------------------------------------------------------
+
+    def read(self, prompts: Sequence[Prompt]) -> Tensor:
+        first = min(row for p in prompts for row in p.rows)
+        rows = sum(len(p.rows) for p in prompts)
+        logits = torch.empty(rows, self.net.config.vocab, dtype=self.net.dtype, device=self.device)
+        for some in batches(prompts):
+            reading = _Reading(self, some)
+            told = torch.tensor([token for p in some for token in p.tokens], device=self.device)
+            hidden = self.net(told, reading, self.weights)
+            moves = []
+            for p in some:
+                total = p.past + len(p.tokens)
+                for row in p.rows:
+                    self.length[row] = total
+                    if row != reading.leader[id(p)]:
+                        moves.append(self.pages.share(row, reading.leader[id(p)], total))
+            self._copy_pages(moves)
+            last = self.net.logits(hidden[torch.tensor(reading.last, device=self.device)])
+            source = torch.tensor([i for i, p in enumerate(some) for _ in p.rows], device=self.device)
+            logits[torch.tensor([row - first for p in some for row in p.rows], device=self.device)] = last[source]
+        return logits
+
+    def slots(self, row: int, start: int, end: int) -> npt.NDArray[np.int64]:
+        """Where a row's tokens from `start` to `end` are kept."""
+        n = np.arange(start, end)
+        return np.array(self.pages.rows[row], np.int64)[n // PAGE] * PAGE + n % PAGE
+
+    def begin(self, first: int, logits: Tensor, asked: Sequence[Asked]) -> Sampled:
+        token, logp = self._draw(logits, self.length[first : first + len(asked)], asked)
+        return Sampled(token.cpu().numpy()[None], logp.cpu().numpy()[None])
+
+    def _draw(self, logits: Tensor, position: npt.NDArray[np.int64], asked: Sequence[Asked]) -> tuple[Tensor, Tensor]:
+        from guerdon.models.kernels.sample import sample
+
+        heat = [float(a.sampling.temperature) for a in asked]
+        if any(a.sampling.cuts for a in asked):
+            logits = distribution(logits, [a.sampling for a in asked])
+            heat = [h and 1.0 for h in heat]  # it is tempered already
+        seed = torch.tensor([signed(a.request.seed) for a in asked], device=self.device)
+        at = torch.from_numpy(position.astype(np.int32)).to(self.device)
+        return sample(logits, seed, at, torch.tensor(heat, device=self.device), splits(len(asked), 1))
+
+    # --- rounds ---------------------------------------------------------------------------------------------------
+
+    def advance(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> Sampled:
+        live = len(asked)
+        stop = np.array([len(a.prompt) + a.limit for a in asked])
+        cut = any(a.sampling.cuts for a in asked)
+        count = 1 if cut else int(min(ROUND, (stop - self.length[:live]).max()))
+        for row in range(live):
+            self.pages.grow(row, int(min(self.length[row] + count, stop[row])))
+        self.state.load(token, self.length[:live], stop, self.pages.rows[:live], asked)
+        rows = min(bucket(live), self.state.rows)
+        if cut:
+            hidden = self.net(self.state.token[:rows], _Extending(self, rows), self.weights)
+            drawn = self._draw(self.net.logits(hidden[:live]), self.length[:live] + 1, asked)
+            sampled = Sampled(drawn[0].cpu().numpy()[None], drawn[1].cpu().numpy()[None])
+        else:
+            run = self._graph(rows)
+            for _ in range(count):
+                run()
+            sampled = self.state.sampled(count, live)
+        self.length[:live] = np.minimum(self.length[:live] + count, stop)
+        return sampled
+
+    def _graph(self, rows: int) -> Callable[[], None]:
+        """One token for each of so many rows, as one launch."""
+        if rows not in self.graphs:
+            body = _Token(self, rows)
+            self.graphs[rows] = body if self.device.type != "cuda" else captured(body, self.state)
+        return self.graphs[rows]
+
+
+KEPT: weakref.WeakKeyDictionary[Decoder, CudaDecoding] = weakref.WeakKeyDictionary()
+
+
+def cuda_decoding(net: Decoder) -> CudaDecoding:
+    """The decoding of a net, kept from one `play` to the next with its memory and its graphs."""
+    if net not in KEPT or KEPT[net].device != net.device:
+        KEPT[net] = CudaDecoding(net)
+    KEPT[net].clear()
+    return KEPT[net]
+
+
+class _State:
+    """What a graph reads and writes, at addresses that stay. Rows beyond those that are live stand still."""
+
+    def __init__(self, rows: int, width: int, device: torch.device) -> None:
+        self.rows, self.width = rows, width
+        numbers = torch.zeros(5, rows, dtype=torch.int64, device=device)
+        self.token, self.position, self.stop, self.seed, self.row = numbers
+        self.row.copy_(torch.arange(rows))
+        self.temperature = torch.zeros(rows, dtype=torch.float32, device=device)
+        self.table = torch.zeros(rows, width, dtype=torch.int32, device=device)
+        self.tick = torch.zeros(1, dtype=torch.int64, device=device)
+        self.tokens = torch.zeros(ROUND, rows, dtype=torch.int64, device=device)
+        self.logps = torch.zeros(ROUND, rows, dtype=torch.float32, device=device)
+
+    def load(
+        self,
+        token: npt.NDArray[np.int64],
+        position: npt.NDArray[np.int64],
+        stop: npt.NDArray[np.int64],
+        pages: Sequence[list[int]],
+        asked: Sequence[Asked],
+    ) -> None:
+        """Tell the device where every live row stands."""
+        live = len(asked)
+        numbers = np.zeros((4, self.rows), np.int64)
+        numbers[:, :live] = token, position, stop, [signed(a.request.seed) for a in asked]
+        table = np.zeros((live, self.width), np.int32)
+        for row, own in enumerate(pages):
+            table[row, : len(own)] = own
+        for mine, given in zip((self.token, self.position, self.stop, self.seed), numbers, strict=True):
+            mine.copy_(torch.from_numpy(given))
+        self.table[:live].copy_(torch.from_numpy(table))
+        self.temperature[:live].copy_(torch.tensor([float(a.sampling.temperature) for a in asked]))
+        self.tick.zero_()
+
+    def sampled(self, count: int, live: int) -> Sampled:
+        return Sampled(self.tokens[:count, :live].cpu().numpy(), self.logps[:count, :live].cpu().numpy())
+
+
+class _Extending:
+    """A `Memory` that takes one token of each of the first rows."""
+
+    def __init__(self, decoding: CudaDecoding, rows: int) -> None:
+        state = decoding.state
+        self.decoding, self.splits = decoding, splits(rows, decoding.net.config.kv_heads)
+        self.position, self.row = state.position[:rows], state.row[:rows].int()
+        goes_on = self.position < state.stop[:rows]
+        page = state.table[:rows].gather(1, (self.position // PAGE)[:, None])[:, 0]
+        self.slot = torch.where(goes_on, page * PAGE + self.position % PAGE, -1)
+        self.length = torch.where(goes_on, self.position + 1, 0).int()
+        self.table = state.table[:rows]
+
+    def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
+        from guerdon.models.kernels.attention import paged_attention
+        from guerdon.models.kernels.rope import rotate_and_store
+
+        keys, values = self.decoding.keys[layer], self.decoding.values[layer]
+        q = rotate_and_store(
+            qkv, turn.at.cos, turn.at.sin, self.row, keys, values, self.slot,
+            turn.q_norm, turn.k_norm, turn.eps, turn.plus_one, turn.heads, turn.kv_heads,
+        )  # fmt: skip
+        return paged_attention(q, keys, values, self.table, self.length, PAGE, scale, window, self.splits)
+
+
+class _Token:
+    """One token of every row: the body of a graph."""
+
+    def __init__(self, decoding: CudaDecoding, rows: int) -> None:
+        self.decoding, self.rows = decoding, rows
+
+    def __call__(self) -> None:
+        from guerdon.models.kernels.sample import sample
+
+        decoding, rows = self.decoding, self.rows
+        state, net = decoding.state, decoding.net
+        memory = _Extending(decoding, rows)
+        logits = net.logits(net(state.token[:rows], memory, decoding.weights))
+        after = (state.position[:rows] + 1).int()
+        token, logp = sample(logits, state.seed[:rows], after, state.temperature[:rows], splits(rows, 1))
+        state.tokens[:, :rows].index_copy_(0, state.tick, token[None])
+        state.logps[:, :rows].index_copy_(0, state.tick, logp[None])
+        state.token[:rows] = token
+        state.position[:rows] += state.position[:rows] < state.stop[:rows]
+        state.tick += 1
+
+
+class _Reading:
+    """A `Memory` that reads prompts into the pages of one row each; others with the same prompt share them after."""
+
+    def __init__(self, decoding: CudaDecoding, prompts: Sequence[Prompt]) -> None:
+        self.decoding = decoding
+        self.leader = {id(p): p.after if p.past else p.rows[0] for p in prompts}
+        pasts = [p for p in prompts if p.past]
+        length = [len(p.tokens) for p in prompts]
+        self.last = [end - 1 for end in accumulate(length)]
+        new, known = [], []
+        for p in prompts:
+            row, total = self.leader[id(p)], p.past + len(p.tokens)
+            decoding.pages.cut(row, p.past)
+            decoding.pages.grow(row, total)
+            new.append(decoding.slots(row, p.past, total))
+            if p.past:
+                known.append(decoding.slots(row, 0, p.past))
+        place = {id(p): run for run, p in enumerate(pasts)}
+        parents = [-1] * len(pasts) + [place.get(id(p), -1) for p in prompts]
+        self.runs = Runs.of([p.past for p in pasts] + length, parents, decoding.device, silent=len(pasts))
+        self.position = self.runs.position
+        self.slot = torch.from_numpy(np.concatenate(new)).to(decoding.device)
+        self.known = torch.from_numpy(np.concatenate(known)).to(decoding.device) if known else None
+
+    def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
+        q, k, v = turn(qkv)
+        keys, values = self.decoding.keys[layer], self.decoding.values[layer]
+        keys.index_copy_(0, self.slot, k)
+        values.index_copy_(0, self.slot, v)
+        if self.known is not None:
+            k, v = torch.cat([keys[self.known], k]), torch.cat([values[self.known], v])
+        return self.runs.see(q, k, v, scale, window)
+
+
+def captured(body: Callable[[], None], state: _State) -> Callable[[], None]:
+    """A graph of what `body` does. Run first outside of it, so that kernels are compiled; what that changed is put back."""
+    before = [t.clone() for t in (state.token, state.position, state.tick)]
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        body()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        body()
+    for now, was in zip((state.token, state.position, state.tick), before, strict=True):
+        now.copy_(was)
+    return graph.replay
+
+
+def bucket(rows: int) -> int:
+    """The sizes there are graphs for: powers of two, and half-way between them."""
+    size = FEWEST
+    while size < rows:
+        size = size * 3 // 2 if size & (size - 1) == 0 and size * 3 // 2 >= rows else 1 << size.bit_length()
+    return size
+
+
+def splits(rows: int, heads: int) -> int:
+    """Into how many parts a row's work is cut so that few rows keep the GPU busy too; a power of two."""
+    parts = 1
+    while rows * heads * parts < BUSY and parts < 16:
+        parts *= 2
+    return parts
+
+
+def signed(seed: int) -> int:
+    """The same 64 bits as a signed number, which is what torch has."""
+    seed &= (1 << 64) - 1
+    return seed - (1 << 64) if seed >> 63 else seed

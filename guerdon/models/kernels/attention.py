@@ -1,0 +1,133 @@
+"""Attention of one new token a row over its cached keys and values, which lie scattered in pages.
+
+A row costs what its own length costs, and its result depends on no other row: where it is split follows from its length
+alone. Left out: attention over whole prompts, who owns which page.
+
+Axes: B rows, h query heads, kv key heads, D width of a head, N pages of a row, S splits. In the kernels G is the padded
+number of queries that share a key head and C the power of two that holds D.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton.language as tl
+from torch import Tensor
+
+from guerdon.models.kernels.jit import kernel, power_of_two
+
+
+def paged_attention(
+    q: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    table: Tensor,
+    length: Tensor,
+    page: int,
+    scale: float,
+    window: int,
+    splits: int,
+) -> Tensor:
+    """What each row's newest token, q [B, h, D], sees: [B, h, D]. A row of length 0 gets zeros.
+
+    Row b's token n is at slot table[b, n // page] * page + n % page of keys and values [slots, kv, D], for n < length[b];
+    the newest is the last. With a window a token sees itself and window - 1 before it; 0 is no window. `splits` programs
+    share a row's tokens, for when rows are few and long.
+    """
+    q, table = q.contiguous(), table.contiguous()
+    if not (keys.is_contiguous() and values.is_contiguous()):
+        raise ValueError("paged_attention needs a contiguous cache")
+    B, h, D = q.shape
+    kv = keys.shape[1]
+    out = torch.empty_like(q)
+    partial = out if splits == 1 else torch.empty((B, h, splits, D), dtype=torch.float32, device=q.device)
+    lse = torch.empty((B, h, splits) if splits > 1 else (0,), dtype=torch.float32, device=q.device)
+    C = power_of_two(D)
+    _attend[(B, kv, splits)](
+        q, keys, values, table, length, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv,
+        GROUP=h // kv, G=max(16, power_of_two(h // kv)), D=D, C=C, PAGE=page, SPLITS=splits,
+        BLOCK=64 if C * q.element_size() <= 256 else 32, num_warps=4, num_stages=3,
+    )  # fmt: skip
+    if splits > 1:
+        _merge[(B, h)](partial, lse, out, h, D=D, C=C, SPLITS=splits, S=power_of_two(splits), num_warps=2)
+    return out
+
+
+@kernel
+def _slots(
+    table: tl.tensor, start: tl.tensor, n: tl.tensor, seen: tl.tensor, PAGE: tl.constexpr, BLOCK: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """Where tokens n = start ... start + BLOCK - 1 are kept."""
+    if PAGE % BLOCK == 0:  # the whole block is in one page, which is looked up once
+        return tl.load(table + start // PAGE).to(tl.int64) * PAGE + n % PAGE
+    else:
+        return tl.load(table + n // PAGE, mask=seen, other=0).to(tl.int64) * PAGE + n % PAGE
+
+
+@kernel
+def _attend(
+    q: tl.tensor, keys: tl.tensor, values: tl.tensor, table: tl.tensor, length: tl.tensor, out: tl.tensor,
+    lse: tl.tensor, N: tl.tensor, scale: tl.tensor, window: tl.tensor, kv: tl.tensor, GROUP: tl.constexpr,
+    G: tl.constexpr, D: tl.constexpr, C: tl.constexpr, PAGE: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    """Online softmax in powers of two over one split of one row's tokens, for the queries of one key head.
+
+    The queries go through tensor cores, padded to the 16 rows these take, even when they are 3. By hand, one key of width 64
+    costs 128 conversions to float32, 3 * 128 multiply-adds and the shuffles that add up across threads, some 700 thread
+    operations on 256 bytes: at an H200's bandwidth that is half of all it can issue, in a loop that should only wait for
+    memory. Padded products take a tenth of its tensor cores, and convert and shuffle nothing.
+    """
+    row, head, part = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
+    known = tl.load(length + row)
+    first = tl.where(window > 0, tl.maximum(known - window, 0), 0)
+    whole = first // BLOCK  # blocks start at multiples of BLOCK, so that none crosses a page that BLOCK divides
+    share = tl.cdiv(tl.cdiv(known, BLOCK) - whole, SPLITS)
+    begin = (whole + part * share) * BLOCK
+    end = tl.minimum(begin + share * BLOCK, known)
+
+    member, d = tl.arange(0, G), tl.arange(0, C)
+    inside = (member[:, None] < GROUP) & (d[None, :] < D)
+    heads = (row * kv + head) * GROUP + member  # rows of [B h]
+    query = tl.load(q + heads[:, None] * D + d[None, :], mask=inside, other=0.0)
+    most = tl.full((G,), float("-inf"), tl.float32)
+    mass = tl.zeros((G,), tl.float32)
+    seen = tl.zeros((G, C), tl.float32)
+    for start in range(begin, end, BLOCK):
+        n = start + tl.arange(0, BLOCK)
+        valid = (n >= first) & (n < end)
+        slot = _slots(table + row * N, start, n, valid, PAGE, BLOCK)
+        at = (slot[:, None] * kv + head) * D + d[None, :]
+        there = valid[:, None] & (d[None, :] < D)
+        key = tl.load(keys + at, mask=there, other=0.0)
+        score = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
+        score = tl.where(valid[None, :], score, float("-inf"))  # each block holds a valid token, so `most` is finite
+        top = tl.maximum(most, tl.max(score, 1))
+        fade, p = tl.exp2(most - top), tl.exp2(score - top[:, None])
+        value = tl.load(values + at, mask=there, other=0.0)
+        seen = seen * fade[:, None] + tl.dot(p.to(value.dtype), value, input_precision="ieee")
+        mass = mass * fade + tl.sum(p, 1)
+        most = top
+
+    some = tl.where(mass > 0, mass, 1.0)  # a split without tokens has seen nothing, which is 0 / 1
+    target = out + (heads[:, None] * SPLITS + part) * D + d[None, :]
+    tl.store(target, (seen / some[:, None]).to(out.dtype.element_ty), mask=inside)
+    if SPLITS > 1:
+        total = tl.where(mass > 0, most + tl.log2(some), float("-inf"))
+        tl.store(lse + heads * SPLITS + part, total, mask=member < GROUP)
+
+
+@kernel
+def _merge(
+    partial: tl.tensor, lse: tl.tensor, out: tl.tensor, h: tl.tensor, D: tl.constexpr, C: tl.constexpr,
+    SPLITS: tl.constexpr, S: tl.constexpr,
+) -> None:  # fmt: skip
+    """The mean of a head's splits, each weighed with its share of the softmax."""
+    head = tl.program_id(0).to(tl.int64) * h + tl.program_id(1)
+    part, d = tl.arange(0, S), tl.arange(0, C)
+    each = tl.load(lse + head * SPLITS + part, mask=part < SPLITS, other=float("-inf"))
+    top = tl.max(each, 0)
+    weight = tl.exp2(each - tl.where(top == float("-inf"), 0.0, top))
+    inside = (part[:, None] < SPLITS) & (d[None, :] < D)
+    seen = tl.load(partial + (head * SPLITS + part[:, None]) * D + d[None, :], mask=inside, other=0.0)
+    total = tl.sum(weight, 0)
+    mean = tl.sum(seen * weight[:, None], 0) / tl.where(total > 0, total, 1.0)
+    tl.store(out + head * D + d, mean.to(out.dtype.element_ty), mask=d < D)

@@ -1,0 +1,131 @@
+"""Decoding in pages: the same tokens as on the CPU, whatever is shared, swapped or split. Its kernels run on a GPU where
+there is one, and in Triton's interpreter where not."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+import numpy as np
+import pytest
+import torch
+from small import small_lm
+
+if not torch.cuda.is_available():
+    if "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1":
+        pytest.skip("triton is already imported without its interpreter", allow_module_level=True)
+    os.environ["TRITON_INTERPRET"] = "1"
+pytest.importorskip("triton")
+
+from guerdon.core.episode import Segment
+from guerdon.core.model import Request
+from guerdon.core.task import Sampling
+from guerdon.engine import answer, cuda
+from guerdon.engine.continuous import Continuous
+from guerdon.engine.cuda import CudaDecoding, bucket
+from guerdon.engine.pages import Pages
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy interprets, and says what a GPU does not
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+WORDS = ["the", "sum", "of", "12", "and", "345", "is", "357", "sort", "list", "first", "then", "x", "+", "4", "=", "9"]
+
+
+@pytest.fixture(scope="module", params=["llama", "qk_norm"])
+def model(request, tmp_path_factory):
+    made = small_lm(tmp_path_factory.mktemp("lm"), heads=2, kv_heads=1, head_width=32)
+    if request.param == "qk_norm":
+        made = small_lm(tmp_path_factory.mktemp("lm"), heads=2, kv_heads=1, head_width=32, family="qwen3", qk_norm=True)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch):
+    monkeypatch.setattr(cuda, "PAGE", 16)
+    monkeypatch.setattr(cuda, "ROUND", 3)
+    monkeypatch.setattr(cuda, "FEWEST", 4 if DEVICE == "cpu" else 16)
+    monkeypatch.setattr(cuda, "BUSY", 5 if DEVICE == "cpu" else 800)  # interpreted programs cost milliseconds
+
+
+def sampler_of(model, rows=64):
+    sampler = Continuous(model, rows=rows)
+    model.net.to(DEVICE)
+    sampler.decoding = CudaDecoding(model.net)
+    return sampler
+
+
+def run(sampler, requests):
+    for ticket, request in enumerate(requests):
+        sampler.add(ticket, request)
+    found = {}
+    while sampler.busy:
+        found.update(sampler.step())
+    return [found[ticket] for ticket in range(len(requests))]
+
+
+def greedy(count, seed, longest=5):
+    rng = random.Random(seed)
+    prompts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 25))) for _ in range(max(1, count // 2))]
+    how = [Sampling(max_tokens=rng.randint(1, longest), temperature=0.0) for _ in range(count)]
+    return [Request((), rng.choice(prompts), h, n) for n, h in enumerate(how)]
+
+
+@pytest.mark.parametrize("rows", [3, 64])
+def test_greedy_tokens_are_those_of_the_cpu(model, rows):
+    requests = greedy(5, seed=rows)
+    expected = answer(model, requests)
+    for made, right in zip(run(sampler_of(model, rows), requests), expected, strict=True):
+        np.testing.assert_array_equal(made.actions, right.actions)
+        assert made.end == right.end
+
+
+def test_a_draw_depends_on_its_seed_alone(model):
+    rng = random.Random(5)
+    requests = [
+        Request((), " ".join(rng.choices(WORDS, k=5)), Sampling(max_tokens=4, temperature=0.8), rng.getrandbits(63))
+        for _ in range(3)
+    ]
+    together = run(sampler_of(model), requests)
+    for request, reply in zip(requests, together, strict=True):
+        alone = run(sampler_of(model), [request])[0]
+        np.testing.assert_array_equal(alone.actions, reply.actions)
+        np.testing.assert_allclose(alone.logp, reply.logp, atol=1e-5)
+
+
+def test_cut_distributions_never_draw_what_was_cut(model):
+    requests = [Request((), "x + 4", Sampling(max_tokens=6, top_k=1), seed) for seed in range(3)]
+    right = answer(model, [Request((), "x + 4", Sampling(max_tokens=6, temperature=0.0), 0)])[0]
+    for reply in run(sampler_of(model), requests):
+        np.testing.assert_array_equal(reply.actions, right.actions)
+        np.testing.assert_allclose(reply.logp, 0.0, atol=1e-6)
+
+
+def test_a_next_turn_goes_on_in_the_pages_of_the_last(model):
+    first = [Request((), f"sort the list {n} first then", Sampling(max_tokens=9, temperature=0.0), n) for n in range(3)]
+    sampler = sampler_of(model)
+    replies = run(sampler, first)
+    later = [
+        Request((Segment("policy", q.view, r.context, r.actions, r.logp),), "and 9", q.sampling, q.seed)
+        for q, r in zip(first, replies, strict=True)
+    ]
+    expected = answer(model, later)
+    for made, right in zip(run(sampler, later), expected, strict=True):
+        np.testing.assert_array_equal(made.actions, right.actions)
+
+
+def test_pages_are_shared_while_full_and_come_back():
+    pages = Pages(4)
+    pages.reserve(3, 8)
+    pages.grow(0, 10)  # three pages, the last half full
+    copied = pages.share(1, 0, 10)
+    assert pages.rows[1][:2] == pages.rows[0][:2] and copied == (pages.rows[0][2], pages.rows[1][2])
+    assert pages.share(2, 0, 8) is None and len(pages.free) == 4
+    pages.cut(0, 0)
+    assert len(pages.free) == 5  # two of its three are still others'
+    pages.clear()
+    assert sorted(pages.free) == list(range(8)) and not any(pages.rows)
+
+
+def test_buckets(monkeypatch):
+    monkeypatch.setattr(cuda, "FEWEST", 16)
+    assert [bucket(n) for n in (1, 16, 17, 25, 33, 48, 49, 200, 256)] == [16, 16, 24, 32, 48, 48, 64, 256, 256]
