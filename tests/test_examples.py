@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,13 @@ def test_a_broken_promise_is_one_line():
 
     with pytest.raises(gd.UserError, match="passes"):
         gd.check_task(careless(level=1))
+
+
+def test_the_recipe_with_an_adapter_below_its_reference_trains(tmp_path):
+    (block,) = re.findall(r"```python\n(# gently\.py\n.*?)```", (ROOT / "docs" / "models.md").read_text(), re.S)
+    (tmp_path / "gently.py").write_text(block)
+    said = {"model": "sprig", "task": "countdown:2", "steps": 1, "prompts": 2, "options": gd.Options(eval_tasks=0)}
+    run = gd.train(str(tmp_path / "gently.py"), **said, settings={"lm.lora": 4}, out=tmp_path / "run")
+    assert run.complete and run.model().net.has_adapter
+    with pytest.raises(gd.UserError, match=r"base\('policy'\) needs a model with an adapter"):
+        gd.train(str(tmp_path / "gently.py"), **said, out=tmp_path / "other")
