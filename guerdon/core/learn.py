@@ -8,6 +8,7 @@ learner hides nothing from the others.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -125,7 +126,7 @@ class Learn:
         model = play.models[self.model]
         self.optimiser.zero_grad(set_to_none=True)
         metrics = self.backward(rows, play)
-        weights = [p for p in model.weights.parameters() if p.grad is not None]
+        weights = [p for group in self.optimiser.param_groups for p in group["params"] if p.grad is not None]
         norm = torch.nn.utils.clip_grad_norm_(weights, play.at(self.clip) or float("inf"))
         metrics["grad_norm"] = float(norm)
         if not torch.isfinite(norm):
@@ -139,14 +140,16 @@ class Learn:
         model = play.models[self.model]
         totals: dict[str, float] = defaultdict(float)
         objective = settled(self.loss, play.step, play.steps)
-        for micro in rows.split(self.micro):
+        for micro in rows.to(model.device).split(self.micro):
             loss, metrics = objective(micro, model.read(micro, objective.wants))
-            if not torch.isfinite(loss):
+            numbers = {"loss": loss.detach(), **metrics}
+            for name, value in zip(
+                numbers, torch.stack([x.detach().double() for x in numbers.values()]).tolist(), strict=True
+            ):
+                totals[name] += value
+            if not math.isfinite(totals["loss"]):
                 raise NonFinite(f"the loss of {self.model!r} is {float(loss.detach())}", micro)
             loss.backward()
-            totals["loss"] += float(loss.detach())
-            for name, value in metrics.items():
-                totals[name] += float(value)
         return totals
 
 
