@@ -29,6 +29,7 @@ class Loss(Protocol):
     """`needs` are columns of the batch (or `pairs`), `wants` are live readings of the model under training.
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
+    It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all.
     """
 
     @property
@@ -126,7 +127,11 @@ class Learn:
         model = play.models[self.model]
         self.optimiser.zero_grad(set_to_none=True)
         metrics = self.backward(rows, play)
-        weights = [p for group in self.optimiser.param_groups for p in group["params"] if p.grad is not None]
+        weights = [p for group in self.optimiser.param_groups for p in group["params"]]
+        if metrics["silent"] == 1.0:  # the gradient is zero, which is not the same as none: momentum still moves
+            for p in weights:
+                p.grad = torch.zeros_like(p)
+        weights = [p for p in weights if p.grad is not None]
         norm = torch.nn.utils.clip_grad_norm_(weights, play.at(self.clip) or float("inf"))
         metrics["grad_norm"] = float(norm)
         if not torch.isfinite(norm):
@@ -140,17 +145,30 @@ class Learn:
         model = play.models[self.model]
         totals: dict[str, float] = defaultdict(float)
         objective = settled(self.loss, play.step, play.steps)
-        for micro in rows.to(model.device).split(self.micro):
+        heard, totals["silent"] = speaking(rows, objective)
+        if heard.K == 0:
+            return totals
+        share = float(heard.weight.double().sum()) / max(
+            rows.count.steps, 1e-9
+        )  # metrics are of the tracks that were read
+        for micro in heard.to(model.device).split(self.micro):
             loss, metrics = objective(micro, model.read(micro, objective.wants))
-            numbers = {"loss": loss.detach(), **metrics}
-            for name, value in zip(
-                numbers, torch.stack([x.detach().double() for x in numbers.values()]).tolist(), strict=True
-            ):
-                totals[name] += value
-            if not math.isfinite(totals["loss"]):
-                raise NonFinite(f"the loss of {self.model!r} is {float(loss.detach())}", micro)
+            found = torch.stack([x.detach().double() for x in (loss, *metrics.values())]).tolist()
+            totals["loss"] += found[0]
+            if not math.isfinite(found[0]):
+                raise NonFinite(f"the loss of {self.model!r} is {found[0]}", micro)
+            for name, value in zip(metrics, found[1:], strict=True):
+                totals[name] += value / share if totals["silent"] else value
             loss.backward()
         return totals
+
+
+def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:
+    """The tracks that the loss can learn from, their count still that of all, and the share of those it cannot."""
+    if not hasattr(objective, "silent"):
+        return rows, 0.0
+    silent = objective.silent(rows)
+    return dataclasses.replace(rows.take(~silent), count=rows.count), float(silent.double().mean())
 
 
 def _all_missing_at_leaf(batch: Batch, missing: Tensor) -> Tensor:

@@ -37,6 +37,13 @@ class clipped:
     def wants(self) -> tuple[str, ...]:
         return ("logp", "entropy")
 
+    def silent(self, batch: Batch) -> Tensor:
+        """[K] tracks without any advantage, where nothing but the advantage speaks."""
+        if self.kl or self.entropy:
+            return torch.zeros(batch.K, dtype=torch.bool, device=batch.seg.device)
+        speaks = torch.nan_to_num(batch[self.advantage]) * batch.weight != 0
+        return batch.up(speaks.double(), "track") == 0
+
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         logp = live["logp"]
         advantage = torch.nan_to_num(batch[self.advantage])  # missing steps have weight 0

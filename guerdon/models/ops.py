@@ -30,8 +30,15 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, plus_one: bool = False) -> T
 
         return fused(x.reshape(-1, x.shape[-1]), weight, eps, plus_one).view(x.shape)
     wide = x if x.dtype == torch.float64 else x.float()
-    normed: Tensor = _Normed.apply(wide, eps)  # type: ignore[no-untyped-call]
+    if torch.is_grad_enabled():
+        normed: Tensor = _Normed.apply(wide, eps)  # type: ignore[no-untyped-call]
+    else:
+        normed = wide * _inverse_root(wide, eps)
     return (normed * (1.0 + weight.to(wide.dtype))).to(x.dtype) if plus_one else weight * normed.to(x.dtype)
+
+
+def _inverse_root(x: Tensor, eps: float) -> Tensor:
+    return torch.rsqrt(torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_() / x.shape[-1] + eps)
 
 
 class _Normed(Function):
@@ -39,7 +46,7 @@ class _Normed(Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, eps: float) -> Tensor:
-        scale = torch.rsqrt(torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_() / x.shape[-1] + eps)
+        scale = _inverse_root(x, eps)
         normed = x * scale
         ctx.save_for_backward(normed, scale)
         return normed

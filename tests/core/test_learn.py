@@ -378,3 +378,104 @@ def test_knobs_of_a_learner_are_checked():
         Learn("policy", sft(), micro=0)
     with pytest.raises(UserError, match="did you mean 'epochs'"):
         Learn("policy", sft(), epoch=2)
+
+
+# --- tracks that cannot change anything are not read -----------------------------------------------------------------
+
+
+def half_silent(eps, silent):
+    batch = pack(eps)
+    keep = torch.arange(batch.K) % 2 == 0 if silent == "half" else torch.zeros(batch.K, dtype=torch.bool)
+    column = Column.full("track", torch.where(keep, draw(2, batch.K), 0.0))
+    return batch.put("advantage", "step", batch.down(column.value, "track"), because=column)
+
+
+class Everything(clipped):
+    """The same loss, asked about every track."""
+
+    silent = property()  # type: ignore[assignment]  # hasattr is False: getting it raises
+
+
+@pytest.mark.parametrize("mean", ["track", "step", "constant"])
+@pytest.mark.parametrize("make", [chains, trees, several_roles])
+def test_silent_tracks_change_nothing_but_the_time(make, mean, monkeypatch):
+    batch = half_silent(make(), "half")
+    gradients, read = [], []
+    for loss in (clipped(mean=mean), Everything(mean=mean)):
+        play = table()
+        plain = play.models["policy"].read
+        monkeypatch.setattr(play.models["policy"], "read", lambda b, w, plain=plain: read.append(b.K) or plain(b, w))
+        learn = Learn("policy", loss, opt=sgd(), clip=0.0)
+        learn.start(play)
+        learn(batch, play)
+        gradients.append(play.models["policy"].weights.logits.grad.clone())
+    torch.testing.assert_close(*gradients)
+    assert read[0] < read[1] or make is trees  # there a trunk speaks for all its branches
+
+
+def test_metrics_are_of_the_tracks_that_were_read():
+    batch, play = half_silent(chains(), "half"), table()
+    learn = Learn("policy", clipped(), opt=sgd())
+    learn.start(play)
+    learn(batch, play)
+    alone = batch.take(torch.arange(batch.K) % 2 == 0)
+    live = table().models["policy"].read(alone, ("logp", "entropy"))
+    assert play.metrics["policy/entropy"] == pytest.approx(float(live["entropy"].detach().mean()), rel=1e-5)
+    assert play.metrics["policy/silent"] == 0.5
+
+
+def test_a_silent_batch_is_a_gradient_of_zero():
+    """Momentum goes on: the weights move as they do where a zero gradient was computed the long way."""
+    ends = []
+    for loss in (clipped(), Everything()):
+        play = table()
+        learn = Learn("policy", loss, opt=adam(lr=0.1))
+        learn.start(play)
+        learn(half_silent(chains(), "half"), play)
+        learn(half_silent(chains(), "all"), play)
+        ends.append(play.models["policy"].weights.logits.detach().clone())
+    torch.testing.assert_close(*ends)
+    assert play.models["policy"].version == 2
+
+
+# --- half precision --------------------------------------------------------------------------------------------------
+
+
+def test_masters_keep_what_half_precision_would_lose():
+    weight = torch.nn.Parameter(torch.full((4,), 256.0, dtype=torch.bfloat16))
+    optimiser = sgd().build([weight])
+    optimiser.param_groups[0]["lr"] = 1.0
+    for _ in range(8):
+        (weight.sum() * 0.5).backward()  # half a unit: bfloat16 has steps of two at 256
+        optimiser.step()
+        optimiser.zero_grad()
+    assert weight.grad is None and weight.tolist() == [252.0] * 4
+
+
+def test_masters_add_up_gradients_in_full_precision_and_survive_a_checkpoint():
+    def start():
+        weight = torch.nn.Parameter(torch.linspace(1, 2, 6).bfloat16())
+        optimiser = adam().build([weight])
+        optimiser.param_groups[0]["lr"] = 1e-3
+        return weight, optimiser
+
+    def step(weight, optimiser, n):
+        optimiser.zero_grad()
+        for k in range(3):
+            (weight * torch.arange(6).bfloat16() * (0.1 * n + k)).sum().backward()
+        optimiser.step()
+
+    weight, optimiser = start()
+    for n in range(3):
+        step(weight, optimiser, n)
+    saved, held = copy.deepcopy(optimiser.state_dict()), weight.detach().clone()
+    for n in range(3, 6):
+        step(weight, optimiser, n)
+    other, again = start()
+    with torch.no_grad():
+        other.copy_(held)
+    again.load_state_dict({"state": saved["state"], "param_groups": again.state_dict()["param_groups"]})
+    for n in range(3, 6):
+        step(other, again, n)
+    assert torch.equal(weight, other)
+    assert torch.equal(optimiser.param_groups[0]["params"][0], again.param_groups[0]["params"][0])
