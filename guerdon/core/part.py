@@ -300,12 +300,15 @@ def handles(root: Any) -> dict[str, Any]:
 
 
 def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
-    """Set `part.field` in place; `text` values come from a command line and are parsed by the knob's type."""
-    name, _, field_name = path.partition(".")
+    """Set `part.field`, or a `field` of the root itself, in place; `text` values come from a command line and are parsed
+    by the knob's type."""
+    name, dot, field_name = path.partition(".")
     found = handles(root)
-    if name not in found:
+    if dot and name not in found:
         raise unknown("part", name, found)
-    target = found[name]
+    target = found[name] if dot else root
+    if not dot:
+        name, field_name = label(root).lower(), name
     fields = {f.name: f for f in dataclasses.fields(target) if f.init}
     if field_name not in fields:
         raise unknown(f"knob of {name}", field_name, fields)

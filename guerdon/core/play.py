@@ -76,7 +76,10 @@ class Curriculum(Protocol):
 
 
 class Stage(Protocol):
-    """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call."""
+    """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
+
+    One with `async prefetch(episode)` is told of every episode as soon as it has ended, while others are being played.
+    """
 
     @property
     def needs(self) -> tuple[str, ...]: ...

@@ -31,12 +31,14 @@ from guerdon.core.part import (
 from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
+RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
 
 @part
 class Recipe:
     """The parts of a training run. `seats` says which model plays which role; a step draws `prompts` asks; `exam` is the
-    task source whose held-out problems measure progress."""
+    task source whose held-out problems measure progress. `ahead` plays the next step's episodes while this step's are
+    learned from, with the weights from before this step: one update off-policy."""
 
     models: dict[str, Model]
     curriculum: Any
@@ -47,6 +49,7 @@ class Recipe:
     exam: Any = None
     prompts: int = knob(default=16, ge=1)
     steps: int = knob(default=100, ge=0)
+    ahead: bool = False
 
     def but(self, **changes: Any) -> Recipe:
         """A copy with some things changed: a field (`prompts=8`), a part by its name (`centre=centre(std=False)`), or
@@ -184,15 +187,15 @@ class Entry:
                 used[slot] = slots[slot]
             elif slot in parameters and parameters[slot].default is inspect.Parameter.empty:
                 raise UserError(f"recipe {self.name!r} needs a {slot}: --{slot} NAME")
-        own = {k: v for k, v in settings.items() if "." not in k}
+        own = {k: v for k, v in settings.items() if "." not in k and k not in RUN}
         for name, value in own.items():
             if name in SLOTS or name not in parameters:
-                raise unknown(f"knob of {self.name}", name, self.knobs())
+                raise unknown(f"knob of {self.name}", name, [*self.knobs(), *RUN])
             hint = hints.get(name)
             used[name] = parse(value, hint, f"{self.name}.{name}") if text else value
             check_value(f"{self.name}.{name}", used[name], hint, {})
         made = self.function(**used)
-        dotted = {k: v for k, v in settings.items() if "." in k}
+        dotted = {k: v for k, v in settings.items() if "." in k or k in RUN}
         if isinstance(made, Study):
             if dotted:
                 raise unknown(f"knob of {self.name}", next(iter(dotted)), self.knobs())

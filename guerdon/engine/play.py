@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import traceback
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,6 +21,8 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import Batcher, EngineFault
 from guerdon.engine.seats import Seats
 
+Listener = Callable[[Episode], Awaitable[None]]
+
 
 class Player:
     """The `play` of a run. Asks are numbered in the order they are asked within a step; seeds follow from the numbers."""
@@ -33,9 +35,11 @@ class Player:
         sampling: Sampling,
         seed: int,
         steps: int,
+        ended: Sequence[Listener] = (),
     ) -> None:
         self.models, self.seats, self.env, self.sampling = models, seats, env, sampling
         self.seed, self.steps, self.step = seed, steps, 0
+        self.ended = ended  # who is told of every episode as soon as it has ended
         self.begin(0)
 
     def begin(self, step: int) -> None:
@@ -43,6 +47,15 @@ class Player:
         self.step = step
         self.asked = self.tokens = self.calls = self.episodes = 0
         self.metrics: dict[str, float] = {}
+
+    def counts(self) -> dict[str, int]:
+        """What was asked and sampled since `begin`."""
+        return {name: getattr(self, name) for name in ("asked", "tokens", "calls", "episodes")}
+
+    def count(self, more: Mapping[str, int]) -> None:
+        """Add what another player asked and sampled for this step."""
+        for name, number in more.items():
+            setattr(self, name, getattr(self, name) + number)
 
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
@@ -56,7 +69,7 @@ class Player:
             for attempt in range(ask.n):
                 place = (self.seed, self.step, number, attempt)
                 table = Seats(ask, seats, self.models, sampling, place, batcher.call)
-                jobs.append(_one(env, ask, table))
+                jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
         episodes = _run(_gather(jobs))
         self.tokens += batcher.tokens
@@ -79,13 +92,16 @@ class Player:
         return generator(self.seed, self.step, *path)
 
 
-async def _one(env: Env, ask: Ask, table: Seats) -> Episode:
+async def _one(env: Env, ask: Ask, table: Seats, ended: Sequence[Listener]) -> Episode:
     try:
-        return await env.play(ask, table)
+        episode = await env.play(ask, table)
     except (EngineFault, UserError):
         raise
     except Exception:  # noqa: BLE001 - an environment is the user's code: what broke is recorded, never swallowed
         return table.failed(traceback.format_exc(limit=-4))
+    for listener in ended:
+        await listener(episode)
+    return episode
 
 
 async def _gather(jobs: list[Coroutine[Any, Any, Episode]]) -> list[Episode]:

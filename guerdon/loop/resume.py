@@ -8,12 +8,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from guerdon import models
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model, weights_hash
+from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
+from guerdon.loop.rollouts import Played
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
 from guerdon.store.files import atomic
 from guerdon.store.folder import RunFolder
@@ -23,28 +26,35 @@ def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:
     return [(path, found) for path, found in walk(recipe) if isinstance(found, Learn)]
 
 
-def save(folder: RunFolder, recipe: Recipe, done: int, keep: int) -> Path:
-    """Weights of every model, every optimiser, every part's state, after `done` steps."""
+def save(folder: RunFolder, recipe: Recipe, done: int, keep: int, waiting: Played | None = None) -> Path:
+    """Weights of every model, every optimiser, every part's state, after `done` steps; and what was played ahead."""
     tensors = {f"model/{n}/{k}": v for n, m in recipe.models.items() for k, v in m.weights.state_dict().items()}
     for path, learn in _learners(recipe):
         assert learn.optimiser is not None
         tensors |= optimiser_tensors(f"optimiser/{path}", learn.optimiser)
-    state = {"parts": get_state(recipe), "versions": {n: m.version for n, m in recipe.models.items()}}
-    return save_checkpoint(folder.checkpoints, Checkpoint(done, tensors, state), keep)
+    state: dict[str, Any] = {"parts": get_state(recipe), "versions": {n: m.version for n, m in recipe.models.items()}}
+    ahead = None
+    if waiting is not None:
+        state["ahead"] = {"step": waiting.step, "counts": waiting.counts, "metrics": waiting.metrics}
+        ahead = pack(waiting.episodes)
+    return save_checkpoint(folder.checkpoints, Checkpoint(done, tensors, state, ahead), keep)
 
 
-def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> int:
-    """Bring a started recipe to the newest whole checkpoint. Returns the steps done: 0 when there is none."""
+def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> tuple[int, Played | None]:
+    """Bring a started recipe to the newest whole checkpoint. Returns the steps done, 0 when there is none, and the
+    episodes of the next step if they were played ahead."""
     found = load_checkpoint(folder.checkpoints, warn)
     if found is None:
-        return 0
+        return 0, None
     for name, model in recipe.models.items():
         _give_weights(found, name, model)
     for path, learn in _learners(recipe):
         assert learn.optimiser is not None
         restore_optimiser(f"optimiser/{path}", learn.optimiser, found.tensors)
     set_state(recipe, found.state["parts"])
-    return found.step
+    if found.ahead is None:
+        return found.step, None
+    return found.step, Played(**found.state["ahead"], episodes=list(found.ahead.episodes))
 
 
 def restore_weights(folder: RunFolder, name: str, model: Model) -> None:

@@ -21,6 +21,7 @@ from guerdon.engine.play import Player
 from guerdon.loop.evaluate import evaluate
 from guerdon.loop.record import Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
+from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
 from guerdon.store.events import EventLog, Listener, next_attempt, read_events
 from guerdon.store.folder import RunFolder
@@ -28,13 +29,13 @@ from guerdon.store.loggers import open_loggers
 from guerdon.store.report import write_report
 
 
-def steps(recipe: Recipe, play: Player, record: Recorder, first: int, last: int) -> Any:
+def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, last: int) -> Any:
     """The training loop. Yields after every step the number of steps done."""
     observers = [part for _, part in walk(recipe) if hasattr(part, "observe")]
     for step in range(first, last):
         record.begin(step)
         seed_globals(play.seed, step)
-        batch = record.check(pack(play(recipe.curriculum.draw(recipe.prompts, play))))
+        batch = record.check(pack(rollouts.take(step)))
         for stage in recipe.stages:
             batch = record.check(stage(see(batch, stage.needs, play), play), *stage.gives)
         for part in observers:
@@ -50,7 +51,8 @@ def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
     originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
     for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
-    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total)
+    scorers = [stage.prefetch for stage in recipe.stages if hasattr(stage, "prefetch")]
+    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers)
     for _, part in walk(recipe):
         if hasattr(part, "optimiser"):
             part.start(play)
@@ -73,34 +75,35 @@ def run_recipe(
             return True
         recipe, play = start(recipe, seed, total)
         notes = [*warnings]
-        first = restore(folder, recipe, notes.append)
+        first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
         with EventLog(folder.events, next_attempt(events), heard) as log:
             log.emit(Started(first, steps=total))
             for message in notes:
                 log.emit(Warned(first, message=message))
             try:
-                return _run(recipe, play, Recorder(folder, log, options, play), first, total)
+                with Rollouts(recipe, play, total, waiting) as rollouts:
+                    return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total)
             finally:  # a run that broke is the one whose report is wanted most
                 write_report(folder.path)
 
 
-def _run(recipe: Recipe, play: Player, record: Recorder, first: int, total: int) -> bool:
+def _run(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, total: int) -> bool:
     options = record.options
     try:
         with Interrupt() as interrupt:
             if first == 0:
                 _evaluate(recipe, play, record, 0)
-            for done in steps(recipe, play, record, first, total):
+            for done in steps(recipe, play, record, rollouts, first, total):
                 if done == total or (options.eval_every and done % options.eval_every == 0):
                     _evaluate(recipe, play, record, done)
                 if done == total or done % options.save_every == 0 or interrupt.asked:
-                    _save(recipe, record, done)
+                    _save(recipe, record, rollouts, done)
                 if interrupt.asked and done < total:
                     record.emit(Stopped(done - 1, why="interrupted"))
                     return False
             if total == 0:
-                _save(recipe, record, 0)
+                _save(recipe, record, rollouts, 0)
             save_models(record.folder, recipe)
             record.emit(Ended(total - 1, weights=weights_of(recipe)))
             record.log.sync()
@@ -114,9 +117,9 @@ def _run(recipe: Recipe, play: Player, record: Recorder, first: int, total: int)
     raise stopped
 
 
-def _save(recipe: Recipe, record: Recorder, done: int) -> None:
+def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:
     record.log.sync()
-    path = save(record.folder, recipe, done, record.options.keep)
+    path = save(record.folder, recipe, done, record.options.keep, rollouts.under_way())
     record.emit(Saved(done - 1, path=path.name, weights=weights_of(recipe)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import math
 import traceback
@@ -41,7 +42,8 @@ class reward:
     """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
 
     Its arguments are taken by name from the track: prompt, completion (the last turn's text), answer, task, meta, level,
-    role, turns (every turn's text), episode, or any key of the task's meta. It returns a number, a bool, None for *not
+    role, turns (every turn's text), episode, or any key of the task's meta. It may be `async`: then episodes are scored as
+    they end, while others are still being played. It returns a number, a bool, None for *not
     applicable*, or a `Score`. An exception is *failed*, a TimeoutError *timed out*; neither ever becomes a number.
     """
 
@@ -68,11 +70,28 @@ class reward:
     def __call__(self, **fields: Any) -> Any:
         return self.function(**fields)
 
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.function)
+
     def of(self, fields: Mapping[str, Any]) -> Outcome:
+        """Score one track, here and now."""
+        coroutine = self.judge(fields)
+        if self.is_async:
+            return asyncio.run(coroutine)
+        try:  # a plain function never waits: its coroutine ends at the first step
+            coroutine.send(None)
+        except StopIteration as done:
+            found: Outcome = done.value
+            return found
+        raise AssertionError("a plain function waited")
+
+    async def judge(self, fields: Mapping[str, Any]) -> Outcome:
         """Score one track. The broad catch is the point: a user's function may break in any way, and it is recorded."""
         given = self._arguments(fields)
         try:
-            return _outcome(self.function(**given))
+            found = self.function(**given)
+            return _outcome(await found if inspect.isawaitable(found) else found)
         except TimeoutError:
             return Outcome(Reason.TIMED_OUT, detail={"error": traceback.format_exc(limit=-3)})
         except Exception:  # noqa: BLE001

@@ -13,17 +13,23 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.store.files import atomic, disk_errors, save_tensors
+from guerdon.store.rollouts import read_batch, write_batch
+
+AHEAD = "ahead.parquet"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on: tensors (weights, optimiser, tensors of states) and JSON (states, counters)."""
+    """Everything a run needs to go on: tensors (weights, optimiser, tensors of states), JSON (states, counters), and the
+    episodes of the next step where they were played already."""
 
     step: int  # steps done
     tensors: dict[str, Tensor]
     state: dict[str, Any]
+    ahead: Batch | None = None
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
@@ -35,6 +41,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
         scratch.mkdir()
         save_tensors(scratch / "tensors.safetensors", {**tensors, **lifted})
         (scratch / "state.json").write_text(json.dumps({"step": checkpoint.step, "state": state}))
+        if checkpoint.ahead is not None:
+            write_batch(scratch / AHEAD, checkpoint.ahead)
         hashes = {p.name: _hash(p) for p in sorted(scratch.iterdir())}
         (scratch / "manifest.json").write_text(json.dumps(hashes))
     with disk_errors(folder):
@@ -67,7 +75,8 @@ def _load(path: Path) -> Checkpoint:
     saved = json.loads((path / "state.json").read_text())
     tensors = load_file(path / "tensors.safetensors")
     state = drop_tensors(saved["state"], tensors)
-    return Checkpoint(saved["step"], {k: v for k, v in tensors.items() if not k.startswith("state/")}, state)
+    ahead = read_batch(path / AHEAD) if (path / AHEAD).is_file() else None
+    return Checkpoint(saved["step"], {k: v for k, v in tensors.items() if not k.startswith("state/")}, state, ahead)
 
 
 def _fault(path: Path) -> str | None:
@@ -75,7 +84,7 @@ def _fault(path: Path) -> str | None:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError):
         return "no readable manifest"
-    if not isinstance(manifest, dict) or set(manifest) != {"tensors.safetensors", "state.json"}:
+    if not isinstance(manifest, dict) or set(manifest) - {AHEAD} != {"tensors.safetensors", "state.json"}:
         return "no whole manifest"
     for name, digest in manifest.items():
         if not (path / name).is_file():

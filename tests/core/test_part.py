@@ -159,7 +159,7 @@ def test_set_knob_reaches_into_the_tree_and_checks():
         ("inner.rat", 0.1, "unknown knob of inner 'rat': did you mean 'rate'?"),
         ("inner.rate", 7.0, "inner.rate must be at most 1.0, not 7.0"),
         ("inner.seen", 7, "unknown knob of inner 'seen'"),
-        ("inner", 7, "unknown knob of inner ''"),
+        ("inner", 7, "unknown knob of outer 'inner'"),
     ]:
         with pytest.raises(UserError) as caught:
             set_knob(root, path, value)
