@@ -23,6 +23,7 @@ from guerdon.engine.play import Player
 from guerdon.loop.see import see
 from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
+from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
@@ -96,11 +97,11 @@ def paired():
 
 
 CASES = {
-    "chains, by step": (chains, clipped(mean="step", kl=0.3, entropy=0.1)),
+    "chains, by step": (chains, clipped(mean="step") + kl(0.3, mean="step") + entropy(0.1, mean="step")),
     "chains, by track": (chains, clipped(mean="track")),
     "chains, by a constant": (chains, clipped(mean="constant", constant=9.0)),
-    "trees, by step": (trees, clipped(mean="step", kl=0.3)),
-    "trees, by track": (trees, clipped(mean="track", entropy=0.1)),
+    "trees, by step": (trees, clipped(mean="step") + kl(0.3, mean="step")),
+    "trees, by track": (trees, clipped(mean="track") + entropy(0.1)),
     "trees, imitated": (trees, sft()),
     "roles, by track": (several_roles, clipped(mean="track")),
     "roles, by step": (several_roles, clipped(mean="step")),

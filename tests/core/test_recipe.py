@@ -13,6 +13,7 @@ from guerdon.core.recipe import Recipe
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
@@ -20,8 +21,8 @@ from guerdon.rewards.score import verified
 from guerdon.tasks.tiny import successor
 
 
-def stages(**loss):
-    return [verified(successor()), centre("correct"), Learn("policy", clipped(**loss))]
+def stages(loss=None):
+    return [verified(successor()), centre("correct"), Learn("policy", loss or clipped())]
 
 
 def build(**changes) -> Recipe:
@@ -43,7 +44,7 @@ def refusal(recipe):
 
 def test_a_sound_recipe_is_accepted():
     build().check()
-    build(models={"policy": tabular(), "reference": snapshot("policy")}, stages=stages(kl=0.1)).check()
+    build(models={"policy": tabular(), "reference": snapshot("policy")}, stages=stages(clipped() + kl(0.1))).check()
     assert build().hash == build().hash
 
 
@@ -63,7 +64,7 @@ def test_a_column_spelled_almost_right_gets_its_nearest_match():
 
 
 def test_a_reading_of_a_model_that_is_not_there_is_refused():
-    assert "'reference.logp'" in refusal(build(stages=stages(kl=0.1)))
+    assert "'reference.logp'" in refusal(build(stages=stages(clipped() + kl(0.1))))
 
 
 @part

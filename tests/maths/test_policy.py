@@ -14,7 +14,9 @@ from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear, settled
-from guerdon.losses.policy import clipped, k3
+from guerdon.losses.imitation import sft
+from guerdon.losses.penalties import entropy, k3, kl
+from guerdon.losses.policy import clipped
 
 NAN = float("nan")
 RATIOS = [1.5, 1.0, 0.5, 0.9]
@@ -73,20 +75,51 @@ def test_low_and_high_are_two_bounds():
 
 def test_the_entropy_bonus_is_taken_off_the_loss():
     plain, _ = clipped(mean="step")(three_tracks(), live())
-    rich, _ = clipped(mean="step", entropy=0.1)(three_tracks(), live(entropy=0.5))
+    rich, _ = (clipped(mean="step") + entropy(0.1, mean="step"))(three_tracks(), live(entropy=0.5))
     assert float((plain - rich).detach()) == pytest.approx(0.1 * 0.5, rel=1e-5)
 
 
 def test_the_kl_term_is_k3_to_the_reference():
     batch = three_tracks().with_cols({"reference.logp": Column.full("step", torch.full((4,), -1.5))})
     now = live()
-    loss, metrics = clipped(mean="step", kl=0.7)(batch, now)
+    term = kl(0.7, mean="step")
+    loss, metrics = (clipped(mean="step") + term)(batch, now)
     gap = [-1.5 - (math.log(r) - 1.0) for r in RATIOS]
     want = sum(math.exp(g) - 1 - g for g in gap) / 4
     assert float(metrics["kl_reference"]) == pytest.approx(want, rel=1e-5)
     assert float(loss.detach()) == pytest.approx(sum(SURROGATE) / 4 + 0.7 * want, rel=1e-5)
-    assert clipped(kl=0.7).needs == ("advantage", "reference.logp")
+    assert (clipped() + term).needs == ("advantage", "reference.logp")
     assert clipped().needs == ("advantage",)
+
+
+@pytest.mark.parametrize(("kind", "of_gap"), [("k1", lambda g: -g), ("k2", lambda g: g * g / 2)])
+def test_other_estimates_of_the_kl(kind, of_gap):
+    batch = three_tracks().with_cols({"reference.logp": Column.full("step", torch.full((4,), -1.5))})
+    loss, _ = kl(2.0, kind=kind, mean="step")(batch, live())
+    gap = [-1.5 - (math.log(r) - 1.0) for r in RATIOS]
+    assert float(loss.detach()) == pytest.approx(2.0 * sum(map(of_gap, gap)) / 4, rel=1e-5)
+
+
+def test_a_sum_of_losses_is_silent_only_where_all_its_terms_are():
+    batch = three_tracks().put("advantage", "step", torch.tensor([0.0, 0.0, 1.0, 0.0]))
+    assert clipped().silent(batch).tolist() == [True, False, True]
+    assert (clipped() + kl(0.0)).silent(batch).tolist() == [True, False, True]
+    assert not (clipped() + kl(0.1)).silent(batch).any()
+    assert not (clipped() + entropy(0.1)).silent(batch).any()
+    assert not (clipped() + sft()).silent(batch).any()  # it does not say
+
+
+def test_truncated_importance_weights_by_hand():
+    """Sampled with -1; the learner read -1.1, -0.5, 0.5, -1 before the update: weights e^-0.1, e^0.5, 2 (of e^1.5), 1."""
+    read = torch.tensor([-1.1, -0.5, 0.5, -1.0])
+    batch = three_tracks().with_cols({"policy.logp": Column.full("step", read)})
+    now = {"logp": read + torch.log(torch.tensor(RATIOS)), "entropy": torch.zeros(4)}
+    loss, metrics = clipped(mean="step", old="policy.logp", truncate=2.0)(batch, now)
+    weights = [math.exp(-0.1), math.exp(0.5), 2.0, 1.0]
+    want = sum(w * s for w, s in zip(weights, SURROGATE, strict=True)) / 4
+    assert float(loss) == pytest.approx(want, rel=1e-5)
+    assert float(metrics["truncated"]) == pytest.approx(1 / 4)
+    assert clipped(old="policy.logp").needs == ("advantage", "policy.logp")
 
 
 @given(st.floats(-20, 0), st.floats(-20, 0))

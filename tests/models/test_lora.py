@@ -22,6 +22,7 @@ from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.engine.play import Player
 from guerdon.loop.see import see
+from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models import huggingface, lora
 from guerdon.models.attention import Runs
@@ -159,7 +160,7 @@ def test_gradients_are_those_of_the_formula_and_reach_the_adapter_alone(model):
 def test_a_step_of_learning_changes_the_adapter_alone(model):
     table = {"policy": model, "reference": base("policy")}
     table["reference"].start(0, table)
-    learn = Learn("policy", clipped(kl=0.1), opt=adam(lr=1e-2))
+    learn = Learn("policy", clipped() + kl(0.1), opt=adam(lr=1e-2))
     play = Player(table, {"policy": "policy"}, None, Sampling(), 0, 1)
     learn.start(play)
     batch = see(sampled(model), learn.needs, play)

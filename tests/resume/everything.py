@@ -12,6 +12,7 @@ from guerdon.core.optim import adam
 from guerdon.core.schedule import linear, warmup
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
@@ -61,7 +62,7 @@ class remembered:
 def everything(steps: int = 60):
     """All of it at once."""
     lr = warmup(linear(0.2, 0.02), over=5)
-    loss = clipped(kl=0.01, to="lately", entropy=0.01)
+    loss = clipped() + kl(0.01, to="lately") + entropy(0.01)
     learn = gd.Learn("policy", loss, opt=adam(lr=lr), epochs=2, updates=3, micro=16)
     models = {"policy": tabular(), "lately": snapshot("policy", every=7)}
     stages = [verified(letters()), score(noisy), remembered(), learn]

@@ -16,6 +16,7 @@ from guerdon.core.optim import adam
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models.base import base
 from guerdon.rewards.score import score
@@ -31,7 +32,7 @@ def brief(completion):
 def recipe(folder):
     model = small_lm(folder)
     model.lora = 2
-    learn = Learn("policy", clipped(kl=0.1), opt=adam(lr=1e-2))
+    learn = Learn("policy", clipped() + kl(0.1), opt=adam(lr=1e-2))
     return gd.Recipe(
         {"reference": base("policy"), "policy": model}, uniform(letters(), tries=4), single_turn(),
         [score(brief), centre("reward"), learn], sampling=gd.Sampling(max_tokens=4), prompts=2, steps=4,

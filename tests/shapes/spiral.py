@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import guerdon as gd
 from guerdon.core.optim import adam
+from guerdon.losses.penalties import entropy as bonus
 from guerdon.losses.policy import clipped
 from guerdon.models.tabular import tabular
 from guerdon.rewards.score import paid
@@ -62,7 +63,7 @@ class role_baseline:
 @gd.recipe("spiral", family="self_play", paper="arXiv:2506.24119")
 def spiral(lr: float = 0.05, entropy: float = 0.1, steps: int = 300):
     """Zero-sum self-play of one policy in both seats, with role-conditioned advantages."""
-    learn = gd.Learn("policy", clipped(mean="step", entropy=entropy), opt=adam(lr=lr))
+    learn = gd.Learn("policy", clipped(mean="step") + bonus(entropy, mean="step"), opt=adam(lr=lr))
     seats = {"first": "policy", "second": "policy"}
     model = tabular("pb", length=1)
     return gd.Recipe(

@@ -17,6 +17,7 @@ from guerdon.core.task import Sampling
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.losses.penalties import kl as divergence
 from guerdon.losses.policy import clipped
 from guerdon.models.snapshot import snapshot
 from guerdon.rewards.score import score, verified
@@ -38,6 +39,7 @@ def grpo(
     steps: int = 100,
 ) -> Recipe:
     """Group-relative policy optimisation: centre rewards by task, divide by their spread, clip the ratio."""
+    surrogate = clipped(low=clip, high=clip)
     models = {"policy": model, "reference": snapshot("policy")} if kl else {"policy": model}
     return Recipe(
         models=models,
@@ -47,7 +49,7 @@ def grpo(
             verified(task),
             *([score(reward)] if reward is not None else []),
             centre("reward" if reward is not None else "correct"),
-            Learn("policy", clipped(low=clip, high=clip, kl=kl), opt=adam(lr=lr)),
+            Learn("policy", surrogate + divergence(kl) if kl else surrogate, opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
         exam=task,

@@ -1,0 +1,51 @@
+"""Losses add up: `clipped() + kl(0.04) + entropy(0.01)` is a loss too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.part import part
+
+
+class Term:
+    """What can be added to another loss."""
+
+    def __add__(self, other: Any) -> total:
+        return total([*_terms(self), *_terms(other)])
+
+
+@part
+class total(Term):
+    """The sum of its terms. A track is left out of the learning pass only if every term would pass it over."""
+
+    terms: list[Any]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(need for term in self.terms for need in term.needs))
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(want for term in self.terms for want in term.wants))
+
+    def silent(self, batch: Batch) -> Tensor:
+        passed = torch.ones(batch.K, dtype=torch.bool, device=batch.seg.device)
+        for term in self.terms:
+            passed &= term.silent(batch) if hasattr(term, "silent") else ~passed
+        return passed
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        loss, metrics = self.terms[0](batch, live)
+        for term in self.terms[1:]:
+            more, noted = term(batch, live)
+            loss, metrics = loss + more, {**metrics, **noted}
+        return loss, metrics
+
+
+def _terms(loss: Any) -> list[Any]:
+    return loss.terms if isinstance(loss, total) else [loss]
