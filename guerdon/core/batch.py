@@ -299,17 +299,19 @@ class Batch:
             pairs=_take_pairs(self.pairs, new_k),
         ).recount()
 
-    def split(self, steps: int) -> list[Batch]:
-        """Micro-batches of at most `steps` steps (a row larger than that goes alone), all with this batch's count."""
+    def split(self, most: int) -> list[Batch]:
+        """Micro-batches of at most so many steps and what was shown before them (a row larger than that goes alone), all
+        with this batch's count."""
         unit = self._units()
-        steps_m = self.length.double()[self.path_seg] / self.shared[self.path_seg]  # a trunk's steps, once in all
-        size = gather_up(steps_m, unit[self.path_track], int(unit.max()) + 1 if self.K else 0)
+        length = (self.length + self.context_length).double()
+        size_m = length[self.path_seg] / self.shared[self.path_seg]  # a trunk's, once in all
+        size = gather_up(size_m, unit[self.path_track], int(unit.max()) + 1 if self.K else 0)
         bins: list[int] = []
         room = 0.0
         for s in size.tolist():
             if not bins or s > room:
                 bins.append(0 if not bins else bins[-1] + 1)
-                room = steps - s
+                room = most - s
             else:
                 bins.append(bins[-1])
                 room -= s

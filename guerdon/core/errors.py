@@ -22,6 +22,10 @@ class RunStopped(UserError):
     exit_code = 1
 
 
+class Notice(UserWarning):
+    """What a user should know though nothing is wrong. The command line prints it as one line."""
+
+
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """The allowed name closest to `name`, if one is close enough to be what was meant."""
     found = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)

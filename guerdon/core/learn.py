@@ -54,8 +54,9 @@ class Learn:
     """Train `model` with `loss` on the tracks of the seats it holds (on every track, if it holds none).
 
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
-    random shares of the rows. `micro` is the most steps (tokens) one forward pass takes. `clip` bounds the gradient's
-    norm (0: off; 1.0 is TRL's and verl's default).
+    random shares of the rows. `micro` is the most steps (tokens, and those of the prompts before them) that one forward
+    pass takes; where memory does not hold so many it is halved, which changes no result. `clip` bounds the gradient's norm
+    (0: off; 1.0 is TRL's and verl's default).
     """
 
     model: str
@@ -68,6 +69,7 @@ class Learn:
     clip: float = knob(default=1.0, ge=0.0)
 
     optimiser: torch.optim.Optimizer | None = live()
+    fits: int | None = live()  # the largest micro-batch that memory holds, once it was found to be less than `micro`
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -125,8 +127,7 @@ class Learn:
         """One optimiser step on the whole of `rows`, however many micro-batches it takes."""
         assert self.optimiser is not None
         model = play.models[self.model]
-        self.optimiser.zero_grad(set_to_none=True)
-        metrics = self.backward(rows, play)
+        metrics = self._backward_that_fits(rows, play)
         weights = [p for group in self.optimiser.param_groups for p in group["params"]]
         if metrics["silent"] == 1.0:  # the gradient is zero, which is not the same as none: momentum still moves
             for p in weights:
@@ -140,6 +141,31 @@ class Learn:
         model.version += 1
         return metrics
 
+    def _backward_that_fits(self, rows: Batch, play: Play) -> dict[str, float]:
+        """The gradient, in micro-batches as large as asked for or as memory allows."""
+        assert self.optimiser is not None
+        while True:
+            self.optimiser.zero_grad(set_to_none=True)
+            try:
+                return self.backward(rows, play)
+            except torch.OutOfMemoryError as error:
+                larger = self.fits or self.micro
+                self.fits = self._smaller(rows, larger, error)
+            play.warn(
+                f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes no result"
+                f" (start there: --set learn.micro={self.fits})"
+            )
+
+    def _smaller(self, rows: Batch, size: int, error: torch.OutOfMemoryError) -> int:
+        """Half of what did not fit."""
+        if len(rows.split(size)) == rows.K or size == 1:
+            longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
+            raise RunStopped(
+                f"out of memory learning {self.model!r} from a single track of {longest} tokens: have activations computed"
+                " again (--set lm.recompute=true), train an adapter (--set lm.lora=16), or shorten the tracks"
+            ) from error
+        return size // 2
+
     def backward(self, rows: Batch, play: Play) -> dict[str, float]:
         """Add up the gradient of the loss over the micro-batches of `rows`."""
         model = play.models[self.model]
@@ -151,7 +177,7 @@ class Learn:
         share = float(heard.weight.double().sum()) / max(
             rows.count.steps, 1e-9
         )  # metrics are of the tracks that were read
-        for micro in heard.to(model.device).split(self.micro):
+        for micro in heard.to(model.device).split(self.fits or self.micro):
             loss, metrics = objective(micro, model.read(micro, objective.wants))
             found = torch.stack([x.detach().double() for x in (loss, *metrics.values())]).tolist()
             totals["loss"] += found[0]

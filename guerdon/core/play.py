@@ -30,6 +30,9 @@ class Play(Protocol):
     def log(self, **metrics: float) -> None:
         """Add numbers to this step's record."""
 
+    def warn(self, message: str) -> None:
+        """Tell the user something, once in the run."""
+
     def at(self, value: Any) -> float:
         """A knob's value now, schedule or number."""
 

@@ -40,6 +40,7 @@ class Player:
         self.models, self.seats, self.env, self.sampling = models, seats, env, sampling
         self.seed, self.steps, self.step = seed, steps, 0
         self.ended = ended  # who is told of every episode as soon as it has ended
+        self.warned: dict[str, bool] = {}  # message: whether it was passed on
         self.begin(0)
 
     def begin(self, step: int) -> None:
@@ -84,6 +85,15 @@ class Player:
 
     def log(self, **metrics: float) -> None:
         self.metrics.update(metrics)
+
+    def warn(self, message: str) -> None:
+        self.warned.setdefault(message, False)
+
+    def new_warnings(self) -> list[str]:
+        """What was not yet passed on to the user."""
+        found = [message for message, told in self.warned.items() if not told]
+        self.warned.update(dict.fromkeys(found, True))
+        return found
 
     def at(self, value: Any) -> float:
         return at(value, self.step, self.steps)

@@ -16,7 +16,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import RunStopped
-from guerdon.core.events import Event, ScoresMissing, StepDone, TimeoutFired
+from guerdon.core.events import Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.core.part import knob, part
 from guerdon.engine.play import Player
 from guerdon.store.events import EventLog
@@ -85,6 +85,8 @@ class Recorder:
     def done(self, batch: Batch) -> None:
         """A step is complete: store its rollouts and its numbers."""
         step, every = self.play.step, self.options.rollouts_every
+        for message in self.play.new_warnings():
+            self.emit(Warned(step, message=message))
         if every and step % every == 0:
             write_batch(self.folder.rollouts(step), batch)
         self.emit(

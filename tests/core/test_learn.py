@@ -480,3 +480,43 @@ def test_masters_add_up_gradients_in_full_precision_and_survive_a_checkpoint():
         step(other, again, n)
     assert torch.equal(weight, other)
     assert torch.equal(optimiser.param_groups[0]["params"][0], again.param_groups[0]["params"][0])
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+@part
+class narrow(tabular):
+    """A model with room for so many steps at a time."""
+
+    room: int = 9
+
+    def read(self, batch, want):
+        if self.room < batch.S:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.00 GiB")
+        return super().read(batch, want)
+
+
+def learned(model, micro=10**9):
+    model.start(7, {})
+    play = Player({"policy": model}, {"policy": "policy"}, None, Sampling(), 0, 10)
+    learn = Learn("policy", clipped(), opt=sgd(lr=0.1), micro=micro)
+    learn.start(play)
+    learn(advantaged(chains()), play)
+    return model.weights.logits.detach(), play, learn
+
+
+def test_a_micro_batch_that_does_not_fit_is_halved_and_changes_nothing():
+    right, _, _ = learned(tabular(vocab="abcd", rows=512, spread=1.0))
+    found, play, learn = learned(narrow(vocab="abcd", rows=512, spread=1.0), micro=64)
+    torch.testing.assert_close(found, right)
+    assert learn.fits == 8
+    told = play.new_warnings()
+    assert (
+        told[-1].startswith("a micro-batch of 16 does not fit in memory: going on with 8") and not play.new_warnings()
+    )
+
+
+def test_a_single_track_that_does_not_fit_says_what_to_change():
+    with pytest.raises(UserError, match=r"single track of 6 tokens.*lm\.recompute=true"):
+        learned(narrow(vocab="abcd", rows=512, spread=1.0, room=2))
