@@ -30,6 +30,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from guerdon import models
+from guerdon.core.optim import with_masters
 from guerdon.models.attention import Runs
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
@@ -134,14 +135,16 @@ def loss_of(net: Decoder, tokens: Tensor, says: Tensor) -> Tensor:
     return F.cross_entropy(net.logits(hidden).float(), target.flatten(), ignore_index=-100)
 
 
-def train(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> list[dict[str, float]]:
-    """AdamW with warm-up and a cosine, in bfloat16 on a GPU. Returns the curve."""
-    device = next(net.parameters()).device
-    matrices = [p for p in net.parameters() if p.dim() > 1]
-    vectors = [p for p in net.parameters() if p.dim() <= 1]
+def decaying_adam(weights: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """Matrices decay; norms do not."""
+    matrices, vectors = [w for w in weights if w.dim() > 1], [w for w in weights if w.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
-    optimiser = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), fused=device.type == "cuda")
-    step_loss = torch.compile(loss_of, dynamic=False) if args.compile else loss_of
+    return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), fused=True)
+
+
+def train(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> list[dict[str, float]]:
+    """AdamW with warm-up and a cosine. Returns the curve."""
+    optimiser = with_masters(decaying_adam, list(net.parameters()))
     curve: list[dict[str, float]] = []
     began = time.perf_counter()
     own: tuple[Tensor, Tensor] | None = None
@@ -162,11 +165,10 @@ def train(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> list[
         )
         for group in optimiser.param_groups:
             group["lr"] = lr
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            loss = step_loss(net, tokens.to(device, non_blocking=True), says.to(device, non_blocking=True))
+        loss = loss_of(net, tokens.to(net.device, non_blocking=True), says.to(net.device, non_blocking=True))
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], 1.0)
         optimiser.step()
         if step % max(1, args.steps // 40) == 0 or step == args.steps - 1:
             seconds = time.perf_counter() - began
@@ -200,7 +202,6 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     if args.toy:
         args.steps, args.rows, args.length, args.writers, args.warmup, args.problems = 30, 8, 256, 1, 5, 40
         args.hidden, args.layers, args.heads, args.kv_heads, args.ff, args.device = 48, 2, 2, 1, 96, "cpu"
-    args.compile = args.device.startswith("cuda")
     return args
 
 
@@ -212,8 +213,8 @@ def main(words: list[str] | None = None) -> None:
         vocab=tokenizer.get_vocab_size(), hidden=args.hidden, layers=args.layers, heads=args.heads,
         kv_heads=args.kv_heads, ff=args.ff, max_positions=1024,
     )  # fmt: skip
-    torch.backends.cuda.matmul.allow_tf32 = True
-    net = Decoder(config).reset(args.seed).to(args.device)
+    half = args.device.startswith("cuda")  # bfloat16, with masters in float32
+    net = Decoder(config).reset(args.seed).to(args.device, torch.bfloat16 if half else torch.float32)
     size = sum(p.numel() for p in net.parameters())
     print(f"{VERSION}: {size / 1e6:.2f} M parameters, vocabulary {config.vocab}", flush=True)
     curve = train(net, args, tokenizer)
@@ -224,7 +225,7 @@ def main(words: list[str] | None = None) -> None:
         "parameters": size,
         "tokens": args.steps * args.rows * args.length,
         "seconds": round(time.perf_counter() - began, 1),
-        "settings": {k: v for k, v in vars(args).items() if k not in ("out", "compile")},
+        "settings": {k: v for k, v in vars(args).items() if k != "out"},
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if args.device.startswith("cuda") else "cpu",
         "curve": curve,
