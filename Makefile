@@ -1,10 +1,10 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
-# make format: mend what a machine can mend.
+# make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow demo format clean
+.PHONY: test lint types suite slow demo bench format clean
 
 test: lint types suite
 
@@ -34,6 +34,13 @@ demo: $(VENV)/.demo
 $(VENV)/.demo: pyproject.toml requirements/dev.txt
 	test -x $(BIN)/python || $(PY) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/dev.txt -e .
+	touch $@
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench.grpo_step --config cpu --rounds 3 --steps 4
+
+$(VENV)/.bench: $(VENV)/.installed requirements/bench.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
 	touch $@
 
 format: $(VENV)/.installed
