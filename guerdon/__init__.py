@@ -38,6 +38,10 @@ _WHERE = {
     "check_task": "guerdon.tasks.contract",
     "reward": "guerdon.rewards.function",
     "Score": "guerdon.rewards.function",
+    **dict.fromkeys(("blend", "product", "least", "most", "clip", "normalised"), "guerdon.rewards.algebra"),
+    **dict.fromkeys(("gate", "veto", "bonus", "bounded", "cascade"), "guerdon.rewards.gates"),
+    **dict.fromkeys(("delta", "potential", "overall"), "guerdon.rewards.along"),
+    "following": "guerdon.rewards.following",
     "UserError": "guerdon.core.errors",
     "RunStopped": "guerdon.core.errors",
 }

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import part
+from guerdon.rewards.base import Reward
+from guerdon.rewards.scores import Outcome
 
 FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
 
@@ -23,22 +25,13 @@ FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "tu
 class Score:
     """A value with its why: `parts` are named components, `why` is a sentence for people."""
 
-    value: float | None
+    value: float | list[float] | None
     why: str = ""
     parts: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one call of a reward came to. Only VALUE has a number."""
-
-    reason: Reason
-    value: float = math.nan
-    detail: Any = None
-
-
 @part
-class reward:
+class reward(Reward):
     """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
 
     Its arguments are taken by name from the track: prompt, completion (the last turn's text), answer, task, meta, level,
@@ -74,7 +67,7 @@ class reward:
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.function)
 
-    def of(self, fields: Mapping[str, Any]) -> Outcome:
+    def ask(self, fields: Mapping[str, Any]) -> Outcome:
         """Score one track, here and now."""
         coroutine = self.judge(fields)
         if self.is_async:
@@ -104,10 +97,19 @@ class reward:
         self.check_arguments(fields["meta"])
         return {name: every[name] for name in self.wants if name in every}
 
+    def __str__(self) -> str:
+        return self.name
 
-def as_reward(found: Any) -> reward:
+
+def as_reward(found: Any) -> Reward:
     """A reward from a plain function, or the reward itself."""
-    return found if isinstance(found, reward) else reward(found)
+    return found if isinstance(found, Reward) else reward(found)
+
+
+def ask_all(leaf: Reward, samples: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    """Ask a leaf about samples given by their fields, here and now."""
+    assert isinstance(leaf, reward), f"{leaf} is no leaf"
+    return [leaf.ask({"meta": {}, **fields}) for fields in samples]
 
 
 def _outcome(found: Any) -> Outcome:
@@ -116,14 +118,27 @@ def _outcome(found: Any) -> Outcome:
     if isinstance(found, Score):
         plain = _outcome(found.value)
         detail = {k: v for k, v in (("why", found.why), ("parts", found.parts)) if v}
-        return Outcome(plain.reason, plain.value, {**detail, **(plain.detail or {})} or None)
+        return Outcome(plain.reason, plain.value, {**detail, **(plain.detail or {})} or None, plain.steps)
+    if isinstance(found, list | tuple):
+        return _along(found)
     try:
+        if isinstance(found, str):
+            raise TypeError
         value = float(found)
     except (TypeError, ValueError):
         return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number"})
     if not math.isfinite(value):
         return Outcome(Reason.FAILED, detail={"error": f"ValueError: a reward returned {value}"})
     return Outcome(Reason.VALUE, value)
+
+
+def _along(found: Sequence[Any]) -> Outcome:
+    """A number for each step; one that is missing or no number breaks them all."""
+    each = [_outcome(x) for x in found]
+    bad = next((o for o in each if o.reason is not Reason.VALUE or o.steps is not None), None)
+    if bad is not None or not each:
+        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number a step"})
+    return Outcome(Reason.VALUE, math.fsum(o.value for o in each), steps=tuple(o.value for o in each))
 
 
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:

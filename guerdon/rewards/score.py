@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.episode import Episode
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.pack import pack
-from guerdon.core.part import live, part
+from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
-from guerdon.rewards.function import Outcome, as_reward, fields_of, paths, reward
+from guerdon.rewards.base import Where
+from guerdon.rewards.function import as_reward, fields_of, paths, reward
+from guerdon.rewards.scores import Outcome, Scores
+
+Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
 
 
 @part
 class score:
     """Score every track of `role` with a reward; tracks of other roles are *not applicable*, failed tracks *failed*.
 
-    An `async` reward is asked about an episode as soon as it ends, while others are still being played.
+    The reward may be a formula: each of its named parts gets a column of its own, `reward.NAME`, beside the whole. An
+    `async` function is asked about an episode as soon as it ends, while others are still being played. Groups, for what
+    is normalised within them, are the tries at one task.
     """
 
     reward: Any
     gives_to: str = "reward"
     role: str = "policy"
 
+    before: dict[str, float] = state(factory=dict)  # the means of the step before, for schedules that follow one
     needs = ()
-    early: dict[tuple[int, str, int], Outcome] = live()  # (step, episode, last segment): what a reward said already
+    early: dict[Key, Outcome] = live()
 
     def __post_init__(self) -> None:
         self.reward = as_reward(self.reward)
@@ -42,20 +49,63 @@ class score:
 
     async def prefetch(self, episode: Episode) -> None:
         """Called when an episode has ended."""
-        if not self.reward.is_async or episode.failed:
+        leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.is_async]
+        if not leaves or episode.failed:
             return
         batch = pack([episode])
-        mine = batch.tracks_of([self.role]).tolist()
-        leaf = batch.place[batch.leaf].tolist()
-        found = [(place, path) for place, (_, path), own in zip(leaf, paths(batch), mine, strict=True) if own]
-        outcomes = await asyncio.gather(*(self.reward.judge(fields_of(episode, path)) for _, path in found))
-        for (place, _), outcome in zip(found, outcomes, strict=True):
-            self.early[episode.step, episode.key, place] = outcome
+        mine, leaf_place = batch.tracks_of([self.role]).tolist(), batch.place[batch.leaf].tolist()
+        tracks = [(place, path) for place, (_, path), own in zip(leaf_place, paths(batch), mine, strict=True) if own]
+        asked = [(place, n, leaf.judge(fields_of(episode, path))) for place, path in tracks for n, leaf in leaves]
+        outcomes = await asyncio.gather(*(coroutine for _, _, coroutine in asked))
+        for (place, n, _), outcome in zip(asked, outcomes, strict=True):
+            self.early[episode.step, episode.key, place, n] = outcome
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column = judged(batch, self.role, self.reward.of, self.early)
+        rows = _to_judge(batch, self.role)
+        fields = [fields_of(episode, path) for _, episode, path in rows]
+        place = batch.place[batch.leaf].tolist()
+        asked = {}
+        for n, leaf in enumerate(self.reward.leaves):
+            known = [self.early.get((episode.step, episode.key, place[k], n)) for k, episode, _ in rows]
+            asked[id(leaf)] = Scores.of([leaf.ask(f) if o is None else o for f, o in zip(fields, known, strict=True)])
         self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
-        return batch.with_cols({self.gives_to: column})
+        index = torch.tensor([k for k, _, _ in rows], dtype=torch.long)
+        where = Where(batch.group("task")[0][index], play.step, play.steps, self.before)
+        parts: dict[str, Scores] = {}
+        whole = self.reward.value(asked, where, parts)
+        columns = {self.gives_to: _column(batch, self.role, index, whole)}
+        if self.reward.of:
+            columns |= {f"{self.gives_to}.{n}": _column(batch, self.role, index, s) for n, s in parts.items()}
+        return batch.with_cols(columns)
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        valued = {n: c.value[~c.missing] for n, c in batch.cols.items() if c.level == "track" and c.value.dim() == 1}
+        self.before = {n: float(v.double().mean()) for n, v in valued.items() if len(v)}
+
+
+def _to_judge(batch: Batch, role: str) -> list[tuple[int, Episode, list[Segment]]]:
+    """The tracks that a reward is asked about: those of the role that did not fail."""
+    mine = (batch.tracks_of([role]) & ~batch.failed_K).tolist()
+    return [(k, episode, path) for k, (episode, path) in enumerate(paths(batch)) if mine[k]]
+
+
+def _column(batch: Batch, role: str, index: Tensor, scores: Scores) -> Column:
+    """A track column from the scores of some tracks; the others failed, or are of another role."""
+    mine, failed = batch.tracks_of([role]), batch.failed_K
+    reason = torch.where(mine, torch.where(failed, int(Reason.FAILED), 0), int(Reason.NOT_APPLICABLE)).to(torch.int8)
+    value = torch.full((batch.K,), float("nan"), dtype=torch.float32)
+    reason[index], value[index] = scores.reason, scores.value.float()
+    detail: dict[int, Any] = {}
+    for k in torch.nonzero(mine & failed).flatten().tolist():
+        episode = batch.episodes[int(batch.episode[batch.leaf[k]])]
+        detail[k] = {"error": episode.info.get("error", "the track failed")}
+    for at, k in enumerate(index.tolist()):
+        noted = dict(scores.detail.get(at) or {})
+        if at in scores.steps:
+            noted["steps"] = scores.steps[at].tolist()
+        if noted:
+            detail[k] = noted
+    return Column("track", value, reason, detail)
 
 
 @part
@@ -74,7 +124,10 @@ class verified:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         check = reward(_checker(self.task))
-        return batch.with_cols({self.gives_to: judged(batch, self.role, check.of)})
+        rows = _to_judge(batch, self.role)
+        found = Scores.of([check.ask(fields_of(episode, path)) for _, episode, path in rows])
+        index = torch.tensor([k for k, _, _ in rows], dtype=torch.long)
+        return batch.with_cols({self.gives_to: _column(batch, self.role, index, found)})
 
 
 def _checker(source: Any) -> Callable[..., float | None]:
@@ -105,30 +158,3 @@ class paid:
             reason.append(int(why))
         column = Column("track", torch.tensor(value, dtype=torch.float32), torch.tensor(reason, dtype=torch.int8))
         return batch.with_cols({self.gives_to: column})
-
-
-def judged(
-    batch: Batch,
-    role: str,
-    judge: Callable[[dict[str, Any]], Outcome],
-    early: Mapping[tuple[int, str, int], Outcome] = MappingProxyType({}),
-) -> Column:
-    """A track column from a verdict per track, unless one is there already. A track that failed is not judged: its column
-    says *failed*."""
-    value, reason, detail = [], [], {}
-    leaf = batch.place[batch.leaf].tolist()
-    mine = batch.tracks_of([role]).tolist()
-    failed = batch.failed_K.tolist()
-    for k, (episode, path) in enumerate(paths(batch)):
-        if not mine[k]:
-            found = Outcome(Reason.NOT_APPLICABLE)
-        elif failed[k]:
-            found = Outcome(Reason.FAILED, detail={"error": episode.info.get("error", "the track failed")})
-        else:
-            known = early.get((episode.step, episode.key, leaf[k]))
-            found = judge(fields_of(episode, path)) if known is None else known
-        value.append(found.value)
-        reason.append(int(found.reason))
-        if found.detail is not None:
-            detail[k] = found.detail
-    return Column("track", torch.tensor(value, dtype=torch.float32), torch.tensor(reason, dtype=torch.int8), detail)

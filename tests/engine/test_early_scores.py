@@ -80,4 +80,4 @@ def test_how_it_broke_is_recorded():
 
 
 def test_an_async_reward_can_be_asked_alone():
-    assert gd.reward(slow).of({"completion": "7", "answer": "7", "meta": {}}).value == pytest.approx(1.1)
+    assert gd.reward(slow).ask({"completion": "7", "answer": "7", "meta": {}}).value == pytest.approx(1.1)

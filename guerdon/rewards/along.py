@@ -1,0 +1,109 @@
+"""Rewards along the steps of a sample: what a step added, bounded steps, shaping by a potential, and one number from many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from guerdon.core.part import knob, part
+from guerdon.rewards.algebra import as_reward
+from guerdon.rewards.base import Reward, Where
+from guerdon.rewards.scores import Scores, numbers
+
+
+class _Along(Reward):
+    """A reward whose inner one comes in steps. A sample without steps is taken as one step."""
+
+    reward: Any
+
+    def __post_init__(self) -> None:
+        self.reward = as_reward(self.reward)
+
+    @property
+    def name(self) -> str:
+        return str(self.reward.name)
+
+    @property
+    def of(self) -> Mapping[str, Reward]:
+        return {self.reward.name: self.reward}
+
+    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = found.values()
+        valued = torch.nonzero(inner.valued).flatten().tolist()
+        steps = {i: self.along(inner.steps.get(i, inner.value[i : i + 1])) for i in valued}
+        value = inner.value.clone()
+        for i, made in steps.items():
+            value[i] = made.sum()
+        return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps})
+
+    def along(self, steps: Tensor) -> Tensor:
+        raise NotImplementedError
+
+
+@part
+class delta(_Along):
+    r"""Clip and delta (arXiv:2410.15115): $r_t = \min(p_t, \eta) - \min(p_{t+1}, \eta)$, the last step its own clipped value.
+
+    A process reward that is always positive pays for every further step; bounded by `most` and taken as differences, the
+    sum over a sample is its first step's bounded score whatever its length.
+    """
+
+    reward: Any
+    most: float = 1.0
+
+    def along(self, steps: Tensor) -> Tensor:
+        bounded = steps.clamp(max=self.most)
+        return torch.cat([bounded[:-1] - bounded[1:], bounded[-1:]])
+
+    def __str__(self) -> str:
+        return f"delta({self.reward}, {self.most:g})"
+
+
+@part
+class potential(_Along):
+    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_{t+1}) - \Phi(s_t)$, with $\Phi$ the inner
+    reward's steps, 0 before the first and after the last. It changes no optimal policy: the discounted sum is 0."""
+
+    reward: Any
+    gamma: float = knob(default=1.0, ge=0.0, le=1.0)
+
+    def along(self, steps: Tensor) -> Tensor:
+        after = torch.cat([steps[1:], steps.new_zeros(1)])
+        shaped = self.gamma * after - steps
+        shaped[0] += steps[0] * self.gamma if len(steps) else 0.0
+        return shaped
+
+    def __str__(self) -> str:
+        return f"potential({self.reward})"
+
+
+HOW: dict[str, Callable[[Tensor], float]] = {
+    "min": lambda s: float(s.min()),
+    "last": lambda s: float(s[-1]),
+    "mean": lambda s: float(s.mean()),
+    "sum": lambda s: float(s.sum()),
+    "product": lambda s: float(s.prod()),
+}
+
+
+@part
+class overall(_Along):
+    """One number from steps: the `min` (Let's Verify, arXiv:2305.20050, used the product; Math-Shepherd, arXiv:2312.08935,
+    the min), `last`, `mean`, `sum` or `product`."""
+
+    reward: Any
+    how: Literal["min", "last", "mean", "sum", "product"] = "min"
+
+    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = found.values()
+        value = inner.value.clone()
+        for i, steps in inner.steps.items():
+            value[i] = HOW[self.how](steps) if bool(inner.valued[i]) else math.nan
+        return numbers(value, inner.reason)
+
+    def __str__(self) -> str:
+        return f"{self.how} of {self.reward}"

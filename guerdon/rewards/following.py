@@ -1,0 +1,32 @@
+"""A weight that follows a metric of the run, where a schedule follows the step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from guerdon.core.part import part
+
+
+@part
+class following:
+    """From `start` to `end` as the mean of a column in the step before goes from `low` to `high`; `start` before there is one.
+
+    `brief.weight(following("correct", start=0.0, end=0.2, low=0.5, high=0.9))` begins to ask for brevity when half of the
+    answers are right.
+    """
+
+    metric: str
+    start: float
+    end: float
+    low: float = 0.0
+    high: float = 1.0
+
+    def at(self, step: int, steps: int) -> float:
+        """What it is to whoever knows only the step."""
+        return self.start
+
+    def follow(self, metrics: Mapping[str, float]) -> float:
+        if self.metric not in metrics:
+            return self.start
+        share = (metrics[self.metric] - self.low) / (self.high - self.low)
+        return self.start + (self.end - self.start) * min(1.0, max(0.0, share))
