@@ -80,7 +80,8 @@ def build(wish: Wish) -> Built:
     task = find_task(wish.task, wish.data)
     slots = {"task": task, "model": find_model(wish.model), "reward": find_reward(wish.reward)}
     if slots["reward"] is not None and task is not None:
-        as_reward(slots["reward"]).check_arguments(task.get("train", 0).meta)
+        for leaf in as_reward(slots["reward"]).leaves:
+            leaf.check_arguments(task.get("train", 0).meta)
     made = entry.build(slots, wish.settings, text=wish.text)
     if isinstance(made, Recipe):
         made.check()

@@ -60,7 +60,7 @@ class Reward:
         raise NotImplementedError
 
     @property
-    def leaves(self) -> list[Reward]:
+    def leaves(self) -> list[Any]:
         """All that must be asked, each once."""
         if not self.of:
             return [self]

@@ -8,7 +8,8 @@ import math
 import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
@@ -30,42 +31,36 @@ class Score:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-@part
-class reward(Reward):
-    """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
+class Leaf(Reward):
+    """A reward that is asked about one sample: a callable whose parameters name what it needs of it.
 
-    Its arguments are taken by name from the track: prompt, completion (the last turn's text), answer, task, meta, level,
-    role, turns (every turn's text), episode, or any key of the task's meta. It may be `async`: then episodes are scored as
-    they end, while others are still being played. It returns a number, a bool, None for *not
-    applicable*, or a `Score`. An exception is *failed*, a TimeoutError *timed out*; neither ever becomes a number.
+    Names are those of the track: prompt, completion (the last turn's text), answer, task, meta, level, role, turns (every
+    turn's text), episode, or any key of the task's meta. It returns a number, a bool, None for *not applicable*, a list
+    with a number a step, or a `Score`. An exception is *failed*, a TimeoutError *timed out*; neither becomes a number.
     """
 
-    function: Callable[..., Any]
-
-    def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise UserError(f"a reward is a function, not {self.function!r}")
-        wanted = inspect.signature(self.function).parameters.values()
-        self.wants = tuple(p.name for p in wanted if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-        self.optional = {p.name for p in wanted if p.default is not p.empty}
-        self.any_name = any(p.kind is p.VAR_KEYWORD for p in wanted)
-
     @property
-    def name(self) -> str:
-        return getattr(self.function, "__name__", type(self.function).__name__)
+    def called(self) -> Callable[..., Any]:
+        return self.__call__  # type: ignore[no-any-return, operator]
+
+    @cached_property
+    def wants(self) -> Arguments:
+        wanted = inspect.signature(self.called).parameters.values()
+        return Arguments(
+            tuple(p.name for p in wanted if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)),
+            frozenset(p.name for p in wanted if p.default is not p.empty),
+            any(p.kind is p.VAR_KEYWORD for p in wanted),
+        )
 
     def check_arguments(self, known: Collection[str]) -> None:
-        """Refuse a function that asks for what no track has; `known` are the keys its tasks' meta hold."""
-        for name in self.wants:
-            if name not in FIELDS and name not in known and name not in self.optional:
+        """Refuse one that asks for what no track has; `known` are the keys its tasks' meta hold."""
+        for name in self.wants.names:
+            if name not in FIELDS and name not in known and name not in self.wants.optional:
                 raise unknown(f"argument of reward {self.name}", name, [*FIELDS, *known])
-
-    def __call__(self, **fields: Any) -> Any:
-        return self.function(**fields)
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.function)
+        return inspect.iscoroutinefunction(self.called)
 
     def ask(self, fields: Mapping[str, Any]) -> Outcome:
         """Score one track, here and now."""
@@ -83,7 +78,7 @@ class reward(Reward):
         """Score one track. The broad catch is the point: a user's function may break in any way, and it is recorded."""
         given = self._arguments(fields)
         try:
-            found = self.function(**given)
+            found = self.called(**given)
             return _outcome(await found if inspect.isawaitable(found) else found)
         except TimeoutError:
             return Outcome(Reason.TIMED_OUT, detail={"error": traceback.format_exc(limit=-3)})
@@ -92,13 +87,44 @@ class reward(Reward):
 
     def _arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         every = {**fields["meta"], **fields}
-        if self.any_name:
+        if self.wants.any_name:
             return every
         self.check_arguments(fields["meta"])
-        return {name: every[name] for name in self.wants if name in every}
+        return {name: every[name] for name in self.wants.names if name in every}
 
     def __str__(self) -> str:
         return self.name
+
+
+class Arguments(NamedTuple):
+    names: tuple[str, ...]
+    optional: frozenset[str]
+    any_name: bool  # whether it takes all there is
+
+
+@part
+class reward(Leaf):
+    """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
+
+    It may be `async`: then episodes are scored as they end, while others are still being played.
+    """
+
+    function: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise UserError(f"a reward is a function, not {self.function!r}")
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    @property
+    def called(self) -> Callable[..., Any]:
+        return self.function
+
+    def __call__(self, **fields: Any) -> Any:
+        return self.function(**fields)
 
 
 def as_reward(found: Any) -> Reward:
@@ -108,7 +134,7 @@ def as_reward(found: Any) -> Reward:
 
 def ask_all(leaf: Reward, samples: Sequence[Mapping[str, Any]]) -> list[Outcome]:
     """Ask a leaf about samples given by their fields, here and now."""
-    assert isinstance(leaf, reward), f"{leaf} is no leaf"
+    assert isinstance(leaf, Leaf), f"{leaf} is no leaf"
     return [leaf.ask({"meta": {}, **fields}) for fields in samples]
 
 
