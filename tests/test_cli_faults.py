@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, process_of, refused
+from small import small_lm
 
 from guerdon.core.column import Reason
 from guerdon.core.events import ScoresMissing
@@ -119,6 +123,70 @@ def test_an_output_folder_that_holds_something_else(cli: Cli) -> None:
     Path("b").mkdir()
     Path("b/thesis.tex").touch()
     refused(cli(*TRAIN, "--out", "b"), "b is not empty and not a run")
+
+
+# --- models in folders ------------------------------------------------------------------------------------------------
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+LM = ("train", "grpo", "--task", "parity", "--steps", "1", "--model")
+FEW = ("--set", "prompts=1", "--set", "tries=2", "--set", "sampling.max_tokens=4", "--eval-tasks", "1", "--out", "a")
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (lambda f: (f / "config.json").unlink(), "own holds no model: there is no model.json and no config.json in it"),
+        (lambda f: (f / "config.json").write_text("{"), "own/config.json cannot be read"),
+        (lambda f: rewrite(f / "config.json", architectures=[1]), "own/config.json does not say what kind of model"),
+        (lambda f: rewrite(f / "config.json", rope_scaling="x"), "rope_scaling must be a dictionary, not 'x'"),
+        (lambda f: rewrite(f / "config.json", num_hidden_layers=3), "has no tensor model.layers.2"),
+        (lambda f: rewrite(f / "config.json", vocab_size=100), "the model only 100: they do not fit; take the tok"),
+        (lambda f: (f / "tokenizer.json").unlink(), "there is no tokenizer.json in it; transformers makes it: Auto"),
+        (lambda f: (f / "tokenizer.json").write_bytes(b"\xff"), "own/tokenizer.json cannot be read"),
+        (lambda f: rewrite(f / "tokenizer_config.json", chat_template=[1]), "chat_template must be text, not list"),
+        (lambda f: rewrite(f / "tokenizer_config.json", additional_special_tokens=3), "must be a list, not 3"),
+        (lambda f: rewrite(f / "generation_config.json", eos_token_id=-1), "mend eos_token_id in generation_config"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"x"), "model.safetensors cannot be read, fetch it again"),
+        (lambda f: (f / "model.json").write_text("[]"), "own does not hold a whole model"),
+        (lambda f: rewrite(f / "config.json", max_position_embeddings=8), "no room in a context of 8: shorten it, or"),
+    ],
+)
+def test_a_model_that_is_not_whole_or_does_not_fit(cli: Cli, harm: Callable[[Path], Any], says: str) -> None:
+    small_lm(Path("own"))
+    harm(Path("own"))
+    refused(cli(*LM, "own", *FEW), says)
+
+
+def test_a_model_that_is_not_there(cli: Cli) -> None:
+    refused(cli(*LM, "./nowhere", *FEW), "./nowhere is not there: a model is a folder, a .gguf file or one of sprig")
+    refused(cli(*LM, "nowhere.gguf", *FEW), "nowhere.gguf is not there")
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("own", "MambaForCausalLM is not among guerdon's own decoders, and transformers is not installed: pip"),
+        ("some.gguf", "gguf is not installed: pip install 'guerdon[gguf]'"),
+    ],
+)
+def test_a_model_that_needs_an_extra(cli: Cli, monkeypatch: pytest.MonkeyPatch, path: str, says: str) -> None:
+    small_lm(Path("own"))
+    rewrite(Path("own/config.json"), architectures=["MambaForCausalLM"])
+    Path("some.gguf").touch()
+    for name in ("transformers", "gguf"):
+        monkeypatch.setitem(sys.modules, name, None)
+    refused(cli(*LM, path, *FEW), says)
+
+
+@pytest.mark.filterwarnings("default::guerdon.core.errors.Notice")
+def test_notices_are_one_line(cli: Cli) -> None:
+    small_lm(Path("own"), weights=False)
+    said = cli(*LM, "own", *FEW)
+    assert said.code == 0 and said.err == "warning: own holds no weights: the model starts from random ones\n"
 
 
 # --- faults ---------------------------------------------------------------------------------------------------------

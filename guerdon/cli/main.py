@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,7 @@ from guerdon.cli.options import examples
 from guerdon.cli.output import print_json
 from guerdon.cli.show import show
 from guerdon.cli.train import INTERRUPTED, train
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import Notice, UserError, unknown
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -120,7 +121,9 @@ def main(args: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if args is None else args)
     as_json = "--json" in words
     try:
-        code = get_command(app).main(words, prog_name="guerdon", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _noticed(warnings.showwarning)
+            code = get_command(app).main(words, prog_name="guerdon", standalone_mode=False)
     except UserError as error:
         code = _refuse(str(error), error.exit_code, as_json)
     except UsageError as error:
@@ -129,6 +132,18 @@ def main(args: Sequence[str] | None = None) -> int:
         code = INTERRUPTED
     _flush()
     return int(code or 0)
+
+
+def _noticed(plain: Callable[..., None]) -> Callable[..., None]:
+    """Shows our own notices as one line without a place in the code; other warnings as before."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, Notice):
+            print(f"warning: {message}", file=sys.stderr, flush=True)
+        else:
+            plain(message, category, *where, **more)
+
+    return show
 
 
 def _refuse(message: str, code: int, as_json: bool) -> int:

@@ -2,7 +2,7 @@
 
 One prompt is read once for all its tries; a request that goes on from a row that ended (a next turn) reads only what is
 new. Every row draws by its own seed. Left out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are
-(`batching.py`), what tokens mean (`models/lm.py`).
+(`batching.py`), what tokens mean (`models/text.py`).
 
 Axes: B rows, n tokens of each.
 """
@@ -14,13 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from guerdon.core.model import Reply, Request
 from guerdon.engine.cpu import CpuDecoding
 from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt, Sampled
-from guerdon.models.lm import Asked, lm
+from guerdon.models.lm import lm
+from guerdon.models.text import Asked
 
 
 @dataclass
@@ -49,6 +51,22 @@ class Row:
             return False
         before = other.read
         return len(self.asked.prompt) > len(before) and self.asked.prompt[: len(before)] == before
+
+
+def take(rows: Sequence[Row], sampled: Sampled, ends: npt.NDArray[np.int64]) -> None:
+    """Write down what was sampled, up to where each row is over."""
+    n = len(sampled.token)
+    is_end = np.isin(sampled.token, ends)  # [n, B]
+    until = np.where(is_end.any(0), is_end.argmax(0) + 1, n + 1).tolist()
+    for row, token, logp, end in zip(rows, sampled.token.T.tolist(), sampled.logp.T.tolist(), until, strict=True):
+        room = row.asked.limit - len(row.tokens)
+        count = min(n, end, room)
+        row.over = end <= count or room <= count
+        stop = row.asked.stops_after(row.tokens, token[:count])
+        if stop is not None:
+            count, row.over = stop, True
+        row.tokens += token[:count]
+        row.logp += logp[:count]
 
 
 class Continuous:
@@ -83,27 +101,12 @@ class Continuous:
             if fresh:
                 first = len(self.live) - len(fresh)
                 logits = self.decoding.read(self._prompts(fresh, first))
-                self._take(fresh, self.decoding.begin(first, logits, [row.asked for row in fresh]))
+                take(fresh, self.decoding.begin(first, logits, [row.asked for row in fresh]), self.ends)
             elif self.live:
                 token = np.array([row.tokens[-1] for row in self.live])
-                self._take(self.live, self.decoding.advance(token, [row.asked for row in self.live]))
+                take(self.live, self.decoding.advance(token, [row.asked for row in self.live]), self.ends)
             done += self._leave()
         return [(row.ticket, self.model.reply(row.asked, row.tokens, row.logp)) for row in done]
-
-    def _take(self, rows: Sequence[Row], sampled: Sampled) -> None:
-        """Write down what was sampled, up to where each row is over."""
-        n = len(sampled.token)
-        is_end = np.isin(sampled.token, self.ends)  # [n, B]
-        until = np.where(is_end.any(0), is_end.argmax(0) + 1, n + 1).tolist()
-        for row, token, logp, end in zip(rows, sampled.token.T.tolist(), sampled.logp.T.tolist(), until, strict=True):
-            room = row.asked.limit - len(row.tokens)
-            count = min(n, end, room)
-            row.over = end <= count or room <= count
-            stop = row.asked.stops_after(row.tokens, token[:count])
-            if stop is not None:
-                count, row.over = stop, True
-            row.tokens += token[:count]
-            row.logp += logp[:count]
 
     # --- rows come and go -----------------------------------------------------------------------------------------
 

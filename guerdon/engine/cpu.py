@@ -23,8 +23,8 @@ from guerdon.core.levels import expand
 from guerdon.engine.decoding import Prompt, Sampled, batches
 from guerdon.models.attention import Runs, Turn, ceil
 from guerdon.models.decoder import Decoder
-from guerdon.models.lm import Asked
 from guerdon.models.sampling import choose, distribution
+from guerdon.models.text import Asked
 
 CACHE_BYTES = 4 << 30  # the most memory for keys and values
 ROWS = 256  # sampled at a time: more than a CPU gains anything from

@@ -24,8 +24,8 @@ from guerdon.engine.decoding import Prompt, Sampled, batches
 from guerdon.engine.pages import Pages
 from guerdon.models.attention import Runs, Turn
 from guerdon.models.decoder import Decoder, LayerWeights
-from guerdon.models.lm import Asked
 from guerdon.models.sampling import distribution
+from guerdon.models.text import Asked
 
 PAGE = 64  # tokens; a multiple of what the attention kernel reads at a time
 ROUND = 16  # tokens of a row between two looks of the host

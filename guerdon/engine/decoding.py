@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from guerdon.models.lm import Asked
+from guerdon.models.text import Asked
 
 PREFILL_TOKENS = 8192  # of one forward pass over prompts
 

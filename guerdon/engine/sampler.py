@@ -9,6 +9,8 @@ import torch
 
 from guerdon.core.model import Model, Reply, Request
 from guerdon.engine.continuous import Continuous
+from guerdon.engine.foreign import ForeignSampler
+from guerdon.models.foreign import foreign
 from guerdon.models.lm import lm
 from guerdon.models.standin import behind
 
@@ -48,7 +50,9 @@ class AtOnce:
 
 def open_sampler(model: Model) -> Sampler:
     model = behind(model)
-    return Continuous(model) if isinstance(model, lm) else AtOnce(model)
+    if isinstance(model, lm):
+        return Continuous(model)
+    return ForeignSampler(model) if isinstance(model, foreign) else AtOnce(model)
 
 
 def answer(model: Model, requests: Sequence[Request]) -> list[Reply]:

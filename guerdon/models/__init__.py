@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import importlib
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import Notice, UserError, unknown
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 
 SHIPPED = {"sprig": Path(__file__).parent / "sprig"}  # models whose weights come with the package
 NAMES = {  # name: the module whose class of that name it is
+    "foreign": "guerdon.models.foreign",
     "lm": "guerdon.models.lm",
     "tabular": "guerdon.models.tabular",
 }
@@ -24,11 +26,16 @@ def load(name: str, **settings: Any) -> Model:
     folder = SHIPPED.get(name, Path(name))
     if (folder / "model.json").is_file():
         return _load_folder(folder, settings)
-    if (folder / "config.json").is_file() or folder.suffix == ".gguf":
+    if folder.suffix == ".gguf":
         return _make("lm", {"source": str(folder), **settings})
+    if (folder / "config.json").is_file():
+        return _load_hub(folder, settings)
     if name not in NAMES:
         if folder.exists():
             raise UserError(f"{name} holds no model: there is no model.json and no config.json in it")
+        if name != folder.name:  # a path
+            known = ", ".join([*SHIPPED, *NAMES])
+            raise UserError(f"{name} is not there: a model is a folder, a .gguf file or one of {known}")
         raise unknown("model", name, [*SHIPPED, *NAMES])
     return _make(name, settings)
 
@@ -63,6 +70,24 @@ def _make(name: str, settings: dict[str, Any]) -> Model:
     return made
 
 
+def _load_hub(folder: Path, settings: dict[str, Any]) -> Model:
+    """A Hugging Face folder: in our own decoder if it knows the architecture, else through `transformers`."""
+    from guerdon.models.families import known_architectures
+    from guerdon.models.huggingface import architecture
+
+    name = architecture(folder)
+    is_ours = name in known_architectures()
+    made = _make("lm" if is_ours else "foreign", {"source": str(folder), **settings})
+    notices = [
+        (not is_ours, f"{name} is not among guerdon's own decoders: it runs through transformers, more slowly"),
+        (made.net is None, f"{folder} holds no weights: the model starts from random ones"),
+    ]
+    for is_so, message in notices:
+        if is_so:
+            warnings.warn(message, Notice, stacklevel=3)
+    return made
+
+
 def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -79,7 +104,7 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
         made = load(card["model"], **own)
         net = made.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))
-    except (KeyError, ValueError, RuntimeError, OSError, SafetensorError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError, OSError, SafetensorError) as error:
         raise UserError(f"{folder} does not hold a whole model: {str(error).splitlines()[0]}") from error
     made.net = net
     return made

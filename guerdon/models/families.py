@@ -111,6 +111,12 @@ class Given:
             raise UserError(f"{self.where}: {key} must be a whole number from 1 up, not {self.get(key)!r}")
         return int(value)
 
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        value = self.found.get(key)
+        if value is not None and not isinstance(value, Mapping):
+            raise UserError(f"{self.where}: {key} must be a dictionary, not {value!r}")
+        return value or {}
+
 
 # --- reading ----------------------------------------------------------------------------------------------------------
 
@@ -152,12 +158,25 @@ def config_from(found: Mapping[str, Any], where: str = "config.json") -> Decoder
 
 
 def family_of(found: Mapping[str, Any], where: str) -> str:
-    kinds = found.get("architectures") or [found.get("model_type")]
+    kind = architecture_of(found, where)
     for name, family in FAMILIES.items():
-        if kinds[0] in (family.architecture, family.model_type):
+        if kind in (family.architecture, family.model_type):
             return name
     known = ", ".join(family.architecture for family in FAMILIES.values())
-    raise UserError(f"{where}: {kinds[0]} models are not supported; {known} are")
+    raise UserError(f"{where}: {kind} models are not supported; {known} are")
+
+
+def architecture_of(found: Mapping[str, Any], where: str) -> str:
+    """The name of the model's class, or of its type where config.json is silent about the class."""
+    kinds = found.get("architectures") or [found.get("model_type")]
+    if not isinstance(kinds, list) or not isinstance(kinds[0], str):
+        raise UserError(f"{where} does not say what kind of model it is: it needs architectures or model_type")
+    return kinds[0]
+
+
+def known_architectures() -> set[str]:
+    """What a config.json may say that is one of our families."""
+    return {name for family in FAMILIES.values() for name in (family.architecture, family.model_type)}
 
 
 def _own(name: str, given: Given) -> dict[str, Any]:
@@ -180,7 +199,7 @@ def _own(name: str, given: Given) -> dict[str, Any]:
 def _gate(given: Given) -> Any:
     key = given.family.gate_key
     found = given.found.get(key) or given.found.get("hidden_act") or given.get(key)
-    if found not in GATES:
+    if not isinstance(found, str) or found not in GATES:
         raise UserError(f"{given.where}: {key} {found!r} is not supported; {', '.join(map(repr, GATES))} are")
     return GATES[found]
 
@@ -211,7 +230,7 @@ def _windows(given: Given) -> tuple[int, tuple[bool, ...]]:
 
 def _ropes(given: Given) -> tuple[Rope, Rope | None]:
     """The positions of full layers and, where they have their own, of windowed ones."""
-    new, old = given.found.get("rope_parameters") or {}, given.found.get("rope_scaling") or {}
+    new, old = given.mapping("rope_parameters"), given.mapping("rope_scaling")
     theta = given.number("rope_theta")
     if given.family.model_type != "gemma3_text":
         return _rope(given, {**new, **old}, theta), None

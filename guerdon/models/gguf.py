@@ -53,12 +53,12 @@ LLAMA3 = {"low": 1.0, "high": 4.0, "original": 8192}  # of Llama 3.1 to 3.3; the
 
 def read(path: Path) -> tuple[DecoderConfig, Chat, Mapping[str, Tensor]]:
     """The shape, the conversation format and the weights."""
+    if not path.is_file():
+        raise UserError(f"{path} is not there")
     try:
         package = importlib.import_module("gguf")
     except ImportError as error:
         raise require_extra("gguf", "gguf") from error
-    if not path.is_file():
-        raise UserError(f"{path} is not there")
     try:
         file = package.GGUFReader(path)
         said = {name: field.contents() for name, field in file.fields.items()}

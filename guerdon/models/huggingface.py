@@ -20,13 +20,16 @@ from guerdon.core.errors import UserError
 from guerdon.models.chat import Chat, Format
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
-from guerdon.models.families import config_from, config_to
+from guerdon.models.families import architecture_of, config_from, config_to
 from guerdon.models.names import from_hub, hub_shapes, to_hub
 from guerdon.models.tokenizer import ASSISTANT, END, PAD, USER
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"  # which file holds which tensor, where there are several
 OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+MENDS = {  # what to do about a file that is often missing
+    "tokenizer.json": "; transformers makes it: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+}
 FLOATS = ("F64", "F32", "F16", "BF16")
 NAMED = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
@@ -50,27 +53,39 @@ def read_config(folder: Path) -> DecoderConfig:
     return config_from(_dictionary(path), str(path))
 
 
-def read_chat(folder: Path, config: DecoderConfig) -> Chat:
-    """The tokenizer, the chat template and the tokens that end a turn."""
+def architecture(folder: Path) -> str:
+    """What config.json says the model is."""
+    path = _present(folder, "config.json")
+    return architecture_of(_dictionary(path), str(path))
+
+
+def read_chat(folder: Path, vocab: int) -> Chat:
+    """The tokenizer, the chat template and the tokens that end a turn. `vocab` is how many tokens the model has."""
     path = _present(folder, "tokenizer.json")
     try:
         tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception as error:  # `tokenizers` has no narrower kind for a file it cannot parse
         raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    if tokenizer.get_vocab_size() > config.vocab:
+    if tokenizer.get_vocab_size() > vocab:
         raise UserError(
-            f"{path} has {tokenizer.get_vocab_size()} tokens, the model only {config.vocab}: they do not fit"
+            f"{path} has {tokenizer.get_vocab_size()} tokens, the model only {vocab}: they do not fit;"
+            " take the tokenizer.json that came with the model"
         )
     said = {**_if_present(folder / "special_tokens_map.json"), **_if_present(folder / "tokenizer_config.json")}
     names = {key: text for key in NAMED if (text := _text(said.get(key))) and tokenizer.token_to_id(text) is not None}
     extra = said.get("additional_special_tokens") or said.get("extra_special_tokens") or []
+    if not isinstance(extra, list | dict):
+        raise UserError(f"{folder / 'tokenizer_config.json'}: additional_special_tokens must be a list, not {extra!r}")
     extra = [_text(item) for item in (extra.values() if isinstance(extra, dict) else extra)]
     known = tuple(text for text in extra if text and tokenizer.token_to_id(text) is not None)
     tokenizer.add_special_tokens([AddedToken(t, normalized=False, special=True) for t in (*names.values(), *known)])
     ends = _ends(folder, tokenizer, names)
     for number in ends:
-        if tokenizer.id_to_token(number) is None:
-            raise UserError(f"{folder}: the text ends with token {number}, which its tokenizer.json does not have")
+        if number < 0 or tokenizer.id_to_token(number) is None:
+            raise UserError(
+                f"{folder}: the text ends with token {number}, which its tokenizer.json does not have;"
+                " mend eos_token_id in generation_config.json"
+            )
     starts = said.get("add_bos_token")
     if starts is None and "bos_token" in names:
         starts = tokenizer.encode("a").ids[:1] == [tokenizer.token_to_id(names["bos_token"])]
@@ -93,9 +108,12 @@ def _ends(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str]) -> tuple
 def _template(folder: Path, said: Mapping[str, Any]) -> str | None:
     """In a file of its own or in tokenizer_config.json, where there may be several by name."""
     path = folder / "chat_template.jinja"
-    found = path.read_text(encoding="utf-8") if path.is_file() else said.get("chat_template")
-    if isinstance(found, list):
-        found = {item["name"]: item["template"] for item in found}.get("default")
+    try:
+        found = path.read_text(encoding="utf-8") if path.is_file() else said.get("chat_template")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read: {error}") from error
+    if isinstance(found, list) and all(isinstance(item, dict) and {"name", "template"} <= set(item) for item in found):
+        found = {str(item["name"]): item["template"] for item in found}.get("default")
     if found is not None and not isinstance(found, str):
         raise UserError(f"{folder / 'tokenizer_config.json'}: chat_template must be text, not {type(found).__name__}")
     return found
@@ -128,7 +146,7 @@ class Stored(Mapping[str, Tensor]):
             try:
                 opened = safe_open(path, "pt")
             except (OSError, SafetensorError) as error:
-                raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+                raise UserError(f"{path} cannot be read, fetch it again: {str(error).splitlines()[0]}") from error
             self.files.update((tensor, opened) for tensor in opened.keys())  # type: ignore[no-untyped-call]  # noqa: SIM118
 
     def __getitem__(self, name: str) -> Tensor:
@@ -172,27 +190,30 @@ def load_weights(net: Decoder, folder: Path) -> None:
 def write(folder: Path, net: Decoder, tokenizer: Tokenizer, format: Format = OWN) -> None:
     """A folder that `transformers` loads, chat format and all."""
     folder.mkdir(parents=True, exist_ok=True)
-    ends = Chat(tokenizer, format).ends
-    numbers: dict[str, Any] = {"bos_token_id": None, "eos_token_id": ends[0] if len(ends) == 1 else list(ends)}
-    for key in {"bos_token", "pad_token"} & set(format.names):
+    numbers = write_chat(folder, Chat(tokenizer, format), net.config.max_positions)
+    _write_json(folder / "config.json", {**config_to(net.config, net.dtype), "bos_token_id": None, **numbers})
+    save_file(to_hub(net), folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def write_chat(folder: Path, chat: Chat, max_positions: int | None, **generation: Any) -> dict[str, Any]:
+    """All but config.json and the weights; `generation` is what else generation_config.json says. Returns token ids."""
+    tokenizer, format, ends = chat.tokenizer, chat.format, chat.ends
+    numbers: dict[str, Any] = {"eos_token_id": ends[0] if len(ends) == 1 else list(ends)}
+    for key in sorted({"bos_token", "pad_token"} & set(format.names)):
         numbers[f"{key}_id"] = tokenizer.token_to_id(format.names[key])
     specials = {**format.names, "additional_special_tokens": list(format.extra)}
-    texts: dict[str, Any] = {
-        "config.json": {**config_to(net.config, net.dtype), **numbers},
-        "generation_config.json": {key: value for key, value in numbers.items() if value is not None},
-        "special_tokens_map.json": specials,
-        "tokenizer_config.json": {
-            "tokenizer_class": "PreTrainedTokenizerFast",
-            "model_max_length": net.config.max_positions,
-            "clean_up_tokenization_spaces": False,
-            **({"chat_template": format.template} if format.template is not None else {}),
-            **specials,
-        },
+    words = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        **({"model_max_length": max_positions} if max_positions is not None else {}),
+        "clean_up_tokenization_spaces": False,
+        **({"chat_template": format.template} if format.template is not None else {}),
+        **specials,
     }
-    for name, content in texts.items():
-        (folder / name).write_text(json.dumps(content, indent=2) + "\n")
+    _write_json(folder / "generation_config.json", {**generation, **numbers})
+    _write_json(folder / "special_tokens_map.json", specials)
+    _write_json(folder / "tokenizer_config.json", words)
     (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
-    save_file(to_hub(net), folder / WEIGHTS, metadata={"format": "pt"})
+    return numbers
 
 
 # --- files --------------------------------------------------------------------------------------------------------------
@@ -200,7 +221,7 @@ def write(folder: Path, net: Decoder, tokenizer: Tokenizer, format: Format = OWN
 
 def _present(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
-        raise UserError(f"{folder} holds no language model: there is no {name} in it")
+        raise UserError(f"{folder} holds no language model: there is no {name} in it{MENDS.get(name, '')}")
     return folder / name
 
 
@@ -212,6 +233,10 @@ def _dictionary(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UserError(f"{path} cannot be read: it is not a dictionary")
     return found
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n")
 
 
 def _if_present(path: Path) -> dict[str, Any]:

@@ -1,36 +1,28 @@
 """A causal language model over text: a decoder, a tokenizer, and the format of a conversation (`chat.py`).
 
 A second turn continues the first: its context is the first one's context and actions, then what is new in its own view.
-Left out: how sampling is batched (`engine/`), files (`huggingface.py`, `gguf.py`).
+Left out: what it shares with models of other libraries (`text.py`), how sampling is batched (`engine/`), files
+(`huggingface.py`, `gguf.py`).
 
 Axes: S steps, K tracks, F tokens of all tracks one after the other, T tokens of a padded row, N steps of one chunk.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.levels import gather_up
-from guerdon.core.model import Model, Reply, Request
+from guerdon.core.model import Model
 from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.core.seeds import derive
-from guerdon.core.task import Sampling
 from guerdon.models import gguf, huggingface, lora, lora_files
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig
@@ -38,32 +30,13 @@ from guerdon.models.decoder import Decoder
 from guerdon.models.head import cut_scores, token_scores
 from guerdon.models.names import from_hub
 from guerdon.models.reading import rows
+from guerdon.models.text import TextModel
 
 READ_TOKENS = 16384  # of one forward pass; a batch of more is read in several
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` says so."""
-
-    request: Request
-    context: npt.NDArray[np.int64]
-    prompt: list[int]  # all that comes before what is sampled, given actions included
-    limit: int
-    stops_after: Callable[[list[int], list[int]], int | None]  # (said before, said now): how many of now until a stop
-
-    @property
-    def sampling(self) -> Sampling:
-        return self.request.sampling
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether it is a later turn of a conversation."""
-        return len(self.request.path) > 0
-
-
 @part
-class lm(Model):
+class lm(TextModel):
     """A language model of a family we know, in `source`: a local Hugging Face folder or a .gguf file.
 
     Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory.
@@ -71,6 +44,9 @@ class lm(Model):
     `lora` is the rank of a LoRA adapter that is trained in place of the weights (0: none), scaled by `lora_alpha` / rank
     (0: twice the rank, TRL's default). `adapter` is a folder with one to start from, as peft writes it: rank, alpha and
     what is adapted are then its own.
+
+    It runs `on` a GPU where there is one. With `recompute`, what a layer computed is computed again for its gradient
+    instead of being kept: a third more work, a fraction of the memory.
     """
 
     source: str = knob(hashed=False)
@@ -78,8 +54,9 @@ class lm(Model):
     lora: int = knob(default=0, ge=0)
     lora_alpha: float = knob(default=0.0, ge=0.0)
     adapter: str = knob(default="", hashed=False)
+    on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
+    recompute: bool = knob(default=False, hashed=False)
 
-    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = {"logp": "step", "entropy": "step"}
     config: DecoderConfig = live()
     chat: Chat = live()
     opened: str = live()
@@ -107,7 +84,7 @@ class lm(Model):
             from_hub(self.net, tensors)
             return
         self.config = huggingface.read_config(source)
-        self.chat = huggingface.read_chat(source, self.config)
+        self.chat = huggingface.read_chat(source, self.config.vocab)
         if huggingface.has_weights(source):
             net = Decoder(self.config).to(self._dtype)
             huggingface.load_weights(net, source)
@@ -116,28 +93,13 @@ class lm(Model):
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
         self._settle()
         super().start(seed, models)
-        self.weights.to(self._dtype)
+        self.weights.to(self._device, self._dtype)
         self._adapt(self.decoder, seed)
-        if self.dtype == "bfloat16":  # a CPU without such instructions computes the same more slowly, at length
-            warnings.filterwarnings("ignore", message="mkldnn_matmul failed")
+        self.decoder.to(self._device).recompute = self.recompute
 
     @property
-    def _dtype(self) -> torch.dtype:
-        return {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.dtype]
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self.chat.tokenizer
-
-    @property
-    def special(self) -> dict[str, int]:
-        """The special tokens by their text."""
-        return self.chat.special
-
-    @property
-    def ends(self) -> tuple[int, ...]:
-        """Tokens that end a turn; the first is the one it is taught to say."""
-        return self.chat.ends
+    def max_positions(self) -> int:
+        return self.config.max_positions
 
     @property
     def decoder(self) -> Decoder:
@@ -186,8 +148,7 @@ class lm(Model):
     def identity(self) -> str:
         """The shape, the text format and, where they did not come from a seed, the weights: not the folder they lie in."""
         self._settle()
-        text = [sorted(self.tokenizer.get_vocab().items()), self.chat.format.template, self.ends]
-        known: list[Any] = [str(self.config), *text, super().identity()]
+        known: list[Any] = [str(self.config), *self.text_identity, super().identity()]
         if self.net is not None:
             known += [change.scale for _, _, change in lora.changes(self.decoder)]
         elif self.adapter:
@@ -213,64 +174,6 @@ class lm(Model):
             return {"source": ".", "adapter": ""}
         huggingface.write(folder / "base", lora.bare(self.decoder), self.tokenizer, self.chat.format)
         return {"source": "base", "adapter": "adapter"}
-
-    # --- text ---------------------------------------------------------------------------------------------------
-
-    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
-        return np.array(self.chat.encode(view, path), np.int64)
-
-    def decode(self, actions: Sequence[int]) -> str:
-        """Ids that the tokenizer does not have (a vocabulary may be padded) are passed over."""
-        return self.tokenizer.decode(actions, skip_special_tokens=True)
-
-    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
-        actions = np.array([*self.chat.tokens(text), self.ends[0]], np.int64)
-        return Reply(self.encode(view, path), actions, np.full(len(actions), np.nan, np.float32), text)
-
-    # --- being asked ----------------------------------------------------------------------------------------------
-
-    def asked(self, request: Request) -> Asked:
-        """A request in tokens, for whoever samples."""
-        context = self.encode(request.view, request.path)
-        given = request.given.tolist()
-        past = [array.tolist() for segment in request.path for array in (segment.context, segment.actions)]
-        prompt = [token for tokens in (*past, context.tolist(), given) for token in tokens]
-        room = self.config.max_positions - len(prompt)
-        if room < 1:
-            raise UserError(
-                f"a prompt of {len(prompt)} tokens leaves no room in a context of {self.config.max_positions}: shorten it"
-            )
-        limit = min(request.sampling.max_tokens - len(given), room)
-        stop = tuple(request.sampling.stop)
-        if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
-            limit = 0
-        stops_after = functools.partial(self._stops_after, given, stop) if stop else _never
-        return Asked(request, context, prompt, limit, stops_after)
-
-    def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
-        """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
-        tail = 8 + 4 * max(map(len, stop))
-        said = [*given, *before][-tail:]
-        for count, token in enumerate(now, start=1):
-            said = [*said, token][-tail:]
-            if _cut(self.decode(said), stop) is not None:
-                return count
-        return None
-
-    def reply(self, asked: Asked, tokens: Sequence[int], logp: Sequence[float]) -> Reply:
-        """What was sampled, as a reply."""
-        given = asked.request.given
-        actions = [*given.tolist(), *tokens]
-        text = self.decode(actions)
-        stopped = _cut(text, asked.sampling.stop)
-        done = stopped is not None or (len(actions) > 0 and actions[-1] in self.ends)
-        return Reply(
-            asked.context,
-            np.array(actions, np.int64),
-            np.array([np.nan] * len(given) + list(logp), np.float32),
-            text if stopped is None else stopped,
-            End.DONE if done else End.CUT,
-        )
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -302,19 +205,3 @@ class lm(Model):
             return {name: nothing.float().to(batch.seg.device) for name in want}
         order = torch.argsort(torch.cat(steps))
         return {name: torch.cat(found[name])[order].to(batch.seg.device) for name in want}
-
-    def _check_lengths(self, batch: Batch) -> None:
-        length_G = (batch.context_length + batch.length).double()
-        longest = int(gather_up(length_G[batch.path_seg], batch.path_track, batch.K).max()) if batch.K else 0
-        if longest > self.config.max_positions:
-            raise UserError(f"a track of {longest} tokens is longer than the context of {self.config.max_positions}")
-
-
-def _never(before: list[int], now: list[int]) -> int | None:
-    return None
-
-
-def _cut(text: str, stops: Sequence[str]) -> str | None:
-    """The text before the first stop string; None when there is none."""
-    found = [text.find(stop) for stop in stops if stop and stop in text]
-    return text[: min(found)] if found else None

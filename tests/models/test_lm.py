@@ -395,10 +395,6 @@ def rewrite(path, **changes):
         (lambda f: (f / "tokenizer.json").unlink(), "there is no tokenizer.json in it"),
         (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json cannot be read"),
         (lambda f: (f / "model.safetensors").write_text("junk"), "model.safetensors cannot be read"),
-        (
-            lambda f: rewrite(f / "config.json", architectures=["MambaForCausalLM"]),
-            "MambaForCausalLM models are not supported",
-        ),
         (lambda f: rewrite(f / "config.json", num_hidden_layers=3), "has no tensor model.layers.2"),
         (lambda f: rewrite(f / "config.json", num_hidden_layers=1), "knows nothing of: model.layers.1"),
         (lambda f: rewrite(f / "config.json", intermediate_size=40), "is 48x32, config.json asks for 40x32"),
@@ -415,6 +411,13 @@ def test_broken_folders_are_one_clear_line(tmp_path, harm, words):
     with pytest.raises(UserError, match=words) as error:
         models.load(str(tmp_path))
     assert "\n" not in str(error.value)
+
+
+def test_other_architectures_are_not_for_this_decoder(tmp_path):
+    small_lm(tmp_path)
+    rewrite(tmp_path / "config.json", architectures=["MambaForCausalLM"])
+    with pytest.raises(UserError, match="MambaForCausalLM models are not supported; LlamaForCausalLM, "):
+        lm_module.lm(source=str(tmp_path))
 
 
 def test_a_saved_model_without_its_weights_is_not_a_fresh_one(model, tmp_path):
@@ -434,3 +437,28 @@ def test_prompts_that_do_not_fit_are_refused(tmp_path):
         model.read(pack([episode(segment(request("1" * 10), model.recite("1" * 10, "2" * 10)))]), ["logp"])
     with pytest.raises(UserError, match=r"lm\.dtype must be one of"):
         models.load(str(tmp_path), dtype="int8")
+
+
+def test_recomputing_gives_the_same_gradient(model):
+    asked = [request(view, seed) for seed, view in enumerate(VIEWS)]
+    batch = pack(
+        [episode(segment(a, r), number=i) for i, (a, r) in enumerate(zip(asked, answer(model, asked), strict=True))]
+    )
+    gradients = []
+    for recompute in (False, True):
+        model.recompute = recompute
+        model.start(0, {})
+        model.net.zero_grad()
+        model.read(batch, ["logp"])["logp"].sum().backward()
+        gradients.append(model.net.layers[0].qkv.grad.clone())
+    model.recompute = False
+    assert model.net.recompute and torch.equal(*gradients)
+
+
+def test_a_gpu_that_is_not_there_is_one_clear_line(tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    model = small_lm(tmp_path)
+    model.on = "cuda"
+    with pytest.raises(UserError, match="torch finds no GPU"):
+        model.start(0, {})

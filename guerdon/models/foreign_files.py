@@ -1,0 +1,142 @@
+"""A Hugging Face folder of any architecture, opened and written by `transformers`.
+
+Nothing is fetched from a network, and no code that comes with a model is run. A folder that is not whole is one clear
+line: that library would fill what is missing with random numbers. Left out: what the model is then used for (`foreign.py`),
+its tokenizer and chat template (`huggingface.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from guerdon.core.errors import UserError, require_extra
+from guerdon.models import huggingface
+from guerdon.models.chat import Chat
+
+LENGTHS = ("max_position_embeddings", "max_seq_len", "max_sequence_length", "n_positions")  # what configs call it
+
+
+def library(architecture: str) -> Any:
+    """`transformers`, which this architecture needs."""
+    try:
+        return importlib.import_module("transformers")
+    except ImportError as error:
+        raise UserError(
+            f"{architecture} is not among guerdon's own decoders, and {require_extra('transformers', 'hub')}"
+        ) from error
+
+
+def read_config(folder: Path) -> Any:
+    """What config.json says, as `transformers` understands it."""
+    architecture = huggingface.architecture(folder)
+    transformers = library(architecture)
+    known = importlib.import_module("transformers.models.auto.modeling_auto").MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    if architecture not in known and not any(architecture in _classes(known, kind) for kind in known):
+        raise UserError(
+            f"{folder}: {architecture} is no causal language model that transformers {transformers.__version__} has;"
+            " use another model, or a newer transformers"
+        )
+    with _opening(transformers, folder / "config.json"):
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if architecture not in (config.model_type, *_classes(known, config.model_type)):
+        raise UserError(f"{folder / 'config.json'}: a {config.model_type} is no {architecture}: mend one of the two")
+    return config
+
+
+def _classes(known: Any, kind: str) -> tuple[str, ...]:
+    names = known.get(kind, ())
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def longest(config: Any) -> int | None:
+    """How many tokens the model can look at; None where its config knows no limit."""
+    found = [getattr(config, name, None) for name in LENGTHS]
+    return next((n for n in found if isinstance(n, int) and n > 0), None)
+
+
+def read_net(folder: Path, config: Any, dtype: torch.dtype) -> nn.Module:
+    """The model with the folder's weights, all of them."""
+    transformers = library(huggingface.architecture(folder))
+    stored = huggingface.Stored(folder)  # says what is wrong with the files themselves
+    with _opening(transformers, stored.path):
+        net, report = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, output_loading_info=True
+        )
+    missing, spare = (sorted(map(str, report.get(key) or ())) for key in ("missing_keys", "unexpected_keys"))
+    if missing:
+        raise UserError(f"{stored.path} has no tensor {missing[0]}")
+    spare = [name for name in spare if name in stored and _is_matrix(stored, name)]
+    if spare:
+        raise UserError(f"{stored.path} has a tensor that config.json knows nothing of: {spare[0]}")
+    return _checked(net)
+
+
+def _is_matrix(stored: huggingface.Stored, name: str) -> bool:
+    """Whether it is a weight: old files also hold masks and the angles of positions, which nothing misses."""
+    found = stored.files[name].get_slice(name)
+    return found.get_dtype() in huggingface.FLOATS and len(found.get_shape()) > 1
+
+
+def fresh_net(config: Any, dtype: torch.dtype, seed: int) -> nn.Module:
+    """The model with weights made from a seed."""
+    transformers = library(str(config.model_type))
+    with torch.random.fork_rng(), _opening(transformers, Path("config.json")):
+        torch.manual_seed(seed)
+        net = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
+    return _checked(net)
+
+
+def _checked(net: Any) -> nn.Module:
+    """Some architectures that the library lists as causal look ahead unless their config.json forbids it."""
+    assert isinstance(net, nn.Module)
+    net.eval()
+    with torch.no_grad():
+        one, other = net(torch.tensor([[1, 2, 3, 4], [1, 2, 3, 5]]), use_cache=False).logits[:, :3]
+    if not torch.allclose(one, other, rtol=0, atol=1e-3 * float(one.float().std())):
+        raise UserError(f"{type(net).__name__} looks at tokens that are yet to come, so it cannot be sampled from")
+    return net
+
+
+def write(folder: Path, net: Any, chat: Chat) -> None:
+    """A folder that `transformers` loads, chat format and all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    transformers = library(type(net).__name__)
+    with _quiet(transformers):
+        net.save_pretrained(folder)
+    path = folder / "generation_config.json"
+    said = json.loads(path.read_text()) if path.is_file() else {}
+    huggingface.write_chat(folder, chat, longest(net.config), **said)
+
+
+@contextlib.contextmanager
+def _opening(transformers: Any, path: Path) -> Iterator[None]:
+    """What that library finds wrong with a file, in one line."""
+    try:
+        with _quiet(transformers):
+            yield
+    except Exception as error:  # it raises whatever its parts raise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        raise UserError(f"{path} cannot be opened by transformers {transformers.__version__}: {lines[0]}") from error
+
+
+@contextlib.contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Without its progress bars and reports: what matters in them is said by us."""
+    logging = transformers.utils.logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,177 @@
+"""What every language model does with text, whatever computes it: views in, tokens out, a request in tokens, a reply.
+
+Left out: the weights and how they are read (`lm.py`, `foreign.py`), how sampling is batched (`engine/`), the format of a
+conversation (`chat.py`).
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tokenizers import Tokenizer
+
+from guerdon.core.batch import Batch
+from guerdon.core.episode import End, Segment
+from guerdon.core.errors import UserError
+from guerdon.core.levels import gather_up
+from guerdon.core.model import Model, Reply, Request
+from guerdon.core.part import label
+from guerdon.core.task import Sampling
+from guerdon.models.chat import Chat
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` says so."""
+
+    request: Request
+    context: npt.NDArray[np.int64]
+    prompt: list[int]  # all that comes before what is sampled, given actions included
+    limit: int
+    stops_after: Callable[[list[int], list[int]], int | None]  # (said before, said now): how many of now until a stop
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.request.sampling
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a later turn of a conversation."""
+        return len(self.request.path) > 0
+
+
+class TextModel(Model):
+    """A language model. The engine samples from it token by token: it calls `asked`, then `reply`."""
+
+    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = {"logp": "step", "entropy": "step"}
+    chat: Chat
+    dtype: Literal["float32", "bfloat16"]
+    on: Literal["auto", "cpu", "cuda"]
+
+    def start(self, seed: int, models: Mapping[str, Model]) -> None:
+        super().start(seed, models)
+        if self.dtype == "bfloat16":  # a CPU without such instructions computes the same more slowly, at length
+            warnings.filterwarnings("ignore", message="mkldnn_matmul failed")
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.dtype]
+
+    @property
+    def _device(self) -> torch.device:
+        if self.on == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if self.on == "cuda" and not torch.cuda.is_available():
+            raise UserError(
+                f"{label(self)}.on is cuda, but torch finds no GPU: leave it out, or install torch for CUDA"
+            )
+        return torch.device(self.on)
+
+    @property
+    @abc.abstractmethod
+    def max_positions(self) -> int:
+        """The most tokens it can look at."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.chat.tokenizer
+
+    @property
+    def special(self) -> dict[str, int]:
+        """The special tokens by their text."""
+        return self.chat.special
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Tokens that end a turn; the first is the one it is taught to say."""
+        return self.chat.ends
+
+    @property
+    def text_identity(self) -> list[Any]:
+        """What the hash of a run must know of its text format."""
+        return [sorted(self.tokenizer.get_vocab().items()), self.chat.format.template, self.ends]
+
+    # --- text ---------------------------------------------------------------------------------------------------
+
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+        return np.array(self.chat.encode(view, path), np.int64)
+
+    def decode(self, actions: Sequence[int]) -> str:
+        """Ids that the tokenizer does not have (a vocabulary may be padded) are passed over."""
+        return self.tokenizer.decode(actions, skip_special_tokens=True)
+
+    def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
+        actions = np.array([*self.chat.tokens(text), self.ends[0]], np.int64)
+        return Reply(self.encode(view, path), actions, np.full(len(actions), np.nan, np.float32), text)
+
+    # --- being asked ----------------------------------------------------------------------------------------------
+
+    def asked(self, request: Request) -> Asked:
+        """A request in tokens, for whoever samples."""
+        context = self.encode(request.view, request.path)
+        given = request.given.tolist()
+        past = [array.tolist() for segment in request.path for array in (segment.context, segment.actions)]
+        prompt = [token for tokens in (*past, context.tolist(), given) for token in tokens]
+        room = self.max_positions - len(prompt)
+        if room < 1:
+            raise UserError(
+                f"a prompt of {len(prompt)} tokens leaves no room in a context of {self.max_positions}: shorten it,"
+                " or use a model with a longer context"
+            )
+        limit = min(request.sampling.max_tokens - len(given), room)
+        stop = tuple(request.sampling.stop)
+        if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
+            limit = 0
+        stops_after = functools.partial(self._stops_after, given, stop) if stop else _never
+        return Asked(request, context, prompt, limit, stops_after)
+
+    def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
+        """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
+        tail = 8 + 4 * max(map(len, stop))
+        said = [*given, *before][-tail:]
+        for count, token in enumerate(now, start=1):
+            said = [*said, token][-tail:]
+            if _cut(self.decode(said), stop) is not None:
+                return count
+        return None
+
+    def reply(self, asked: Asked, tokens: Sequence[int], logp: Sequence[float]) -> Reply:
+        """What was sampled, as a reply."""
+        given = asked.request.given
+        actions = [*given.tolist(), *tokens]
+        text = self.decode(actions)
+        stopped = _cut(text, asked.sampling.stop)
+        done = stopped is not None or (len(actions) > 0 and actions[-1] in self.ends)
+        return Reply(
+            asked.context,
+            np.array(actions, np.int64),
+            np.array([np.nan] * len(given) + list(logp), np.float32),
+            text if stopped is None else stopped,
+            End.DONE if done else End.CUT,
+        )
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def _check_lengths(self, batch: Batch) -> None:
+        length_G = (batch.context_length + batch.length).double()
+        longest = int(gather_up(length_G[batch.path_seg], batch.path_track, batch.K).max()) if batch.K else 0
+        if longest > self.max_positions:
+            raise UserError(f"a track of {longest} tokens is longer than the context of {self.max_positions}")
+
+
+def _never(before: list[int], now: list[int]) -> int | None:
+    return None
+
+
+def _cut(text: str, stops: Sequence[str]) -> str | None:
+    """The text before the first stop string; None when there is none."""
+    found = [text.find(stop) for stop in stops if stop and stop in text]
+    return text[: min(found)] if found else None
