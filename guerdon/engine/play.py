@@ -128,13 +128,13 @@ def _run(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(main)
+        return _loop(main)
     out: list[list[Episode]] = []
     fault: list[BaseException] = []
 
     def work() -> None:
         try:
-            out.append(asyncio.run(main))
+            out.append(_loop(main))
         except BaseException as error:  # noqa: BLE001 - handed to the caller's thread below
             fault.append(error)
 
@@ -144,3 +144,21 @@ def _run(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
     if fault:
         raise fault[0]
     return out[0]
+
+
+def _loop(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
+    """An event loop for this alone. `asyncio.run` would do, but for the time it takes over signals: it ends up printing all
+    the episodes into an error message that nobody sees."""
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(main)
+    finally:
+        loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+async def _cancel(left: set[asyncio.Task[Any]]) -> None:
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)

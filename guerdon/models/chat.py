@@ -89,6 +89,7 @@ class Chat:
         self._template = None if format.template is None else _compiled(format.template)
         self._skeleton = functools.lru_cache(SKELETONS)(self._make_skeleton)
         self._filled = functools.lru_cache(TEXTS)(self._fill)
+        self._opening = functools.lru_cache(TEXTS)(lambda view: tuple(self._encode(view, ())))
         self.ends = tuple(dict.fromkeys([*self._turn_end(), *format.ends]))
         if not self.ends:
             raise UserError("nothing says which token ends a text: set eos_token_id in generation_config.json")
@@ -98,7 +99,10 @@ class Chat:
         return self
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> list[int]:
-        """A view after what was said before, `path`: only what is new."""
+        """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text."""
+        return list(self._opening(view)) if isinstance(view, str) and not path else self._encode(view, path)
+
+    def _encode(self, view: Any, path: Sequence[Segment]) -> list[int]:
         if self._template is None:
             start = [self.special[self.format.names["bos_token"]]] if self.format.starts and not path else []
             return start + self.tokens(_plain(view))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import functools
+import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ class TextModel(Model):
         context = self.encode(request.view, request.path)
         given = request.given.tolist()
         past = [array.tolist() for segment in request.path for array in (segment.context, segment.actions)]
-        prompt = [token for tokens in (*past, context.tolist(), given) for token in tokens]
+        prompt = list(itertools.chain(*past, context.tolist(), given))
         room = self.max_positions - len(prompt)
         if room < 1:
             raise UserError(
