@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "losses": {"core"},
     "engine": {"core", "models"},
     "store": {"core"},
-    "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards"},
+    "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit"},
     "recipes": {"core", "tasks", "envs", "models", "rewards", "curricula", "select", "credit", "losses"},
     "cli": {"core", "loop", "store", "models", "tasks"},
 }

@@ -23,6 +23,7 @@ from guerdon.cli.eval import evaluate
 from guerdon.cli.list import list_names
 from guerdon.cli.options import examples
 from guerdon.cli.output import print_json
+from guerdon.cli.replay import replay
 from guerdon.cli.show import show
 from guerdon.cli.train import INTERRUPTED, train
 from guerdon.core.errors import Notice, UserError, unknown
@@ -112,6 +113,14 @@ app.command(
         "guerdon show runs/grpo-successor-001",
     ),
 )(show)
+app.command(
+    "replay",
+    epilog=examples(
+        "guerdon replay runs/grpo-successor-001 --reward my.py:brief",
+        "guerdon replay runs/grpo-successor-001 --reward my.py:brief --step 0 --step 50 --top 20",
+        "guerdon replay runs/grpo-successor-001 --reward my.py:brief --column correct --json",
+    ),
+)(replay)
 app.command("demo", epilog=examples("guerdon demo", "guerdon demo --task countdown:4 --steps 40"))(demo)
 app.command("doctor", epilog=examples("guerdon doctor", "guerdon doctor --json"))(doctor)
 

@@ -1,0 +1,141 @@
+"""`guerdon replay`: what another reward would have said about the samples a run learned from."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn
+
+from guerdon.cli.options import Json
+from guerdon.cli.output import Output
+
+if TYPE_CHECKING:
+    from guerdon.loop.replay import Replay
+
+COUNTS = ("samples", "scored", "failed", "timed_out", "not_applicable", "compared", "flips")
+WIDTH = 60  # characters of a completion that are shown
+
+
+def replay(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder.")],
+    reward: Annotated[
+        str, typer.Option("--reward", metavar="FILE.py:NAME", help="A function, a reward or a formula of your own.")
+    ],
+    step: Annotated[
+        list[int] | None, typer.Option("--step", metavar="N", min=0, help="Only this step; repeatable.")
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="The stored reward to compare with.  [default: reward, else what the run's credit reads]",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option("--top", metavar="K", min=0, help="Samples shown that moved most.")] = 10,
+    as_json: Json = False,
+) -> int:
+    """Score a run's stored samples with another reward.
+
+    Says, per step and in all, how many advantages would have changed sign, how the two rewards correlate, which samples
+    moved most and where the new reward broke. Nothing is sampled; the run stays as it is.
+    """
+    from guerdon.loop import replay as loop
+
+    output = Output(as_json)
+    bar = Progress(
+        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        BarColumn(bar_width=24),
+        console=output.console,
+        transient=True,
+        disable=not output.console.is_terminal,
+    )
+    with bar:
+        row = bar.add_task("", total=None)
+        found = loop.replay(
+            run,
+            reward=reward,
+            steps=step,
+            column=column,
+            top=top,
+            progress=lambda done, of: bar.update(row, completed=done, total=of),
+        )
+    if not as_json:
+        _tell(output, found)
+    output.finish(found.to_dict())
+    return 0
+
+
+def _tell(output: Output, found: Replay) -> None:
+    output.pairs(
+        {
+            "run": found.run,
+            "reward": f"{found.reward}, in place of {found.column!r}",
+            "credit": f"{found.credit}, from {found.credit_from}",
+            "old advantages": found.old_advantage,
+        }
+    )
+    for note in found.notes:
+        output.say(f"warning: {note}")
+    output.say()
+    _tell_steps(output, found)
+    if found.components:
+        output.say()
+        output.table(
+            ("component", "mean", "of", "in the run"),
+            [(c["name"], _number(c["mean"]), str(c["count"]), _number(c["old_mean"])) for c in found.components],
+        )
+    _tell_samples(output, found)
+
+
+def _tell_steps(output: Output, found: Replay) -> None:
+    rows = [(str(row["step"]), row) for row in found.steps]
+    counts = [c for c in COUNTS if c not in ("failed", "timed_out", "not_applicable") or found.total[c]]
+    titles = ("step", *(c.replace("_", " ") for c in counts), "0 to ±", "± to 0", "pearson", "spearman", "old", "new")
+    output.table(
+        titles,
+        [
+            (
+                name,
+                *(str(row[c]) for c in (*counts, "zero_to_nonzero", "nonzero_to_zero")),
+                *(_number(row[c]) for c in ("pearson", "spearman", "old_mean", "new_mean")),
+            )
+            for name, row in [*rows, ("all", found.total)]
+        ],
+    )
+
+
+def _tell_samples(output: Output, found: Replay) -> None:
+    if found.moved:
+        output.say()
+        output.table(
+            ("step", "task", "reward", "advantage", "completion"),
+            [
+                (
+                    str(m["step"]),
+                    _cut(m["task"]),
+                    f"{_number(m['old_reward'])} -> {_number(m['new_reward'])}",
+                    f"{_number(m['old_advantage'])} -> {_number(m['new_advantage'])}",
+                    _cut(m["completion"]),
+                )
+                for m in found.moved
+            ],
+        )
+    if found.failures:
+        output.say()
+        output.table(
+            ("step", "task", "failed with", "completion"),
+            [(str(f["step"]), _cut(f["task"]), _cut(f["error"]), _cut(f["completion"])) for f in found.failures],
+        )
+
+
+def _number(value: Any) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"
+
+
+def _cut(text: str) -> str:
+    """The start of a text, on one line and without what a terminal would act on."""
+    shown = "".join(c if c.isprintable() else " " for c in text)
+    return shown if len(shown) <= WIDTH else shown[: WIDTH - 3] + "..."
