@@ -39,7 +39,7 @@ _WHERE = {
     "check_task": "guerdon.tasks.contract",
     "check_reward": "guerdon.rewards.contract",
     "reward": "guerdon.rewards.function",
-    "Score": "guerdon.rewards.function",
+    "Score": "guerdon.rewards.plain",
     **dict.fromkeys(("blend", "product", "least", "most", "clip", "normalised"), "guerdon.rewards.algebra"),
     **dict.fromkeys(("gate", "veto", "bonus", "bounded", "cascade"), "guerdon.rewards.gates"),
     **dict.fromkeys(("delta", "potential", "overall"), "guerdon.rewards.along"),

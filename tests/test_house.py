@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "envs": {"core", "tasks"},
     "models": {"core"},
     "rewards": {"core", "tasks"},
+    "bridges": {"core", "rewards"},
     "curricula": {"core"},
     "select": {"core"},
     "credit": {"core"},

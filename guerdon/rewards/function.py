@@ -6,8 +6,8 @@ import asyncio
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,20 +15,13 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.part import part
+from guerdon.core.part import check_knobs, knob, part
 from guerdon.rewards.base import Reward
+from guerdon.rewards.plain import Score
 from guerdon.rewards.scores import Outcome
 
+FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
 FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
-
-
-@dataclass(frozen=True)
-class Score:
-    """A value with its why: `parts` are named components, `why` is a sentence for people."""
-
-    value: float | list[float] | None
-    why: str = ""
-    parts: dict[str, float] = field(default_factory=dict)
 
 
 class Leaf(Reward):
@@ -61,6 +54,15 @@ class Leaf(Reward):
     @property
     def is_async(self) -> bool:
         return inspect.iscoroutinefunction(self.called)
+
+    @property
+    def waits(self) -> bool:
+        """Whether asking it takes waiting rather than work of this process: it is worth asking early."""
+        return self.is_async
+
+    async def judge_all(self, samples: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Outcome]:
+        """Score many tracks. `seeds` are for what draws random numbers, one a track."""
+        return list(await asyncio.gather(*(self.judge(fields) for fields in samples)))
 
     def ask(self, fields: Mapping[str, Any]) -> Outcome:
         """Score one track, here and now."""
@@ -106,14 +108,22 @@ class Arguments(NamedTuple):
 class reward(Leaf):
     """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
 
-    It may be `async`: then episodes are scored as they end, while others are still being played.
+    It may be `async`: then episodes are scored as they end, while others are still being played. With `isolate` a plain
+    function runs in worker processes: one that hangs is stopped after `timeout` seconds, one that crashes or eats all
+    memory takes nothing else with it, and it too is asked early. A `timeout` of 0 is none; a plain function that is not
+    isolated cannot be stopped. Where it draws from Python's or numpy's generators in a worker, each sample has its seed.
     """
 
     function: Callable[..., Any]
+    isolate: bool = False
+    timeout: float = knob(default=0.0, ge=0.0)
 
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise UserError(f"a reward is a function, not {self.function!r}")
+        check_knobs(self)
+        if self.timeout and not self.is_async and not self.isolate:
+            raise UserError(f"reward {self.name}: a plain function can only be stopped in a worker: isolate=True")
 
     @property
     def name(self) -> str:
@@ -123,8 +133,58 @@ class reward(Leaf):
     def called(self) -> Callable[..., Any]:
         return self.function
 
+    @property
+    def waits(self) -> bool:
+        return self.is_async or self.isolate
+
     def __call__(self, **fields: Any) -> Any:
         return self.function(**fields)
+
+    async def judge(self, fields: Mapping[str, Any]) -> Outcome:
+        if self.isolate and not self.is_async:
+            return (await self.judge_all([fields], [0]))[0]
+        if not self.timeout:
+            return await super().judge(fields)
+        try:
+            return await asyncio.wait_for(super().judge(fields), self.timeout)
+        except TimeoutError:
+            return Outcome(Reason.TIMED_OUT, detail={"error": f"TimeoutError: no answer in {self.timeout:g} s"})
+
+    async def judge_all(self, samples: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Outcome]:
+        if not self.isolate or self.is_async:
+            return await super().judge_all(samples, seeds)
+        from guerdon.rewards.isolation.workers import workers
+
+        given = [{"seed": s, "fields": self._arguments(f)} for f, s in zip(samples, seeds, strict=True)]
+        answers = await workers().call(_Seeded(self.function), given, timeout=self.timeout or FOREVER)
+        return [_answered(answer) for answer in answers]
+
+
+class _Seeded:
+    """A function that draws the same random numbers whichever worker calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, seed: int, fields: dict[str, Any]) -> Any:
+        import random
+        import sys
+
+        random.seed(seed)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(seed % (1 << 32))
+        return self.function(**fields)
+
+
+def _answered(answer: Any) -> Outcome:
+    """What a worker said."""
+    if answer.kind != "value":
+        reason = Reason.FAILED if answer.kind == "failed" else Reason.TIMED_OUT
+        return Outcome(reason, detail={"error": answer.error})
+    value = answer.value
+    if isinstance(value, dict) and value.get("__dataclass__") == "Score":
+        value = Score(**{k: v for k, v in value.items() if k != "__dataclass__"})
+    return _outcome(value)
 
 
 def as_reward(found: Any) -> Reward:
@@ -132,10 +192,22 @@ def as_reward(found: Any) -> Reward:
     return found if isinstance(found, Reward) else reward(found)
 
 
-def ask_all(leaf: Reward, samples: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+def ask_all(leaf: Reward, samples: Sequence[Mapping[str, Any]], seeds: Sequence[int] | None = None) -> list[Outcome]:
     """Ask a leaf about samples given by their fields, here and now."""
     assert isinstance(leaf, Leaf), f"{leaf} is no leaf"
-    return [leaf.ask({"meta": {}, **fields}) for fields in samples]
+    filled = [{"meta": {}, **fields} for fields in samples]
+    seeds = seeds or [0] * len(filled)
+    return run(leaf.judge_all(filled, seeds)) if leaf.waits else [leaf.ask(fields) for fields in filled]
+
+
+def run(coroutine: Coroutine[Any, Any, list[Outcome]]) -> list[Outcome]:
+    """Wait for it, also where an event loop is already running (a notebook): then in a thread of its own."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(coroutine)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def _outcome(found: Any) -> Outcome:

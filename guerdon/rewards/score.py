@@ -15,8 +15,9 @@ from guerdon.core.episode import Episode, Segment
 from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
+from guerdon.core.seeds import derive
 from guerdon.rewards.base import Where
-from guerdon.rewards.function import as_reward, fields_of, paths, reward
+from guerdon.rewards.function import as_reward, ask_all, fields_of, paths, reward
 from guerdon.rewards.scores import Outcome, Scores
 
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
@@ -49,16 +50,17 @@ class score:
 
     async def prefetch(self, episode: Episode) -> None:
         """Called when an episode has ended."""
-        leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.is_async]
+        leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits]
         if not leaves or episode.failed:
             return
         batch = pack([episode])
         mine, leaf_place = batch.tracks_of([self.role]).tolist(), batch.place[batch.leaf].tolist()
         tracks = [(place, path) for place, (_, path), own in zip(leaf_place, paths(batch), mine, strict=True) if own]
-        asked = [(place, n, leaf.judge(fields_of(episode, path))) for place, path in tracks for n, leaf in leaves]
-        outcomes = await asyncio.gather(*(coroutine for _, _, coroutine in asked))
-        for (place, n, _), outcome in zip(asked, outcomes, strict=True):
-            self.early[episode.step, episode.key, place, n] = outcome
+        fields, seeds = [fields_of(episode, path) for _, path in tracks], [_seed(episode, place) for place, _ in tracks]
+        found = await asyncio.gather(*(leaf.judge_all(fields, seeds) for _, leaf in leaves))
+        for (n, _), outcomes in zip(leaves, found, strict=True):
+            for (place, _), outcome in zip(tracks, outcomes, strict=True):
+                self.early[episode.step, episode.key, place, n] = outcome
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         rows = _to_judge(batch, self.role)
@@ -67,7 +69,10 @@ class score:
         asked = {}
         for n, leaf in enumerate(self.reward.leaves):
             known = [self.early.get((episode.step, episode.key, place[k], n)) for k, episode, _ in rows]
-            asked[id(leaf)] = Scores.of([leaf.ask(f) if o is None else o for f, o in zip(fields, known, strict=True)])
+            late = [i for i, outcome in enumerate(known) if outcome is None]
+            seeds = [_seed(rows[i][1], place[rows[i][0]]) for i in late]
+            answers = dict(zip(late, ask_all(leaf, [fields[i] for i in late], seeds), strict=True))
+            asked[id(leaf)] = Scores.of([answers[i] if outcome is None else outcome for i, outcome in enumerate(known)])
         self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
         index = torch.tensor([k for k, _, _ in rows], dtype=torch.long)
         where = Where(batch.group("task")[0][index], play.step, play.steps, self.before)
@@ -81,6 +86,11 @@ class score:
     def observe(self, batch: Batch, play: Play) -> None:
         valued = {n: c.value[~c.missing] for n, c in batch.cols.items() if c.level == "track" and c.value.dim() == 1}
         self.before = {n: float(v.double().mean()) for n, v in valued.items() if len(v)}
+
+
+def _seed(episode: Episode, place: int) -> int:
+    """What a reward that draws random numbers draws by: the sample's place in the run."""
+    return derive(episode.step, episode.key, place)
 
 
 def _to_judge(batch: Batch, role: str) -> list[tuple[int, Episode, list[Segment]]]:

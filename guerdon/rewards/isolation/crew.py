@@ -1,0 +1,262 @@
+"""What the pool keeps account of: jobs and their answers, the workers at the other end of the pipes, their template.
+
+Leaves out every decision: who gets what, who is to blame and who has to go is in `foreman`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import io
+import math
+import os
+import pickle
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, NoReturn
+
+from guerdon.core.errors import UserError
+from guerdon.rewards.isolation import worker
+from guerdon.rewards.isolation.carry import pack
+from guerdon.rewards.isolation.worker import DEATH, FLOAT, HEAD, KILL, LARGEST, LENGTH, NUMBER, ORDER, SPAWN
+
+SLICE = 0.02  # seconds a chunk is meant to take: long against sending it, short against waiting for the last one
+FIRST = 8  # calls in a chunk while nobody knows how long they take
+START = 30.0  # seconds until a worker must have begun a chunk; one that has not is replaced, and nobody blamed
+LOAD = 120.0  # the same where it has to load the function first, which may import a large library
+HEAVY = 4 << 20  # bytes of arguments in a chunk, at which no more are added
+
+
+class Answer(NamedTuple):
+    """What one call came to. `value` is plain data; `error` is a short traceback, or how the worker died."""
+
+    kind: Literal["value", "failed", "timed out"]
+    value: Any = None
+    error: str = ""
+
+
+def answers_in(kind: bytes, body: bytes) -> list[Answer]:
+    """The answers in what `Hand.records` gives. Raises ValueError on what no worker of ours would write."""
+    if kind == worker.FLOAT:
+        return [Answer("value", number) for _, _, number in NUMBER.iter_unpack(body)]
+    if kind == worker.VALUE:
+        try:
+            return [Answer("value", _Plain(io.BytesIO(body)).load())]
+        except Exception as error:  # broken bytes break pickle in many ways
+            raise ValueError("no plain data") from error
+    if kind in (worker.FAILED, worker.TIMED_OUT):
+        return [Answer("failed" if kind == worker.FAILED else "timed out", error=body.decode())]
+    raise ValueError(f"no record begins with {kind!r}")
+
+
+class _Plain(pickle.Unpickler):
+    """Reads plain data and nothing that would run code here: the bytes come from a process that has run the user's."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
+
+
+class Job:
+    """One `call`: its arguments as bytes, what is still to do, and the answers so far."""
+
+    def __init__(self, carried: bytes, arguments: Sequence[Mapping[str, Any]], timeout: float) -> None:
+        self.carried, self.arguments, self.timeout = carried, arguments, timeout
+        self.digest = hashlib.blake2b(carried, digest_size=16).digest()
+        self.answers: list[Answer | None] = [None] * len(arguments)
+        self.todo = deque(range(len(arguments)))
+        self.alone: deque[int] = deque()  # calls to be tried once more, each first in a fresh worker
+        self.left = len(self.todo)
+        self.pace: float | None = None  # seconds a call takes
+        self.weight = 1.0  # bytes of its arguments
+        self.misfires = 0  # workers that were lost before they began a call
+        self.templates = 0  # templates that were lost meanwhile
+        self.done: Future[list[Answer]] = Future()
+
+    def take(self, workers: int) -> list[int]:
+        """The calls of the next chunk: some 20 ms of work, less towards the end so that all workers end together."""
+        share = math.ceil(len(self.todo) / (2 * workers))
+        size = min(share, FIRST) if self.pace is None else min(max(share, SLICE / 10 / self.pace), SLICE / self.pace)
+        size = max(1, min(int(size), len(self.todo), int(HEAVY / self.weight)))
+        return [self.todo.popleft() for _ in range(size)]
+
+    def pack(self, chunk: list[int]) -> tuple[list[int], bytes | list[bytes]]:
+        """The calls of a chunk that can be sent, with their arguments; the others are answered here."""
+        found = pack([self.arguments[call] for call in chunk])
+        if isinstance(found, bytes):
+            self.weight = len(found) / len(chunk)
+            return chunk, found
+        able, packed = [], []
+        for call, one in zip(chunk, found, strict=True):
+            if isinstance(one, str):
+                self.answer([call], [Answer("failed", error=one)])
+            else:
+                able.append(call)
+                packed.append(one)
+        self.weight = max(1.0, sum(map(len, packed)) / len(chunk))
+        return able, packed
+
+    def again(self, calls: list[int]) -> None:
+        """Calls that were given out and not begun."""
+        self.todo.extendleft(reversed(calls))
+
+    def learn_pace(self, seconds: float) -> None:
+        seconds = max(seconds, 1e-7)
+        self.pace = seconds if self.pace is None else (self.pace + seconds) / 2
+
+    def answer(self, calls: list[int], answers: list[Answer]) -> None:
+        for call, answer in zip(calls, answers, strict=True):
+            self.answers[call] = answer
+        self.left -= len(calls)
+
+    def finish(self, error: str = "") -> None:
+        """Give the caller all answers; `error` stands where there is none."""
+        missing = Answer("failed", error=error)
+        with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
+            self.done.set_result([missing if answer is None else answer for answer in self.answers])
+
+    def fail(self, error: BaseException) -> None:
+        with contextlib.suppress(InvalidStateError):
+            self.done.set_exception(error)
+
+
+class Hand:
+    """A worker as the pool sees it: two pipes, and the chunk it is in."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        requests, self.requests = os.pipe()
+        self.answers, answers = os.pipe()
+        self.theirs = (requests, answers)
+        os.set_blocking(self.requests, False)
+        os.set_blocking(self.answers, False)
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            with contextlib.suppress(OSError):  # only for speed
+                fcntl.fcntl(self.requests, fcntl.F_SETPIPE_SZ, 1 << 20)
+        self.out = memoryview(b"")
+        self.buffer = bytearray()
+        self.known: set[bytes] = set()  # functions it holds
+        self.used = False
+        self.rest()
+
+    def rest(self) -> None:
+        self.job: Job | None = None
+        self.chunk: list[int] = []
+        self.at = 0  # calls of the chunk that are answered
+        self.alone = False
+        self.begun = 0.0
+        self.until = math.inf  # when the call it is in, or its start, has taken too long
+
+    def assign(self, job: Job, chunk: list[int], packed: bytes | list[bytes], alone: bool) -> None:
+        carried = None if job.digest in self.known else job.carried
+        self.job, self.chunk, self.alone, self.used = job, chunk, alone, True
+        self.until = time.monotonic() + (START if carried is None else LOAD)
+        self.known.add(job.digest)
+        message = pickle.dumps((job.digest, carried, packed), 5)
+        self.out = memoryview(LENGTH.pack(len(message)) + message)
+
+    def write(self) -> bool:
+        """Send what the pipe takes; whether something is left."""
+        with contextlib.suppress(BlockingIOError):
+            try:
+                while self.out:
+                    self.out = self.out[os.write(self.requests, self.out) :]
+            except BrokenPipeError:
+                self.out = memoryview(b"")  # it is dead, as the template will tell
+        return bool(self.out)
+
+    def fill(self) -> bool:
+        """Read what the pipe holds; false at its end."""
+        try:
+            data = os.read(self.answers, 1 << 20)
+        except BlockingIOError:
+            return True
+        self.buffer += data
+        return bool(data)
+
+    def records(self) -> Iterator[tuple[bytes, bytes]]:
+        """The kind and body of the whole records in the buffer, which keeps the rest.
+
+        Plain numbers that follow one another come in one piece, heads and all: nearly everything is plain numbers.
+        """
+        if len(self.buffer) >= HEAD.size and len(self.buffer) < HEAD.unpack_from(self.buffer)[1] <= LARGEST:
+            return  # a long one is on its way: do not copy it again and again
+        data, at = bytes(self.buffer), 0
+        while at + HEAD.size <= len(data):
+            kinds = data[at : at + (len(data) - at) // NUMBER.size * NUMBER.size : NUMBER.size]
+            if numbers := len(kinds) - len(kinds.lstrip(FLOAT)):
+                end = at + numbers * NUMBER.size
+                yield FLOAT, data[at:end]
+                at = end
+                continue
+            kind, length = HEAD.unpack_from(data, at)
+            if length > LARGEST:
+                raise ValueError("no record is so long")
+            end = at + HEAD.size + length
+            if end > len(data):
+                break
+            yield kind, data[at + HEAD.size : end]
+            at = end
+        del self.buffer[:at]
+
+
+class Template:
+    """The process that forks workers. It ends, and they with it, when its control socket is closed."""
+
+    def __init__(self, memory: int) -> None:
+        self.control, theirs = socket.socketpair()
+        self.ready = False
+        # One thread a worker, as there are many of them; a fixed order of sets, so that a score does not change with the run.
+        environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **os.environ}
+        command = [sys.executable, "-P", str(Path(worker.__file__)), str(memory), *filter(_is_text, sys.path)]
+        try:
+            self.process = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment, start_new_session=True
+            )
+        except OSError as error:
+            self.control.close()
+            raise UserError(f"the reward workers can not be started: {error}") from error
+        finally:
+            theirs.close()
+
+    def spawn(self, hand: Hand) -> None:
+        with contextlib.suppress(ConnectionError):  # it is dead, as the end of its socket will tell
+            socket.send_fds(self.control, [ORDER.pack(SPAWN, hand.number)], hand.theirs)
+        for end in hand.theirs:
+            os.close(end)
+
+    def kill(self, hand: Hand) -> None:
+        with contextlib.suppress(ConnectionError):
+            self.control.sendall(ORDER.pack(KILL, hand.number))
+
+    def deaths(self) -> list[tuple[int, int]] | None:
+        """Workers that have died, with their wait status; None when the template itself has."""
+        try:
+            data = self.control.recv(DEATH.size * 64)
+            while len(data) % DEATH.size:
+                data += self.control.recv(DEATH.size - len(data) % DEATH.size)
+        except ConnectionError:
+            return None
+        if not data:
+            return None
+        found = list(DEATH.iter_unpack(data))
+        self.ready = self.ready or found[0][0] == 0
+        return found
+
+    def close(self) -> None:
+        self.control.close()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def _is_text(entry: object) -> bool:
+    return isinstance(entry, str)
