@@ -74,7 +74,7 @@ class Reward:
         for name, part in self.of.items():
             found[name] = part.value(asked, where, log)
             if log is not None:
-                log.setdefault(name, found[name])
+                log[name] = found[name]  # an outer part stands before an inner one of its name
         return self.combine(found, where)
 
     def explain(self, **sample: Any) -> str:

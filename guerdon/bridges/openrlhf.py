@@ -1,0 +1,68 @@
+"""OpenRLHF's remote reward: what comes in its request, and what its client reads from the answer. Held against 0.11.2.
+
+The request has lists `query` (prompt and completion as one text, special tokens and all), `prompts` and `labels`; the
+answer has lists `rewards`, `scores` and, for the log, `extra_logs`. The client sends one sample at a time, so a reward that
+compares within a group has nothing to compare here. It knows no missing score: None for a reward breaks its run later on,
+and every sample must have the same logs. Left out: the HTTP server.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guerdon.bridges.chat import runs
+from guerdon.bridges.scoring import no_gaps, score_samples
+from guerdon.core.errors import UserError
+from guerdon.rewards.function import as_reward
+
+ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<eos>")
+
+
+def openrlhf_answer(
+    reward: Any, request: Mapping[str, Any], missing: float | None = None, ends: Sequence[str] = ENDS
+) -> dict[str, Any]:
+    """The answer to one request. A label is the sample's `answer`; a label that is an object gives its keys as fields too.
+
+    `ends` are the end-of-turn texts cut off a completion. A sample without a score stops the run, unless `missing` says
+    what it is worth; the log then has `missing`, 1 for such a sample. A part without a score is NaN in the log.
+    """
+    formula = as_reward(reward)
+    samples = _samples(request, ends)
+    scored = score_samples(formula, samples, runs([s["prompt"] for s in samples]))
+    rewards = no_gaps(scored, formula.name, missing)
+    logs = {name: [math.nan if x is None else x for x in part] for name, part in scored.parts.items()}
+    if missing is not None:
+        logs["missing"] = [float(x is None) for x in scored.whole]
+    return {"rewards": rewards, "scores": rewards, "extra_logs": logs}
+
+
+def _samples(request: Mapping[str, Any], ends: Sequence[str]) -> list[dict[str, Any]]:
+    queries, prompts, labels = (request.get(name) for name in ("query", "prompts", "labels"))
+    if not isinstance(queries, list) or not isinstance(prompts, list) or len(queries) != len(prompts):
+        raise UserError("an OpenRLHF request has lists `query` and `prompts` of one length: send both")
+    if labels is not None and (not isinstance(labels, list) or len(labels) != len(queries)):
+        raise UserError(f"an OpenRLHF request has one of `labels` for each query: {len(queries)} are needed")
+    found = []
+    for n, (query, prompt) in enumerate(zip(queries, prompts, strict=True)):
+        fields = {"prompt": prompt, "completion": _completion(query, prompt, ends, n)}
+        label = None if labels is None else labels[n]
+        if label is not None:
+            fields = {**(label if isinstance(label, Mapping) else {}), **fields, "answer": label}
+        found.append(fields)
+    return found
+
+
+def _completion(query: str, prompt: str, ends: Sequence[str], index: int) -> str:
+    if not query.startswith(prompt):
+        raise UserError(
+            f"query {index} does not begin with its prompt {prompt[:40]!r}, so where the completion begins is unknown: was the "
+            "prompt cut? Raise OpenRLHF's maximum length, or leave longer prompts out"
+        )
+    completion = query[len(prompt) :]
+    while True:
+        end = next((e for e in ends if completion.endswith(e)), None)
+        if end is None:
+            return completion
+        completion = completion[: -len(end)]

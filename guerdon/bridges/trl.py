@@ -1,0 +1,183 @@
+"""Guerdon rewards in TRL, and TRL's reward functions in Guerdon. Held against TRL 1.16.0; needs no TRL to be imported.
+
+TRL calls a reward function with a step's prompts, completions and dataset columns as lists, and leaves out what is None.
+A group is a run of equal prompts, as TRL repeats them; with several processes each sees its own share, so what compares
+within a group (`normalised`) needs whole groups on one process. Left out: reward models and environments that pay.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+from guerdon.bridges.chat import runs, sample
+from guerdon.bridges.scoring import Scored, score_samples, warn_broken
+from guerdon.core.errors import UserError
+from guerdon.core.part import is_schedule, part
+from guerdon.rewards.algebra import blended, weighted
+from guerdon.rewards.base import Reward
+from guerdon.rewards.function import Arguments, Leaf, as_reward
+
+LEFT_OUT = "TRL leaves them out"
+
+
+class TrlReward:
+    """A reward as TRL calls one. Made by `for_trl`."""
+
+    def __init__(self, reward: Reward, missing: float | None, name: str) -> None:
+        self.reward, self.missing, self.__name__ = reward, missing, name
+        self.before: dict[str, float] = {}  # the means of the call before, for schedules that follow one
+
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        scored = self.score(prompts, completions, columns)
+        warn_broken(scored, self.__name__, LEFT_OUT)
+        pairs = zip(scored.whole, scored.broken, strict=True)
+        return [self.missing if value is None and not broken else value for value, broken in pairs]
+
+    def score(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> Scored:
+        """Score one call's samples, each column's entry a field of its sample."""
+        by_sample = {n: c for n, c in columns.items() if isinstance(c, list | tuple) and len(c) == len(completions)}
+        samples = [
+            sample(prompt, completion, {name: column[n] for name, column in by_sample.items()})
+            for n, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
+        ]
+        state = columns.get("trainer_state")
+        step, steps = (0, 1) if state is None else (state.global_step, max(1, state.max_steps))
+        scored = score_samples(self.reward, samples, runs(prompts), step, steps, self.before)
+        self.before = scored.means
+        return scored
+
+
+def for_trl(reward: Any, missing: float | Literal["none"] = "none", name: str | None = None) -> TrlReward:
+    """A Guerdon reward, a function or a formula, for the `reward_funcs` of a TRL trainer.
+
+    Where it does not apply TRL gets None, or the number `missing`. Where it failed or timed out TRL gets None in any case,
+    and a warning counts them. `name` is what TRL logs it by; two of the same name would overwrite each other there.
+    """
+    made = as_reward(reward)
+    if missing != "none" and (isinstance(missing, str | bool) or not isinstance(missing, int | float)):
+        raise UserError(f"missing is a number or 'none', not {missing!r}")
+    return TrlReward(made, None if missing == "none" else float(missing), name or made.name)
+
+
+class TrlComponent:
+    """One term of a sum as TRL calls it. The terms of a sum share one scoring of each call's samples."""
+
+    def __init__(self, name: str, shared: _Shared) -> None:
+        self.__name__, self.shared = name, shared
+
+    def __call__(self, prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        scored = self.shared.ask(self.__name__, prompts, completions, columns)
+        values = scored.parts[self.__name__]
+        # A term that fails makes the sum fail. TRL would add up the others: so none of them has a number either.
+        return [None if broken else x for x, broken in zip(values, scored.broken, strict=True)]
+
+
+class _Shared:
+    """The scores of the samples last asked about. Asked again by the same term, they are scored anew."""
+
+    def __init__(self, whole: TrlReward) -> None:
+        self.whole = whole
+        self.samples: tuple[Any, Any] = (None, None)  # held, so that what `is` the same was never another list
+        self.scored: Scored | None = None
+        self.told: set[str] = set()
+
+    def ask(self, name: str, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> Scored:
+        same = self.samples[0] is prompts and self.samples[1] is completions
+        if self.scored is None or not same or name in self.told:
+            self.scored = self.whole.score(prompts, completions, columns)
+            self.samples, self.told = (prompts, completions), set()
+            warn_broken(self.scored, str(self.whole.reward), LEFT_OUT)
+        self.told.add(name)
+        return self.scored
+
+
+def components_for_trl(formula: Any) -> tuple[list[Callable[..., list[float | None]]], list[float]]:
+    """A weighted sum as TRL's `reward_funcs` and `reward_weights`, so that TRL logs every term by its name.
+
+    TRL's total is the formula's: a term that does not apply is left out of both, and a sample of which a term broke has no
+    total in either. A reward that is no sum is one term.
+    """
+    whole = as_reward(formula)
+    if isinstance(whole, weighted):
+        whole = blended({whole.name: whole})
+    if not isinstance(whole, blended):
+        return [for_trl(whole)], [1.0]
+    if whole.renormalise:
+        raise UserError("TRL adds up with fixed weights and cannot renormalise: use for_trl(formula) for this sum")
+    weights = {name: term.by if isinstance(term, weighted) else 1.0 for name, term in whole.terms.items()}
+    moving = [name for name, weight in weights.items() if is_schedule(weight) or hasattr(weight, "follow")]
+    if moving:
+        raise UserError(
+            f"TRL's weights are fixed and that of {moving[0]!r} has a schedule: use for_trl(formula) for this sum"
+        )
+    shared = _Shared(for_trl(whole))
+    terms: list[Callable[..., list[float | None]]] = [TrlComponent(name, shared) for name in weights]
+    return terms, [float(weight) for weight in weights.values()]
+
+
+@part
+class trl_function(Leaf):
+    """A TRL reward function as a reward, asked with lists of one sample. Made by `from_trl`."""
+
+    function: Callable[..., Any]
+    columns: dict[str, str]
+    chat: bool = False
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    @property
+    def is_async(self) -> bool:
+        own = type(self.function).__call__  # of an object that is called like a function
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(own)
+
+    @cached_property
+    def wants(self) -> Arguments:
+        taken = inspect.signature(self.function).parameters.values()
+        plain = [p for p in taken if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        names = {p.name: self._field(p.name) for p in plain}
+        optional = frozenset(names[p.name] for p in plain if p.default is not p.empty)
+        asked = dict.fromkeys(("prompt", "completion", *names.values(), *self.columns.values()))
+        return Arguments(tuple(asked), optional, any(p.kind is p.VAR_KEYWORD for p in taken))
+
+    def _field(self, column: str) -> str:
+        return {"prompts": "prompt", "completions": "completion", **self.columns}.get(column, column)
+
+    def __call__(self, **fields: Any) -> Any:
+        prompt, completion = fields["prompt"], fields["completion"]
+        if self.chat:
+            prompt, completion = [{"role": "user", "content": prompt}], [{"role": "assistant", "content": completion}]
+        columns = {column: fields[field] for column, field in self.columns.items() if field in fields}
+        every = {**fields, **columns, "prompts": prompt, "completions": completion}
+        taken = (
+            set(every) - {"prompt", "completion"}
+            if self.wants.any_name
+            else inspect.signature(self.function).parameters
+        )
+        given = {name: [value] for name, value in every.items() if name in taken}
+        found = self.function(**given)
+        return _only_later(found) if inspect.isawaitable(found) else _only(found)
+
+
+def from_trl(function: Callable[..., Any], chat: bool = False, **columns: str) -> trl_function:
+    """A TRL reward function as a Guerdon reward: `from_trl(accuracy, solution="answer")`.
+
+    Keywords say which field fills a column of another name. `chat` hands it conversations in place of strings.
+    """
+    if not callable(function):
+        raise UserError(f"a TRL reward function is a callable, not {function!r}")
+    return trl_function(function, columns, chat)
+
+
+def _only(found: Any) -> Any:
+    if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != 1:
+        raise TypeError(f"a TRL reward function returned {found!r} for one sample, not a list of one number")
+    return found[0]
+
+
+async def _only_later(found: Any) -> Any:
+    return _only(await found)

@@ -1,0 +1,172 @@
+"""Guerdon rewards in `verifiers`, and one of its rubrics as a Guerdon reward. Needs no verifiers to be imported.
+
+Rubrics are held against verifiers 0.3.1, the last version that has them; tasks, which take their place, against 0.4.0.
+A Rubric turns whatever a function raises into the reward 0. So nothing is raised into one: a sample without a score gets
+NaN, which no one takes for a reward, unless another number is chosen. And in the other direction a Rubric's functions are
+watched, and what one of them raises makes the sample *failed*. A task records what is raised as an error, and no reward.
+Left out: rubrics with functions over whole groups as rewards.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import math
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from guerdon.bridges.chat import content, runs, sample
+from guerdon.bridges.scoring import Scored, no_gaps, score_samples_later
+from guerdon.core.errors import Notice, UserError
+from guerdon.core.part import part
+from guerdon.rewards.base import Reward
+from guerdon.rewards.function import Leaf, as_reward
+from guerdon.rewards.plain import Score
+
+
+def for_verifiers(
+    reward: Any, missing: float = math.nan, group: bool = False, name: str | None = None
+) -> Callable[..., Awaitable[Any]]:
+    """A Guerdon reward as a function for `Rubric(funcs=[...])`.
+
+    Fields are the rollout's prompt, completion and answer, the keys of its `info`, the other columns of its row, and
+    `state`. Where there is no score, because it does not apply, failed or timed out, it returns `missing`, and a warning
+    says so. With `group` it is a function over the rollouts of a group, for rewards that compare (`normalised`).
+    """
+    made = as_reward(reward)
+    called = name or made.name
+
+    async def one(prompt: Any, completion: Any, state: Any, answer: Any = "", info: Any = None) -> float:
+        return (await _numbers(made, [_sample(prompt, completion, answer, state, info)], [0], missing, called))[0]
+
+    async def several(prompts: Any, completions: Any, answers: Any, states: Any, infos: Any) -> list[float]:
+        columns = zip(prompts, completions, answers, states, infos, strict=True)
+        return await _numbers(made, [_sample(*each) for each in columns], runs(prompts), missing, called)
+
+    function: Callable[..., Awaitable[Any]] = several if group else one
+    function.__name__ = called
+    return function
+
+
+def for_verifiers_task(reward: Any, missing: float | None = None, name: str | None = None) -> Callable[..., Any]:
+    """A Guerdon reward as a method of a task: `score = vf.reward(for_verifiers_task(formula))` in a class of `vf.Task`.
+
+    Fields are the prompt, the model's turns, every other entry of the task's data (`answer`, ...) and `trace`. A sample
+    without a score raises, unless `missing` says what it is worth.
+    """
+    made = as_reward(reward)
+    called = name or made.name
+
+    async def method(self: Any, trace: Any) -> float:
+        row = dict(self.data)
+        prompt = row.pop("prompt", None)
+        said = [{"role": "assistant", "content": content(m)} for m in trace.assistant_messages]
+        fields = sample([] if prompt is None else prompt, said, {**row, "trace": trace})
+        first = getattr(trace, "root_reply", None)  # 0.3.1 has none
+        if first is not None:  # other agents spoke after the one that is judged
+            fields["completion"] = first
+        scored = await score_samples_later(made, [fields])
+        return no_gaps(scored, called, missing)[0]
+
+    method.__name__ = called
+    return method
+
+
+async def _numbers(
+    reward: Reward, samples: Sequence[Mapping[str, Any]], group: Sequence[int], missing: float, name: str
+) -> list[float]:
+    try:
+        scored = await score_samples_later(reward, samples, group)
+    except UserError as error:  # raised, it would count as 0
+        _warn(f"{error}; {len(samples)} samples get {missing:g}")
+        return [missing] * len(samples)
+    _warn_missing(scored, name, missing)
+    return [missing if x is None else x for x in scored.whole]
+
+
+def _warn_missing(scored: Scored, name: str, missing: float) -> None:
+    gaps = [n for n, x in enumerate(scored.whole) if x is None]
+    if gaps:
+        first = scored.said(gaps[0])
+        _warn(
+            f"{name} gave no score for {len(gaps)} of {len(scored.whole)} samples, first: {first}; they get {missing:g}"
+        )
+
+
+def _warn(line: str) -> None:
+    try:
+        warnings.warn(line, Notice, stacklevel=4)
+    except Notice:  # where warnings are errors: raised, it would count as 0
+        return
+
+
+def _sample(prompt: Any, completion: Any, answer: Any, state: Mapping[str, Any], info: Any) -> dict[str, Any]:
+    row = state.get("input")
+    columns = {**(row if isinstance(row, Mapping) else {}), **(info if isinstance(info, Mapping) else {})}
+    task = state.get("task")
+    return sample(
+        prompt,
+        completion if completion is not None else [],
+        {**columns, "answer": answer, "state": state, "info": info or {}, **({} if task is None else {"task": task})},
+    )
+
+
+@part
+class rubric_reward(Leaf):
+    """A verifiers Rubric as a reward: the reward it gives a rollout, with its metrics as parts. Made by `from_verifiers`."""
+
+    rubric: Any
+    chat: bool = True
+
+    @property
+    def name(self) -> str:
+        return type(self.rubric).__name__.lower()
+
+    async def __call__(self, prompt: str, completion: str, answer: Any = "", **fields: Any) -> Score:
+        state = {
+            "prompt": [{"role": "user", "content": prompt}] if self.chat else prompt,
+            "completion": [{"role": "assistant", "content": completion}] if self.chat else completion,
+            "answer": answer,
+            "info": dict(fields.get("meta", {})),
+            "trajectory": [],
+        }
+        raised: list[Exception] = []
+        await _watched(self.rubric, raised).score_rollout(state)
+        if raised:
+            raise raised[0]
+        return Score(float(state["reward"]), parts=dict(state["metrics"]))
+
+
+def from_verifiers(rubric: Any, chat: bool = True) -> rubric_reward:
+    """A verifiers Rubric as a Guerdon reward. `meta` becomes the rollout's `info`; without `chat` it sees plain strings."""
+    if not hasattr(rubric, "score_rollout"):
+        raise UserError(f"a verifiers Rubric has score_rollout, {rubric!r} has not")
+    if getattr(rubric, "has_group_rewards", False):
+        raise UserError(
+            "this Rubric has functions over whole groups, a reward is asked about one sample: leave them out"
+        )
+    return rubric_reward(rubric, chat)
+
+
+def _watched(rubric: Any, raised: list[Exception]) -> Any:
+    """A copy of a rubric, or of a group of them, that notes what its functions raise before the rubric makes it 0."""
+    twin = copy.copy(rubric)
+    twin.funcs = [_noting(function, raised) for function in rubric.funcs]
+    if hasattr(rubric, "rubrics"):
+        twin.rubrics = [_watched(inner, raised) for inner in rubric.rubrics]
+    return twin
+
+
+def _noting(function: Callable[..., Any], raised: list[Exception]) -> Callable[..., Any]:
+    @functools.wraps(function)  # the rubric reads its name and its arguments
+    async def noting(*args: Any, **fields: Any) -> float:
+        try:
+            found = function(*args, **fields)
+            return float(await found if inspect.isawaitable(found) else found)
+        except Exception as error:
+            raised.append(error)
+            raise
+
+    return noting

@@ -1,0 +1,98 @@
+"""A Guerdon reward as verl's custom reward function. Held against verl 0.9.1; needs no verl to be imported.
+
+verl loads a function by a file's path and a name, calls it for one sample at a time, and takes a number or a dict whose
+`score` is one; the dict's other entries go to its log and must be the same for every sample. So `write_verl` writes such a
+file. Since it sees one sample, a reward that compares within a group has nothing to compare here. verl knows no missing
+score either. Left out: reward managers of one's own, which would see whole batches.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from guerdon.bridges.scoring import no_gaps, score_samples
+from guerdon.core.errors import UserError, unknown
+from guerdon.rewards.base import Reward
+from guerdon.rewards.function import as_reward
+
+MARK = '"""verl\'s custom reward function, written by guerdon.bridges.verl: '
+TEXT = (
+    MARK
+    + '''{spec}. Write it anew rather than edit it."""
+
+from guerdon.bridges.verl import for_verl, reward_from
+
+score = for_verl(reward_from({spec!r}), missing={missing!r})
+
+
+def compute_score(data_source, solution_str, ground_truth, extra_info=None, **further):
+    return score(data_source, solution_str, ground_truth, extra_info, **further)
+'''
+)
+
+
+def for_verl(reward: Any, missing: float | None = None) -> Callable[..., dict[str, float]]:
+    """A reward as verl calls one: `score`, and each part of a formula as `reward.PART`.
+
+    `ground_truth` is the sample's `answer`, the keys of `extra_info` are fields too (there is a `prompt` only if one of them
+    is). A sample without a score stops the run, unless `missing` says what it is worth; `missing` in the log is then 1 for
+    such a sample. A part without a score is NaN in the log.
+    """
+    formula = as_reward(reward)
+
+    def compute_score(
+        data_source: str,
+        solution_str: str,
+        ground_truth: Any,
+        extra_info: Mapping[str, Any] | None = None,
+        **further: Any,
+    ) -> dict[str, float]:
+        own = {"data_source": data_source, "completion": solution_str, "answer": ground_truth, "turns": [solution_str]}
+        scored = score_samples(formula, [{**further, **(extra_info or {}), **own}])
+        (value,) = no_gaps(scored, formula.name, missing)
+        parts = {f"reward.{name}": math.nan if x is None else x for name, (x,) in scored.parts.items()}
+        gap = {} if missing is None else {"missing": float(scored.whole[0] is None)}
+        return {"score": value, **parts, **gap}
+
+    return compute_score
+
+
+def write_verl(reward_spec: str, out: str | Path, missing: float | None = None) -> Path:
+    """Write the file for verl's `custom_reward_function.path`; its `name` there is `compute_score`.
+
+    `reward_spec` is FILE.py:NAME, a function or a formula. The file refers to it by its full path, so every machine of the
+    run needs both, and Guerdon.
+    """
+    file, name = _split(reward_spec)
+    spec = f"{file.resolve()}:{name}"
+    reward_from(spec)  # what is wrong with it is said now, not in a worker
+    path = Path(out)
+    if path.exists() and not path.read_text().startswith(MARK):
+        raise UserError(f"{out} is there and was not written by this: choose another name")
+    path.write_text(TEXT.format(spec=spec, missing=missing))
+    return path
+
+
+def reward_from(spec: str) -> Reward:
+    """The reward that FILE.py:NAME names."""
+    file, name = _split(spec)
+    if not file.is_file():
+        raise UserError(f"there is no reward file {file}")
+    found = importlib.util.spec_from_file_location(f"guerdon_reward_{file.stem}", file)
+    assert found is not None and found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    if name not in vars(module):
+        raise unknown(f"reward in {file}", name, [n for n, v in vars(module).items() if callable(v) and n[0] != "_"])
+    return as_reward(vars(module)[name])
+
+
+def _split(spec: str) -> tuple[Path, str]:
+    file, _, name = spec.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier():
+        raise UserError(f"a reward for verl is FILE.py:NAME, not {spec!r}")
+    return Path(file), name

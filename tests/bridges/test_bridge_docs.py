@@ -1,0 +1,73 @@
+"""docs/bridges.md does what it says: every example in it is run, in a folder with the reward file it shows."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from small import small_lm
+
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "bridges.md").read_text()
+SECTIONS = dict(zip(re.findall(r"^## (.+)$", PAGE, re.M), re.split(r"^## .+$", PAGE, flags=re.M)[1:], strict=True))
+
+
+def examples(text):
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "my.py").write_text(examples(PAGE)[0])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    yield tmp_path
+    sys.modules.pop("my", None)
+
+
+def run(section):
+    found = [compile(code, f"bridges.md, {section}", "exec") for code in examples(SECTIONS[section])]
+    names: dict = {}
+    for code in found:
+        exec(code, names)
+    return names
+
+
+def test_every_section_has_its_test():
+    assert set(SECTIONS) == {"TRL", "verifiers", "OpenRLHF", "verl"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_trl(folder, capsys):
+    for library in ("trl", "datasets"):
+        pytest.importorskip(library)
+    (folder / "my-model").mkdir()
+    small_lm(folder / "my-model")
+    trainer = run("TRL")["trainer"]
+    assert {"rewards/exact/mean", "rewards/brief/mean"} <= set(trainer._metrics["train"]) | set(
+        trainer.state.log_history[0]
+    )
+    assert "accuracy: 1" in capsys.readouterr().out
+
+
+def test_verifiers(folder, capsys):
+    vf = pytest.importorskip("verifiers")
+    if not hasattr(vf, "Rubric"):
+        pytest.skip("this version of verifiers has no Rubric")
+    run("verifiers")
+    assert capsys.readouterr().out.startswith("blend: 0.98")
+
+
+def test_openrlhf(folder, capsys):
+    run("OpenRLHF")
+    assert "'rewards': [0.99]" in capsys.readouterr().out
+
+
+def test_verl(folder):
+    run("verl")
+    names: dict = {}
+    exec((folder / "reward_for_verl.py").read_text(), names)
+    assert names["compute_score"]("sums", "4", "4")["score"] == 0.99
