@@ -20,23 +20,42 @@ from guerdon.rewards.base import Reward, Where
 from guerdon.rewards.scores import Scores, joined, numbers
 
 
-@part
-class weighted(Reward):
-    """$w\\,r$: a reward with its weight, a number or a schedule."""
+class Around(Reward):
+    """A formula around one other reward."""
 
     reward: Any
-    by: float = 1.0
 
     def __post_init__(self) -> None:
         self.reward = as_reward(self.reward)
 
     @property
-    def name(self) -> str:
-        return str(self.reward.name)
+    def of(self) -> Mapping[str, Reward]:
+        return {self.reward.name: self.reward}
+
+
+class Among(Reward):
+    """A formula over several others, none of which comes first."""
+
+    parts: list[Any]
+
+    def __post_init__(self) -> None:
+        self.parts = [as_reward(p) for p in self.parts]
 
     @property
     def of(self) -> Mapping[str, Reward]:
-        return {self.reward.name: self.reward}
+        return named(self.parts)
+
+
+@part
+class weighted(Around):
+    """$w\\,r$: a reward with its weight, a number or a schedule."""
+
+    reward: Any
+    by: float = 1.0
+
+    @property
+    def name(self) -> str:
+        return str(self.reward.name)
 
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = found.values()
@@ -111,17 +130,10 @@ def _stepwise(terms: Sequence[Scores], weights: Sequence[float]) -> dict[int, Te
 
 
 @part
-class product(Reward):
+class product(Among):
     r"""$\prod_i r_i$ over the parts that apply."""
 
     parts: list[Any]
-
-    def __post_init__(self) -> None:
-        self.parts = [as_reward(p) for p in self.parts]
-
-    @property
-    def of(self) -> Mapping[str, Reward]:
-        return named(self.parts)
 
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         terms = list(found.values())
@@ -133,18 +145,11 @@ class product(Reward):
 
 
 @part
-class extreme(Reward):
+class extreme(Among):
     """The least or the largest of the parts that apply; `least(...)` and `most(...)` make it."""
 
     parts: list[Any]
     which: Literal["min", "max"] = "min"
-
-    def __post_init__(self) -> None:
-        self.parts = [as_reward(p) for p in self.parts]
-
-    @property
-    def of(self) -> Mapping[str, Reward]:
-        return named(self.parts)
 
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         terms = list(found.values())
@@ -165,7 +170,7 @@ def most(*parts: Any) -> extreme:
 
 
 @part
-class clip(Reward):
+class clip(Around):
     """$\\min(\\max(r, low), high)$."""
 
     reward: Any
@@ -173,13 +178,9 @@ class clip(Reward):
     high: float
 
     def __post_init__(self) -> None:
-        self.reward = as_reward(self.reward)
+        super().__post_init__()
         if not is_schedule(self.low) and not is_schedule(self.high) and self.low > self.high:
             raise UserError(f"clip from {self.low:g} to {self.high:g}: the first bound is the lower one")
-
-    @property
-    def of(self) -> Mapping[str, Reward]:
-        return {self.reward.name: self.reward}
 
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = found.values()
@@ -190,7 +191,7 @@ class clip(Reward):
 
 
 @part
-class normalised(Reward):
+class normalised(Around):
     r"""$(r-\mu)/(\sigma+\epsilon)$ over the samples of the step or of each group that have a value.
 
     `centre` alone takes the mean off; `scale` divides. A group with one value, or without spread, is 0 when centred and
@@ -202,13 +203,6 @@ class normalised(Reward):
     centre: bool = True
     scale: bool = True
     eps: float = knob(default=1e-4, ge=0.0)  # TRL's
-
-    def __post_init__(self) -> None:
-        self.reward = as_reward(self.reward)
-
-    @property
-    def of(self) -> Mapping[str, Reward]:
-        return {self.reward.name: self.reward}
 
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = found.values()

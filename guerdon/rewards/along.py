@@ -10,26 +10,17 @@ import torch
 from torch import Tensor
 
 from guerdon.core.part import knob, part
-from guerdon.rewards.algebra import as_reward
-from guerdon.rewards.base import Reward, Where
+from guerdon.rewards.algebra import Around
+from guerdon.rewards.base import Where
 from guerdon.rewards.scores import Scores, numbers
 
 
-class _Along(Reward):
+class _Along(Around):
     """A reward whose inner one comes in steps. A sample without steps is taken as one step."""
-
-    reward: Any
-
-    def __post_init__(self) -> None:
-        self.reward = as_reward(self.reward)
 
     @property
     def name(self) -> str:
         return str(self.reward.name)
-
-    @property
-    def of(self) -> Mapping[str, Reward]:
-        return {self.reward.name: self.reward}
 
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = found.values()
