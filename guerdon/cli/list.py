@@ -91,7 +91,7 @@ def _parts() -> list[dict[str, Any]]:
     from guerdon.core.part import PARTS, label
 
     for found in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
-        if found.name.split(".")[1] not in NOT_PARTS:
+        if found.name.split(".")[1] not in NOT_PARTS and ".kernels." not in found.name:  # kernels need a GPU's library
             importlib.import_module(found.name)
     rows = []
     for where, cls in PARTS.items():
