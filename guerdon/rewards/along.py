@@ -56,17 +56,17 @@ class delta(_Along):
 
 @part
 class potential(_Along):
-    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_{t+1}) - \Phi(s_t)$, with $\Phi$ the inner
-    reward's steps, 0 before the first and after the last. It changes no optimal policy: the discounted sum is 0."""
+    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what the
+    inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy: the
+    sum discounted by $\gamma$ is 0 for every sample."""
 
     reward: Any
     gamma: float = knob(default=1.0, ge=0.0, le=1.0)
 
     def along(self, steps: Tensor) -> Tensor:
-        after = torch.cat([steps[1:], steps.new_zeros(1)])
-        shaped = self.gamma * after - steps
-        shaped[0] += steps[0] * self.gamma if len(steps) else 0.0
-        return shaped
+        after = torch.cat([steps[:-1], steps.new_zeros(1)])
+        before = torch.cat([steps.new_zeros(1), steps[:-1]])
+        return self.gamma * after - before
 
     def __str__(self) -> str:
         return f"potential({self.reward})"

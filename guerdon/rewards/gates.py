@@ -44,6 +44,13 @@ class _Conditional(Reward):
         raise NotImplementedError
 
 
+def _instead(inner: Scores, reason: Tensor, there: Tensor, value: float) -> Scores:
+    """`value` where `there` is true, whatever the reward says or fails to; the reward elsewhere."""
+    values = torch.where(there, torch.full_like(inner.value, value), inner.value)
+    steps = {i: s for i, s in inner.steps.items() if not bool(there[i])}
+    return numbers(values, torch.where(there, int(Reason.VALUE), reason).to(torch.int8), steps)
+
+
 @part
 class gate(_Conditional):
     """`reward` where `condition` reaches `least`, `otherwise` elsewhere. Closed, the reward itself need not have a value."""
@@ -55,9 +62,7 @@ class gate(_Conditional):
 
     def decide(self, inner: Scores, condition: Scores, reason: Tensor, where: Where) -> Scores:
         closed = condition.valued & (condition.value < where.now(self.least))
-        value = torch.where(closed, torch.full_like(inner.value, where.now(self.otherwise)), inner.value)
-        steps = {i: s for i, s in inner.steps.items() if not bool(closed[i])}
-        return numbers(value, torch.where(closed, int(Reason.VALUE), reason).to(torch.int8), steps)
+        return _instead(inner, reason, closed, where.now(self.otherwise))
 
     def __str__(self) -> str:
         other = f" else {shown(self.otherwise)}" if self.otherwise else ""
@@ -75,9 +80,7 @@ class veto(_Conditional):
 
     def decide(self, inner: Scores, condition: Scores, reason: Tensor, where: Where) -> Scores:
         struck = condition.valued & (condition.value >= where.now(self.least))
-        value = torch.where(struck, torch.full_like(inner.value, where.now(self.value_then)), inner.value)
-        steps = {i: s for i, s in inner.steps.items() if not bool(struck[i])}
-        return numbers(value, torch.where(struck, int(Reason.VALUE), reason).to(torch.int8), steps)
+        return _instead(inner, reason, struck, where.now(self.value_then))
 
     def __str__(self) -> str:
         return f"({self.reward} unless {self.condition} >= {shown(self.least)})"

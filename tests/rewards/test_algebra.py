@@ -145,7 +145,8 @@ def test_rewards_along_steps_by_hand():
     steps = {"a": scores([0.5, 2.0, 0.9])}
     assert value(delta(A, 1.0), **steps).steps[0].tolist() == pytest.approx([-0.5, 0.1, 0.9])
     assert plain(value(delta(A, 1.0), **steps)) == pytest.approx([0.5])
-    assert value(potential(A), **steps).steps[0].tolist() == pytest.approx([2.0, -1.1, -0.9])
+    assert value(potential(A), **steps).steps[0].tolist() == pytest.approx([0.5, 1.5, -2.0])
+    assert value(potential(A, gamma=0.5), **steps).steps[0].tolist() == pytest.approx([0.25, 0.5, -2.0])
     assert plain(value(potential(A), **steps)) == pytest.approx([0.0])
     assert [plain(value(overall(A, how), **steps))[0] for how in ("min", "last", "mean", "sum", "product")] == (
         pytest.approx([0.5, 0.9, 3.4 / 3, 3.4, 0.9])
@@ -229,9 +230,11 @@ def test_an_open_gate_and_a_veto_that_never_strikes_change_nothing(table):
     same(value(gate(A, B, least=-1e9), **leaves), value(veto(A, B, least=1e9), **leaves))
 
 
-@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(-5, 5))
-def test_delta_telescopes_and_potentials_vanish(steps, bound):
+@given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(-5, 5), st.floats(0, 1))
+def test_delta_telescopes_and_potentials_vanish(steps, bound, gamma):
     leaves = {"a": scores(steps)}
+    shaped = value(potential(A, gamma), **leaves).steps[0].tolist()
+    assert sum(gamma**t * f for t, f in enumerate(shaped)) == pytest.approx(0.0, abs=1e-9)
     assert plain(value(delta(A, bound), **leaves))[0] == pytest.approx(min(steps[0], bound), abs=1e-9)
     assert plain(value(potential(A), **leaves))[0] == pytest.approx(0.0, abs=1e-9)
 
