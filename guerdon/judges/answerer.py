@@ -1,0 +1,72 @@
+"""What a judge asks, and of whom: a conversation in, an answer out. The one door between judges and models.
+
+An answer that could not be had says why and is never a verdict. Left out: where answers come from (`endpoint.py`,
+`local.py`), where they are remembered (`cache.py`), how questions are worded and verdicts read (`wording.py`).
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from guerdon.core.model import Model
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A conversation to be answered.
+
+    With `choices` the log-probs of these words are wanted: as the first word of the answer, or for one that `thinks`, in
+    place of its last. `heat` is a temperature other than the answerer's own; `seed` decides what is sampled.
+    """
+
+    messages: tuple[tuple[str, str], ...]  # (role, text)
+    choices: tuple[str, ...] = ()
+    thinks: bool = False
+    heat: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain."""
+
+    text: str = ""
+    choices: Mapping[str, float] = field(
+        default_factory=dict
+    )  # word: log-prob; one that is too unlikely to be told is out
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float = 0.0
+    cached: bool = False
+    error: str = ""
+    late: bool = False
+
+
+class Answerer(abc.ABC):
+    """Who answers. One of your own is a part with `answer`."""
+
+    waits: ClassVar[bool] = True  # asking it takes waiting rather than work of this process
+
+    @abc.abstractmethod
+    async def answer(self, asked: Sequence[Asked], models: Mapping[str, Model]) -> list[Answer]:
+        """An answer for each, in their order. `models` are those of the run, by name; none outside of one."""
+
+    def plays_roles(self, models: Mapping[str, Model]) -> bool:
+        """Whether it was brought up on the roles of `tasks/roles.py`, as `sprig` was, instead of on plain language."""
+        return False
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """The ways in which a word may begin an answer."""
+    return tuple(dict.fromkeys((word, word.capitalize(), word.upper())))
+
+
+def added(logps: Iterable[float]) -> float:
+    """The log-prob of any of several."""
+    found = list(logps)
+    top = max(found, default=-math.inf)
+    return top if math.isinf(top) else top + math.log(math.fsum(math.exp(x - top) for x in found))

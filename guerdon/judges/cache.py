@@ -1,0 +1,165 @@
+"""Answers remembered on disk, by content: an SQLite file that several processes may use at once.
+
+A key is the hash of who is asked (address and model, or the weights), how, and what. Secrets are no part of it, and an
+answer that failed is never kept. Left out: forgetting. Delete the file.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model
+from guerdon.core.part import describe
+from guerdon.core.task import Sampling
+from guerdon.judges.answerer import Answer, Answerer, Asked
+
+FORMAT = 1  # of keys and of what is stored
+PATIENCE = 60.0  # seconds to wait for another process that writes
+KEPT = ("text", "choices", "tokens_in", "tokens_out")
+AT_ONCE = 500  # keys in one query: SQLite takes no more than 999
+
+Keep = Callable[[int, Answer], None]
+
+
+def default_place() -> Path:
+    """Where answers are kept unless told otherwise: in the user's cache folder."""
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "guerdon" / "judges.sqlite"
+
+
+class Cache:
+    """A file of answers, open inside a `with` and not beyond: nothing is held across processes, threads or copies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.db: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Cache:
+        with self._told():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.db = sqlite3.connect(self.path, timeout=PATIENCE)
+            with contextlib.ExitStack() as undo:
+                undo.callback(self.db.close)
+                self.db.execute("PRAGMA journal_mode=WAL")  # readers and a writer do not wait for each other
+                self.db.execute("PRAGMA synchronous=NORMAL")
+                self.db.execute(
+                    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+                )
+                undo.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self.db is not None
+        with self._told():
+            self.db.close()
+
+    def get(self, keys: Sequence[str]) -> dict[str, Answer]:
+        """The answers that are known."""
+        assert self.db is not None
+        found: dict[str, Answer] = {}
+        with self._told():
+            for at in range(0, len(keys), AT_ONCE):
+                some = keys[at : at + AT_ONCE]
+                query = f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})"
+                for key, text in self.db.execute(query, some):
+                    found[key] = Answer(**json.loads(text), cached=True)
+        return found
+
+    def put(self, key: str, answer: Answer) -> None:
+        assert self.db is not None and not answer.error, "what failed is asked again"
+        text = json.dumps({name: describe(getattr(answer, name)) for name in KEPT})
+        with self._told(), self.db:
+            self.db.execute("INSERT OR REPLACE INTO answers (key, answer) VALUES (?, ?)", (key, text))
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What goes wrong with the file, in one line with the mend."""
+        try:
+            yield
+        except (sqlite3.OperationalError, OSError) as error:
+            raise UserError(
+                f"the answers of judges cannot be kept in {self.path} ({error}): choose another file with cache=PATH, "
+                "or do without with cache=False"
+            ) from error
+        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+            raise UserError(
+                f"{self.path} is damaged or holds something else than answers of judges ({error}): delete it, or choose "
+                "another file with cache=PATH"
+            ) from error
+
+
+class Remembering(Answerer):
+    """An answerer that asks only what it does not know. Its `cache` is a file, True for the default place, False for none."""
+
+    cache: bool | str
+    sampling: Sampling
+
+    @abc.abstractmethod
+    def who(self, models: Mapping[str, Model]) -> dict[str, Any]:
+        """What, together with a question, decides the answer."""
+
+    @abc.abstractmethod
+    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
+        """Ask. `keep` is to be called with each answer's place as soon as it is there: what comes after may break."""
+
+    def how(self, asked: Asked) -> Sampling:
+        """How it is asked: greedily and for one token where only the log-probs of the first word are wanted."""
+        if asked.choices and not asked.thinks:
+            return self.sampling.but(temperature=0.0, max_tokens=1, stop=())
+        return self.sampling if asked.heat is None else self.sampling.but(temperature=asked.heat)
+
+    async def answer(self, asked: Sequence[Asked], models: Mapping[str, Model]) -> list[Answer]:
+        who = self.who(models)
+        keys = [self._key(who, each) for each in asked]
+        if not self.cache:
+            return await self._once_each(keys, asked, models, {}, lambda key, answer: None)
+        with Cache(default_place() if self.cache is True else Path(self.cache)) as cache:
+            known = cache.get(list(dict.fromkeys(keys)))
+            return await self._once_each(keys, asked, models, known, cache.put)
+
+    async def _once_each(
+        self,
+        keys: Sequence[str],
+        asked: Sequence[Asked],
+        models: Mapping[str, Model],
+        known: Mapping[str, Answer],
+        put: Callable[[str, Answer], None],
+    ) -> list[Answer]:
+        """Every answer; of questions that are the same, one is asked and the others are hits."""
+        new = {key: each for key, each in zip(keys, asked, strict=True) if key not in known}
+        order = list(new)
+
+        def keep(place: int, answer: Answer) -> None:
+            if not answer.error:
+                put(order[place], answer)
+
+        fresh = dict(zip(order, await self.fetch(list(new.values()), models, keep) if new else [], strict=True))
+        given: set[str] = set()
+        answers = []
+        for key in keys:
+            answers.append(dataclasses.replace(fresh[key], cached=key in given) if key in fresh else known[key])
+            given.add(key)
+        return answers
+
+    def _key(self, who: Mapping[str, Any], asked: Asked) -> str:
+        how = self.how(asked)
+        content = {
+            "format": FORMAT,
+            "who": who,
+            "how": describe(how),
+            "messages": asked.messages,
+            "choices": asked.choices,
+            "thinks": asked.thinks,
+            "seed": asked.seed if how.temperature else 0,  # greedy answers are the same for every seed
+        }
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

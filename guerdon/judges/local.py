@@ -1,0 +1,183 @@
+"""Answers from a model in this process: one that is loaded for it, or one of the run. No server, no network, no money.
+
+The log-probs of words are exact: each is read as the answer it would be. Left out: models behind a server (`endpoint.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from guerdon import models as shelf
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.model import Model, Reply, Request
+from guerdon.core.pack import pack
+from guerdon.core.part import knob, label, part
+from guerdon.core.task import Ask, Sampling, Task
+from guerdon.engine.sampler import answer
+from guerdon.judges.answerer import Answer, Answerer, Asked, added, spellings
+from guerdon.judges.cache import Keep, Remembering
+from guerdon.models.standin import behind
+from guerdon.models.text import TextModel
+
+ROOM = 16  # tokens that an answer must have left
+
+
+def _greedy() -> Sampling:
+    return Sampling(temperature=0.0, max_tokens=256)
+
+
+@part
+class local(Remembering):
+    """A model that lies here: `local("sprig")`, a Hugging Face folder or a .gguf file. Its weights decide what is in the cache.
+
+    It keeps this process busy: an episode is judged when all of the step have been played.
+    """
+
+    model: str = knob(default="sprig", hashed=False)
+    sampling: Sampling = knob(factory=_greedy)
+    cache: bool | str = knob(default=True, hashed=False)
+
+    waits = False
+
+    def identity(self) -> str:
+        return _opened(self.model)[1]
+
+    def plays_roles(self, models: Mapping[str, Model]) -> bool:
+        return _is_sprig(_opened(self.model)[0])
+
+    def who(self, models: Mapping[str, Model]) -> dict[str, Any]:
+        return {"weights": self.identity()}
+
+    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
+        found = _answers(_opened(self.model)[0], asked, [self.how(each) for each in asked])
+        for place, each in enumerate(found):
+            keep(place, each)
+        return found
+
+
+@part
+class run_model(Remembering):
+    """A model of the run by its name, as it is now: `run_model("policy")` lets the policy judge itself. Never cached, for it
+    learns."""
+
+    name: str = "policy"
+    sampling: Sampling = knob(factory=_greedy)
+
+    waits = False
+    cache = False
+
+    def plays_roles(self, models: Mapping[str, Model]) -> bool:
+        return _is_sprig(self._found(models))
+
+    def who(self, models: Mapping[str, Model]) -> dict[str, Any]:
+        return {"name": self.name}
+
+    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
+        return _answers(self._found(models), asked, [self.how(each) for each in asked])
+
+    def _found(self, models: Mapping[str, Model]) -> TextModel:
+        if not models:
+            raise UserError(f"run_model({self.name!r}) needs a training run: elsewhere use local(FOLDER)")
+        if self.name not in models:
+            raise unknown("model of this run", self.name, models)
+        return _speaking(models[self.name], self.name)
+
+
+def as_answerer(by: Any) -> Answerer:
+    """Who answers, from the object itself or the name of a model that lies here."""
+    made = local(by) if isinstance(by, str) else by
+    if not isinstance(made, Answerer):
+        raise UserError(f"a judge asks a model's name, local(...), endpoint(...) or run_model(...), not {by!r}")
+    return made
+
+
+@functools.lru_cache(4)
+def _opened(name: str) -> tuple[TextModel, str]:
+    """A started model and the hash of its weights. Shared by all judges and all copies of them."""
+    model = _speaking(shelf.load(name), name)
+    model.start(0, {})
+    return model, str(model.identity())
+
+
+def _speaking(model: Model, name: str) -> TextModel:
+    found = behind(model)
+    if not isinstance(found, TextModel):
+        raise UserError(f"{name!r} is a {label(found)} and cannot judge: a judge is a language model")
+    return found
+
+
+def _is_sprig(model: TextModel) -> bool:
+    """Whether it is `sprig` or was trained from it: it has the same words and the same form of conversation."""
+    return model.text_identity == _opened("sprig")[0].text_identity
+
+
+def _answers(model: TextModel, asked: Sequence[Asked], how: Sequence[Sampling]) -> list[Answer]:
+    views = [_view(each) for each in asked]
+    sizes = [len(model.encode(view)) for view in views]
+    fits = [size + ROOM <= model.max_positions for size in sizes]
+    speak = [n for n, each in enumerate(asked) if fits[n] and (each.thinks or not each.choices)]
+    requests = [Request((), views[n], how[n], asked[n].seed) for n in speak]
+    replies = dict(zip(speak, answer(model, requests) if requests else [], strict=True))
+    stems = {n: _stem(asked[n], replies.get(n)) for n, each in enumerate(asked) if fits[n] and each.choices}
+    words = _word_logps(model, {n: (views[n], stem, asked[n]) for n, stem in stems.items() if stem is not None})
+    found = []
+    for n, each in enumerate(asked):
+        if not fits[n]:
+            error = f"a question of {sizes[n]} tokens leaves no room in a context of {model.max_positions}"
+        else:
+            error = f"it did not end in {' or '.join(each.choices)}" if n in stems and stems[n] is None else ""
+        text, out = (replies[n].text, len(replies[n].actions)) if n in replies else ("", 0)
+        found.append(Answer(text, words.get(n, {}), sizes[n], out, error=error))
+    return found
+
+
+def _view(asked: Asked) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in asked.messages]
+
+
+def _stem(asked: Asked, reply: Reply | None) -> str | None:
+    """What was said before the word whose alternatives are wanted; None when the reply does not end in one."""
+    if reply is None:
+        return ""
+    text = reply.text.rstrip()
+    word = next((word for word in asked.choices if text.lower().endswith(word)), None)
+    return None if word is None else text[: -len(word)]
+
+
+def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, Asked]]) -> dict[int, dict[str, float]]:
+    """For each question the log-prob of each word, in any of its spellings, after what was said before it."""
+    rows = [
+        (n, word, model.recite(view, stem + spelled))
+        for n, (view, stem, asked) in wanted.items()
+        for word in asked.choices
+        for spelled in (spellings(word) if not stem else (word,))
+    ]
+    if not rows:
+        return {}
+    ask, how = Ask(Task("judged", "")), Sampling()
+    segments = [Segment("judge", "", r.context, r.actions, r.logp, r.text, sampling=how) for _, _, r in rows]
+    batch = pack([Episode(ask, (segment,), 0, at, 0) for at, segment in enumerate(segments)])
+    with torch.no_grad():
+        logp_S = model.read(batch, ["logp"])["logp"].double().cpu().numpy()
+    logp = np.split(logp_S, np.cumsum([len(r.actions) for _, _, r in rows])[:-1])
+    mine_of: dict[int, list[tuple[str, np.ndarray, np.ndarray]]] = {}
+    for (n, word, reply), p in zip(rows, logp, strict=True):
+        mine_of.setdefault(n, []).append((word, reply.actions, p))
+    found: dict[int, dict[str, float]] = {}
+    for n, mine in mine_of.items():
+        shared = _shared([actions for _, actions, _ in mine])
+        told = {(w, *actions[:-1].tolist()): float(p[shared:-1].sum()) for w, actions, p in mine}  # [-1] ends the turn
+        found[n] = {word: added(p for (w, *_), p in told.items() if w == word) for word in wanted[n][2].choices}
+    return found
+
+
+def _shared(rows: Sequence[np.ndarray]) -> int:
+    """How many tokens all of them begin with."""
+    size = min(map(len, rows))
+    return next((i for i in range(size) if len({int(row[i]) for row in rows}) > 1), size)
