@@ -3,7 +3,7 @@
 The request has lists `query` (prompt and completion as one text, special tokens and all), `prompts` and `labels`; the
 answer has lists `rewards`, `scores` and, for the log, `extra_logs`. The client sends one sample at a time, so a reward that
 compares within a group has nothing to compare here. It knows no missing score: None for a reward breaks its run later on,
-and every sample must have the same logs. Left out: the HTTP server.
+and every sample must have the same logs. The HTTP server is in `serve`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guerdon.bridges.chat import runs
-from guerdon.bridges.scoring import no_gaps, score_samples
+from guerdon.bridges.scoring import Scored, no_gaps, score_samples
 from guerdon.core.errors import UserError
 from guerdon.rewards.function import as_reward
 
@@ -29,16 +29,26 @@ def openrlhf_answer(
     what it is worth; the log then has `missing`, 1 for such a sample. A part without a score is NaN in the log.
     """
     formula = as_reward(reward)
-    samples = _samples(request, ends)
-    scored = score_samples(formula, samples, runs([s["prompt"] for s in samples]))
-    rewards = no_gaps(scored, formula.name, missing)
+    samples = samples_of(request, ends)
+    return answer_of(score_samples(formula, samples, groups_of(samples)), formula.name, missing)
+
+
+def answer_of(scored: Scored, name: str, missing: float | None = None) -> dict[str, Any]:
+    """The answer made of scores; `name` is the reward's, for what is said where some are missing."""
+    rewards = no_gaps(scored, name, missing)
     logs = {name: [math.nan if x is None else x for x in part] for name, part in scored.parts.items()}
     if missing is not None:
         logs["missing"] = [float(x is None) for x in scored.whole]
     return {"rewards": rewards, "scores": rewards, "extra_logs": logs}
 
 
-def _samples(request: Mapping[str, Any], ends: Sequence[str]) -> list[dict[str, Any]]:
+def groups_of(samples: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Neighbours with one prompt are tries at it."""
+    return runs([sample["prompt"] for sample in samples])
+
+
+def samples_of(request: Mapping[str, Any], ends: Sequence[str] = ENDS) -> list[dict[str, Any]]:
+    """A request's samples, by their fields."""
     queries, prompts, labels = (request.get(name) for name in ("query", "prompts", "labels"))
     if not isinstance(queries, list) or not isinstance(prompts, list) or len(queries) != len(prompts):
         raise UserError("an OpenRLHF request has lists `query` and `prompts` of one length: send both")

@@ -24,6 +24,7 @@ from guerdon.cli.list import list_names
 from guerdon.cli.options import examples
 from guerdon.cli.output import print_json
 from guerdon.cli.replay import replay
+from guerdon.cli.serve import serve
 from guerdon.cli.show import show
 from guerdon.cli.train import INTERRUPTED, train
 from guerdon.core.errors import Notice, UserError, unknown
@@ -121,6 +122,15 @@ app.command(
         "guerdon replay runs/grpo-successor-001 --reward my.py:brief --column correct --json",
     ),
 )(replay)
+app.command(
+    "serve",
+    epilog=examples(
+        "guerdon serve exact                                        one from the shelf, on http://127.0.0.1:8000",
+        "guerdon serve my.py:formula --port 9000",
+        "GUERDON_TOKEN=... guerdon serve my.py:formula --host 0.0.0.0 --queue 1000",
+        "guerdon serve my.py:formula --missing 0                    for OpenRLHF: http://any:TOKEN@HOST:8000/get_reward",
+    ),
+)(serve)
 app.command("demo", epilog=examples("guerdon demo", "guerdon demo --task countdown:4 --steps 40"))(demo)
 app.command("doctor", epilog=examples("guerdon doctor", "guerdon doctor --json"))(doctor)
 

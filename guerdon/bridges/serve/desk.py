@@ -1,0 +1,98 @@
+"""The desk: where requests get their scores, so many at a time, and what is known about those under way.
+
+What keeps this process busy (the shelf, functions with `isolate=False`) runs in a few threads, so that the event loop stays
+free; `async` and isolated functions are waited for in the loop itself, all requests together. A function in a thread can not
+be stopped: past its time its request is answered, its thread stays busy.
+Left out: HTTP. A client that hangs up is scored to the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from guerdon.bridges.scoring import Scored, score_samples_later
+from guerdon.bridges.serve.limits import Limits
+from guerdon.bridges.serve.metrics import Metrics
+from guerdon.core.errors import UserError
+from guerdon.rewards.base import Reward
+from guerdon.rewards.function import run
+from guerdon.rewards.samples import Samples
+
+THREADS = "guerdon-scoring"
+MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait
+IN_A_RUN_ONLY = ("task", "episode")
+
+
+class Desk:
+    """A reward, the requests that were let in, and what was counted. Belongs to the event loop's thread."""
+
+    def __init__(self, formula: Reward, limits: Limits) -> None:
+        self.formula, self.limits, self.metrics = formula, limits, Metrics()
+        self.pool = ThreadPoolExecutor(min(limits.at_once, MOST_THREADS), THREADS)
+        self.turn = asyncio.Semaphore(limits.at_once)
+        self.inside: set[asyncio.Timeout] = set()  # the time limit of each request that was let in
+        self.scoring = 0
+        self.closing = False
+
+    @property
+    def waiting(self) -> int:
+        return len(self.inside) - self.scoring
+
+    @property
+    def full(self) -> bool:
+        return len(self.inside) >= self.limits.at_once + self.limits.queue
+
+    @property
+    def patience(self) -> int:
+        """Seconds after which a place may be free: a turn for each of those that wait."""
+        return max(1, min(60, math.ceil(self.metrics.mean_seconds * (1 + self.waiting / self.limits.at_once))))
+
+    def hurry(self) -> None:
+        """End all that is under way: its time is up now."""
+        for limit in self.inside:
+            limit.reschedule(0.0)
+
+    async def score(self, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None) -> Scored:
+        begun = time.perf_counter()
+        async with self.turn:
+            self.scoring += 1
+            try:
+                scored = await score_samples_later(self.formula, samples, group, self.pool)
+            finally:
+                self.scoring -= 1
+        parts = {f"reward.{name}": reasons for name, reasons in scored.part_reasons.items()}
+        self.metrics.scored(time.perf_counter() - begun, {"reward": scored.reasons, **parts}, len(samples))
+        return scored
+
+
+def check_servable(formula: Reward) -> None:
+    """Refuse a reward that can only be asked inside a training run."""
+    for leaf in formula.leaves:
+        for name in IN_A_RUN_ONLY:
+            if name in leaf.wants.names and name not in leaf.wants.optional:
+                raise UserError(
+                    f"reward {leaf.name} needs {name!r}, which only a training run has, so it can not be served: let it "
+                    "take prompt, completion, answer or fields of your own"
+                )
+        if not leaf.alone:
+            run(leaf.score(Samples.of([])))  # one that needs the run's batch or model says so, about no samples too
+
+
+def example_of(formula: Reward) -> dict[str, Any]:
+    """A sample that has every field the formula can not do without."""
+    known = {
+        "completion": "4",
+        "answer": "4",
+        "prompt": "2+2=",
+        "turns": ["4"],
+        "level": 1,
+        "role": "policy",
+        "meta": {},
+    }
+    wanted = [n for leaf in formula.leaves for n in leaf.wants.names if n not in leaf.wants.optional]
+    return {name: known.get(name, "...") for name in dict.fromkeys(("prompt", "completion", "answer", *wanted))}

@@ -1,0 +1,175 @@
+"""The door: who is let in. Every request passes here before anything of it is read.
+
+In this order: is the server closing (503), does the caller have the token (401), is it JSON (415), is it too large (413), is
+there room (429). What was let in has a time limit (504, or 408 if the request itself was slow to come). A bare ASGI
+middleware: nothing lies between it and the socket that would read a body first. Left out: what a request means (`app`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from guerdon.bridges.serve.desk import Desk
+
+OPEN = ("/health", "/docs", "/openapi.json")  # need no token: they say nothing about the reward
+SCORING = ("/score", "/get_reward")
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+DRAIN_SECONDS = 5.0
+
+
+def reply(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON answer, in ASCII: a lone surrogate in somebody's completion has no UTF-8. NaN would be a mistake of ours."""
+    return Response(json.dumps(content, allow_nan=False), status, headers, "application/json")
+
+
+def refusal(status: int, error: str, **headers: str) -> Response:
+    return reply(status, {"error": error}, {name.replace("_", "-"): value for name, value in headers.items()})
+
+
+class Door:
+    """Without a token, only requests that name this machine as their host: no web page elsewhere can reach it then."""
+
+    def __init__(self, app: ASGIApp, desk: Desk, token: str | None) -> None:
+        self.inner, self.desk, self.token = app, desk, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.inner(scope, receive, send)
+            return
+        told = _Told(send)
+        headers = Headers(scope=scope)
+        try:
+            refused = self._refused(scope, headers)
+            if refused is not None:
+                if "expect" not in headers:  # who asks before sending need not send
+                    await self._drain(receive)
+                await refused(scope, receive, told)
+            elif scope["path"] in SCORING:
+                await self._limited(scope, receive, told)
+            else:
+                await self.inner(scope, receive, told)
+        finally:
+            known = scope["path"] in (*OPEN, *SCORING, "/", "/metrics")
+            self.desk.metrics.request(scope["path"] if known else "other", told.status)
+
+    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
+        path, limits = scope["path"], self.desk.limits
+        if path in OPEN:
+            return None
+        if self.desk.closing:
+            return refusal(503, "the server is stopping", Retry_After="5", Connection="close")
+        if self.token is None and (host := _host(headers.get("host", ""))) not in LOCAL:
+            return refusal(403, f"this server has no token and answers only as {', '.join(LOCAL)}, not as {host!r}")
+        if self.token is not None and not _has(headers.get("authorization", ""), self.token):
+            way = "send the header 'Authorization: Bearer TOKEN' with the token this server was started with"
+            return refusal(401, f"the token is missing or wrong: {way}", WWW_Authenticate='Bearer realm="guerdon"')
+        if path not in SCORING or scope["method"] != "POST":
+            return None
+        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return refusal(415, "the body must be JSON: send the header 'Content-Type: application/json'")
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > limits.body:
+            return refusal(413, _too_large(limits.body))
+        if self.desk.full:
+            after = self.desk.patience
+            error = (
+                f"{len(self.desk.inside)} requests are under way, which is all there is room for: retry in {after} s"
+            )
+            return refusal(429, error, Retry_After=str(after))
+        return None
+
+    async def _limited(self, scope: Scope, receive: Receive, told: _Told) -> None:
+        """The request itself, within its time."""
+        body = _Body(receive, self.desk.limits.body)
+        try:
+            async with asyncio.timeout(self.desk.limits.timeout) as limit:
+                self.desk.inside.add(limit)
+                try:
+                    await self.inner(scope, body, told)
+                finally:
+                    self.desk.inside.discard(limit)
+        except TimeoutError:
+            if not limit.expired() or told.status != 500:  # somebody else's, or the answer is already on its way
+                raise
+            await self._late(body)(scope, receive, told)
+
+    def _late(self, body: _Body) -> Response:
+        if self.desk.closing:
+            return refusal(503, "the server is stopping and could not wait for these scores", Connection="close")
+        seconds = f"{self.desk.limits.timeout:g} s"
+        if not body.whole:
+            return refusal(408, f"the request did not arrive within {seconds}", Connection="close")
+        return refusal(
+            504, f"no scores within {seconds}: send fewer samples, or start the server with a longer --timeout"
+        )
+
+    async def _drain(self, receive: Receive) -> None:
+        """Take in what a refused client is still sending: one that is cut off in the middle never hears the reason."""
+        left = 4 * self.desk.limits.body
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while left > 0:
+                    message = await receive()
+                    left -= len(message.get("body", b""))
+                    if not message.get("more_body", False):
+                        return
+
+
+class _Told:
+    """`send`, remembering the status. It is 500 until one is sent: that is what whoever catches an error will say."""
+
+    def __init__(self, send: Send) -> None:
+        self.send, self.status = send, 500
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self.send(message)
+
+
+class _Body:
+    """`receive`, up to so many bytes: a length is only a promise, and a body in chunks has none."""
+
+    def __init__(self, receive: Receive, most: int) -> None:
+        self.receive, self.most, self.left, self.whole = receive, most, most, False
+
+    async def __call__(self) -> Message:
+        message = await self.receive()
+        self.left -= len(message.get("body", b""))
+        self.whole = not message.get("more_body", False)
+        if self.left < 0:
+            raise HTTPException(413, _too_large(self.most))
+        return message
+
+
+def _too_large(most: int) -> str:
+    return f"the request is larger than {most:,} bytes: send fewer samples at a time"
+
+
+def _host(header: str) -> str:
+    """The host of a `Host` header, without its port."""
+    name, colon, port = header.lower().rpartition(":")
+    return name if colon and port.isdigit() else header.lower()
+
+
+def _has(header: str, token: str) -> bool:
+    """Whether the header carries the token: as a bearer's, or as the password of a client that can only be given a URL."""
+    kind, _, given = header.partition(" ")
+    if kind.lower() == "basic":
+        with contextlib.suppress(binascii.Error, UnicodeDecodeError):
+            given = base64.b64decode(given, validate=True).decode().partition(":")[2]
+    elif kind.lower() != "bearer":
+        given = ""
+    return secrets.compare_digest(given.strip().encode(), token.encode())

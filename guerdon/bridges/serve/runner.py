@@ -1,0 +1,128 @@
+"""Runs the application on a socket until it is told to stop, and stops well.
+
+The first SIGTERM or SIGINT: new requests get a 503, those under way are finished, for `grace` seconds at most; then the
+workers are gone and the exit code is 0. The second ends at once. Left out: TLS (put a proxy in front), several processes.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from guerdon.core.errors import UserError, require_extra
+
+try:
+    import uvicorn
+except ModuleNotFoundError as error:
+    raise require_extra("uvicorn", "serve") from error
+from guerdon.bridges.serve.app import app
+from guerdon.bridges.serve.desk import THREADS, Desk
+from guerdon.bridges.serve.limits import Limits
+from guerdon.rewards.base import Reward
+from guerdon.rewards.function import as_reward
+
+
+def is_loopback(host: str, port: int = 0) -> bool:
+    """Whether only this machine can reach a server there."""
+    return all(ipaddress.ip_address(str(place[4][0])).is_loopback for place in _places(host, port))
+
+
+def serve(
+    reward: Any,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None,
+    limits: Limits | None = None,
+    grace: float = 10.0,
+    missing: float | None = None,
+    started: Callable[[str, Reward], None],
+) -> None:
+    """Serve until a signal comes. `started` is told the URL and the formula once the socket is open."""
+    if token is None and not is_loopback(host, port):
+        raise UserError(f"{host} can be reached from other machines: a server without a token must stay on 127.0.0.1")
+    formula = as_reward(reward)
+    made = app(formula, token=token, limits=limits, missing=missing)
+    with _bound(host, port) as bound:
+        config = uvicorn.Config(
+            made,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            lifespan="on",
+            timeout_graceful_shutdown=1,
+        )
+        started(_url(bound), formula)
+        _Server(config, made.state.desk, grace).run(sockets=[bound])
+    _leave()
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, but it goes on answering (503) while requests under way are finished."""
+
+    def __init__(self, config: uvicorn.Config, desk: Desk, grace: float) -> None:
+        super().__init__(config)
+        self.desk, self.grace, self.until = desk, grace, 0.0
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.desk.closing:
+            os._exit(128 + sig)  # workers go with us: their template's socket closes
+        self.desk.closing, self.until = True, time.monotonic() + self.grace
+
+    async def on_tick(self, counter: int) -> bool:
+        if self.desk.closing and not self.should_exit:
+            late = time.monotonic() > self.until
+            if late:
+                self.desk.hurry()
+            self.should_exit = late or not self.desk.inside
+        return await super().on_tick(counter)
+
+
+def _leave() -> None:
+    """End the workers; and the process, if a function that can not be stopped would keep it from ending."""
+    from guerdon.rewards.isolation.workers import workers
+
+    workers().close()
+    until = time.monotonic() + 1.0
+    for thread in [t for t in threading.enumerate() if t.name.startswith(THREADS)]:
+        thread.join(max(0.0, until - time.monotonic()))
+        if thread.is_alive():
+            print("warning: a function that is still running was left behind", file=sys.stderr)
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+
+def _places(host: str, port: int) -> list[Any]:
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise UserError(f"--host {host} is no address of this machine: {error}") from error
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family, _, _, _, address = _places(host, port)[0]
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(2048)
+    except OSError as error:
+        made.close()
+        if isinstance(error, PermissionError):
+            raise UserError(f"port {port} needs more rights than this process has: choose one above 1023") from error
+        raise UserError(f"{host}:{port} can not be listened on ({error.strerror}): choose another --port") from error
+    return made
+
+
+def _url(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,134 @@
+"""What a request and an answer look like: the types that a request is checked by and that `/docs` shows."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from guerdon.bridges.scoring import Scored
+from guerdon.bridges.serve.strict import strict
+
+
+class Sample(BaseModel):
+    """One sample's fields. A reward's arguments are filled from them by name; any other name may be added."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    completion: str = Field(description="what the model wrote: its last turn")
+    prompt: str | None = Field(None, description="what it was asked")
+    answer: Any = Field(None, description="the task's answer")
+    turns: list[str] | None = Field(None, description="the text of every turn")
+    level: int | None = None
+    role: str | None = None
+    meta: dict[str, Any] | None = Field(None, description="more fields; the same as giving them beside the others")
+
+
+class Request(BaseModel):
+    """Samples to score, in one request."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={
+            "examples": [
+                {
+                    "samples": [
+                        {"prompt": "2+2=", "completion": "4", "answer": "4"},
+                        {"prompt": "2+2=", "completion": "5", "answer": "4"},
+                    ],
+                    "group": [0, 0],
+                }
+            ]
+        },
+    )
+
+    samples: list[Sample] = Field(min_length=1)
+    group: list[int] | None = Field(
+        None, description="a number for each sample: tries at one prompt have the same; left out, all are"
+    )
+
+
+class Number(BaseModel):
+    """A score, or the reason why there is none: `value` is a number exactly where `reason` is `value`."""
+
+    value: float | None
+    reason: Literal["value", "not_applicable", "failed", "timed_out"]
+
+
+class Result(Number):
+    detail: Any = Field(description="why, or what went wrong; null where there is nothing to say")
+    components: dict[str, Number] = Field(description="the same for each named part of the formula")
+
+
+class Answer(BaseModel):
+    """One result for each sample, in the order of the samples."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "results": [
+                        {
+                            "value": 0.98,
+                            "reason": "value",
+                            "detail": None,
+                            "components": {
+                                "exact": {"value": 1.0, "reason": "value"},
+                                "brief": {"value": -2.0, "reason": "value"},
+                            },
+                        }
+                    ]
+                }
+            ]
+        }
+    )
+
+    results: list[Result]
+
+
+class OpenRLHFRequest(BaseModel):
+    """What OpenRLHF's remote reward client sends."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        strict=True,
+        json_schema_extra={"examples": [{"query": ["2+2=4</s>"], "prompts": ["2+2="], "labels": ["4"]}]},
+    )
+
+    query: list[str] = Field(description="prompt and completion as one text")
+    prompts: list[str]
+    labels: list[Any] | None = Field(None, description="a label is the sample's answer")
+
+
+class OpenRLHFAnswer(BaseModel):
+    """What OpenRLHF's remote reward client reads."""
+
+    rewards: list[float]
+    scores: list[float]
+    extra_logs: dict[str, list[float]]
+
+
+class Refusal(BaseModel):
+    """What is wrong, in one line."""
+
+    error: str
+
+
+def answer_of(scored: Scored) -> dict[str, Any]:
+    """Scores as `Answer` says. Not made by way of the class: checking our own numbers again would cost as much as scoring."""
+    parts = {name: (part, scored.part_reasons[name]) for name, part in scored.parts.items()}
+    return {
+        "results": [
+            {
+                "value": value,
+                "reason": scored.reasons[n].name.lower(),
+                "detail": strict(scored.details[n]),
+                "components": {
+                    name: {"value": values[n], "reason": reasons[n].name.lower()}
+                    for name, (values, reasons) in parts.items()
+                },
+            }
+            for n, value in enumerate(scored.whole)
+        ]
+    }

@@ -1,0 +1,121 @@
+"""`guerdon serve`: a reward behind HTTP, for trainers in other processes and other languages."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shlex
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from guerdon.cli.options import Json
+from guerdon.cli.output import Output
+from guerdon.core.errors import UserError, unknown
+
+TOKEN = "GUERDON_TOKEN"
+
+
+def serve(
+    reward: Annotated[
+        str,
+        typer.Argument(metavar="REWARD", help="FILE.py:NAME, or the name of a reward on the shelf: exact, maths, ..."),
+    ],
+    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free one.")] = 8000,
+    no_token: Annotated[bool, typer.Option("--no-token", help="Ask for no token; on a loopback address only.")] = False,
+    max_body: Annotated[float, typer.Option("--max-body", metavar="MIB", help="Largest request.")] = 16.0,
+    max_samples: Annotated[int, typer.Option("--max-samples", metavar="N", min=1, help="Samples of a request.")] = 1024,
+    at_once: Annotated[
+        int, typer.Option("--at-once", metavar="N", min=1, help="Requests scored at the same time.")
+    ] = 16,
+    queue: Annotated[
+        int, typer.Option("--queue", metavar="N", min=0, help="Requests that may wait; more get a 429.")
+    ] = 128,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="For a request, waiting included.")
+    ] = 60.0,
+    grace: Annotated[
+        float, typer.Option("--grace", metavar="SECONDS", min=0, help="To finish what is under way when stopped.")
+    ] = 10.0,
+    missing: Annotated[
+        float | None,
+        typer.Option("--missing", metavar="NUMBER", help="A sample without a score, to OpenRLHF.  [default: an error]"),
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Serve a reward over HTTP.
+
+    POST /score takes samples and answers with a value for each, or the reason why there is none: not applicable, failed,
+    timed out. POST /get_reward is OpenRLHF's remote reward. GET /metrics is for Prometheus, GET /docs for people.
+
+    Who asks needs a token: the one in the environment variable GUERDON_TOKEN, or one that is made up and printed at the
+    start. Ctrl-C finishes what is under way; a second one does not wait.
+    """
+    from guerdon.bridges.serve.limits import Limits
+    from guerdon.bridges.serve.runner import serve as run
+
+    output, found = Output(as_json), find(reward)
+    made_up = not no_token and not os.environ.get(TOKEN)
+    token = None if no_token else _token()
+    limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout)
+
+    def started(url: str, formula: Any) -> None:
+        output.finish({"url": url, "reward": str(formula), "token": token if made_up else None})
+        if not as_json:
+            _tell(output, url, formula, token, made_up)
+
+    run(found, host=host, port=port, token=token, limits=limits, grace=grace, missing=missing, started=started)
+    return 0
+
+
+def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bool) -> None:
+    from guerdon.bridges.serve.desk import example_of
+    from guerdon.bridges.serve.runner import is_loopback
+
+    shown = token if made_up or token is None else f"${TOKEN}"
+    output.pairs({
+        "reward": str(formula),
+        "url": f"{url}  (try {url}/docs)",
+        "token": _about_token(token, made_up),
+        "ask": _curl(url, shown, example_of(formula)),
+        "stop": f"Ctrl-C, or kill {os.getpid()}",
+    })  # fmt: skip
+    if not is_loopback(str(urlsplit(url).hostname)):
+        output.say("warning: other machines can reach this, and the token is sent in clear: put a TLS proxy in front")
+    output.console.file.flush()
+
+
+def find(spec: str) -> Any:
+    """A reward from a file of the user's, or one from the shelf with its knobs as they are."""
+    import guerdon
+    from guerdon.loop.build import find_reward
+
+    if ".py" in spec:
+        return find_reward(spec)
+    shelf = [name for name, place in guerdon._WHERE.items() if place.startswith("guerdon.rewards.")]
+    leaves = [name for name in shelf if hasattr(getattr(guerdon, name), "waits") and name != "reward"]
+    if spec not in leaves:
+        raise unknown("reward", spec, [*leaves, "FILE.py:NAME"])
+    return getattr(guerdon, spec)()
+
+
+def _token() -> str:
+    found = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    if not found.isascii() or not found.isprintable() or " " in found:
+        raise UserError(f"{TOKEN} must be letters, digits and signs, without spaces: it is sent in a header")
+    return found
+
+
+def _about_token(token: str | None, made_up: bool) -> str:
+    if token is None:
+        return "none: whoever can reach this machine's loopback may ask"
+    return f"{token}  (made for this start; set {TOKEN} to choose)" if made_up else f"the one in {TOKEN}"
+
+
+def _curl(url: str, token: str | None, sample: dict[str, Any]) -> str:
+    key = "" if token is None else f'-H "Authorization: Bearer {token}" '
+    body = shlex.quote(json.dumps({"samples": [sample]}))
+    return f"curl -s {key}-H 'Content-Type: application/json' -d {body} {url}/score"
