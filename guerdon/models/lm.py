@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -23,7 +23,8 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.core.seeds import derive
-from guerdon.models import gguf, huggingface, lora, lora_files
+from guerdon.models import gguf, huggingface, lora, lora_files, value_head
+from guerdon.models.certainty import uniform_kl
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
@@ -32,6 +33,7 @@ from guerdon.models.names import from_hub
 from guerdon.models.reading import rows
 from guerdon.models.text import TextModel
 
+Level = Literal["step", "track"]
 READ_TOKENS = 16384  # of one forward pass; a batch of more is read in several
 
 
@@ -47,6 +49,8 @@ class lm(TextModel):
 
     It runs `on` a GPU where there is one. With `recompute`, what a layer computed is computed again for its gradient
     instead of being kept: a third more work, a fraction of the memory.
+
+    With `value` it has a head that says a number (`value_head.py`): a critic, or a reward model. A fresh one says 0.
     """
 
     source: str = knob(hashed=False)
@@ -56,7 +60,9 @@ class lm(TextModel):
     adapter: str = knob(default="", hashed=False)
     on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
     recompute: bool = knob(default=False, hashed=False)
+    value: bool = False
 
+    reads: ClassVar[Mapping[str, Level]] = {"logp": "step", "entropy": "step", "certainty": "step"}
     config: DecoderConfig = live()
     chat: Chat = live()
     opened: str = live()
@@ -72,6 +78,7 @@ class lm(TextModel):
             self._open()
         if isinstance(self.net, Decoder):
             self._read_adapter(self.net)
+            self._give_head(self.net)
 
     def _open(self) -> None:
         """Read the folder or the GGUF file, weights and all where it has them."""
@@ -95,6 +102,7 @@ class lm(TextModel):
         super().start(seed, models)
         self.weights.to(self._device, self._dtype)
         self._adapt(self.decoder, seed)
+        self._give_head(self.decoder)
         self.decoder.to(self._device).recompute = self.recompute
 
     @property
@@ -110,7 +118,15 @@ class lm(TextModel):
     def build(self, seed: int) -> Decoder:
         net = Decoder(self.config).reset(seed).to(self._dtype)
         self._adapt(net, seed)
+        self._give_head(net)
         return net
+
+    def _give_head(self, net: Decoder) -> None:
+        """A head exactly where the knob asks for one."""
+        if self.value:
+            value_head.give(net, Path(self.source))
+        else:
+            value_head.take(net)
 
     # --- the adapter --------------------------------------------------------------------------------------------
 
@@ -158,9 +174,10 @@ class lm(TextModel):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `transformers` loads, and that is a `source` here.
 
-        An adapter is merged into the weights there, and stands beside them in `adapter/`.
+        An adapter is merged into the weights there, and stands beside them in `adapter/`; so does a value head, in a file.
         """
         huggingface.write(Path(folder), self.decoder, self.tokenizer, self.chat.format)
+        value_head.write(Path(folder), self.decoder)
         if self.decoder.has_adapter:
             self.save_adapter(Path(folder) / "adapter")
 
@@ -173,35 +190,69 @@ class lm(TextModel):
         if not self.decoder.has_adapter:
             return {"source": ".", "adapter": ""}
         huggingface.write(folder / "base", lora.bare(self.decoder), self.tokenizer, self.chat.format)
+        value_head.write(folder / "base", self.decoder)
         return {"source": "base", "adapter": "adapter"}
 
     # --- reading ------------------------------------------------------------------------------------------------
 
+    def readings(self, models: Mapping[str, Model]) -> Mapping[str, Level]:
+        return {**self.reads, "value": "step", "after": "step", "final": "track"} if self.value else self.reads
+
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
-        """Log-prob and entropy of every step, of the distribution it was sampled from, under the weights as they are."""
+        """Numbers about steps and tracks, under the weights as they are.
+
+        `logp` and `entropy` are of the distribution each step was sampled from; `certainty`, without a gradient, is how far
+        it is from uniform before anything is cut from it. What the head says is `value` before each step, `after` it, and
+        `final` after each track's last.
+        """
         net = self.decoder
         self._check_lengths(batch)
-        found: dict[str, list[Tensor]] = {"logp": [], "entropy": []}
-        steps: list[Tensor] = []
+        found: dict[str, list[Tensor]] = {name: [] for name in want}
+        place: dict[Level, list[Tensor]] = {"step": [], "track": []}
         weights = net.layer_weights()
+        steps_read, ends = self._reader(batch, want), "final" in want or "after" in want
+        for row in rows(batch, READ_TOKENS, net.device, ends):
+            if len(row.step) == len(row.track) == 0:
+                continue
+            hidden = net(row.token, row.runs, weights)
+            known = steps_read(hidden[row.before], row.step) if len(row.step) else {}
+            known |= {n: self._value(hidden[at]) for n, at in (("after", row.after), ("final", row.end)) if n in want}
+            for name, value in known.items():
+                found[name].append(value)
+            place["step"].append(row.step)
+            place["track"].append(row.track)
+        nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0].float()
+        where = {level: torch.argsort(torch.cat(each)) for level, each in place.items() if each}
+        level_of = self.readings({})
+        made = {n: torch.cat(values)[where[level_of[n]]] if values else nothing for n, values in found.items()}
+        return {name: value.to(batch.seg.device) for name, value in made.items()}
+
+    def _reader(self, batch: Batch, want: Sequence[str]) -> Callable[[Tensor, Tensor], dict[str, Tensor]]:
+        """What is wanted of some steps, from the hidden states before them."""
+        net = self.decoder
         heat_G = torch.where(batch.temperature > 0, batch.temperature, 1.0).to(net.device)
         action, seg = batch.action.to(net.device), batch.seg.to(net.device)
         how = batch.sampling
         is_cut = any(h.cuts for h in how)
-        for row in rows(batch, READ_TOKENS, net.device):
-            if len(row.step) == 0:
-                continue
-            hidden = net(row.token, row.runs, weights)[row.before]
-            token, place = action[row.step], seg[row.step]
-            if is_cut:
-                scores = cut_scores(hidden, net.head_weight, token, [how[g] for g in place.tolist()])
-            else:
-                scores = token_scores(hidden, net.head_weight, token, heat_G[place])
-            for name, value in zip(found, scores, strict=True):
-                found[name].append(value)
-            steps.append(row.step)
-        if not steps:
-            nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0]
-            return {name: nothing.float().to(batch.seg.device) for name in want}
-        order = torch.argsort(torch.cat(steps))
-        return {name: torch.cat(found[name])[order].to(batch.seg.device) for name in want}
+
+        def read(hidden: Tensor, step: Tensor) -> dict[str, Tensor]:
+            token, place = action[step], seg[step]
+            found: dict[str, Tensor] = {}
+            if "logp" in want or "entropy" in want:
+                if is_cut:
+                    scores = cut_scores(hidden, net.head_weight, token, [how[g] for g in place.tolist()])
+                else:
+                    scores = token_scores(hidden, net.head_weight, token, heat_G[place])
+                found |= zip(("logp", "entropy"), scores, strict=True)
+            if "certainty" in want:
+                found["certainty"] = uniform_kl(hidden, net.head_weight, heat_G[place])
+            if "value" in want:
+                found["value"] = self._value(hidden)
+            return {name: value for name, value in found.items() if name in want}
+
+        return read
+
+    def _value(self, hidden: Tensor) -> Tensor:
+        head = value_head.head_of(self.decoder)
+        assert head is not None, "the model has no value head: make it with value=True"
+        return head(hidden)  # type: ignore[no-any-return]

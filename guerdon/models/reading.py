@@ -27,35 +27,40 @@ class Row:
     token: Tensor  # [F]
     runs: Runs
     step: Tensor  # [N] steps of the batch ...
-    before: Tensor  # [N] ... and the token each is read off: the one before it
+    before: Tensor  # [N] ... the token each is read off, which is the one before it, ...
+    after: Tensor  # [N] ... and its own, which is there for all of them only with `ends`
+    track: Tensor  # [M] tracks of the batch, where asked for, ...
+    end: Tensor  # [M] ... and the last token of each
 
 
 @dataclass
 class _Tree:
-    """The runs below one beginning: each with its tokens, its parent among them, and its first step (-1: shown)."""
+    """The runs below one beginning: each with its tokens, its parent among them, and its first step (-1: shown); and the
+    tracks, each with the run it ends with."""
 
     tokens: list[np.ndarray]
     parent: list[int]
     step: list[int]
     followed: set[int]
+    tracks: list[tuple[int, int]]
 
     @property
     def size(self) -> int:
         return sum(map(len, self.tokens))
 
 
-def rows(batch: Batch, most: int, device: torch.device) -> Iterator[Row]:
-    """The batch in rows of at most `most` tokens, or of one tree."""
+def rows(batch: Batch, most: int, device: torch.device, ends: bool = False) -> Iterator[Row]:
+    """The batch in rows of at most `most` tokens, or of one tree. With `ends`, the last tokens of tracks are there too."""
     taken: list[_Tree] = []
     size = 0
     for tree in _trees(batch):
         if taken and size + tree.size > most:
-            yield _row(taken, device)
+            yield _row(taken, device, ends)
             taken, size = [], 0
         taken.append(tree)
         size += tree.size
     if taken:
-        yield _row(taken, device)
+        yield _row(taken, device, ends)
 
 
 def _trees(batch: Batch) -> list[_Tree]:
@@ -77,7 +82,7 @@ def _trees(batch: Batch) -> list[_Tree]:
         else:
             at, run = roots.setdefault(seen.tobytes(), len(trees)), -1
             if at == len(trees):
-                trees.append(_Tree([], [], [], set()))
+                trees.append(_Tree([], [], [], set(), []))
         tree = trees[at]
         if len(seen):
             run = _add(tree, seen, run, -1) if (key := (at, run, seen.tobytes())) not in shown else shown[key]
@@ -86,6 +91,9 @@ def _trees(batch: Batch) -> list[_Tree]:
             assert run >= 0, "a track begins with an action: there is nothing to read it off"
             run = _add(tree, done, run, first)
         last.append((at, run))
+    for k, g in enumerate(batch.leaf.tolist()):
+        at, run = last[g]
+        trees[at].tracks.append((k, run))
     return trees
 
 
@@ -98,29 +106,41 @@ def _add(tree: _Tree, tokens: np.ndarray, parent: int, step: int) -> int:
     return len(tree.tokens) - 1
 
 
-def _row(trees: list[_Tree], device: torch.device) -> Row:
+def _row(trees: list[_Tree], device: torch.device, ends: bool) -> Row:
     tokens: list[np.ndarray] = []
     parents: list[int] = []
     steps: list[tuple[int, int, int]] = []  # (run, first step, steps)
+    tracks: list[tuple[int, int]] = []  # (track, run)
     for tree in trees:
         below = len(tokens)
+        if ends:
+            assert all(run >= 0 for _, run in tree.tracks), "a track was shown and did nothing: it has no end to read"
+            tracks += [(k, below + run) for k, run in tree.tracks]
         for run, (told, parent, step) in enumerate(zip(tree.tokens, tree.parent, tree.step, strict=True)):
             if step >= 0:
                 steps.append((below + run, step, len(told)))
-            # nothing is read off the last token of a track
-            tokens.append(told if run in tree.followed else told[:-1])
+            # the last token of a track is read off only where `ends` are asked for
+            tokens.append(told if ends or run in tree.followed else told[:-1])
             parents.append(parent + below if parent >= 0 else -1)
     runs = Runs.of([len(t) for t in tokens], parents, device)
-    step_N, before_N = [], []
+    step_N, before_N, after_N = [], [], []
     for run, first, count in steps:
         start, parent = runs.start[run], parents[run]
         before = np.arange(start - 1, start - 1 + count)
         before[0] = runs.start[parent] + runs.length[parent] - 1
         step_N.append(np.arange(first, first + count))
         before_N.append(before)
+        after_N.append(np.arange(start, start + count))
+
+    def joined(found: list[np.ndarray]) -> Tensor:
+        return torch.from_numpy(np.concatenate(found) if found else np.zeros(0, np.int64)).to(device)
+
     return Row(
-        torch.from_numpy(np.concatenate(tokens)).to(device),
+        joined(tokens),
         runs,
-        torch.from_numpy(np.concatenate(step_N) if steps else np.zeros(0, np.int64)).to(device),
-        torch.from_numpy(np.concatenate(before_N) if steps else np.zeros(0, np.int64)).to(device),
+        joined(step_N),
+        joined(before_N),
+        joined(after_N),
+        torch.tensor([k for k, _ in tracks], dtype=torch.long, device=device),
+        torch.tensor([runs.start[run] + runs.length[run] - 1 for _, run in tracks], dtype=torch.long, device=device),
     )

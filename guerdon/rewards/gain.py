@@ -1,0 +1,62 @@
+"""What a text is worth to a model that must say the answer after reading it. Left out: hidden answers, which it would show."""
+
+from __future__ import annotations
+
+import torch
+
+from guerdon.core.column import Reason
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.pack import pack
+from guerdon.core.part import part
+from guerdon.core.task import Ask, Task
+from guerdon.rewards.checks import check_plain
+from guerdon.rewards.model_reading import Reads, fits, model_of, recited, too_long
+from guerdon.rewards.samples import Samples
+from guerdon.rewards.scores import Outcome, outcome_of
+
+
+@part
+class perplexity_gain(Reads):
+    r"""$\frac1T\sum_t \log p(a_t \mid x, y, a_{<t}) - \frac1T\sum_t \log p(a_t \mid x, a_{<t})$: how much the completion $y$
+    raises a model's mean log-prob of the answer $a$; the logarithm of the factor by which its perplexity falls.
+
+    The model is shown the prompt, and the prompt, `between` and the completion, and made to say the answer each time.
+    Quiet-STaR (Zelikman et al. 2024, arXiv:2403.09629) rewards thoughts by how much they raise the likelihood of the text to
+    come; its baseline is the mean over thoughts, here it is no thought at all. A completion that states the answer earns most,
+    so where the policy sees the answer it learns to copy. Without an answer it does not apply; what is too long for the model
+    failed.
+
+    >>> print(perplexity_gain("reader").clip(-1, 1))
+    clip(perplexity_gain, -1, 1)
+    """
+
+    model: str = "policy"
+    between: str = "\n\n"
+
+    def __post_init__(self) -> None:
+        check_plain(self)
+
+    async def score(self, samples: Samples) -> list[Outcome]:
+        play = self.play_of(samples)
+        model = model_of(play, self.model)
+        asked: list[tuple[str, str, str] | None] = []  # (prompt, prompt with the completion, answer)
+        for fields in samples.fields:
+            prompt, said, answer = (str(fields.get(name) or "") for name in ("prompt", "completion", "answer"))
+            asked.append((prompt, prompt + self.between + said, answer) if answer.strip() else None)
+        turns: dict[tuple[str, str], Segment] = {}  # a prompt's tries share what is said without them
+        for one in asked:
+            for view in one[:2] if one else ():
+                if one and (view, one[2]) not in turns:
+                    turns[view, one[2]] = recited(model, "reader", view, one[2])
+        known = {key: turn for key, turn in turns.items() if fits(model, [turn])}
+        batch = pack([Episode(Ask(Task("", key[0])), (turn,), number=n) for n, (key, turn) in enumerate(known.items())])
+        with torch.no_grad():
+            logp = model.read(batch, ["logp"])["logp"]
+        mean = dict(zip(known, batch.up(logp.double(), "track", by="mean").tolist(), strict=True))
+        return [self._gain(one, mean) for one in asked]
+
+    def _gain(self, asked: tuple[str, str, str] | None, mean: dict[tuple[str, str], float]) -> Outcome:
+        if asked is None:
+            return Outcome(Reason.NOT_APPLICABLE)
+        before, after = (mean.get((view, asked[2])) for view in asked[:2])
+        return too_long(self.model) if before is None or after is None else outcome_of(after - before)

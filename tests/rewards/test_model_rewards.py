@@ -1,0 +1,299 @@
+"""Rewards that read a model of the run, on tables whose numbers are known and on a small language model."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from small import small_lm
+from strategies import episode
+
+from guerdon.bridges.scoring import score_samples
+from guerdon.core.column import Column, Reason
+from guerdon.core.episode import End, Segment
+from guerdon.core.errors import UserError
+from guerdon.core.pack import pack
+from guerdon.core.task import Sampling
+from guerdon.engine.play import Player
+from guerdon.loop.train import start
+from guerdon.models import value_head
+from guerdon.models.lm import lm
+from guerdon.models.snapshot import snapshot
+from guerdon.models.tabular import tabular
+from guerdon.rewards.algebra import blend
+from guerdon.rewards.confidence import likelihood, low_entropy, self_certainty
+from guerdon.rewards.function import ask_all
+from guerdon.rewards.implicit import implicit
+from guerdon.rewards.model_scores import outcome_model, process_model
+from guerdon.rewards.samples import Samples
+from guerdon.rewards.score import score
+
+sys.path.append(str(Path(__file__).parent.parent / "resume"))
+from everything import everything
+
+
+def table(*odds):
+    """A model that chooses 0 and 1 with these odds, whatever it was shown."""
+    made = tabular(vocab="01", length=2)
+    made.start(0, {})
+    with torch.no_grad():
+        made.net.logits.copy_(torch.tensor(odds, dtype=torch.float32).log().expand_as(made.net.logits))
+    return made
+
+
+def turn(model, view, text, end=End.DONE, path=(), given=0, role="policy"):
+    reply = model.recite(view, text, path)
+    kept = len(reply.actions) - (end is End.CUT and hasattr(model, "tokenizer"))
+    parts = reply.context, reply.actions[:kept], reply.logp[:kept]
+    return Segment(role, view, *parts, text, len(path) - 1, end=end, given=given)
+
+
+def asked(reward, models, *tracks, batch=None):
+    batch = batch or pack([episode(*track, number=i) for i, track in enumerate(tracks)])
+    play = Player(models, {"policy": "policy"}, None, Sampling(), 0, 1)
+    return ask_all([(reward, Samples.of_batch(batch, play, "policy"))])[0]
+
+
+def values(outcomes):
+    assert all(o.reason is Reason.VALUE for o in outcomes), outcomes
+    return [o.value for o in outcomes]
+
+
+# --- confidence -----------------------------------------------------------------------------------------------------
+
+
+def test_likelihood_and_entropy_by_hand():
+    policy = table(3, 1)
+    tracks = [(turn(policy, "a", text),) for text in ("00", "01", "11")]
+    three, one = math.log(3 / 4), math.log(1 / 4)
+    found = values(asked(likelihood(), {"policy": policy}, *tracks))
+    assert found == pytest.approx([three, (three + one) / 2, one], abs=1e-6)
+    entropy = -(0.75 * three + 0.25 * one)
+    assert values(asked(low_entropy(), {"policy": policy}, *tracks)) == pytest.approx([-entropy] * 3, abs=1e-6)
+
+
+def test_given_actions_are_not_the_samples_own_and_what_took_no_step_does_not_apply():
+    policy = table(3, 1)
+    silent = Segment("policy", "a", policy.encode("a"), np.zeros(0), np.zeros(0))
+    broken = turn(policy, "a", "00", end=End.FAILED)
+    batch = pack(
+        [
+            episode(turn(policy, "a", "01", given=1)),
+            episode(turn(policy, "a", "01", given=2), number=1),
+            episode(silent, number=2),
+            episode(broken, number=3),
+            episode(turn(policy, "a", "00"), turn(policy, "b", "11", role="second"), number=4),
+        ]
+    )
+    found = asked(likelihood(), {"policy": policy}, batch=batch)
+    assert [o.reason for o in found] == [Reason.VALUE, Reason.NOT_APPLICABLE, Reason.NOT_APPLICABLE, Reason.VALUE]
+    assert found[0].value == pytest.approx(math.log(1 / 4)) and found[3].value == pytest.approx(math.log(3 / 4))
+
+
+def test_a_trunk_counts_for_each_of_its_branches():
+    policy = table(3, 1)
+    trunk = turn(policy, "a", "00")
+    twigs = [turn(policy, "b", text, path=(trunk,)) for text in ("00", "11")]
+    found = values(asked(likelihood(), {"policy": policy}, (trunk, *twigs)))
+    assert found == pytest.approx([math.log(3 / 4), (math.log(3 / 4) + math.log(1 / 4)) / 2], abs=1e-6)
+
+
+def test_what_was_read_already_is_not_read_again():
+    policy = table(3, 1)
+    batch = pack([episode(turn(policy, "a", "00")), episode(turn(policy, "a", "01"), number=1)])
+    batch = batch.with_cols({"policy.logp": Column.full("step", torch.tensor([-1.0, -2.0, -3.0, -4.0]))})
+    assert values(asked(likelihood(), {"policy": policy}, batch=batch)) == [-1.5, -3.5]
+
+
+def test_self_certainty_is_the_mean_of_a_reading(tmp_path):
+    policy = small_lm(tmp_path)
+    tracks = [(turn(policy, "x + 4 = 9", text),) for text in ("so 5", "the answer is 357")]
+    read = policy.read(pack([episode(*t, number=i) for i, t in enumerate(tracks)]), ["certainty"])["certainty"]
+    first = len(tracks[0][0].actions)
+    want = [float(read[:first].mean()), float(read[first:].mean())]
+    assert values(asked(self_certainty(), {"policy": policy}, *tracks)) == pytest.approx(want, rel=1e-6)
+    frozen = {"policy": policy, "old": snapshot("policy")}
+    frozen["old"].start(0, frozen)
+    assert values(asked(self_certainty("old"), frozen, *tracks)) == pytest.approx(want, rel=1e-6)
+
+
+def test_what_is_refused_in_one_line(tmp_path):
+    policy = table(1, 1)
+    track = (turn(policy, "a", "00"),)
+    with pytest.raises(UserError, match="the model 'policy' does not read 'certainty', only entropy, logp"):
+        asked(self_certainty(), {"policy": policy}, track)
+    with pytest.raises(UserError, match="unknown model of the run 'polcy': did you mean 'policy'"):
+        asked(likelihood("polcy"), {"policy": policy}, track)
+    with pytest.raises(UserError, match="likelihood reads a model of the run, so it works in training alone"):
+        score_samples(likelihood(), [{"completion": "00"}])
+    with pytest.raises(UserError, match=r"does not read 'final'.*lm\(\.\.\., value=True\)"):
+        asked(outcome_model("policy"), {"policy": policy}, track)
+    with pytest.raises(UserError, match="both are 'a'"):
+        implicit("a", "a")
+
+
+# --- implicit ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_implicit_reward_by_hand():
+    models = {"policy": table(3, 1), "reference": table(1, 1)}
+    tracks = [(turn(models["policy"], "a", text),) for text in ("00", "01")]
+    up, down = 0.1 * math.log(1.5), 0.1 * math.log(0.5)
+    assert values(asked(implicit(beta=0.1), models, *tracks)) == pytest.approx([2 * up, up + down], abs=1e-6)
+    along = asked(implicit(beta=0.1, per="token"), models, *tracks)
+    assert along[1].steps == pytest.approx((up, down), abs=1e-6)
+    assert along[1].value == pytest.approx(up + down, abs=1e-6) and along[1].detail == {"ends": [1, 2]}
+
+
+def test_the_implicit_reward_of_turns():
+    models = {"policy": table(3, 1), "reference": table(1, 1)}
+    first = turn(models["policy"], "a", "00")
+    second = turn(models["policy"], "b", "11", path=(first,))
+    (found,) = asked(implicit(beta=1.0, per="turn"), models, (first, second))
+    assert found.steps == pytest.approx((2 * math.log(1.5), 2 * math.log(0.5)), abs=1e-6)
+    assert found.detail == {"ends": [2, 4]}
+
+
+def test_a_log_ratio_that_is_infinite_failed():
+    models = {"policy": table(3, 1), "reference": table(1, 1)}
+    batch = pack([episode(turn(models["policy"], "a", "00"))])
+    batch = batch.with_cols({"reference.logp": Column.full("step", torch.tensor([-1.0, -math.inf]))})
+    assert asked(implicit(), models, batch=batch)[0].reason is Reason.FAILED
+    assert asked(implicit(per="token"), models, batch=batch)[0].reason is Reason.FAILED
+
+
+def test_models_with_other_tokens_cannot_be_compared(tmp_path):
+    models = {"policy": table(3, 1), "reference": small_lm(tmp_path)}
+    with pytest.raises(UserError, match="'policy' and 'reference' read text apart"):
+        asked(implicit(), models, (turn(models["policy"], "a", "00"),))
+
+
+# --- reward models ------------------------------------------------------------------------------------------------------
+
+THREE = "so the sum\n\nis 12\nthe answer is 357"
+
+
+def graded(tmp_path, weight=0.0, bias=0.5, **changes):
+    small_lm(tmp_path, **changes)
+    made = lm(source=str(tmp_path), value=True)
+    made.start(0, {})
+    head = value_head.head_of(made.decoder)
+    with torch.no_grad():
+        head.weight.copy_(weight * torch.linspace(-1, 1, len(head.weight)))
+        head.bias.fill_(bias)
+    return made
+
+
+def test_an_outcome_model_by_hand(tmp_path):
+    rm = graded(tmp_path, bias=0.5)
+    tracks = [(turn(rm, "x", "so 5"),), (turn(rm, "x", "the sum", End.CUT),)]
+    models = {"policy": rm, "rm": rm}
+    assert values(asked(outcome_model(), models, *tracks)) == pytest.approx([0.5, 0.5])
+    want = 1 / (1 + math.exp(-0.5))
+    assert values(asked(outcome_model(squash=True), models, *tracks)) == pytest.approx([want, want])
+
+
+def test_an_outcome_model_is_read_after_the_last_token(tmp_path):
+    rm = graded(tmp_path, weight=1.0)
+    track = (turn(rm, "x", "so 5"),)
+    want = rm.read(pack([episode(*track)]), ["final"])["final"].item()
+    assert values(asked(outcome_model(), {"policy": rm, "rm": rm}, track)) == pytest.approx([want])
+
+
+@pytest.mark.parametrize(
+    ("how", "want"), [("min", 0.6), ("product", 0.6**3), ("last", 0.6), ("mean", 0.6), ("sum", 1.8)]
+)
+def test_process_models_by_hand(tmp_path, how, want):
+    prm = graded(tmp_path, bias=math.log(0.6 / 0.4))  # every step is right with probability 0.6, and there are three
+    (found,) = asked(process_model(aggregate=how), {"policy": prm, "prm": prm}, (turn(prm, "x", THREE),))
+    assert found.value == pytest.approx(want) and found.detail["along"] == pytest.approx([0.6] * 3)
+
+
+def test_steps_end_where_their_lines_do(tmp_path):
+    prm = graded(tmp_path, weight=1.0)
+    track = (turn(prm, "x", THREE),)
+    models = {"policy": prm, "prm": prm}
+    (found,) = asked(process_model(aggregate="steps", squash=False), models, track)
+    after = prm.read(pack([episode(*track)]), ["after"])["after"]
+    ends = found.detail["ends"]
+    assert ends[-1] == len(after)  # the end of the turn belongs to the last line
+    said = [prm.decode(track[0].actions[a:b].tolist()) for a, b in zip([0, *ends], ends, strict=False)]
+    assert said == ["so the sum\n\n", "is 12\n", "the answer is 357"]
+    assert found.steps == pytest.approx([after[end - 1].item() for end in ends])
+    (tokens,) = asked(process_model(steps="token", aggregate="steps", squash=False), models, track)
+    assert tokens.steps == pytest.approx(after.tolist())
+    (turns,) = asked(process_model(steps="turn", aggregate="steps", squash=False), models, track)
+    assert turns.steps == pytest.approx([after[-1].item()])
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("\n\nso", ["\n\nso"]),
+        ("so", ["so"]),
+        ("so\n", ["so\n"]),
+        ("a\n b\n\n\nc", ["a\n", " b\n\n\n", "c"]),
+    ],
+)
+def test_lines_of_odd_texts(tmp_path, text, lines):
+    prm = graded(tmp_path)
+    track = (turn(prm, "x", text),)
+    (found,) = asked(process_model(aggregate="steps"), {"policy": prm, "prm": prm}, track)
+    ends = found.detail["ends"]
+    assert [prm.decode(track[0].actions[a:b].tolist()) for a, b in zip([0, *ends], ends, strict=False)] == lines
+
+
+def test_a_model_with_other_tokens_is_told_the_conversation_again(tmp_path):
+    policy, rm = table(3, 1), graded(tmp_path / "rm", weight=1.0)
+    first = turn(policy, "x + 4", "00")
+    chain = (first, turn(policy, "go on", "11", path=(first,)))
+    cut = (turn(policy, "x + 4", "01", End.CUT),)
+    models = {"policy": policy, "rm": rm}
+    found = values(asked(outcome_model(), models, chain, cut))
+    own = turn(rm, "x + 4", "00")
+    told = [(own, turn(rm, "go on", "11", path=(own,))), (turn(rm, "x + 4", "01", End.CUT),)]
+    want = rm.read(pack([episode(*t, number=i) for i, t in enumerate(told)]), ["final"])["final"]
+    assert found == pytest.approx(want.tolist(), abs=1e-6)
+
+
+def test_steps_in_other_tokens_do_not_say_where_they_end(tmp_path):
+    policy, prm = table(3, 1), graded(tmp_path, bias=0.0)
+    (found,) = asked(process_model(aggregate="steps"), {"policy": policy, "prm": prm}, (turn(policy, "x", "01"),))
+    assert found.steps == (0.5,) and found.detail is None
+
+
+def test_what_is_too_long_for_a_reward_model_failed(tmp_path):
+    policy, rm = table(3, 1), graded(tmp_path / "rm", max_positions=16)
+    models = {"policy": policy, "rm": rm}
+    found = asked(outcome_model(), models, (turn(policy, "x + 4 = 9 " * 9, "00"),), (turn(policy, "x", "00"),))
+    assert [o.reason for o in found] == [Reason.FAILED, Reason.VALUE]
+    assert found[0].detail["error"] == "ValueError: longer than the context of the model 'rm'"
+
+
+# --- in a run -------------------------------------------------------------------------------------------------------------
+
+
+def test_in_a_run_each_has_its_column_and_steps_lie_where_they_were_taken():
+    recipe = everything.build({}, {"steps": 2})
+    parts = {"sure": low_entropy("policy"), "moved": implicit("policy", "reference", beta=1.0, per="token")}
+    recipe.models["reference"] = snapshot("policy")
+    recipe.stages[1] = score(blend(**parts))
+    recipe, play = start(recipe, seed=0, total=2)
+    play.begin(0)
+    batch = recipe.stages[1](pack(play(recipe.curriculum.draw(9, play))), play)
+    entropy = batch.up(recipe.models["policy"].read(batch, ["entropy"])["entropy"].detach(), "track", by="mean")
+    torch.testing.assert_close(batch["reward.sure"], -entropy)
+    assert (batch["reward.moved"] == 0).all()  # the reference is a copy that was made just now
+    with torch.no_grad():
+        recipe.models["policy"].net.logits.add_(torch.arange(recipe.models["policy"].net.logits.shape[1]))
+    again = recipe.stages[1](batch.without(*batch.cols), play)
+    ratio = (
+        recipe.models["policy"].read(again, ["logp"])["logp"] - recipe.models["reference"].read(again, ["logp"])["logp"]
+    )
+    torch.testing.assert_close(again["reward.moved_steps"], ratio.detach())
+    torch.testing.assert_close(again["reward.moved"], again.up(ratio.detach(), "track"))
