@@ -1,7 +1,8 @@
 """What the isolation of reward functions costs: `python -m bench.rewards`. Needs nothing but the package.
 
-Five functions that do next to nothing score the same samples in the shared workers, as a set of five reward components
-would: time per sample for all five. Also how long a worker takes that has to be built anew after a crash.
+Five functions that do next to nothing, as rewards with every knob at its default and blended: time per sample for the
+whole formula, from the samples' fields to its scores, and for the calls in the workers alone. Also how long a worker takes
+that has to be built anew after a crash.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from guerdon.rewards.isolation.workers import Workers
+import guerdon as gd
+from guerdon.bridges.scoring import score_samples
+from guerdon.rewards.base import Reward
+from guerdon.rewards.isolation.workers import Workers, workers
 
 COMPONENTS = 5
 
@@ -42,8 +46,21 @@ def samples(count: int) -> list[dict[str, str]]:
     ]
 
 
-async def round_of(pool: Workers, given: list[dict[str, str]]) -> float:
-    """Seconds for all components, one after the other, as nothing is faster on few cores."""
+def blend_of_them() -> Reward:
+    return gd.blend(**{f"part_{n}": gd.reward(component(n)).weight(0.5) for n in range(COMPONENTS)})
+
+
+def round_of(formula: Reward, given: list[dict[str, str]]) -> float:
+    """Seconds for the scores of a formula."""
+    start = time.perf_counter()
+    scored = score_samples(formula, given)
+    seconds = time.perf_counter() - start
+    assert scored.whole == [0.5 * sum(range(COMPONENTS))] * len(given)
+    return seconds
+
+
+async def calls_of(pool: Workers, given: list[dict[str, str]]) -> float:
+    """Seconds for the calls of all components alone, one after the other."""
     start = time.perf_counter()
     for number in range(COMPONENTS):
         answers = await pool.call(component(number), given, timeout=1.0)
@@ -63,27 +80,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=9, help="one more is left out as warm-up")
-    parser.add_argument("--workers", type=int, help="default: as many as the shared pool has")
     parser.add_argument("--out", help="write the numbers as JSON")
     args = parser.parse_args()
-    pool, given = Workers(args.workers), samples(args.samples)
-    start = time.perf_counter()
-    asyncio.run(round_of(pool, given[:100]))
-    cold = time.perf_counter() - start
-    seconds = [asyncio.run(round_of(pool, given)) for _ in range(args.rounds + 1)][1:]
+    formula, pool, given = blend_of_them(), workers(), samples(args.samples)
+    cold = round_of(formula, given[:100])
+    blended = [1e6 * round_of(formula, given) / args.samples for _ in range(args.rounds + 1)][1:]
+    called = [1e6 * asyncio.run(calls_of(pool, given)) / args.samples for _ in range(args.rounds + 1)][1:]
     built = [asyncio.run(rebuild(pool)) for _ in range(20)]
-    pool.close()
-    each = [1e6 * s / args.samples for s in seconds]
     print(f"{COMPONENTS} components x {args.samples} samples, {pool.count} workers, {args.rounds} rounds")
-    print(f"a round        {statistics.median(seconds):.3f} s (min {min(seconds):.3f}, max {max(seconds):.3f})")
-    print(
-        f"a sample       {statistics.median(each):.1f} us for all components (min {min(each):.1f}, max {max(each):.1f})"
-    )
-    print(f"cold start     {1e3 * cold:.0f} ms, with the first {min(100, args.samples)} samples")
-    print(f"a new worker   {1e3 * statistics.median(built):.1f} ms after a crash (max {1e3 * max(built):.1f})")
+    for name, each in (("the blend", blended), ("the calls alone", called)):
+        print(f"{name:<16}{statistics.median(each):.1f} us a sample (min {min(each):.1f}, max {max(each):.1f})")
+    print(f"cold start      {1e3 * cold:.0f} ms, with the first {min(100, args.samples)} samples")
+    print(f"a new worker    {1e3 * statistics.median(built):.1f} ms after a crash (max {1e3 * max(built):.1f})")
     if args.out:
-        numbers = {"seconds": seconds, "us_per_sample": each, "cold_s": cold, "rebuild_s": built, "workers": pool.count}
-        Path(args.out).write_text(json.dumps(numbers, indent=1) + "\n")
+        numbers = {"us_per_sample": blended, "us_per_sample_calls": called, "cold_s": cold, "rebuild_s": built}
+        Path(args.out).write_text(json.dumps({**numbers, "workers": pool.count}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

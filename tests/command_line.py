@@ -33,6 +33,8 @@ REWARDS = """
 import signal
 from pathlib import Path
 
+import guerdon as gd
+
 calls = 0
 
 
@@ -50,18 +52,21 @@ def broken(completion):
     raise ZeroDivisionError("no such score")
 
 
+@gd.reward(isolate=False)  # it counts its calls
 def breaks_later(completion):
     if count() > 40:
         raise ZeroDivisionError("no such score")
     return 1.0
 
 
+@gd.reward(isolate=False)  # it counts its calls
 def breaks_sometimes(answer, completion):
     if count() % 10 == 0:
         raise ZeroDivisionError("no such score")
     return float(answer == completion)
 
 
+@gd.reward(isolate=False)  # it counts its calls
 def insists(completion):
     if count() == 20:
         signal.raise_signal(signal.SIGINT)
@@ -69,6 +74,7 @@ def insists(completion):
     return 1.0
 
 
+@gd.reward(isolate=False)  # it counts its calls
 def stops(answer, completion):
     if count() == 20 and Path("press-ctrl-c").exists():
         signal.raise_signal(signal.SIGINT)

@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "losses": {"core"},
     "engine": {"core", "models"},
     "store": {"core"},
+    "judges": {"core", "rewards", "models", "engine", "tasks", "store"},
     "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit"},
     "recipes": {"core", "tasks", "envs", "models", "rewards", "curricula", "select", "credit", "losses"},
     "cli": {"core", "loop", "store", "models", "tasks"},

@@ -142,7 +142,7 @@ def test_json_and_words_say_the_same(trained: Cli) -> None:
     words = ("replay", "a", "--reward", "formulas.py:changed", "--step", "2", "--step", "0", "--top", "4")
     found = trained(*words, "--json").json
     fields = "run reward column credit credit_from old_advantage steps total components moved failures notes"
-    assert set(found) == set(fields.split())
+    assert set(found) == {*fields.split(), "version", "old_version"}
     assert [row["step"] for row in found["steps"]] == [0, 2] and len(found["moved"]) == 4
     assert found["components"][2] == {"name": "picky", "mean": found["components"][0]["mean"], "count": 48} | {
         "old_mean": None

@@ -1,8 +1,7 @@
 """Scores for samples that come from elsewhere, given as plain fields. The one function that every bridge calls.
 
-Plain functions are asked here, one after another; `async` and isolated ones all at once, also when the caller already runs
-inside an event loop. Left out: episodes and columns (`rewards/score.py`), and what each library is told where a number is
-missing.
+Those that wait are asked all at once, the others one after another; also when the caller already runs inside an event loop.
+Left out: episodes and columns (`rewards/score.py`), and what each library is told where a number is missing.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import asyncio
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +20,12 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.seeds import derive
 from guerdon.rewards.base import Reward, Where, said
-from guerdon.rewards.function import FIELDS, Leaf, as_reward, run
+from guerdon.rewards.function import Leaf, as_reward, ask_all, ask_all_later, run
+from guerdon.rewards.samples import FIELDS, Samples
 from guerdon.rewards.scores import Outcome, Scores
 
 Numbers = list[float | None]
+REASONS = tuple(Reason)
 
 
 @dataclass(frozen=True)
@@ -71,40 +73,37 @@ class _Question:
     """A formula and the samples it is asked about."""
 
     formula: Reward
-    fields: list[dict[str, Any]]
-    group: list[int]
+    samples: Samples
 
     @classmethod
-    def of(cls, reward: Any, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None) -> _Question:
+    def of(
+        cls, reward: Any, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None, step: int = 0
+    ) -> _Question:
         if group is not None and len(group) != len(samples):
             raise UserError(f"{len(samples)} samples and {len(group)} group numbers: give one for each sample")
         formula, fields = as_reward(reward), [_fields(sample) for sample in samples]
-        for leaf in formula.leaves:
-            _check_fields(leaf, fields)
+        there = {name for each in fields for name in (*each, *each["meta"])}
+        for leaf in formula.leaves if fields else ():
+            _check_fields(leaf, there)
         given = [0] * len(samples) if group is None else list(group)
         number = {g: n for n, g in enumerate(dict.fromkeys(given))}
-        return cls(formula, fields, [number[g] for g in given])
+        first = derive(step)
+        return cls(formula, Samples.of(fields, range(first, first + len(samples)), [number[g] for g in given]))
 
-    @property
-    def waiting(self) -> list[Leaf]:
-        return [leaf for leaf in self.formula.leaves if leaf.waits]
-
-    async def wait(self, step: int) -> list[Outcome]:
-        """What the waiting leaves say about every sample, leaf after leaf. All waiting is done at the same time."""
-        seeds = [derive(step, n) for n in range(len(self.fields))]
-        found = await asyncio.gather(*(leaf.judge_all(self.fields, seeds) for leaf in self.waiting))
-        return [outcome for outcomes in found for outcome in outcomes]
-
-    def asked(self, waited: Sequence[Outcome]) -> dict[int, Scores]:
-        """Every leaf's scores by its `id`: those that were waited for, and the others, asked now."""
-        size = len(self.fields)
-        later = {id(leaf): Scores.of(waited[n * size : (n + 1) * size]) for n, leaf in enumerate(self.waiting)}
-        plain = [leaf for leaf in self.formula.leaves if not leaf.waits]
-        return later | {id(leaf): Scores.of([leaf.ask(each) for each in self.fields]) for leaf in plain}
+    async def ask(self, pool: Executor | None = None) -> dict[int, Scores]:
+        """Every leaf's scores by its `id`. Those that keep a thread busy do so in one of `pool`, where there is one."""
+        leaves = self.formula.leaves
+        away = [] if pool is None else [leaf for leaf in leaves if not leaf.waits]
+        here = [leaf for leaf in leaves if leaf not in away]
+        found = await ask_all_later([(leaf, self.samples) for leaf in here])
+        if away:
+            questions = [(leaf, self.samples) for leaf in away]
+            found += await asyncio.get_running_loop().run_in_executor(pool, ask_all, questions)
+        return {id(leaf): Scores.of(outcomes) for leaf, outcomes in zip([*here, *away], found, strict=True)}
 
     def answer(self, asked: Mapping[int, Scores], step: int, steps: int, metrics: Mapping[str, float] | None) -> Scored:
         formula = self.formula
-        where = Where(torch.tensor(self.group, dtype=torch.long), step, steps, metrics or {})
+        where = Where(self.samples.group, step, steps, metrics or {})
         log: dict[str, Scores] = {}
         if formula.of:  # not `formula.value`: a part of a part may share a part's name, and the outer one is meant
             found = {name: part.value(asked, where, log) for name, part in formula.of.items()}
@@ -115,7 +114,7 @@ class _Question:
         return Scored(
             _numbers(whole),
             _reasons(whole),
-            [_detail(formula, asked, whole, n) for n in range(len(self.fields))],
+            _details(formula, asked, whole),
             {name: _numbers(part) for name, part in log.items()},
             {name: _reasons(part) for name, part in log.items()},
         )
@@ -134,17 +133,20 @@ def score_samples(
     `group` numbers the samples that are tries at one prompt (all are, when left out). `step` of `steps` is where the run
     stands, `metrics` the means of the step before: both for rewards with schedules.
     """
-    question = _Question.of(reward, samples, group)
-    waited = run(question.wait(step)) if question.waiting else []
-    return question.answer(question.asked(waited), step, steps, metrics)
+    question = _Question.of(reward, samples, group, step)
+    return question.answer(run(question.ask()), step, steps, metrics)
 
 
 async def score_samples_later(
-    reward: Any, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None = None
+    reward: Any,
+    samples: Sequence[Mapping[str, Any]],
+    group: Sequence[int] | None = None,
+    pool: Executor | None = None,
 ) -> Scored:
-    """The same for a caller that can wait: its event loop is free for others while leaves do."""
+    """The same for a caller that can wait: its event loop is free for others while leaves wait, and with a `pool` of
+    threads also while they work."""
     question = _Question.of(reward, samples, group)
-    return question.answer(question.asked(await question.wait(0)), 0, 1, None)
+    return question.answer(await question.ask(pool), 0, 1, None)
 
 
 def no_gaps(scored: Scored, name: str, missing: float | None) -> list[float]:
@@ -181,11 +183,10 @@ def _fields(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_fields(leaf: Leaf, fields: Sequence[Mapping[str, Any]]) -> None:
+def _check_fields(leaf: Leaf, there: set[str]) -> None:
     """Refuse a reward that needs what no sample has: it would only fail on each of them."""
-    there = {name for each in fields for name in (*each, *each["meta"])}
     for name in leaf.wants.names:
-        if fields and name not in there and name not in leaf.wants.optional:
+        if name not in there and name not in leaf.wants.optional:
             raise UserError(
                 f"reward {leaf.name} needs {name!r} and no sample has it; there is {', '.join(sorted(there))}: "
                 "rename the argument or the column"
@@ -198,13 +199,14 @@ def _numbers(scores: Scores) -> Numbers:
 
 
 def _reasons(scores: Scores) -> list[Reason]:
-    return [Reason(reason) for reason in scores.reason.tolist()]
+    return [REASONS[reason] for reason in scores.reason.tolist()]
 
 
-def _detail(formula: Reward, asked: Mapping[int, Scores], whole: Scores, index: int) -> Any:
-    """What the whole has to say about a sample, or for one that broke, the leaf that broke it."""
-    own = whole.detail.get(index)
-    if own is not None or not bool(whole.broken[index]):
-        return own
-    causes = (asked[id(leaf)] for leaf in formula.leaves)
-    return next((s.detail.get(index) for s in causes if s.reason[index] == whole.reason[index]), None)
+def _details(formula: Reward, asked: Mapping[int, Scores], whole: Scores) -> list[Any]:
+    """What the whole has to say about each sample, or for one that broke, the leaf that broke it."""
+    found = [whole.detail.get(n) for n in range(len(whole))]
+    for n in torch.nonzero(whole.broken).flatten().tolist():
+        if found[n] is None:
+            causes = (asked[id(leaf)] for leaf in formula.leaves)
+            found[n] = next((s.detail.get(n) for s in causes if s.reason[n] == whole.reason[n]), None)
+    return found

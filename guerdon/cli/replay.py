@@ -73,6 +73,7 @@ def _tell(output: Output, found: Replay) -> None:
         {
             "run": found.run,
             "reward": f"{found.reward}, in place of {found.column!r}",
+            "version": _version(found),
             "credit": f"{found.credit}, from {found.credit_from}",
             "old advantages": found.old_advantage,
         }
@@ -88,6 +89,14 @@ def _tell(output: Output, found: Replay) -> None:
             [(c["name"], _number(c["mean"]), str(c["count"]), _number(c["old_mean"])) for c in found.components],
         )
     _tell_samples(output, found)
+
+
+def _version(found: Replay) -> str:
+    if found.old_version is None:
+        return "the run does not know which one it was trained on"
+    return (
+        "the one the run was trained on" if found.version == found.old_version else "not the one the run was trained on"
+    )
 
 
 def _tell_steps(output: Output, found: Replay) -> None:

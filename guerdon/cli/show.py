@@ -183,6 +183,15 @@ def _show_run(output: Output, path: str) -> None:
             "versions": ", ".join(f"{k} {v}" for k, v in card["versions"].items()),
             "created": card["created"],
             "resume": found["resume"],
+            "rewards": "\n".join(
+                f"{column}: {made['formula']} (version {made['version']})"
+                for column, made in card.get("rewards", {}).items()
+            ),
+            "failures": "\n".join(
+                f"{count} in {column!r}: {why}"
+                for column, causes in found["failures"].items()
+                for why, count in causes.items()
+            ),
             "warnings": "\n".join(found["warnings"]),
         }
         output.pairs({k: v for k, v in shown.items() if v})

@@ -165,6 +165,7 @@ def summary(run: Run) -> dict[str, Any]:
         "hash": run.card["hash"],
         "weights": run.weights,
         "evaluations": run.evaluations,
+        "failures": run.failures,
         "warnings": run.warnings,
         "report": str(run.folder.report) if run.folder.report.is_file() else None,
         "resume": None if run.status == "complete" else resume_command(run.path),

@@ -58,13 +58,14 @@ class Saved(Event):
 
 @dataclass(frozen=True)
 class ScoresMissing(Event):
-    """A column has entries that failed or timed out; `first` is the first exception in full."""
+    """A column has entries that failed or timed out; `first` is the first exception in full, `causes` counts them by kind."""
 
     column: str = ""
     failed: int = 0
     timed_out: int = 0
     of: int = 0
     first: str = ""
+    causes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

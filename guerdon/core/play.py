@@ -81,7 +81,8 @@ class Curriculum(Protocol):
 class Stage(Protocol):
     """Batch to Batch. `needs` and `gives` name columns, or `pairs`; the loop has every needed column there before the call.
 
-    One with `async prefetch(episode)` is told of every episode as soon as it has ended, while others are being played.
+    One with `async prefetch(episode, seed)` is told of every episode as soon as it has ended, while others are being played,
+    and the run's seed.
     """
 
     @property

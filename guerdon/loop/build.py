@@ -20,6 +20,7 @@ from guerdon.core.task import TaskSource
 from guerdon.loop.catalog import find_function, find_recipe
 from guerdon.loop.record import Options
 from guerdon.rewards.function import as_reward
+from guerdon.rewards.score import score
 from guerdon.store.folder import RunFolder, next_free, resume_command
 from guerdon.tasks.files import rows
 
@@ -146,9 +147,16 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
         **wish.to_card(),
         "options": knobs(options),
         "parts": describe(built.recipe),
+        "rewards": _rewards(built.recipe),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+def _rewards(recipe: Recipe | Study) -> dict[str, dict[str, str]]:
+    """The rewards of a recipe by the column they give, each as a formula and its version."""
+    stages = [s for s in recipe.stages if isinstance(s, score)] if isinstance(recipe, Recipe) else []
+    return {s.gives_to: {"formula": str(s.reward), "version": s.reward.version} for s in stages}
 
 
 def versions() -> dict[str, Any]:

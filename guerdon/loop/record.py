@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -19,11 +21,14 @@ from guerdon.core.errors import RunStopped
 from guerdon.core.events import Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.core.part import knob, part
 from guerdon.engine.play import Player
+from guerdon.rewards.scores import cause
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
 from guerdon.store.loggers import check_loggers
 from guerdon.store.rollouts import write_batch
 from guerdon.store.summary import batch_metrics
+
+CAUSES = 20  # of failures that are told apart in a step
 
 
 @part
@@ -70,16 +75,16 @@ class Recorder:
         new = batch.episodes[self.seen :]
         self.seen = len(batch.episodes)
         for name in (*(["episode"] if new else []), *(c for c in columns if c in batch.cols)):
-            failed, timed_out, of, first = _failed_episodes(new) if name == "episode" else _failed_scores(batch, name)
-            if failed + timed_out:
-                self.emit(
-                    ScoresMissing(self.play.step, column=name, failed=failed, timed_out=timed_out, of=of, first=first)
-                )
-            if timed_out:
-                self.emit(TimeoutFired(self.play.step, what=f"{timed_out} of {name!r}"))
-            if of and (failed + timed_out) / of > self.options.failed_limit:
-                why = f"{failed + timed_out} of {of} in {name!r} failed, more than {self.options.failed_limit:.0%}"
-                raise self.stopped(f"{why}: {first.strip().splitlines()[-1]}", batch)
+            lost = _failed_episodes(new) if name == "episode" else _failed_scores(batch, name)
+            lost = dataclasses.replace(lost, step=self.play.step, column=name)
+            broken = lost.failed + lost.timed_out
+            if broken:
+                self.emit(lost)
+            if lost.timed_out:
+                self.emit(TimeoutFired(self.play.step, what=f"{lost.timed_out} of {name!r}"))
+            if lost.of and broken / lost.of > self.options.failed_limit:
+                why = f"{broken} of {lost.of} in {name!r} failed, more than {self.options.failed_limit:.0%}"
+                raise self.stopped(f"{why}: {lost.first.strip().splitlines()[-1]}", batch)
         return batch
 
     def done(self, batch: Batch) -> None:
@@ -116,20 +121,31 @@ def shown(path: Path) -> str:
     return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
 
 
-def _failed_episodes(episodes: Sequence[Episode]) -> tuple[int, int, int, str]:
-    """How many failed, how many timed out, of how many, and the first exception."""
-    errors = [str(e.info["error"]) for e in episodes if e.failed]
-    return len(errors), 0, len(episodes), errors[0] if errors else ""
+def _failed_episodes(episodes: Sequence[Episode]) -> ScoresMissing:
+    """How many failed, of how many, and why."""
+    errors = [{"error": str(e.info["error"])} for e in episodes if e.failed]
+    return ScoresMissing(0, failed=len(errors), of=len(episodes), **_why(errors))
 
 
-def _failed_scores(batch: Batch, name: str) -> tuple[int, int, int, str]:
+def _failed_scores(batch: Batch, name: str) -> ScoresMissing:
     """The same for a column. Entries that merely inherit a failure carry no exception and are not counted again."""
     column = batch.cols[name]
     reason = column.reason.tolist()
-    errors = {i: str(d["error"]) for i, d in column.detail.items() if isinstance(d, dict) and "error" in d}
+    errors = {i: d for i, d in sorted(column.detail.items()) if isinstance(d, dict) and "error" in d}
     timed_out = sum(reason[i] == Reason.TIMED_OUT for i in errors)
     of = sum(r != Reason.NOT_APPLICABLE for r in reason)
-    return len(errors) - timed_out, timed_out, of, errors[min(errors)] if errors else ""
+    return ScoresMissing(0, failed=len(errors) - timed_out, timed_out=timed_out, of=of, **_why([*errors.values()]))
+
+
+def _why(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The first exception, and how many broke in which way, the commonest first."""
+    count = Counter(cause(each) for each in errors)
+    causes = dict(count.most_common(CAUSES))
+    others = count.total() - sum(causes.values())
+    return {
+        "first": str(errors[0]["error"]) if errors else "",
+        "causes": causes | ({"other causes": others} if others else {}),
+    }
 
 
 class Interrupt:

@@ -24,7 +24,8 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
 from guerdon.loop.build import find_reward
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
-from guerdon.rewards.function import as_reward, paths
+from guerdon.rewards.function import as_reward
+from guerdon.rewards.samples import paths
 from guerdon.rewards.score import score
 from guerdon.store.run import Run
 
@@ -43,6 +44,8 @@ class Replay:
 
     run: str
     reward: str  # the new one, as a formula
+    version: str  # and its version,
+    old_version: str | None  # that of the stored one, where the run knows it
     column: str  # the stored one it is compared with
     credit: str  # what made the new advantages,
     credit_from: str  # where that was found,
@@ -112,6 +115,8 @@ def replay(
     return Replay(
         run=str(found.path),
         reward=str(formula),
+        version=formula.version,
+        old_version=found.card.get("rewards", {}).get(made.column, {}).get("version"),
         column=made.column,
         credit=" > ".join(map(repr, made.new)),
         credit_from=made.source,
@@ -157,7 +162,8 @@ def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_S
     if name not in track_columns(batch):
         raise unknown(f"column of step {play.step}", name, track_columns(batch))
     old = {n: batch.cols[n] for n in track_columns(batch) if n == name or n.startswith(f"{name}.")}
-    scored = stage(batch.without(*old), play)
+    along = [n for n, c in batch.cols.items() if c.level == "step" and n.removesuffix("_steps") in old]
+    scored = stage(batch.without(*old, *along), play)
     again = made.advantage(made.old, batch, play)
     before = made.per_track(batch, batch.cols[ADVANTAGE]) if made.stored else again
     after = made.advantage(made.new, scored, play)

@@ -10,14 +10,19 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.play import Play
+from guerdon.rewards.placing import step_column
 
 
 def see(batch: Batch, needs: Sequence[str], play: Play) -> Batch:
     """The batch with every needed column. A column that is missing is read from its model (`reference.logp`); that the
-    others are given by earlier stages was checked before the run began."""
+    others are given by earlier stages was checked before the run began; a reward in steps is given only where it came in
+    steps, and elsewhere made from the whole."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for name in needs:
-        if name not in batch.cols and name != "pairs":
+        whole = batch.cols.get(name.removesuffix("_steps"))
+        if name not in batch.cols and whole is not None:
+            batch = batch.with_cols({name: step_column(batch, whole, play, role="")})
+        elif name not in batch.cols and name != "pairs":
             model, _, reading = name.partition(".")
             assert model in play.models, f"no stage gave {name!r}"
             wanted[model].append(reading)

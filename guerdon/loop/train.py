@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -51,7 +52,7 @@ def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
     originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
     for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
-    scorers = [stage.prefetch for stage in recipe.stages if hasattr(stage, "prefetch")]
+    scorers = [functools.partial(stage.prefetch, seed=seed) for stage in recipe.stages if hasattr(stage, "prefetch")]
     play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers)
     for _, part in walk(recipe):
         if hasattr(part, "optimiser"):

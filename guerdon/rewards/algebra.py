@@ -101,7 +101,8 @@ class blended(Reward):
             size = torch.tensor(weights, dtype=torch.float64).abs()[:, None]
             there = torch.stack([t.valued for t in terms])
             total = total * size.sum() / (size * there).sum(0).clamp(min=1e-12)
-        return numbers(total, reason, _stepwise(terms, weights) if not self.renormalise else None)
+        steps = {} if self.renormalise else _stepwise(terms, weights)
+        return numbers(total, reason, steps, {i: ends for i in steps if (ends := _same_ends(terms, i))})
 
     def __str__(self) -> str:
         return " + ".join(str(term) for term in self.terms.values()).replace("+ -", "- ")
@@ -127,6 +128,13 @@ def _stepwise(terms: Sequence[Scores], weights: Sequence[float]) -> dict[int, Te
                 total[-1] += w * term.value[i]
         found[i] = total
     return found
+
+
+def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
+    """Where the steps of a sample end, if all terms that say so agree."""
+    said = [(term.detail.get(index) or {}).get("ends") for term in terms if index in term.steps]
+    known = [ends for ends in said if ends]
+    return {"ends": known[0]} if known and all(ends == known[0] for ends in known) else None
 
 
 @part

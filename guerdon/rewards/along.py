@@ -29,7 +29,8 @@ class _Along(Around):
         value = inner.value.clone()
         for i, made in steps.items():
             value[i] = made.sum()
-        return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps})
+        ends = {i: {"ends": d["ends"]} for i, d in inner.detail.items() if isinstance(d, dict) and "ends" in d}
+        return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps}, ends)
 
     def along(self, steps: Tensor) -> Tensor:
         raise NotImplementedError

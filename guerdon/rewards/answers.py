@@ -7,19 +7,17 @@ of shared words (`overlap.py`), and anything that runs code or asks a model.
 
 from __future__ import annotations
 
-import importlib
-import re
-import signal
-import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.checks import check_installed, check_pattern, check_plain
 from guerdon.rewards.function import Leaf
+from guerdon.rewards.guarded import Guarded
+from guerdon.rewards.may_hang import fits_schema, matched, same_formula, same_items, validator
 from guerdon.rewards.overlap import (
     bleu_tokens,
     f1,
@@ -28,9 +26,7 @@ from guerdon.rewards.overlap import (
     sentence_bleu,
     squad_tokens,
 )
-from guerdon.rewards.reading import NOTHING, Number, find_json, items, marked, normal, number, whole_json
-
-T = TypeVar("T")
+from guerdon.rewards.reading import Number, marked, normal, number
 
 
 @part
@@ -87,12 +83,12 @@ def _among(completion: str, right: Sequence[str], mark: str, casefold: bool, spa
 
 
 @part
-class same_set(Leaf):
+class same_set(Guarded):
     r"""1 if the completion lists the answer's items, else 0. Items are split at the pattern `separator`; brackets, bullets
     and quotes around them do not count.
 
     As sets: order and repeats do not matter, and `partial` pays F1 $= 2|A \cap B| / (|A| + |B|)$. With `ordered`, as lists,
-    and `partial` pays the share of places that agree, over the longer list. `mark` as in `exact`.
+    and `partial` pays the share of places that agree, over the longer list. `mark` as in `exact`; `seconds` as in `matches`.
 
     >>> same_set()("[3, 1, 2]", "1, 2, 3"), same_set(partial=True)("1, 2, 4", "1, 2, 3")
     (1.0, 0.6666666666666666)
@@ -105,26 +101,18 @@ class same_set(Leaf):
     partial: bool = False
     casefold: bool = False
     mark: str = ""
+    seconds: float = knob(default=1.0, gt=0.0)
 
     def __post_init__(self) -> None:
         check_plain(self)
         check_pattern("same_set.separator", self.separator)
 
     def __call__(self, completion: str, answer: str = "") -> float | None:
-        right = self._items(answer)
-        if not right:
-            return None
-        text = marked(completion, self.mark) if self.mark else completion
-        found = self._items(text or "")
-        if self.ordered:
-            agree = sum(a == b for a, b in zip(found, right, strict=False))
-            share = agree / max(len(found), len(right))
-        else:
-            share = f1(len({*found} & {*right}), len({*found}), len({*right}))
-        return share if self.partial else float(share == 1)
+        return same_items(**self.given(completion=completion, answer=answer))
 
-    def _items(self, text: str) -> list[str]:
-        return [normal(item, self.casefold, spaces=True) for item in items(text, self.separator)]
+    @property
+    def work(self) -> Callable[..., float | None]:
+        return same_items
 
 
 @part
@@ -175,41 +163,15 @@ class numeric(Leaf):
         return found.value / 100 if found.percent and self.percent == "hundredth" else found.value
 
 
-class Late(BaseException):
-    """Time is up. No Exception: those are caught, and taken for a wrong answer, inside what it interrupts."""
-
-
-def within(seconds: float, decide: Callable[[], T]) -> T:
-    """What `decide` says, or a TimeoutError. The alarm is the main thread's to set; elsewhere there is no limit."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        return decide()
-    waiting = True
-
-    def ring(*_: object) -> None:
-        if waiting:  # not while the alarm is being put away, where nobody would catch it
-            raise Late
-
-    before, left = signal.signal(signal.SIGALRM, ring), (0.0, 0.0)
-    try:
-        left = signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again each second, should a bare except swallow one
-        return decide()
-    except Late:
-        raise TimeoutError(f"not decided within {seconds:g} s") from None
-    finally:
-        waiting = False
-        signal.setitimer(signal.ITIMER_REAL, *left)
-        signal.signal(signal.SIGALRM, before)
-
-
 @part
-class maths(Leaf):
+class maths(Guarded):
     r"""1 if the completion's formula equals the answer's, as Math-Verify decides it by algebra; else 0.
 
     Needs `pip install 'guerdon[maths]'`. The answer is one expression, in LaTeX or plain; in the completion \boxed counts
     first, then LaTeX between dollars, then plain numbers: of a bare `2x + 1` only the 2 is seen. Decimals agree to `digits`
     places; `strict` minds the names of variables and tells sets from tuples; both defaults are Math-Verify's. Some formulas
-    (10^{10^{10}}) take for ever: after `seconds` (Math-Verify's 5, here for reading and comparing together) a TimeoutError
-    says that the score timed out. Outside the main thread nothing does.
+    (10^{10^{10}}) take for ever: it works in a worker process, and after `seconds` (Math-Verify's 5, here for reading and
+    comparing together) the score has timed out.
 
     >>> maths()(r"so it is $\boxed{\frac{2}{4}}$", r"\frac{1}{2}"), maths()(r"$(x+1)^2$", "x^2+2x+1"), maths()("$x$", "x+1")
     (1.0, 1.0, 0.0)
@@ -224,29 +186,19 @@ class maths(Leaf):
         check_installed("math_verify", "math-verify", "maths")
 
     def __call__(self, completion: str, answer: str = "") -> float | None:
-        library: Any = importlib.import_module("math_verify")
-        for module in (library.parser, library.grader):
-            module.TIMEOUT_WARNING_SHOWN = True  # it would warn once that its own limits, a signal each, are off
-        bare = not any(sign in answer for sign in ("$", r"\boxed", r"\(", r"\["))
-        right_text = f"${answer}$" if bare else answer
+        return same_formula(**self.given(completion=completion, answer=answer))
 
-        def decide() -> float | None:
-            right = library.parse(right_text, parsing_timeout=None)
-            if not right:
-                return None
-            found = library.parse(completion, parsing_timeout=None)
-            return float(
-                library.verify(right, found, float_rounding=self.digits, strict=self.strict, timeout_seconds=None)
-            )
-
-        return within(self.seconds, decide)
+    @property
+    def work(self) -> Callable[..., float | None]:
+        return same_formula
 
 
 @part
-class matches(Leaf):
+class matches(Guarded):
     r"""1 if the regular expression `pattern` matches the whole completion, or with `how="search"` a place in it; else 0.
 
-    Python's `re` can take time exponential in the text for a pattern such as `(a+)+b`: models find such texts.
+    Python's `re` can take time exponential in the text for a pattern such as `(a+)+b`, and models find such texts: it works
+    in a worker process, and after `seconds` the score has timed out.
 
     >>> matches(r"\d+")("42"), matches(r"\d+")("42 apples"), matches(r"\d+", how="search")("42 apples")
     (1.0, 0.0, 1.0)
@@ -256,23 +208,28 @@ class matches(Leaf):
     how: Literal["fullmatch", "search"] = "fullmatch"
     casefold: bool = False
     dotall: bool = True  # a dot is any character: completions have lines
+    seconds: float = knob(default=1.0, gt=0.0)
 
     def __post_init__(self) -> None:
         check_plain(self)
         check_pattern("matches.pattern", self.pattern)
 
     def __call__(self, completion: str) -> float:
-        made = re.compile(self.pattern, (re.I if self.casefold else 0) | (re.S if self.dotall else 0))
-        return float((made.search if self.how == "search" else made.fullmatch)(completion) is not None)
+        return matched(**self.given(completion=completion))
+
+    @property
+    def work(self) -> Callable[..., float]:
+        return matched
 
 
 @part
-class json_schema(Leaf):
+class json_schema(Guarded):
     """1 if the completion's JSON fits a JSON Schema (json-schema.org, draft 2020-12 unless it names another); else 0.
 
     Needs `pip install 'guerdon[json]'`. The JSON is the whole completion, else the first fenced block that is JSON, else the
-    first object or array; with `alone` only the whole will do. Without a `schema` here, the task's own is taken (a key of its
-    meta). References to other documents are never fetched.
+    first object or array; with `whole` only the whole will do. Without a `schema` here, the task's own is taken (a key of its
+    meta). References to other documents are never fetched. Its patterns can take for ever: it works in a worker process, and
+    after `seconds` the score has timed out.
 
     >>> wanted = {"type": "object", "required": ["name"]}
     >>> json_schema(wanted)('Here: {"name": "Ada"}'), json_schema(wanted)('{"nom": "Ada"}'), json_schema()("{}")
@@ -280,41 +237,25 @@ class json_schema(Leaf):
     """
 
     schema: Any = None
-    alone: bool = False
+    whole: bool = False
+    seconds: float = knob(default=1.0, gt=0.0)
 
     def __post_init__(self) -> None:
         check_plain(self)
         check_installed("jsonschema", "jsonschema", "json")
         if self.schema is not None:
-            self._validator(self.schema)
+            validator(self.schema)
 
     def __call__(self, completion: str, schema: Any = None) -> float | None:
-        wanted = schema if self.schema is None else self.schema
-        if wanted is None:
-            return None
-        found = whole_json(completion) if self.alone else find_json(completion)
-        if found is NOTHING:
-            return 0.0
-        referencing = importlib.import_module("referencing.exceptions")
-        try:
-            return float(self._validator(wanted).is_valid(found))
-        except referencing.Unresolvable as error:
-            raise UserError(
-                f"the schema refers to {error.ref!r}, which it does not hold: put it under $defs"
-            ) from error
-        except (RecursionError, OverflowError):
-            return 0.0  # deeper or larger than Python reckons with: no schema asks for that
+        return fits_schema(**self.given(completion=completion, schema=schema))
 
-    def _validator(self, schema: Any) -> Any:
-        library = importlib.import_module("jsonschema")
-        if not isinstance(schema, Mapping | bool):
-            raise UserError(f"a JSON schema is a dict (or True or False), not {schema!r}")
-        kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
-        try:
-            kind.check_schema(schema)
-        except library.SchemaError as error:
-            raise UserError(f"json_schema.schema is no JSON Schema: {error.message}") from error
-        return kind(schema, registry=importlib.import_module("referencing").Registry())
+    def given(self, **fields: Any) -> dict[str, Any]:
+        found = super().given(**fields)
+        return found if self.schema is None else {**found, "schema": self.schema}
+
+    @property
+    def work(self) -> Callable[..., float | None]:
+        return fits_schema
 
 
 @part

@@ -1,6 +1,6 @@
 """Reward: what every reward is, alone or made of others. A reward is a formula: leaves are asked, the rest is arithmetic.
 
-Leaves (a function, a judge, a model) look at one sample at a time and may be slow, fail or be asked early. Everything
+Leaves (a function, a judge, a model) look at samples and may be slow, fail or be asked early. Everything
 above them is computed over all samples of a step at once, where groups and schedules are known. Left out: how leaves are
 asked (`function.py`, `score.py`), the formulas (`algebra.py`, `gates.py`, `along.py`).
 """
@@ -77,11 +77,25 @@ class Reward:
                 log[name] = found[name]  # an outer part stands before an inner one of its name
         return self.combine(found, where)
 
+    @property
+    def sources(self) -> Sequence[Any]:
+        """The code that decides its scores: classes and functions."""
+        return (type(self),)
+
+    @property
+    def version(self) -> str:
+        """A short hash of source, knobs and models: what tells one state of a reward from another."""
+        from guerdon.rewards.versions import version_of
+
+        return version_of(self)
+
     def explain(self, **sample: Any) -> str:
         """How one sample's score comes about, line by line: `r.explain(completion="4", answer="4")`."""
         from guerdon.rewards.function import ask_all
+        from guerdon.rewards.samples import Samples
 
-        asked = {id(leaf): Scores.of(ask_all(leaf, [sample])) for leaf in self.leaves}
+        found = ask_all([(leaf, Samples.of([sample])) for leaf in self.leaves])
+        asked = {id(leaf): Scores.of(outcomes) for leaf, outcomes in zip(self.leaves, found, strict=True)}
         return "\n".join(_lines(self, asked, Where.alone(1), self.name, 0))
 
     # --- arithmetic ---------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from guerdon import tasks
 from guerdon.core.column import Reason
@@ -23,7 +24,8 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Task, TaskSource
 from guerdon.rewards.base import Reward, Where
 from guerdon.rewards.contract_report import Finding, RewardReport, Sample, brief, kind_rows, mean_of
-from guerdon.rewards.function import FIELDS, as_reward, fields_of
+from guerdon.rewards.function import Leaf, as_reward, ask_all
+from guerdon.rewards.samples import FIELDS, Samples, fields_of
 from guerdon.rewards.scores import Outcome, Scores
 from guerdon.tasks.family import Family
 
@@ -108,11 +110,8 @@ def _asked(formula: Reward, samples: Sequence[Sample], report: RewardReport) -> 
     outcomes: dict[int, list[Outcome]] = {}
     seconds = np.zeros(len(samples))
     for leaf in formula.leaves:
-        outcomes[id(leaf)] = []
-        for i, sample in enumerate(samples):
-            began = time.perf_counter()
-            outcomes[id(leaf)].append(leaf.ask(sample.fields))
-            seconds[i] += time.perf_counter() - began
+        outcomes[id(leaf)], taken = _answers(leaf, samples, "first")
+        seconds += taken
     where = Where(torch.tensor([s.group for s in samples]))
     parts: dict[str, Scores] = {}
     whole = formula.value({leaf: Scores.of(found) for leaf, found in outcomes.items()}, where, parts)
@@ -131,6 +130,20 @@ def _asked(formula: Reward, samples: Sequence[Sample], report: RewardReport) -> 
         spread=_spread(samples, whole),
         seconds={"median": float(np.median(seconds)), "worst": float(seconds[slowest]), "on": samples[slowest].kind},
     )
+
+
+def _answers(leaf: Leaf, samples: Sequence[Sample], when: str) -> tuple[list[Outcome], NDArray[np.float64]]:
+    """What a leaf says about samples, and the seconds each took: asked one by one, unless it compares them. `when` is
+    what one that draws random numbers draws by."""
+    seeds = [derive("check", when, i) for i in range(len(samples))]
+    whole = Samples.of([s.fields for s in samples], seeds, [s.group for s in samples])
+    asked = [[i] for i in range(len(samples))] if leaf.apart else [list(range(len(samples)))]
+    outcomes, seconds = [], []
+    for index in asked:
+        began = time.perf_counter()
+        outcomes += ask_all([(leaf, whole.pick(index))])[0]
+        seconds += [(time.perf_counter() - began) / len(index)] * len(index)
+    return outcomes, np.array(seconds)
 
 
 def _failures(
@@ -163,8 +176,8 @@ def _unsteady(formula: Reward, samples: Sequence[Sample], outcomes: Mapping[int,
     for leaf in formula.leaves:
         first = outcomes[id(leaf)]
         for how in ("asked again", "asked in another order"):
-            order = range(len(samples)) if how == "asked again" else range(len(samples))[::-1]
-            again = {i: leaf.ask(samples[i].fields) for i in order}
+            order = list(range(len(samples)))[:: 1 if how == "asked again" else -1]
+            again = dict(zip(order, _answers(leaf, [samples[i] for i in order], how)[0], strict=True))
             other = [i for i, outcome in enumerate(first) if not _same(outcome, again[i])]
             if other:
                 i = other[0]

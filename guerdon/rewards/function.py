@@ -3,38 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
-import math
-import traceback
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from guerdon.core.batch import Batch
-from guerdon.core.column import Reason
-from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.rewards.base import Reward
-from guerdon.rewards.plain import Score
-from guerdon.rewards.scores import Outcome
+from guerdon.rewards.calls import Given, call_here, call_in_workers, retried, turn
+from guerdon.rewards.isolation.called import Seeded, seeded
+from guerdon.rewards.isolation.carry import carry
+from guerdon.rewards.plain import Answer
+from guerdon.rewards.samples import FIELDS, Samples
+from guerdon.rewards.scores import Outcome, outcomes_from, shared_out
 
-FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
-FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
+T = TypeVar("T")
+TIMEOUT = 30.0  # seconds a call may take unless told: long for a scorer, short against a run that would hang for ever
 
 
 class Leaf(Reward):
-    """A reward that is asked about one sample: a callable whose parameters name what it needs of it.
+    """A reward that is asked about samples: a callable whose parameters name what it needs of one.
 
     Names are those of the track: prompt, completion (the last turn's text), answer, task, meta, level, role, turns (every
     turn's text), episode, or any key of the task's meta. It returns a number, a bool, None for *not applicable*, a list
     with a number a step, or a `Score`. An exception is *failed*, a TimeoutError *timed out*; neither becomes a number.
+
+    One that compares samples, or reads the step's batch, is not `alone` and has a `score` of its own instead.
     """
+
+    alone: ClassVar[bool] = True  # a sample's score depends on it alone, so it may be asked early, an episode at a time
 
     @property
     def called(self) -> Callable[..., Any]:
-        return self.__call__  # type: ignore[no-any-return, operator]
+        return self.__call__ if callable(self) else _without_arguments
 
     @cached_property
     def wants(self) -> Arguments:
@@ -60,42 +64,37 @@ class Leaf(Reward):
         """Whether asking it takes waiting rather than work of this process: it is worth asking early."""
         return self.is_async
 
-    async def judge_all(self, samples: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Outcome]:
-        """Score many tracks. `seeds` are for what draws random numbers, one a track."""
-        return list(await asyncio.gather(*(self.judge(fields) for fields in samples)))
+    @property
+    def apart(self) -> bool:
+        """Whether its samples may be asked one at a time, and so as they come."""
+        return self.alone
+
+    async def score(self, samples: Samples) -> list[Outcome]:
+        """Score samples together: one by one, unless it says otherwise. What waits does so for all of them at once."""
+        calls = [call_here(self.called, self._arguments(fields)) for fields in samples.fields]
+        answers = await asyncio.gather(*calls) if self.waits else [await call for call in calls]
+        return outcomes_from(answers)
 
     def ask(self, fields: Mapping[str, Any]) -> Outcome:
-        """Score one track, here and now."""
-        coroutine = self.judge(fields)
-        if self.is_async:
-            return asyncio.run(coroutine)
-        try:  # a plain function never waits: its coroutine ends at the first step
-            coroutine.send(None)
-        except StopIteration as done:
-            found: Outcome = done.value
-            return found
-        raise AssertionError("a plain function waited")
-
-    async def judge(self, fields: Mapping[str, Any]) -> Outcome:
-        """Score one track. The broad catch is the point: a user's function may break in any way, and it is recorded."""
-        given = self._arguments(fields)
-        try:
-            found = self.called(**given)
-            return _outcome(await found if inspect.isawaitable(found) else found)
-        except TimeoutError:
-            return Outcome(Reason.TIMED_OUT, detail={"error": traceback.format_exc(limit=-3)})
-        except Exception:  # noqa: BLE001
-            return Outcome(Reason.FAILED, detail={"error": traceback.format_exc(limit=-3)})
+        """Score one sample, here and now."""
+        return ask_all([(self, Samples.of([fields]))])[0][0]
 
     def _arguments(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        every = {**fields["meta"], **fields}
+        meta = fields["meta"]
         if self.wants.any_name:
-            return every
-        self.check_arguments(fields["meta"])
-        return {name: every[name] for name in self.wants.names if name in every}
+            return {**meta, **fields}
+        found = {name: fields[name] for name in self.wants.names if name in fields}
+        if len(found) < len(self.wants.names):
+            self.check_arguments(meta)
+            found |= {name: meta[name] for name in self.wants.names if name not in fields and name in meta}
+        return found
 
     def __str__(self) -> str:
         return self.name
+
+
+def _without_arguments() -> None:
+    """In place of `__call__` for a leaf that has only a `score`: it asks for no field by name."""
 
 
 class Arguments(NamedTuple):
@@ -106,24 +105,39 @@ class Arguments(NamedTuple):
 
 @part
 class reward(Leaf):
-    """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`.
+    """A plain function as a reward: `@reward` above `def exact(answer, completion): ...`, or `@reward(timeout=5)`.
 
-    It may be `async`: then episodes are scored as they end, while others are still being played. With `isolate` a plain
-    function runs in worker processes: one that hangs is stopped after `timeout` seconds, one that crashes or eats all
-    memory takes nothing else with it, and it too is asked early. A `timeout` of 0 is none; a plain function that is not
-    isolated cannot be stopped. Where it draws from Python's or numpy's generators in a worker, each sample has its seed.
+    A plain function runs in worker processes: one that hangs is stopped after `timeout` seconds (30 unless told, 0 for no
+    limit), one that crashes or eats all memory takes nothing else with it. What it draws from Python's, numpy's or torch's
+    generators there repeats itself. What it keeps in globals is each worker's own. With `isolate=False` it runs in this
+    process, where nothing can stop it. An `async` function runs in this process as well, with the same time limit, and at
+    most `concurrency` calls of it at once, 0 for no limit. Both are asked as episodes end, while others are still played.
+
+    A call that raises or runs out of time is made again up to `retries` times. With `batched` there is one call for all
+    samples of a step, each argument a list, which returns a list of scores. If it breaks it is called for each sample alone.
     """
 
-    function: Callable[..., Any]
-    isolate: bool = False
-    timeout: float = knob(default=0.0, ge=0.0)
+    function: Callable[..., Any] | None = None
+    isolate: bool = True
+    timeout: float | None = knob(default=None, ge=0.0)
+    retries: int = knob(default=0, ge=0)
+    concurrency: int = knob(default=0, ge=0)
+    batched: bool = False
+
+    sent: tuple[int, bytes] | None = live()  # a step, and the function as it was sent to workers then
 
     def __post_init__(self) -> None:
+        check_knobs(self)
+        if self.function is None:
+            return  # used as a decorator: the function is still to come
         if not callable(self.function):
             raise UserError(f"a reward is a function, not {self.function!r}")
-        check_knobs(self)
-        if self.timeout and not self.is_async and not self.isolate:
-            raise UserError(f"reward {self.name}: a plain function can only be stopped in a worker: isolate=True")
+        if self.timeout and not self.waits:
+            raise UserError(
+                f"reward {self.name}: a plain function can only be stopped in a worker: leave out isolate=False"
+            )
+        if self.concurrency and not self.is_async:
+            raise UserError(f"reward {self.name}: concurrency is for async functions; plain ones have a worker a core")
 
     @property
     def name(self) -> str:
@@ -131,60 +145,76 @@ class reward(Leaf):
 
     @property
     def called(self) -> Callable[..., Any]:
+        if self.function is None:
+            raise UserError(f"{self!r} has no function: write it above one, @reward(...), or give it one first")
         return self.function
+
+    @property
+    def is_async(self) -> bool:
+        own = type(self.called).__call__  # of an object that is called like a function
+        return inspect.iscoroutinefunction(self.called) or inspect.iscoroutinefunction(own)
 
     @property
     def waits(self) -> bool:
         return self.is_async or self.isolate
 
-    def __call__(self, **fields: Any) -> Any:
-        return self.function(**fields)
+    @property
+    def apart(self) -> bool:
+        return not self.batched
 
-    async def judge(self, fields: Mapping[str, Any]) -> Outcome:
-        if self.isolate and not self.is_async:
-            return (await self.judge_all([fields], [0]))[0]
-        if not self.timeout:
-            return await super().judge(fields)
-        try:
-            return await asyncio.wait_for(super().judge(fields), self.timeout)
-        except TimeoutError:
-            return Outcome(Reason.TIMED_OUT, detail={"error": f"TimeoutError: no answer in {self.timeout:g} s"})
+    @property
+    def sources(self) -> Sequence[Any]:
+        return (self.called,)
 
-    async def judge_all(self, samples: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[Outcome]:
-        if not self.isolate or self.is_async:
-            return await super().judge_all(samples, seeds)
-        from guerdon.rewards.isolation.workers import workers
+    @property
+    def limit(self) -> float:
+        return TIMEOUT if self.timeout is None else self.timeout
 
-        given = [{"seed": s, "fields": self._arguments(f)} for f, s in zip(samples, seeds, strict=True)]
-        answers = await workers().call(_Seeded(self.function), given, timeout=self.timeout or FOREVER)
-        return [_answered(answer) for answer in answers]
+    def __call__(self, *decorated: Any, **fields: Any) -> Any:
+        if self.function is None and len(decorated) == 1:
+            return dataclasses.replace(self, function=decorated[0])
+        return self.called(*decorated, **fields)
 
+    async def score(self, samples: Samples) -> list[Outcome]:
+        each = samples.once(("given", self.wants), lambda: [self._arguments(fields) for fields in samples.fields])
 
-class _Seeded:
-    """A function that draws the same random numbers whichever worker calls it."""
+        async def call(given: Sequence[Given], seeds: Sequence[int]) -> list[Answer]:
+            return await self._call(samples, given, seeds)
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function = function
+        if not self.batched:
+            return outcomes_from(await retried(call, each, samples.seeds, self.retries))
+        lists = {name: [given.get(name) for given in each] for name in {n: None for given in each for n in given}}
+        (whole,) = await retried(call, [lists], samples.seeds[:1], self.retries)
+        if whole.kind == "value" or len(samples) == 1:
+            return shared_out(whole, len(samples))
+        ones = [{name: [value] for name, value in given.items()} for given in each]
+        answers = await retried(call, ones, samples.seeds, self.retries)
+        return [shared_out(answer, 1)[0] for answer in answers]
 
-    def __call__(self, seed: int, fields: dict[str, Any]) -> Any:
-        import random
-        import sys
+    async def _call(self, samples: Samples, given: Sequence[Given], seeds: Sequence[int]) -> list[Answer]:
+        if self.is_async:
+            return list(await asyncio.gather(*(self._call_in_turn(each) for each in given)))
+        if not self.isolate:
+            return [await call_here(self.called, each) for each in given]
+        if given is samples.made.get(("given", self.wants)):
+            ready = samples.once(("seeded", self.wants), lambda: seeded(given, seeds))
+        else:
+            ready = seeded(given, seeds)
+        return await call_in_workers(self._carried(samples), ready, self.limit)
 
-        random.seed(seed)
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(seed % (1 << 32))
-        return self.function(**fields)
+    async def _call_in_turn(self, given: Given) -> Answer:
+        async with turn(self, self.concurrency):
+            return await call_here(self.called, given, self.limit)
 
-
-def _answered(answer: Any) -> Outcome:
-    """What a worker said."""
-    if answer.kind != "value":
-        reason = Reason.FAILED if answer.kind == "failed" else Reason.TIMED_OUT
-        return Outcome(reason, detail={"error": answer.error})
-    value = answer.value
-    if isinstance(value, dict) and value.get("__dataclass__") == "Score":
-        value = Score(**{k: v for k, v in value.items() if k != "__dataclass__"})
-    return _outcome(value)
+    def _carried(self, samples: Samples) -> Callable[..., Any] | bytes:
+        """What to send to workers. In a run the function is made ready once a step: samples come one by one there."""
+        function = Seeded(self.called)
+        if samples.batch is None:
+            return function
+        step = samples.fields[0]["episode"].step
+        if self.sent is None or self.sent[0] != step:
+            self.sent = step, carry(function)
+        return self.sent[1]
 
 
 def as_reward(found: Any) -> Reward:
@@ -192,73 +222,33 @@ def as_reward(found: Any) -> Reward:
     return found if isinstance(found, Reward) else reward(found)
 
 
-def ask_all(leaf: Reward, samples: Sequence[Mapping[str, Any]], seeds: Sequence[int] | None = None) -> list[Outcome]:
-    """Ask a leaf about samples given by their fields, here and now."""
-    assert isinstance(leaf, Leaf), f"{leaf} is no leaf"
-    filled = [{"meta": {}, **fields} for fields in samples]
-    seeds = seeds or [0] * len(filled)
-    return run(leaf.judge_all(filled, seeds)) if leaf.waits else [leaf.ask(fields) for fields in filled]
+Question = tuple[Leaf, Samples]
 
 
-def run(coroutine: Coroutine[Any, Any, list[Outcome]]) -> list[Outcome]:
-    """Wait for it, also where an event loop is already running (a notebook): then in a thread of its own."""
+def ask_all(questions: Sequence[Question]) -> list[list[Outcome]]:
+    """Ask each leaf about its samples, here and now; also where an event loop is already running (a notebook)."""
+    return run(ask_all_later(questions))
+
+
+async def ask_all_later(questions: Sequence[Question]) -> list[list[Outcome]]:
+    """The same for a caller that can wait. Those that wait do so at once, and before those that keep this process busy:
+    the time one may take must not run out on another's work."""
+    waiting = [n for n, (leaf, _) in enumerate(questions) if leaf.waits]
+    found = dict(zip(waiting, await asyncio.gather(*(_ask(*questions[n]) for n in waiting)), strict=True))
+    return [found[n] if n in found else await _ask(*question) for n, question in enumerate(questions)]
+
+
+async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
+    found = await leaf.score(samples) if len(samples) else []
+    assert len(found) == len(samples), f"{leaf} gave {len(found)} outcomes for {len(samples)} samples"
+    return found
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Wait for it, where an event loop is already running in a thread of its own."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(coroutine)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
-
-
-def _outcome(found: Any) -> Outcome:
-    if found is None:
-        return Outcome(Reason.NOT_APPLICABLE)
-    if isinstance(found, Score):
-        plain = _outcome(found.value)
-        detail = {k: v for k, v in (("why", found.why), ("parts", found.parts)) if v}
-        return Outcome(plain.reason, plain.value, {**detail, **(plain.detail or {})} or None, plain.steps)
-    if isinstance(found, list | tuple):
-        return _along(found)
-    try:
-        if isinstance(found, str):
-            raise TypeError
-        value = float(found)
-    except (TypeError, ValueError):
-        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number"})
-    if not math.isfinite(value):
-        return Outcome(Reason.FAILED, detail={"error": f"ValueError: a reward returned {value}"})
-    return Outcome(Reason.VALUE, value)
-
-
-def _along(found: Sequence[Any]) -> Outcome:
-    """A number for each step; one that is missing or no number breaks them all."""
-    each = [_outcome(x) for x in found]
-    bad = next((o for o in each if o.reason is not Reason.VALUE or o.steps is not None), None)
-    if bad is not None or not each:
-        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number a step"})
-    return Outcome(Reason.VALUE, math.fsum(o.value for o in each), steps=tuple(o.value for o in each))
-
-
-def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
-    """What a reward may ask for about one track."""
-    task = episode.task
-    return {
-        "prompt": episode.ask.shown,
-        "completion": path[-1].text,
-        "answer": task.answer,
-        "task": task,
-        "meta": {**task.meta, **episode.ask.note},
-        "level": task.level,
-        "role": path[-1].role,
-        "turns": [s.text for s in path],
-        "episode": episode,
-    }
-
-
-def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:
-    """Each track's episode and segments, root to leaf."""
-    found: list[tuple[Episode, list[Segment]]] = [(batch.episodes[e], []) for e in batch.episode[batch.leaf].tolist()]
-    place = batch.place.tolist()
-    for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
-        found[k][1].append(found[k][0].segments[place[g]])
-    return found

@@ -1,8 +1,9 @@
-"""What a reward may return besides a number. Here and not elsewhere so that a worker need not import torch for it."""
+"""What a reward may return besides a number, and what a call of one comes to. Here so that a worker need not import torch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -12,3 +13,12 @@ class Score:
     value: float | list[float] | None
     why: str = ""
     parts: dict[str, float] = field(default_factory=dict)
+
+
+class Answer(NamedTuple):
+    """What one call came to: what was returned, or a short traceback, or how the worker died. `tries` counts the calls."""
+
+    kind: Literal["value", "failed", "timed out"]
+    value: Any = None
+    error: str = ""
+    tries: int = 1

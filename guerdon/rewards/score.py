@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.episode import Episode, Segment
+from guerdon.core.episode import Episode
 from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
-from guerdon.core.seeds import derive
-from guerdon.rewards.base import Where
-from guerdon.rewards.function import as_reward, ask_all, fields_of, paths, reward
+from guerdon.rewards.base import Reward, Where
+from guerdon.rewards.function import as_reward, ask_all, ask_all_later, reward
+from guerdon.rewards.placing import step_column
+from guerdon.rewards.samples import Samples, paths
 from guerdon.rewards.scores import Outcome, Scores
 
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
@@ -27,9 +27,10 @@ Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was
 class score:
     """Score every track of `role` with a reward; tracks of other roles are *not applicable*, failed tracks *failed*.
 
-    The reward may be a formula: each of its named parts gets a column of its own, `reward.NAME`, beside the whole. An
-    `async` function is asked about an episode as soon as it ends, while others are still being played. Groups, for what
-    is normalised within them, are the tries at one task.
+    The reward may be a formula: each of its named parts gets a column of its own, `reward.NAME`, beside the whole. What
+    comes in steps also gets one at the level of steps, `reward_steps` or `reward.NAME_steps` (`placing.py`). What waits is
+    asked about an episode as soon as it ends, while others are still being played. Groups, for what is normalised within
+    them, are the tries at one task.
     """
 
     reward: Any
@@ -46,62 +47,76 @@ class score:
 
     @property
     def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+        return (self.gives_to, f"{self.gives_to}_steps")
 
-    async def prefetch(self, episode: Episode) -> None:
-        """Called when an episode has ended."""
-        leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits]
-        if not leaves or episode.failed:
+    async def prefetch(self, episode: Episode, seed: int) -> None:
+        """Called when an episode has ended; `seed` is the run's."""
+        early = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits and leaf.apart]
+        if not early or episode.failed:
             return
-        batch = pack([episode])
-        mine, leaf_place = batch.tracks_of([self.role]).tolist(), batch.place[batch.leaf].tolist()
-        tracks = [(place, path) for place, (_, path), own in zip(leaf_place, paths(batch), mine, strict=True) if own]
-        fields, seeds = [fields_of(episode, path) for _, path in tracks], [_seed(episode, place) for place, _ in tracks]
-        found = await asyncio.gather(*(leaf.judge_all(fields, seeds) for _, leaf in leaves))
-        for (n, _), outcomes in zip(leaves, found, strict=True):
-            for (place, _), outcome in zip(tracks, outcomes, strict=True):
-                self.early[episode.step, episode.key, place, n] = outcome
+        samples = Samples.of_batch(pack([episode]), None, self.role, seed)
+        found = await ask_all_later([(leaf, samples) for _, leaf in early])
+        for (n, _), outcomes in zip(early, found, strict=True):
+            for key, outcome in zip(_keys(samples), outcomes, strict=True):
+                self.early[(*key, n)] = outcome
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        rows = _to_judge(batch, self.role)
-        fields = [fields_of(episode, path) for _, episode, path in rows]
-        place = batch.place[batch.leaf].tolist()
-        asked = {}
-        for n, leaf in enumerate(self.reward.leaves):
-            known = [self.early.get((episode.step, episode.key, place[k], n)) for k, episode, _ in rows]
-            late = [i for i, outcome in enumerate(known) if outcome is None]
-            seeds = [_seed(rows[i][1], place[rows[i][0]]) for i in late]
-            answers = dict(zip(late, ask_all(leaf, [fields[i] for i in late], seeds), strict=True))
-            asked[id(leaf)] = Scores.of([answers[i] if outcome is None else outcome for i, outcome in enumerate(known)])
+        samples = Samples.of_batch(batch, play, self.role)
+        asked = self._ask(samples)
         self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
-        index = torch.tensor([k for k, _, _ in rows], dtype=torch.long)
-        where = Where(batch.group("task")[0][index], play.step, play.steps, self.before)
+        where = Where(samples.group, play.step, play.steps, self.before)
         parts: dict[str, Scores] = {}
         whole = self.reward.value(asked, where, parts)
-        columns = {self.gives_to: _column(batch, self.role, index, whole)}
+        named = {self.gives_to: _blamed(self.reward, asked, whole)}
         if self.reward.of:
-            columns |= {f"{self.gives_to}.{n}": _column(batch, self.role, index, s) for n, s in parts.items()}
+            named |= {f"{self.gives_to}.{n}": s for n, s in parts.items()}
+        columns = {}
+        for name, scores in named.items():
+            columns[name] = _column(batch, self.role, samples, scores)
+            if scores.steps:
+                columns[f"{name}_steps"] = step_column(batch, columns[name], play, self.role)
         return batch.with_cols(columns)
+
+    def _ask(self, samples: Samples) -> dict[int, Scores]:
+        """Every leaf's scores by its `id`: those that were asked early, and the others, asked now."""
+        leaves, keys = self.reward.leaves, _keys(samples)
+        known = [[self.early.get((*key, n)) for key in keys] for n in range(len(leaves))]
+        late = [[i for i, outcome in enumerate(each) if outcome is None] for each in known]
+        found = ask_all([(leaf, samples.pick(index)) for leaf, index in zip(leaves, late, strict=True)])
+        for each, index, outcomes in zip(known, late, found, strict=True):
+            for i, outcome in zip(index, outcomes, strict=True):
+                each[i] = outcome
+        return {id(leaf): Scores.of([o for o in each if o]) for leaf, each in zip(leaves, known, strict=True)}
 
     def observe(self, batch: Batch, play: Play) -> None:
         valued = {n: c.value[~c.missing] for n, c in batch.cols.items() if c.level == "track" and c.value.dim() == 1}
         self.before = {n: float(v.double().mean()) for n, v in valued.items() if len(v)}
 
 
-def _seed(episode: Episode, place: int) -> int:
-    """What a reward that draws random numbers draws by: the sample's place in the run."""
-    return derive(episode.step, episode.key, place)
+def _keys(samples: Samples) -> list[tuple[int, str, int]]:
+    """What tells the samples of a run apart: the step, the episode and its last segment."""
+    assert samples.batch is not None and samples.track is not None
+    place = samples.batch.place[samples.batch.leaf[samples.track]].tolist()
+    episodes = [fields["episode"] for fields in samples.fields]
+    return [(episode.step, episode.key, last) for episode, last in zip(episodes, place, strict=True)]
 
 
-def _to_judge(batch: Batch, role: str) -> list[tuple[int, Episode, list[Segment]]]:
-    """The tracks that a reward is asked about: those of the role that did not fail."""
-    mine = (batch.tracks_of([role]) & ~batch.failed_K).tolist()
-    return [(k, episode, path) for k, (episode, path) in enumerate(paths(batch)) if mine[k]]
+def _blamed(formula: Reward, asked: Mapping[int, Scores], whole: Scores) -> Scores:
+    """The scores of a formula, with the leaf that broke each one that broke."""
+    detail = dict(whole.detail)
+    for i in torch.nonzero(whole.broken).flatten().tolist():
+        for leaf in formula.leaves if formula.of else ():
+            scores = asked[id(leaf)]
+            if scores.reason[i] == whole.reason[i]:
+                detail[i] = {**(scores.detail.get(i) or {}), "by": leaf.name}
+                break
+    return replace(whole, detail=detail)
 
 
-def _column(batch: Batch, role: str, index: Tensor, scores: Scores) -> Column:
+def _column(batch: Batch, role: str, samples: Samples, scores: Scores) -> Column:
     """A track column from the scores of some tracks; the others failed, or are of another role."""
-    mine, failed = batch.tracks_of([role]), batch.failed_K
+    assert samples.track is not None
+    index, mine, failed = samples.track, batch.tracks_of([role]), batch.failed_K
     reason = torch.where(mine, torch.where(failed, int(Reason.FAILED), 0), int(Reason.NOT_APPLICABLE)).to(torch.int8)
     value = torch.full((batch.K,), float("nan"), dtype=torch.float32)
     reason[index], value[index] = scores.reason, scores.value.float()
@@ -133,11 +148,10 @@ class verified:
         return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        check = reward(_checker(self.task))
-        rows = _to_judge(batch, self.role)
-        found = Scores.of([check.ask(fields_of(episode, path)) for _, episode, path in rows])
-        index = torch.tensor([k for k, _, _ in rows], dtype=torch.long)
-        return batch.with_cols({self.gives_to: _column(batch, self.role, index, found)})
+        check = reward(_checker(self.task), isolate=False)
+        samples = Samples.of_batch(batch, play, self.role)
+        (found,) = ask_all([(check, samples)])
+        return batch.with_cols({self.gives_to: _column(batch, self.role, samples, Scores.of(found))})
 
 
 def _checker(source: Any) -> Callable[..., float | None]:

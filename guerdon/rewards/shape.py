@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.checks import check_pattern, check_plain
 from guerdon.rewards.function import Leaf
+from guerdon.rewards.guarded import Guarded
+from guerdon.rewards.may_hang import matched
 from guerdon.rewards.overlap import ngrams
+from guerdon.rewards.samples import Samples
+from guerdon.rewards.scores import Outcome
 
 Unit = Literal["actions", "words", "characters"]
 SLOT = re.compile(r"\s*<([\w-]+)>\s*\.\.\.?\s*</\1>\s*")
 
 
 @part
-class follows(Leaf):
+class follows(Guarded):
     r"""1 if the completion has the form of `template`: each of its tags exactly once, in order, nothing outside them; else 0.
 
     The default is DeepSeek-R1's (arXiv:2501.12948); two dots stand for any text. With `partial`, the share of conditions that
     hold: one for each tag that stands there exactly once (open-r1's `tag_count_reward`) and one for order and nothing outside.
     `opened` is for prompts that end with the first tag. A `pattern` is used instead of the template: a regular expression for
-    the whole completion, its dots matching line ends too.
+    the whole completion, its dots matching line ends too, looked for in a worker process for at most `seconds`.
 
     >>> follows()("<think>2+2</think>\n<answer>4</answer>"), follows()("<think>2+2<answer>4</answer>")
     (1.0, 0.0)
@@ -40,6 +45,7 @@ class follows(Leaf):
     pattern: str = ""
     partial: bool = False
     opened: bool = False
+    seconds: float = knob(default=1.0, gt=0.0)
 
     def __post_init__(self) -> None:
         check_plain(self)
@@ -56,13 +62,27 @@ class follows(Leaf):
 
     def __call__(self, completion: str) -> float:
         if self.pattern:
-            return float(re.fullmatch(self.pattern, completion, re.S) is not None)
+            return matched(**self.given(completion=completion))
         names = SLOT.findall(self.template)
         tags = [tag for name in names for tag in (f"<{name}>", f"</{name}>")]
         text = tags[0] + completion if self.opened else completion
         once = sum(text.count(tag) == 1 for tag in tags)
         formed = once == len(tags) and _in_order(text, tags)
         return (once + formed) / (len(tags) + 1) if self.partial else float(formed)
+
+    @property
+    def waits(self) -> bool:
+        return bool(self.pattern)
+
+    def given(self, **fields: Any) -> dict[str, Any]:
+        return {"pattern": self.pattern, **fields}
+
+    @property
+    def work(self) -> Callable[..., float]:
+        return matched
+
+    async def score(self, samples: Samples) -> list[Outcome]:
+        return await (super().score(samples) if self.pattern else Leaf.score(self, samples))
 
 
 def _in_order(text: str, tags: list[str]) -> bool:

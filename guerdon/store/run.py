@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Evaluated, Event, StepDone, Stopped, Warned
+from guerdon.core.events import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import latest, read_events
 from guerdon.store.folder import RunFolder
 from guerdon.store.rollouts import read_batch
@@ -59,6 +60,14 @@ class Run:
     def evaluations(self) -> list[dict[str, Any]]:
         """Held-out results in order, each with the number of steps done when it was taken."""
         return [{"steps_done": e.step + 1, **e.result} for e in self.events(Evaluated)]
+
+    @property
+    def failures(self) -> dict[str, dict[str, int]]:
+        """Scores that failed or timed out, by column and cause."""
+        found: dict[str, Counter[str]] = {}
+        for event in self.events(ScoresMissing):
+            found.setdefault(event.column, Counter()).update(event.causes)
+        return {column: dict(causes.most_common()) for column, causes in found.items()}
 
     @property
     def warnings(self) -> list[str]:

@@ -7,7 +7,8 @@ import importlib
 
 import pytest
 
-MODULES = ["answers", "shape", "reading", "overlap"]
+MODULES = ["answers", "shape", "reading", "overlap", "groups", "confidence", "implicit", "model_scores", "retrieval"]
+MODULES += ["gain", "novelty", "feedback"]
 
 
 @pytest.mark.parametrize("name", MODULES)

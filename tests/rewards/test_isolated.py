@@ -97,5 +97,5 @@ def test_an_async_reward_has_its_timeout():
 
 
 def test_a_timeout_that_cannot_be_kept_is_refused():
-    with pytest.raises(gd.UserError, match="isolate=True"):
-        gd.reward(faulty, timeout=1.0)
+    with pytest.raises(gd.UserError, match="leave out isolate=False"):
+        gd.reward(faulty, isolate=False, timeout=1.0)

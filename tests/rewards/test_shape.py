@@ -177,7 +177,7 @@ def test_the_form_is_all_of_its_parts(text):
 @pytest.mark.parametrize("part", EVERY, ids=repr)
 def test_each_is_a_reward_as_it_stands(part):
     sample = {"meta": {"correct": 1}, "completion": GOOD}
-    assert as_reward(part) is part and part.ask(sample) == reward(part).ask(sample)
+    assert as_reward(part) is part and part.ask(sample) == reward(part, isolate=False).ask(sample)
     assert part.weight(0.1).name == type(part).__name__
 
 

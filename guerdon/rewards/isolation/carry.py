@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import io
 import pickle
 import sys
@@ -23,9 +24,11 @@ from typing import Any, NoReturn
 import cloudpickle
 
 from guerdon.core.errors import UserError
+from guerdon.rewards.isolation.called import Seeded
 
 _BY_NAME = {"guerdon", "cloudpickle"} | sys.stdlib_module_names
 _INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+HEAVIEST = 64 << 20  # bytes of a function with what it holds: it is sent at every step, and to every worker
 _SITES = {"site-packages", "dist-packages"}
 _registry = threading.Lock()  # cloudpickle has one list of modules to pickle by value
 _verdicts: dict[str, tuple[int, bool]] = {}  # module name: the module's id, whether it is the user's own
@@ -35,22 +38,32 @@ def carry(function: Callable[..., Any]) -> bytes:
     """The function as bytes, with the search path, the folder to stand in and the libraries that it will ask for."""
     own = _own()
     trouble: Exception
-    for modules in (own, [module for module in own if not _importable(module)]):
+    for everything in (True, False):
         try:
-            with _by_value(modules):
+            with _by_value(own if everything else [module for module in own if not _importable(module)]):
                 carried = cloudpickle.dumps(function, 5)
         except Exception as error:  # noqa: BLE001  whatever the user's objects raise when they are pickled
             trouble = error
         else:
+            if len(carried) > HEAVIEST:
+                break
             folder = None
             with contextlib.suppress(FileNotFoundError):
                 folder = str(Path.cwd())
             path = [p for p in sys.path if isinstance(p, str)]
             return pickle.dumps((path, folder, sorted(_imports(function)), carried), 5)
+    else:
+        raise _refused(
+            function, f"{trouble}", "make what can not be copied, as a lock or an open file, inside it"
+        ) from trouble
+    raise _refused(function, f"it holds {len(carried) >> 20} MiB of data", "load what it holds inside it")
+
+
+def _refused(function: Any, why: str, mend: str) -> UserError:
     name = getattr(function, "__name__", type(function).__name__)
-    raise UserError(
-        f"{name} can not be sent to a worker ({trouble}): make what can not be copied, as a lock or an open file, inside it"
-    ) from trouble
+    return UserError(
+        f"{name} can not be sent to a worker ({why}): {mend}, or run it here, reward({name}, isolate=False)"
+    )
 
 
 def pack(arguments: Sequence[Mapping[str, Any]]) -> bytes | list[bytes | str]:
@@ -90,9 +103,13 @@ def _imports(function: Any) -> set[tuple[str, tuple[str, ...]]]:
     while waiting:
         here = waiting.pop()
         here = getattr(here, "__func__", here)
-        if id(here) in seen or not isinstance(here, FunctionType):
+        if id(here) in seen:
             continue
         seen.add(id(here))
+        if isinstance(here, Seeded | functools.partial):
+            waiting.append(here.function if isinstance(here, Seeded) else here.func)
+        if not isinstance(here, FunctionType):
+            continue
         waiting += [cell.cell_contents for cell in here.__closure__ or () if cell != CellType()]
         codes = [here.__code__]
         while codes:

@@ -20,12 +20,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from guerdon.core.errors import UserError
 from guerdon.rewards.isolation import worker
 from guerdon.rewards.isolation.carry import pack
 from guerdon.rewards.isolation.worker import DEATH, FLOAT, HEAD, KILL, LARGEST, LENGTH, NUMBER, ORDER, SPAWN
+from guerdon.rewards.plain import Answer
 
 SLICE = 0.02  # seconds a chunk is meant to take: long against sending it, short against waiting for the last one
 FIRST = 8  # calls in a chunk while nobody knows how long they take
@@ -34,18 +35,13 @@ LOAD = 120.0  # the same where it has to load the function first, which may impo
 HEAVY = 4 << 20  # bytes of arguments in a chunk, at which no more are added
 
 
-class Answer(NamedTuple):
-    """What one call came to. `value` is plain data; `error` is a short traceback, or how the worker died."""
-
-    kind: Literal["value", "failed", "timed out"]
-    value: Any = None
-    error: str = ""
-
-
 def answers_in(kind: bytes, body: bytes) -> list[Answer]:
     """The answers in what `Hand.records` gives. Raises ValueError on what no worker of ours would write."""
     if kind == worker.FLOAT:
-        return [Answer("value", number) for _, _, number in NUMBER.iter_unpack(body)]
+        records = [body[at : at + NUMBER.size] for at in range(0, len(body), NUMBER.size)]
+        # Equal ones share an answer: most rewards give few different numbers, and the collector looks at every object.
+        made = {record: Answer("value", NUMBER.unpack(record)[2]) for record in {*records}}
+        return [made[record] for record in records]
     if kind == worker.VALUE:
         try:
             return [Answer("value", _Plain(io.BytesIO(body)).load())]

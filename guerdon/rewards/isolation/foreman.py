@@ -21,8 +21,9 @@ from collections import deque
 from typing import Literal
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.isolation.crew import LOAD, Answer, Hand, Job, Template, answers_in
+from guerdon.rewards.isolation.crew import LOAD, Hand, Job, Template, answers_in
 from guerdon.rewards.isolation.worker import BEGUN, NOT_LOADED, PIPE_LOST, SUSPECT
+from guerdon.rewards.plain import Answer
 
 FUNCTIONS = 64  # a worker that holds so many is replaced: a closure that changes at every step must not fill it
 NAP = 0.0005  # seconds between two looks at workers that are in the middle of a chunk of quick calls

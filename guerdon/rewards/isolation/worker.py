@@ -60,7 +60,7 @@ class _Nowhere(io.RawIOBase):
 
 
 def plain(value: Any) -> Any:
-    """The value as plain data: numbers, strings, None, lists, tuples and dicts; scalars of arrays become numbers."""
+    """The value as plain data: numbers, strings, None, lists, tuples and dicts; arrays become numbers or lists of them."""
     kind = type(value)
     if kind in ATOMS:
         return value
@@ -77,10 +77,10 @@ def plain(value: Any) -> Any:
             return base(value)
     if isinstance(value, str):
         return str.__str__(value)
-    with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):  # no scalar: refused below
-        number = value.item()
-        if type(number) in ATOMS:
-            return number
+    with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):  # no array: refused below
+        numbers = value.tolist()
+        if type(numbers) in ATOMS or type(numbers) is list:
+            return plain(numbers)
     raise TypeError(
         f"returned {kind.__module__}.{kind.__qualname__}, which is not plain data: return a number, a bool or None"
     )

@@ -21,8 +21,9 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.rewards.isolation.carry import carry
-from guerdon.rewards.isolation.crew import Answer, Job
+from guerdon.rewards.isolation.crew import Job
 from guerdon.rewards.isolation.foreman import Foreman
+from guerdon.rewards.plain import Answer
 
 __all__ = ["Answer", "Workers", "workers"]
 
@@ -43,17 +44,17 @@ class Workers:
         self.foreman: Foreman | None = None
 
     async def call(
-        self, function: Callable[..., Any], arguments: Sequence[Mapping[str, Any]], *, timeout: float
+        self, function: Callable[..., Any] | bytes, arguments: Sequence[Mapping[str, Any]], *, timeout: float
     ) -> list[Answer]:
         """Call `function(**arguments[i])` for each and answer in order. `timeout` seconds are for each single call.
 
-        A TimeoutError that the function raises is *timed out* as well.
+        A TimeoutError that the function raises is *timed out* as well. A function given as bytes is what `carry` made.
         """
         if not timeout > 0:
             raise UserError(f"timeout must be above 0 seconds, not {timeout}")
         if not arguments:
             return []
-        job = Job(carry(function), arguments, timeout)
+        job = Job(function if isinstance(function, bytes) else carry(function), arguments, timeout)
         foreman = self._submit(job)
         job.done.add_done_callback(lambda done: foreman.submit(job) if done.cancelled() else None)
         return await asyncio.wrap_future(job.done)

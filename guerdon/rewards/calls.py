@@ -1,0 +1,84 @@
+"""How a reward's function is called: here, awaited, or in a worker; once more if it broke. What it came to is an `Answer`.
+
+Left out: which arguments it gets (`function.py`), what the answers are worth (`scores.py`), the workers (`isolation/`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.seeds import derive
+from guerdon.rewards.plain import Answer
+
+FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
+Given = Mapping[str, Any]
+Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[Answer]]]
+
+
+async def call_here(function: Callable[..., Any], given: Given, seconds: float = 0.0) -> Answer:
+    """Call it in this process. What waits is stopped after `seconds`, 0 for never; nothing can stop what does not.
+
+    The broad catch is the point: a user's function may break in any way, and it is recorded.
+    """
+    try:
+        found = function(**given)
+        if inspect.isawaitable(found):
+            found = await (_within(found, seconds) if seconds else found)
+    except RunStopped:
+        raise
+    except TimeoutError:
+        return Answer("timed out", error=traceback.format_exc(limit=-3))
+    except Exception:  # noqa: BLE001
+        return Answer("failed", error=traceback.format_exc(limit=-3))
+    return Answer("value", found)
+
+
+async def _within(found: Awaitable[Any], seconds: float) -> Any:
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await found
+    except TimeoutError as error:
+        if limit.expired():
+            raise TimeoutError(f"there was no answer after {seconds:g} s") from error
+        raise
+
+
+async def call_in_workers(function: Callable[..., Any] | bytes, given: Sequence[Given], seconds: float) -> list[Answer]:
+    """Call it in the shared worker processes; it may have been made ready to travel."""
+    if not hasattr(os, "fork"):
+        raise UserError("this system cannot fork, so it has no reward workers: reward(function, isolate=False)")
+    from guerdon.rewards.isolation.workers import workers
+
+    return await workers().call(function, given, timeout=seconds or FOREVER)
+
+
+async def retried(call: Calls, given: Sequence[Given], seeds: Sequence[int], retries: int) -> list[Answer]:
+    """All of the calls, and up to `retries` times again those that broke, each time with other seeds."""
+    answers = await call(given, seeds)
+    for attempt in range(1, retries + 1):
+        broken = [i for i, answer in enumerate(answers) if answer.kind != "value"]
+        if not broken:
+            break
+        again = await call([given[i] for i in broken], [derive(seeds[i], attempt) for i in broken])
+        for i, answer in zip(broken, again, strict=True):
+            answers[i] = answer._replace(tries=attempt + 1)
+    return answers
+
+
+_turns: WeakKeyDictionary[Any, WeakKeyDictionary[Any, asyncio.Semaphore]] = WeakKeyDictionary()
+
+
+def turn(owner: Any, at_once: int) -> contextlib.AbstractAsyncContextManager[Any]:
+    """One of `at_once` places, 0 for no limit, that all calls of `owner` in this event loop share."""
+    if not at_once:
+        return contextlib.nullcontext()
+    places = _turns.setdefault(asyncio.get_running_loop(), WeakKeyDictionary())
+    return places.setdefault(owner, asyncio.Semaphore(at_once))

@@ -1,0 +1,35 @@
+"""What a worker calls in place of a reward's function. Free of torch, as every module that workers import must be."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+SEED = "\0seed"  # no argument of a function can have this name
+
+
+def seeded(given: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """The arguments of calls, with what `Seeded` draws by."""
+    return [{**each, SEED: seed} for each, seed in zip(given, seeds, strict=True)]
+
+
+class Seeded:
+    """A function that draws the same random numbers whichever worker calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, **given: Any) -> Any:
+        seed, loaded = (
+            given.pop(SEED),
+            sys.modules,
+        )  # what is not loaded cannot be drawn from, and seeding takes its time
+        if "random" in loaded:
+            loaded["random"].seed(seed)
+        if "numpy" in loaded:
+            loaded["numpy"].random.seed(seed % (1 << 32))
+        if "torch" in loaded:
+            loaded["torch"].manual_seed(seed)
+        return self.function(**given)

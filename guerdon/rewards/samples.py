@@ -1,0 +1,113 @@
+"""Samples: what rewards are asked about, and with. The same in a run, a bridge, a server and `explain`.
+
+A sample is its fields, by the names that a reward's arguments have. Left out: how rewards are asked (`function.py`), and
+what their answers become (`score.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.play import Play
+from guerdon.core.seeds import derive
+
+T = TypeVar("T")
+FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples that are scored together."""
+
+    fields: Sequence[Mapping[str, Any]]  # of each what there is of FIELDS; `meta` is always there
+    seeds: Sequence[int]  # of each, for what draws random numbers
+    group: Tensor  # [N] tries at one task have the same number
+    batch: Batch | None = None  # the step's batch, inside a run; None in a bridge, a server or `explain`
+    track: Tensor | None = None  # [N] each sample's track there
+    play: Play | None = None  # the run
+    made: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # by `once`
+
+    @classmethod
+    def of(
+        cls,
+        fields: Sequence[Mapping[str, Any]],
+        seeds: Sequence[int] | None = None,
+        group: Sequence[int] | Tensor | None = None,
+    ) -> Samples:
+        """Samples from anywhere, by their fields. Without `group` they are tries at one task."""
+        filled = [each if "meta" in each else {"meta": {}, **each} for each in fields]
+        group = torch.as_tensor([0] * len(filled) if group is None else group, dtype=torch.long)
+        return cls(filled, [0] * len(filled) if seeds is None else seeds, group)
+
+    @classmethod
+    def of_batch(cls, batch: Batch, play: Play | None, role: str, seed: int = 0) -> Samples:
+        """The tracks of a role that did not fail: those a reward is asked about. `seed` is the run's, where `play` is not
+        there to tell."""
+        seed = play.seed if play is not None else seed
+        track = torch.nonzero(batch.tracks_of([role]) & ~batch.failed_K).flatten()
+        every, place = paths(batch), batch.place[batch.leaf].tolist()
+        chosen = [(*every[k], place[k]) for k in track.tolist()]
+        return cls(
+            [fields_of(episode, path) for episode, path, _ in chosen],
+            [derive(seed, episode.step, episode.key, last) for episode, _, last in chosen],
+            batch.group("task")[0][track],
+            batch,
+            track,
+            play,
+        )
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def pick(self, index: Sequence[int]) -> Samples:
+        """Some of them, in the order given."""
+        if list(index) == list(range(len(self))):
+            return self
+        at = torch.as_tensor(index, dtype=torch.long)
+        return Samples(
+            [self.fields[i] for i in index],
+            [self.seeds[i] for i in index],
+            self.group[at],
+            self.batch,
+            None if self.track is None else self.track[at],
+            self.play,
+        )
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """What several rewards need of the same samples, made by the first of them."""
+        if what not in self.made:
+            self.made[what] = make()
+        found: T = self.made[what]
+        return found
+
+
+def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
+    """What a reward may ask for about one track."""
+    task = episode.task
+    return {
+        "prompt": episode.ask.shown,
+        "completion": path[-1].text,
+        "answer": task.answer,
+        "task": task,
+        "meta": {**task.meta, **episode.ask.note},
+        "level": task.level,
+        "role": path[-1].role,
+        "turns": [s.text for s in path],
+        "episode": episode,
+    }
+
+
+def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:
+    """Each track's episode and segments, root to leaf."""
+    found: list[tuple[Episode, list[Segment]]] = [(batch.episodes[e], []) for e in batch.episode[batch.leaf].tolist()]
+    place = batch.place.tolist()
+    for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
+        found[k][1].append(found[k][0].segments[place[g]])
+    return found

@@ -1,0 +1,16 @@
+"""A pool of two workers with little memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from guerdon.rewards.isolation.workers import Workers
+
+MEMORY = 256 << 20
+
+
+@pytest.fixture(scope="module")
+def pool():
+    made = Workers(2, memory=MEMORY)
+    yield made
+    made.close()

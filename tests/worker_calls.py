@@ -1,0 +1,34 @@
+"""Calls of worker processes, and whether processes live, for the tests of both."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+from guerdon.rewards.isolation.workers import Answer, Workers
+
+
+def ask(pool: Workers, function: Any, arguments: list[dict[str, Any]], timeout: float = 20.0) -> list[Answer]:
+    return asyncio.run(pool.call(function, arguments, timeout=timeout))
+
+
+def one(pool: Workers, function: Any, timeout: float = 20.0, **arguments: Any) -> Answer:
+    (answer,) = ask(pool, function, [arguments], timeout)
+    return answer
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not yet buried does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def ends(pids: list[int], seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(is_alive, pids)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not any(map(is_alive, pids))
