@@ -32,7 +32,8 @@ from guerdon.models.names import from_hub
 from guerdon.models.reading import rows
 from guerdon.models.text import TextModel
 
-READ_TOKENS = 16384  # of one forward pass; a batch of more is read in several
+READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
+EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
 
 
 @part
@@ -177,6 +178,15 @@ class lm(TextModel):
 
     # --- reading ------------------------------------------------------------------------------------------------
 
+    @property
+    def steps_at_once(self) -> int:
+        """On a GPU as many as a quarter of its memory holds, as a power of two: the same on every machine of its kind."""
+        if self.device.type != "cuda":
+            return super().steps_at_once
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        kept = self.config.kept_numbers * self.decoder.dtype.itemsize
+        return 1 << max(int(EASE * memory / kept).bit_length() - 1, 10)
+
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Log-prob and entropy of every step, of the distribution it was sampled from, under the weights as they are."""
         net = self.decoder
@@ -188,7 +198,8 @@ class lm(TextModel):
         action, seg = batch.action.to(net.device), batch.seg.to(net.device)
         how = batch.sampling
         is_cut = any(h.cuts for h in how)
-        for row in rows(batch, READ_TOKENS, net.device):
+        most = batch.S + len(batch.context) if torch.is_grad_enabled() else READ_TOKENS  # all is kept for the gradient
+        for row in rows(batch, most, net.device):
             if len(row.step) == 0:
                 continue
             hidden = net(row.token, row.runs, weights)[row.before]
@@ -202,6 +213,6 @@ class lm(TextModel):
             steps.append(row.step)
         if not steps:
             nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0]
-            return {name: nothing.float().to(batch.seg.device) for name in want}
+            return {name: nothing.float() for name in want}
         order = torch.argsort(torch.cat(steps))
-        return {name: torch.cat(found[name])[order].to(batch.seg.device) for name in want}
+        return {name: torch.cat(found[name])[order] for name in want}
