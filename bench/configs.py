@@ -20,7 +20,7 @@ LLAMA_135M = {  # the shape of SmolLM-135M, with random weights: a speed needs n
     "num_key_value_heads": 3,
     "intermediate_size": 1536,
     "vocab_size": 49152,
-    "max_position_embeddings": 2048,
+    "max_position_embeddings": 8192,
 }
 
 

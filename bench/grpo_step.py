@@ -116,7 +116,7 @@ def child(module: str, words: list[str], asked: argparse.Namespace) -> dict[str,
 
 
 def run(module: str, words: list[str], threads: int) -> str:
-    quiet = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": str(threads)}
+    quiet = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(threads)}
     done = subprocess.run(
         [sys.executable, "-m", module, *words], env={**os.environ, **quiet}, capture_output=True, text=True
     )

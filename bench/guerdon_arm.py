@@ -20,6 +20,7 @@ from guerdon.core.pack import pack
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import seed_globals
 from guerdon.engine.play import Player
+from guerdon.loop.host import undisturbed
 from guerdon.loop.record import Options, Recorder
 from guerdon.loop.see import see
 from guerdon.loop.train import start
@@ -83,7 +84,11 @@ def run(job: Job) -> Report:
     tokens: list[int] = []
     rewards: list[float] = []
     prompts: list[list[int]] = []
-    with tempfile.TemporaryDirectory() as folder, EventLog(Path(folder) / "events.jsonl", 1) as log:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        EventLog(Path(folder) / "events.jsonl", 1) as log,
+        undisturbed(recipe.models.values()),
+    ):
         record = Recorder(RunFolder(folder), log, Options(rollouts_every=0), play)
         for step in range(total):
             clock.restart()

@@ -11,6 +11,7 @@ from guerdon import tasks
 from guerdon.core.task import Split, Task
 from guerdon.models.tokenizer import ASSISTANT, SPECIALS, USER
 
+DIGITS = "0123456789"
 TURN_TOKENS = 2  # of a prompt: those that say whose turn it is
 
 
@@ -31,7 +32,7 @@ def rendered(text: str) -> str:
 
 def digit_share(completion: str) -> float:
     """The reward: the share of digits among the characters. Cheap, and hardly ever the same twice in a group."""
-    return sum(c.isdigit() for c in completion) / max(1, len(completion))
+    return sum(map(completion.count, DIGITS)) / max(1, len(completion))
 
 
 def digest(prompts: Sequence[Sequence[int]]) -> str:

@@ -81,8 +81,10 @@ class Column:
         return (self.reason == Reason.FAILED) | (self.reason == Reason.TIMED_OUT)
 
     def take(self, index: Tensor) -> Column:
-        old = {int(i): n for n, i in enumerate(index.tolist())}
-        detail = {old[i]: d for i, d in self.detail.items() if i in old}
+        detail = {}
+        if self.detail:
+            new = {old: n for n, old in enumerate(index.tolist())}
+            detail = {new[old]: d for old, d in self.detail.items() if old in new}
         return Column(self.level, self.value[index], self.reason[index], detail)
 
     def to(self, device: str | torch.device) -> Column:

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 
+INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
+
 
 class End(StrEnum):
     """Why a segment stopped. Three different facts that must never be mixed up."""
@@ -46,9 +48,10 @@ class Segment:
     def __post_init__(self) -> None:
         """One type for each array, so that what is packed or stored comes back the same; and lengths that fit."""
         is_float = np.asarray(self.actions).dtype.kind == "f" and len(self.actions) > 0
-        kinds = {"context": np.int64, "actions": np.float32 if is_float else np.int64, "logp": np.float32}
-        for name, kind in kinds.items():
-            object.__setattr__(self, name, np.asarray(getattr(self, name), kind))
+        for name, kind in (("context", INT), ("actions", FLOAT if is_float else INT), ("logp", FLOAT)):
+            given = getattr(self, name)
+            if getattr(given, "dtype", None) != kind:
+                object.__setattr__(self, name, np.asarray(given, kind))
         if len(self.logp) != len(self.actions):
             raise ValueError(f"a segment of {self.role!r}: {len(self.logp)} log-probs for {len(self.actions)} actions")
         if not 0 <= self.given <= len(self.actions):

@@ -55,8 +55,8 @@ class Learn:
 
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
     random shares of the rows. `micro` is the most steps (tokens, and those of the prompts before them) that one forward
-    pass takes; where memory does not hold so many it is halved, which changes no result. `clip` bounds the gradient's norm
-    (0: off; 1.0 is TRL's and verl's default).
+    pass takes (0: as many as the model says its device holds with ease); where memory does not hold so many it is halved,
+    which changes no result. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
     """
 
     model: str
@@ -65,7 +65,7 @@ class Learn:
     opt: Any = knob(factory=adam)
     epochs: int = knob(default=1, ge=1)
     updates: int = knob(default=1, ge=1)
-    micro: int = knob(default=16384, ge=1)
+    micro: int = knob(default=0, ge=0)
     clip: float = knob(default=1.0, ge=0.0)
 
     optimiser: torch.optim.Optimizer | None = live()
@@ -149,12 +149,16 @@ class Learn:
             try:
                 return self.backward(rows, play)
             except torch.OutOfMemoryError as error:
-                larger = self.fits or self.micro
+                larger = self.at_once(play)
                 self.fits = self._smaller(rows, larger, error)
             play.warn(
                 f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes no result"
                 f" (start there: --set learn.micro={self.fits})"
             )
+
+    def at_once(self, play: Play) -> int:
+        """The most steps of a forward pass: what memory was found to hold, or else what was asked for."""
+        return self.fits or self.micro or play.models[self.model].steps_at_once
 
     def _smaller(self, rows: Batch, size: int, error: torch.OutOfMemoryError) -> int:
         """Half of what did not fit."""
@@ -177,15 +181,18 @@ class Learn:
         share = float(heard.weight.double().sum()) / max(
             rows.count.steps, 1e-9
         )  # metrics are of the tracks that were read
-        for micro in heard.to(model.device).split(self.fits or self.micro):
-            loss, metrics = objective(micro, model.read(micro, objective.wants))
-            found = torch.stack([x.detach().double() for x in (loss, *metrics.values())]).tolist()
-            totals["loss"] += found[0]
-            if not math.isfinite(found[0]):
-                raise NonFinite(f"the loss of {self.model!r} is {found[0]}", micro)
-            for name, value in zip(metrics, found[1:], strict=True):
-                totals[name] += value / share if totals["silent"] else value
+        found: list[tuple[Batch, tuple[str, ...], Tensor]] = []
+        for micro in heard.split(self.at_once(play)):
+            loss, metrics = objective(micro.to(model.device), model.read(micro, objective.wants))
+            found.append((micro, tuple(metrics), torch.stack([x.detach().double() for x in (loss, *metrics.values())])))
             loss.backward()
+        for micro, names, numbers in found:  # looked at last: a GPU is not waited for between micro-batches
+            value, *noted = numbers.tolist()
+            if not math.isfinite(value):
+                raise NonFinite(f"the loss of {self.model!r} is {value}", micro)
+            totals["loss"] += value
+            for name, number in zip(names, noted, strict=True):
+                totals[name] += number / share if totals["silent"] else number
         return totals
 
 

@@ -71,7 +71,7 @@ class Model(abc.ABC):
 
     @abc.abstractmethod
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
-        """Numbers about the batch's steps or tracks under the weights as they are; differentiable."""
+        """Numbers about the batch's steps or tracks under the weights as they are; differentiable, and where these are."""
 
     def readings(self, models: Mapping[str, Model]) -> Mapping[str, Literal["step", "track"]]:
         """What `read` can give, and at which level."""
@@ -90,6 +90,11 @@ class Model(abc.ABC):
     def device(self) -> torch.device:
         """Where its weights are."""
         return next((w.device for w in self.weights.parameters()), torch.device("cpu"))
+
+    @property
+    def steps_at_once(self) -> int:
+        """How many steps, and tokens before them, its device holds with ease in one pass with gradients."""
+        return 16384
 
     @property
     def weights(self) -> nn.Module:

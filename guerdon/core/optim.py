@@ -66,9 +66,9 @@ def with_masters(make: Callable[[list[nn.Parameter]], Optimizer], weights: list[
 
     def write_back(opt: Optimizer, *_: Any) -> None:
         with torch.no_grad():
-            for weight, master in pairs:
-                weight.copy_(master)
-                opt.state[master]["master"] = master.data  # so that a checkpoint has it
+            torch._foreach_copy_([weight for weight, _ in pairs], [master for _, master in pairs])
+            for pair in pairs:
+                opt.state[pair[1]]["master"] = pair[1].data  # so that a checkpoint has it
 
     def restore(opt: Optimizer) -> None:
         with torch.no_grad():

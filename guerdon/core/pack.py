@@ -14,12 +14,15 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
 
+END_NUMBER = {end: n for n, end in enumerate(ENDS)}
+
 
 def pack(episodes: Iterable[Episode]) -> Batch:
     """Flatten episodes. Asks and tasks are numbered by first appearance; roles alphabetically."""
     eps = tuple(episodes)
     rows = [(e, i, s) for e, ep in enumerate(eps) for i, s in enumerate(ep.segments)]
     roles = tuple(sorted({s.role for _, _, s in rows}))
+    number = {role: n for n, role in enumerate(roles)}
     first = np.cumsum([0] + [len(ep.segments) for ep in eps])
     parent = [int(first[e]) + s.parent if s.parent >= 0 else -1 for e, _, s in rows]
     leaf, path_track, path_seg = _tracks([s.role for _, _, s in rows], parent)
@@ -39,12 +42,12 @@ def pack(episodes: Iterable[Episode]) -> Batch:
         logp=_join([s.logp for _, _, s in rows], np.float32),
         weight=weight,
         parent=_ints(parent),
-        role=_ints([roles.index(s.role) for _, _, s in rows]),
+        role=_ints([number[s.role] for _, _, s in rows]),
         episode=_ints([e for e, _, _ in rows]),
         place=_ints([i for _, i, _ in rows]),
         version=_ints([s.version for _, _, s in rows]),
         temperature=torch.tensor([float(s.sampling.temperature) for _, _, s in rows], dtype=torch.float32),
-        end=_ints([ENDS.index(End.FAILED if eps[e].failed else s.end) for e, _, s in rows]),
+        end=_ints([END_NUMBER[End.FAILED if eps[e].failed else s.end] for e, _, s in rows]),
         context=_join([s.context for _, _, s in rows], np.int64),
         context_seg=_runs([len(s.context) for _, _, s in rows]),
         leaf=leaf,

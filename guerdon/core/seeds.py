@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def derive(*path: int | str) -> int:
     """A 63-bit seed for a path. Ints and strings are kept apart: derive(1) differs from derive("1")."""
-    text = "\x1f".join(f"{type(p).__name__[0]}{p}" for p in path)
+    text = "\x1f".join([f"{type(p).__name__[0]}{p}" for p in path])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 

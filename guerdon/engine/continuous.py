@@ -2,71 +2,22 @@
 
 One prompt is read once for all its tries; a request that goes on from a row that ended (a next turn) reads only what is
 new. Every row draws by its own seed. Left out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are
-(`batching.py`), what tokens mean (`models/text.py`).
-
-Axes: B rows, n tokens of each.
+(`batching.py`), what was said (`said.py`), what tokens mean (`models/text.py`).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from guerdon.core.model import Reply, Request
 from guerdon.engine.cpu import CpuDecoding
 from guerdon.engine.cuda import cuda_decoding
-from guerdon.engine.decoding import Decoding, Prompt, Sampled
+from guerdon.engine.decoding import Decoding, Prompt
+from guerdon.engine.said import EndedRow, Row, Said
 from guerdon.models.lm import lm
-from guerdon.models.text import Asked
-
-
-@dataclass
-class Row:
-    """One completion as it grows."""
-
-    ticket: int
-    asked: Asked
-    tokens: list[int] = field(default_factory=list)
-    logp: list[float] = field(default_factory=list)
-    past: int = 0  # tokens of its prompt that were read when it came in
-    over: bool = False
-
-    @property
-    def longest(self) -> int:
-        return len(self.asked.prompt) + self.asked.limit
-
-    @property
-    def read(self) -> list[int]:
-        """Its tokens that were read: the last one sampled was not."""
-        return [*self.asked.prompt, *self.tokens[:-1]]
-
-    def follows(self, other: Row) -> bool:
-        """Whether its prompt goes on from what another row read: a next turn does."""
-        if not self.asked.goes_on:
-            return False
-        before = other.read
-        return len(self.asked.prompt) > len(before) and self.asked.prompt[: len(before)] == before
-
-
-def take(rows: Sequence[Row], sampled: Sampled, ends: npt.NDArray[np.int64]) -> None:
-    """Write down what was sampled, up to where each row is over."""
-    n = len(sampled.token)
-    is_end = np.isin(sampled.token, ends)  # [n, B]
-    until = np.where(is_end.any(0), is_end.argmax(0) + 1, n + 1).tolist()
-    for row, token, logp, end in zip(rows, sampled.token.T.tolist(), sampled.logp.T.tolist(), until, strict=True):
-        room = row.asked.limit - len(row.tokens)
-        count = min(n, end, room)
-        row.over = end <= count or room <= count
-        stop = row.asked.stops_after(row.tokens, token[:count])
-        if stop is not None:
-            count, row.over = stop, True
-        row.tokens += token[:count]
-        row.logp += logp[:count]
 
 
 class Continuous:
@@ -79,14 +30,14 @@ class Continuous:
         self.model, self.most = model, rows
         net = model.decoder
         self.decoding: Decoding = cuda_decoding(net) if net.device.type == "cuda" else CpuDecoding(net)
-        self.ends = np.array(model.ends, np.int64)
+        self.said = Said(model.ends)
         self.waiting: deque[Row] = deque()
         self.live: list[Row] = []  # place b is live[b]'s ...
-        self.ended: list[Row] = []  # ... and place len(live) + i is ended[i]'s
+        self.ended: list[EndedRow] = []  # ... and place len(live) + i is ended[i]'s
         self.places = 0
 
     def add(self, ticket: int, request: Request) -> None:
-        self.waiting.append(Row(ticket, self.model.asked(request)))
+        self.waiting.append(self.said.open(ticket, self.model.asked(request)))
 
     @property
     def busy(self) -> bool:
@@ -101,12 +52,13 @@ class Continuous:
             if fresh:
                 first = len(self.live) - len(fresh)
                 logits = self.decoding.read(self._prompts(fresh, first))
-                take(fresh, self.decoding.begin(first, logits, [row.asked for row in fresh]), self.ends)
+                self.said.take(fresh, self.decoding.begin(first, logits, [row.asked for row in fresh]))
             elif self.live:
-                token = np.array([row.tokens[-1] for row in self.live])
-                take(self.live, self.decoding.advance(token, [row.asked for row in self.live]), self.ends)
+                token = self.said.latest(self.live)
+                self.said.take(self.live, self.decoding.advance(token, [row.asked for row in self.live]))
             done += self._leave()
-        return [(row.ticket, self.model.reply(row.asked, row.tokens, row.logp)) for row in done]
+        replies = self.model.replies([(row.asked, *self.said.close(row)) for row in done])
+        return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
 
     # --- rows come and go -----------------------------------------------------------------------------------------
 
@@ -132,7 +84,7 @@ class Continuous:
     def _seat(self, row: Row) -> None:
         """Make the first place behind the live rows free for a row, with the past it goes on from if that is there."""
         place = len(self.live)
-        found = next((i for i, other in enumerate(self.ended) if row.follows(other)), None)
+        found = next((i for i, other in enumerate(self.ended) if other.goes_on_in(row.asked)), None)
         if found is not None:
             row.past = len(self.ended[found].read)
             self._swap(place, place + found)
@@ -154,7 +106,7 @@ class Continuous:
             self._swap(b, last)
             self.live[b], self.live[last] = self.live[last], self.live[b]
             gone.append(self.live.pop())
-            self.ended.insert(0, gone[-1])
+            self.ended.insert(0, gone[-1].ended())
         return gone[::-1]
 
     def _swap(self, a: int, b: int) -> None:
@@ -165,7 +117,7 @@ class Continuous:
         """What is to be read for new rows. Rows with equal prompts share it, and the longest past one of them has."""
         shared: dict[tuple[int, ...], list[int]] = {}
         for b, row in enumerate(rows, start=first):
-            shared.setdefault(tuple(row.asked.prompt), []).append(b)
+            shared.setdefault(row.asked.prompt, []).append(b)
         prompts = []
         for tokens, places in shared.items():
             after = max(places, key=lambda b: self.live[b].past)

@@ -10,7 +10,7 @@ Axes: L layers, B rows, h heads, kv key-value heads, T tokens, D width of a head
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 import numpy as np
@@ -21,8 +21,10 @@ from torch import Tensor
 
 from guerdon.core.levels import expand
 from guerdon.engine.decoding import Prompt, Sampled, batches
-from guerdon.models.attention import Runs, Turn, ceil
+from guerdon.models.attention import Rotating, Runs, Turn, ceil
+from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder
+from guerdon.models.ops import Rotation
 from guerdon.models.sampling import choose, distribution
 from guerdon.models.text import Asked
 
@@ -145,6 +147,9 @@ class RowCache:
     def position(self) -> Tensor:
         return self.length[: self.rows]
 
+    def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
+        return net.rotations(self.position)
+
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
         q, k, v = turn(qkv)
         B, h, D = q.shape
@@ -191,9 +196,8 @@ class Reading:
     def _first(self) -> list[int]:
         return [0, *accumulate(self.length)][:-1]
 
-    @property
-    def position(self) -> Tensor:
-        return self.runs.position
+    def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
+        return self.runs.rotations(net)
 
     @property
     def last(self) -> Tensor:

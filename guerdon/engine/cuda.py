@@ -11,7 +11,7 @@ Axes: L layers, B rows, N pages of a row, kv key-value heads, D width of a head,
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import cast
 
@@ -22,8 +22,10 @@ from torch import Tensor, nn
 
 from guerdon.engine.decoding import Prompt, Sampled, batches
 from guerdon.engine.pages import Pages
-from guerdon.models.attention import Runs, Turn
+from guerdon.models.attention import Rotating, Runs, Turn
+from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder, LayerWeights
+from guerdon.models.ops import Rotation
 from guerdon.models.sampling import distribution
 from guerdon.models.text import Asked
 
@@ -32,7 +34,7 @@ ROUND = 16  # tokens of a row between two looks of the host
 ROWS = 4096  # sampled at a time, at most ...
 FEWEST = 16  # ... and at least: fewer cost no less
 CACHE_SHARE = 0.4  # of the free memory, for keys and values
-BUSY = 800  # programs that keep a GPU busy: fewer rows are split into so many
+BUSY = 512  # programs that keep a GPU busy: fewer rows are split into so many
 
 
 class CudaDecoding:
@@ -46,9 +48,12 @@ class CudaDecoding:
         self.keys = torch.zeros(c.layers, 0, c.kv_heads, c.head_dim, dtype=net.dtype, device=net.device)
         self.values = self.keys.clone()
         self.length = np.zeros(0, np.int64)  # [B] tokens read
+        self.moved = True  # rows came, went or changed places since the device was told where they stand
         with torch.no_grad():
             self.weights = self._weights()
+        self.live, self.stop, self.cut = 0, np.zeros(0, np.int64), False  # of the rows as the device was told of them
         self.state = _State(0, 0, self.device)
+        self.angles = self.net.rotations(torch.arange(0, device=self.device))  # of every position there is room for
         self.graphs: dict[int, Callable[[], None]] = {}
         self.page_bytes = 2 * PAGE * c.layers * c.kv_heads * c.head_dim * net.dtype.itemsize
         self.most_pages = self._budget() // self.page_bytes
@@ -65,6 +70,7 @@ class CudaDecoding:
     def clear(self) -> None:
         """Forget all rows. Weights that are made anew each time (adapters) are put where the graphs expect them."""
         self.pages.clear()
+        self.moved = True
         fresh = self._weights()
         changed = [
             (mine, given)
@@ -101,13 +107,17 @@ class CudaDecoding:
         width = self.pages.needed(longest)
         if bucket(rows) > self.state.rows or width > self.state.width:
             self.state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
+            self.angles = self.net.rotations(torch.arange(self.state.width * PAGE, device=self.device))
+            self.moved = True
             self.graphs.clear()
 
     def swap(self, a: int, b: int) -> None:
+        self.moved = True
         self.pages.swap(a, b)
         self.length[[a, b]] = self.length[[b, a]]
 
     def copy(self, to: int, row: int, tokens: int) -> None:
+        self.moved = True
         self._copy_pages([self.pages.share(to, row, tokens)])
         self.length[to] = tokens
 
@@ -122,6 +132,7 @@ class CudaDecoding:
     # --- prompts --------------------------------------------------------------------------------------------------
 
     def read(self, prompts: Sequence[Prompt]) -> Tensor:
+        self.moved = True
         first = min(row for p in prompts for row in p.rows)
         rows = sum(len(p.rows) for p in prompts)
         logits = torch.empty(rows, self.net.config.vocab, dtype=self.net.dtype, device=self.device)
@@ -166,12 +177,11 @@ class CudaDecoding:
 
     def advance(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> Sampled:
         live = len(asked)
-        stop = np.array([len(a.prompt) + a.limit for a in asked])
-        cut = any(a.sampling.cuts for a in asked)
+        if self.moved or live != self.live:
+            self._tell(token, asked)
+        self.state.tick.zero_()
+        stop, cut = self.stop, self.cut
         count = 1 if cut else int(min(ROUND, (stop - self.length[:live]).max()))
-        for row in range(live):
-            self.pages.grow(row, int(min(self.length[row] + count, stop[row])))
-        self.state.load(token, self.length[:live], stop, self.pages.rows[:live], asked)
         rows = min(bucket(live), self.state.rows)
         if cut:
             hidden = self.net(self.state.token[:rows], _Extending(self, rows), self.weights)
@@ -183,7 +193,18 @@ class CudaDecoding:
                 run()
             sampled = self.state.sampled(count, live)
         self.length[:live] = np.minimum(self.length[:live] + count, stop)
+        self.moved = cut  # a token that was drawn outside of the graph is not where the next round looks for it
         return sampled
+
+    def _tell(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> None:
+        """Tell the device where every row stands, and give each all the pages it may need: until a row comes or goes, the
+        device knows by itself how it goes on."""
+        self.live = len(asked)
+        self.stop = np.array([len(a.prompt) + a.limit for a in asked])
+        self.cut = any(a.sampling.cuts for a in asked)
+        for row, stop in enumerate(self.stop.tolist()):
+            self.pages.grow(row, stop)
+        self.state.load(token, self.length[: self.live], self.stop, self.pages.rows[: self.live], asked)
 
     def _graph(self, rows: int) -> Callable[[], None]:
         """One token for each of so many rows, as one launch."""
@@ -209,9 +230,8 @@ class _State:
 
     def __init__(self, rows: int, width: int, device: torch.device) -> None:
         self.rows, self.width = rows, width
-        numbers = torch.zeros(5, rows, dtype=torch.int64, device=device)
-        self.token, self.position, self.stop, self.seed, self.row = numbers
-        self.row.copy_(torch.arange(rows))
+        self.numbers = torch.zeros(4, rows, dtype=torch.int64, device=device)
+        self.token, self.position, self.stop, self.seed = self.numbers
         self.temperature = torch.zeros(rows, dtype=torch.float32, device=device)
         self.table = torch.zeros(rows, width, dtype=torch.int32, device=device)
         self.tick = torch.zeros(1, dtype=torch.int64, device=device)
@@ -233,11 +253,9 @@ class _State:
         table = np.zeros((live, self.width), np.int32)
         for row, own in enumerate(pages):
             table[row, : len(own)] = own
-        for mine, given in zip((self.token, self.position, self.stop, self.seed), numbers, strict=True):
-            mine.copy_(torch.from_numpy(given))
+        self.numbers.copy_(torch.from_numpy(numbers))
         self.table[:live].copy_(torch.from_numpy(table))
         self.temperature[:live].copy_(torch.tensor([float(a.sampling.temperature) for a in asked]))
-        self.tick.zero_()
 
     def sampled(self, count: int, live: int) -> Sampled:
         return Sampled(self.tokens[:count, :live].cpu().numpy(), self.logps[:count, :live].cpu().numpy())
@@ -247,14 +265,16 @@ class _Extending:
     """A `Memory` that takes one token of each of the first rows."""
 
     def __init__(self, decoding: CudaDecoding, rows: int) -> None:
+        from guerdon.models.kernels.rows import places
+
         state = decoding.state
         self.decoding, self.splits = decoding, splits(rows, decoding.net.config.kv_heads)
-        self.position, self.row = state.position[:rows], state.row[:rows].int()
-        goes_on = self.position < state.stop[:rows]
-        page = state.table[:rows].gather(1, (self.position // PAGE)[:, None])[:, 0]
-        self.slot = torch.where(goes_on, page * PAGE + self.position % PAGE, -1)
-        self.length = torch.where(goes_on, self.position + 1, 0).int()
-        self.table = state.table[:rows]
+        self.position, self.table = state.position[:rows], state.table[:rows]
+        self.slot, self.length = places(self.position, state.stop[:rows], self.table, PAGE)
+
+    def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
+        """Of all positions: each row looks up its own."""
+        return self.decoding.angles
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
         from guerdon.models.kernels.attention import paged_attention
@@ -262,7 +282,7 @@ class _Extending:
 
         keys, values = self.decoding.keys[layer], self.decoding.values[layer]
         q = rotate_and_store(
-            qkv, turn.at.cos, turn.at.sin, self.row, keys, values, self.slot,
+            qkv, turn.at.cos, turn.at.sin, self.position, keys, values, self.slot,
             turn.q_norm, turn.k_norm, turn.eps, turn.plus_one, turn.heads, turn.kv_heads,
         )  # fmt: skip
         return paged_attention(q, keys, values, self.table, self.length, PAGE, scale, window, self.splits)
@@ -275,18 +295,16 @@ class _Token:
         self.decoding, self.rows = decoding, rows
 
     def __call__(self) -> None:
+        from guerdon.models.kernels.rows import note
         from guerdon.models.kernels.sample import sample
 
         decoding, rows = self.decoding, self.rows
         state, net = decoding.state, decoding.net
         memory = _Extending(decoding, rows)
         logits = net.logits(net(state.token[:rows], memory, decoding.weights))
-        after = (state.position[:rows] + 1).int()
+        after = state.position[:rows] + 1
         token, logp = sample(logits, state.seed[:rows], after, state.temperature[:rows], splits(rows, 1))
-        state.tokens[:, :rows].index_copy_(0, state.tick, token[None])
-        state.logps[:, :rows].index_copy_(0, state.tick, logp[None])
-        state.token[:rows] = token
-        state.position[:rows] += state.position[:rows] < state.stop[:rows]
+        note(token, logp, state.tick, state.tokens, state.logps, state.token, state.position, state.stop)
         state.tick += 1
 
 
@@ -310,9 +328,11 @@ class _Reading:
         place = {id(p): run for run, p in enumerate(pasts)}
         parents = [-1] * len(pasts) + [place.get(id(p), -1) for p in prompts]
         self.runs = Runs.of([p.past for p in pasts] + length, parents, decoding.device, silent=len(pasts))
-        self.position = self.runs.position
         self.slot = torch.from_numpy(np.concatenate(new)).to(decoding.device)
         self.known = torch.from_numpy(np.concatenate(known)).to(decoding.device) if known else None
+
+    def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
+        return self.runs.rotations(net)
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
         q, k, v = turn(qkv)

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 
 from guerdon.core.model import Reply, Request
-from guerdon.engine.continuous import Row, take
 from guerdon.engine.decoding import Sampled
+from guerdon.engine.said import Row, Said
 from guerdon.models.foreign import foreign
 from guerdon.models.sampling import choose, distribution
 
@@ -101,13 +101,13 @@ class ForeignSampler:
         able = able_of(model.weights)
         self.most = model.rows if able.pad else 1
         self.reader = Reader(model.weights, able.remember)
-        self.ends = np.array(model.ends, np.int64)
+        self.said = Said(model.ends)
         self.waiting: deque[Row] = deque()
         self.live: list[Row] = []
         self.draws: dict[int, random.Random] = {}  # by ticket
 
     def add(self, ticket: int, request: Request) -> None:
-        self.waiting.append(Row(ticket, self.model.asked(request)))
+        self.waiting.append(self.said.open(ticket, self.model.asked(request)))
         self.draws[ticket] = random.Random(request.seed)
 
     @property
@@ -124,7 +124,7 @@ class ForeignSampler:
                     self.live.append(self.waiting.popleft())
                 self._sample(self.reader.read([[*row.asked.prompt, *row.tokens] for row in self.live]))
             elif self.live:
-                self._sample(self.reader.go_on([row.tokens[-1] for row in self.live]))
+                self._sample(self.reader.go_on(self.said.latest(self.live).tolist()))
             left = [b for b, row in enumerate(self.live) if not row.over]
             done += [row for row in self.live if row.over]
             if left and len(left) < len(self.live):
@@ -132,13 +132,14 @@ class ForeignSampler:
         self.live = [self.live[b] for b in left]
         for row in done:
             del self.draws[row.ticket]
-        return [(row.ticket, self.model.reply(row.asked, row.tokens, row.logp)) for row in done]
+        replies = self.model.replies([(row.asked, *self.said.close(row)) for row in done])
+        return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
 
     def _sample(self, logits: Tensor) -> None:
         logp = distribution(logits, [row.asked.sampling for row in self.live])
         chosen = choose(logp, [self.draws[row.ticket].random() for row in self.live])
         found = logp.gather(1, chosen[:, None]).cpu().numpy().T
-        take(self.live, Sampled(chosen.cpu().numpy()[None], found), self.ends)
+        self.said.take(self.live, Sampled(chosen.cpu().numpy()[None], found))
 
 
 # --- what an architecture can do ------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def read_columns(batch: Batch, model: str, readings: Sequence[str], play: Play) 
             rows[batch.path_seg[mine[batch.path_track]]] = True
             rows = rows[batch.seg]
         value = torch.full((len(rows), *found[reading].shape[1:]), float("nan"))
-        value[rows] = found[reading].float()
+        value[rows] = found[reading].float().to(value.device)
         reason = torch.where(rows, int(Reason.VALUE), int(Reason.NOT_APPLICABLE)).to(torch.int8)
         columns[f"{model}.{reading}"] = Column(level, value, reason)
     return columns

@@ -20,6 +20,7 @@ from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
 from guerdon.engine.play import Player
 from guerdon.loop.evaluate import evaluate
+from guerdon.loop.host import undisturbed
 from guerdon.loop.record import Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
@@ -83,7 +84,7 @@ def run_recipe(
             for message in notes:
                 log.emit(Warned(first, message=message))
             try:
-                with Rollouts(recipe, play, total, waiting) as rollouts:
+                with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
                     return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total)
             finally:  # a run that broke is the one whose report is wanted most
                 write_report(folder.path)

@@ -9,7 +9,7 @@ Axes: F tokens, R runs, Q tokens of a run, T tokens it sees, h heads, kv key-val
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from guerdon.models.config import Rope
 from guerdon.models.ops import Rotation, rms_norm, rotate
 
 MULTIPLE = 16  # padded lengths: equal tails make equal rounding, whatever a run is padded to
@@ -56,12 +57,17 @@ class Turn(NamedTuple):
         return q, k, v
 
 
+class Rotating(Protocol):
+    """A decoder, as a memory sees it."""
+
+    def rotations(self, position: Tensor) -> Mapping[Rope, Rotation]: ...
+
+
 class Memory(Protocol):
     """What a decoder's attention looks at."""
 
-    @property
-    def position(self) -> Tensor:
-        """[F] of the tokens that are being read."""
+    def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
+        """The angles of the tokens that are being read."""
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
         """[F, h, D] what the queries see, of a layer's [F, h + 2 kv, D]; a `window` of 0 is all."""
@@ -147,6 +153,9 @@ class Runs:
         """[F] of the tokens that ask."""
         offset = np.repeat(self.before - self.start, self.length)
         return torch.from_numpy((offset + np.arange(len(offset)))[self._known :]).to(self.device)
+
+    def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
+        return net.rotations(self.position)
 
     @property
     def _known(self) -> int:

@@ -89,7 +89,7 @@ class Chat:
         self._template = None if format.template is None else _compiled(format.template)
         self._skeleton = functools.lru_cache(SKELETONS)(self._make_skeleton)
         self._filled = functools.lru_cache(TEXTS)(self._fill)
-        self._opening = functools.lru_cache(TEXTS)(lambda view: tuple(self._encode(view, ())))
+        self._opening = functools.lru_cache(TEXTS)(lambda view: self._encode(view, ()))
         self.ends = tuple(dict.fromkeys([*self._turn_end(), *format.ends]))
         if not self.ends:
             raise UserError("nothing says which token ends a text: set eos_token_id in generation_config.json")
@@ -98,14 +98,14 @@ class Chat:
         """A copy of a model shares it: nothing in it changes."""
         return self
 
-    def encode(self, view: Any, path: Sequence[Segment] = ()) -> list[int]:
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> tuple[int, ...]:
         """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text."""
-        return list(self._opening(view)) if isinstance(view, str) and not path else self._encode(view, path)
+        return self._opening(view) if isinstance(view, str) and not path else self._encode(view, path)
 
-    def _encode(self, view: Any, path: Sequence[Segment]) -> list[int]:
+    def _encode(self, view: Any, path: Sequence[Segment]) -> tuple[int, ...]:
         if self._template is None:
             start = [self.special[self.format.names["bos_token"]]] if self.format.starts and not path else []
-            return start + self.tokens(_plain(view))
+            return (*start, *self.tokens(_plain(view)))
         texts: list[str] = []
         messages: list[Any] = []
         after = -1
@@ -116,7 +116,7 @@ class Chat:
         messages += _marked(_messages(view), texts)
         ended = len(path) > 0 and len(path[-1].actions) > 0 and int(path[-1].actions[-1]) in self.ends
         skeleton = self._skeleton(json.dumps(messages), after, ended)
-        return list(self._filled(skeleton, tuple(texts)))
+        return self._filled(skeleton, tuple(texts))
 
     def tokens(self, text: str) -> list[int]:
         """Text alone: what looks like a special token is plain characters."""

@@ -86,6 +86,13 @@ class DecoderConfig:
     def scale(self) -> float:
         return self.attention_scale or self.head_dim**-0.5
 
+    @property
+    def kept_numbers(self) -> int:
+        """Of each token, for the gradient: the stream and its norm twice a layer, queries, keys, values and what was seen,
+        the gate's two inputs and its result."""
+        attention = 2 * (self.heads + self.kv_heads) * self.head_dim
+        return self.layers * (4 * self.hidden + attention + 3 * self.ff)
+
     def window_of(self, layer: int) -> int:
         """How many tokens a layer sees back; 0: all."""
         return self.window if self.windowed and self.windowed[layer] else 0

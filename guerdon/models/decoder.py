@@ -141,7 +141,7 @@ class Decoder(nn.Module):
     def forward(self, tokens: Tensor, memory: Memory, weights: Sequence[LayerWeights] | None = None) -> Tensor:
         """[F, E] what stands at each of the tokens [F] in the end."""
         c = self.config
-        at = {rope: self._rotation(rope, memory.position) for rope in {c.rope_of(n) for n in range(c.layers)}}
+        at = memory.rotations(self)
         x = F.embedding(tokens, self.embed)
         if c.embed_scale != 1.0:
             x = x * torch.tensor(c.embed_scale, dtype=x.dtype)
@@ -152,11 +152,15 @@ class Decoder(nn.Module):
             x, more = checkpoint(layer, *given, use_reentrant=False) if again else layer(*given)
         return add_rms_norm(x, more, self.norm, c.norm_eps, c.norm_plus_one)[1]
 
-    def _rotation(self, rope: Rope, position: Tensor) -> Rotation:
-        key = (rope, position.device)
-        if key not in self._frequencies:  # kept, for a graph that is being captured may not fetch it
-            self._frequencies[key] = rope.frequencies(self.config.head_dim).to(position.device)
-        return rotation(position, self._frequencies[key], rope.gain, self.dtype)
+    def rotations(self, position: Tensor) -> dict[Rope, Rotation]:
+        """The angles of tokens at these places, for every kind of layer there is."""
+        found = {}
+        for rope in dict.fromkeys(map(self.config.rope_of, range(self.config.layers))):
+            key = (rope, position.device)
+            if key not in self._frequencies:
+                self._frequencies[key] = rope.frequencies(self.config.head_dim).to(position.device)
+            found[rope] = rotation(position, self._frequencies[key], rope.gain, self.dtype)
+        return found
 
     @property
     def head_weight(self) -> Tensor:

@@ -120,11 +120,11 @@ class foreign(TextModel):
             found.append(self._scores(_padded(block, device), token_S[step], how))
             steps.append(step)
         if not steps:
-            nothing = next(self.weights.parameters()).flatten()[:0].float().to(batch.seg.device)
+            nothing = next(self.weights.parameters()).flatten()[:0].float()
             return dict.fromkeys(want, nothing)
         order = torch.argsort(torch.cat(steps))
         columns = dict(zip(("logp", "entropy"), zip(*found, strict=True), strict=True))
-        return {name: torch.cat(columns[name])[order].to(batch.seg.device) for name in want}
+        return {name: torch.cat(columns[name])[order] for name in want}
 
     def _scores(self, rows: Rows, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         """[N] log-probs and [N] entropies of one block."""

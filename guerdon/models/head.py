@@ -20,7 +20,8 @@ from torch.utils.checkpoint import checkpoint
 from guerdon.core.task import Sampling
 from guerdon.models.sampling import scores
 
-LOGITS = 1 << 24  # the most [N, V] numbers held at a time
+LOGITS = 1 << 24  # the most [N, V] numbers held at a time ...
+ON_GPU = 16  # ... and how many times as many on a GPU, whose products want many rows
 
 
 def token_scores(hidden: Tensor, head: Tensor, token: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
@@ -40,8 +41,7 @@ def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampli
         return scores(logits.to(torch.promote_types(logits.dtype, torch.float32)), how, token)
 
     found = [
-        checkpoint(some, hidden[part], token[part], how[part], use_reentrant=False)
-        for part in _parts(len(hidden), len(head))
+        checkpoint(some, hidden[part], token[part], how[part], use_reentrant=False) for part in _parts(hidden, head)
     ]
     logp, entropy = (torch.cat(column) for column in zip(*found, strict=True))
     return logp, entropy
@@ -50,7 +50,7 @@ def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampli
 class _TokenScores(Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, head: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Tensor]:
-        parts = _parts(len(hidden), len(head))
+        parts = _parts(hidden, head)
         kept = hidden @ head.t() if len(parts) == 1 else None  # few enough to be kept for the gradient
         logp, entropy, total = _score(hidden, head, token, cold, kept)
         ctx.save_for_backward(hidden, head, token, cold, entropy, total, kept)
@@ -64,7 +64,7 @@ class _TokenScores(Function):
         by_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         wide = torch.promote_types(head.dtype, torch.float32)
         by_head = torch.zeros(head.shape, dtype=wide, device=head.device) if ctx.needs_input_grad[1] else None
-        for part in _parts(len(hidden), len(head)):
+        for part in _parts(hidden, head):
             logits = hidden[part] @ head.t() if kept is None else kept
             gradient = _grad_logits(
                 logits, token[part], cold[part], total[part], entropy[part],
@@ -83,7 +83,7 @@ def _score(
     """[N] log-prob, [N] entropy, [N] logarithm of the sum of the exponentials."""
     if logits is not None:
         return _score_part(logits, token, cold)
-    found = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in _parts(len(hidden), len(head))]
+    found = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in _parts(hidden, head)]
     logp, entropy, total = (torch.cat(column) for column in zip(*found, strict=True))
     return logp, entropy, total
 
@@ -126,6 +126,6 @@ def _tempered(logits: Tensor, cold: Tensor) -> Tensor:
     return logits.to(wide) * cold[:, None].to(wide)
 
 
-def _parts(count: int, vocab: int) -> list[slice]:
-    size = max(1, LOGITS // vocab)
+def _parts(hidden: Tensor, head: Tensor) -> list[slice]:
+    count, size = len(hidden), max(1, LOGITS * (ON_GPU if hidden.is_cuda else 1) // len(head))
     return [slice(at, min(at + size, count)) for at in range(0, count, size)]

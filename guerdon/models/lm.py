@@ -34,7 +34,8 @@ from guerdon.models.reading import rows
 from guerdon.models.text import TextModel
 
 Level = Literal["step", "track"]
-READ_TOKENS = 16384  # of one forward pass; a batch of more is read in several
+READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
+EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
 
 
 @part
@@ -198,6 +199,15 @@ class lm(TextModel):
     def readings(self, models: Mapping[str, Model]) -> Mapping[str, Level]:
         return {**self.reads, "value": "step", "after": "step", "final": "track"} if self.value else self.reads
 
+    @property
+    def steps_at_once(self) -> int:
+        """On a GPU as many as a quarter of its memory holds, as a power of two: the same on every machine of its kind."""
+        if self.device.type != "cuda":
+            return super().steps_at_once
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        kept = self.config.kept_numbers * self.decoder.dtype.itemsize
+        return 1 << max(int(EASE * memory / kept).bit_length() - 1, 10)
+
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Numbers about steps and tracks, under the weights as they are.
 
@@ -211,7 +221,8 @@ class lm(TextModel):
         place: dict[Level, list[Tensor]] = {"step": [], "track": []}
         weights = net.layer_weights()
         steps_read, ends = self._reader(batch, want), "final" in want or "after" in want
-        for row in rows(batch, READ_TOKENS, net.device, ends):
+        most = batch.S + len(batch.context) if torch.is_grad_enabled() else READ_TOKENS  # all is kept for the gradient
+        for row in rows(batch, most, net.device, ends):
             if len(row.step) == len(row.track) == 0:
                 continue
             hidden = net(row.token, row.runs, weights)
@@ -224,8 +235,7 @@ class lm(TextModel):
         nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0].float()
         where = {level: torch.argsort(torch.cat(each)) for level, each in place.items() if each}
         level_of = self.readings({})
-        made = {n: torch.cat(values)[where[level_of[n]]] if values else nothing for n, values in found.items()}
-        return {name: value.to(batch.seg.device) for name, value in made.items()}
+        return {n: torch.cat(values)[where[level_of[n]]] if values else nothing for n, values in found.items()}
 
     def _reader(self, batch: Batch, want: Sequence[str]) -> Callable[[Tensor, Tensor], dict[str, Tensor]]:
         """What is wanted of some steps, from the hidden states before them."""

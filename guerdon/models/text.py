@@ -28,6 +28,9 @@ from guerdon.core.part import label
 from guerdon.core.task import Sampling
 from guerdon.models.chat import Chat
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -35,9 +38,11 @@ class Asked:
 
     request: Request
     context: npt.NDArray[np.int64]
-    prompt: list[int]  # all that comes before what is sampled, given actions included
+    prompt: tuple[int, ...]  # all that comes before what is sampled, given actions included
     limit: int
-    stops_after: Callable[[list[int], list[int]], int | None]  # (said before, said now): how many of now until a stop
+    stops_after: (
+        Callable[[list[int], list[int]], int | None] | None
+    )  # (said before, said now): tokens of now until a stop
 
     @property
     def sampling(self) -> Sampling:
@@ -117,10 +122,11 @@ class TextModel(Model):
 
     def asked(self, request: Request) -> Asked:
         """A request in tokens, for whoever samples."""
-        context = self.encode(request.view, request.path)
+        prompt = new = self.chat.encode(request.view, request.path)
         given = request.given.tolist()
-        past = [array.tolist() for segment in request.path for array in (segment.context, segment.actions)]
-        prompt = list(itertools.chain(*past, context.tolist(), given))
+        if request.path or given:
+            past = (array.tolist() for segment in request.path for array in (segment.context, segment.actions))
+            prompt = (*itertools.chain(*past), *new, *given)
         room = self.max_positions - len(prompt)
         if room < 1:
             raise UserError(
@@ -131,8 +137,8 @@ class TextModel(Model):
         stop = tuple(request.sampling.stop)
         if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
             limit = 0
-        stops_after = functools.partial(self._stops_after, given, stop) if stop else _never
-        return Asked(request, context, prompt, limit, stops_after)
+        stops_after = functools.partial(self._stops_after, given, stop) if stop else None
+        return Asked(request, np.array(new, np.int64), prompt, limit, stops_after)
 
     def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
         """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
@@ -144,20 +150,17 @@ class TextModel(Model):
                 return count
         return None
 
-    def reply(self, asked: Asked, tokens: Sequence[int], logp: Sequence[float]) -> Reply:
-        """What was sampled, as a reply."""
-        given = asked.request.given
-        actions = [*given.tolist(), *tokens]
-        text = self.decode(actions)
-        stopped = _cut(text, asked.sampling.stop)
-        done = stopped is not None or (len(actions) > 0 and actions[-1] in self.ends)
-        return Reply(
-            asked.context,
-            np.array(actions, np.int64),
-            np.array([np.nan] * len(given) + list(logp), np.float32),
-            text if stopped is None else stopped,
-            End.DONE if done else End.CUT,
-        )
+    def replies(self, said: Sequence[tuple[Asked, Ints, Floats]]) -> list[Reply]:
+        """What was sampled, tokens and their log-probs, as replies."""
+        whole = [_after_given(*one) if len(one[0].request.given) else one for one in said]
+        texts = self.tokenizer.decode_batch([actions.tolist() for _, actions, _ in whole], skip_special_tokens=True)
+        return [self._reply(*one, text) for one, text in zip(whole, texts, strict=True)]
+
+    def _reply(self, asked: Asked, actions: Ints, logp: Floats, text: str) -> Reply:
+        stopped = _cut(text, asked.sampling.stop) if asked.sampling.stop else None
+        done = stopped is not None or (len(actions) > 0 and int(actions[-1]) in self.ends)
+        text = text if stopped is None else stopped
+        return Reply(asked.context, actions, logp, text, End.DONE if done else End.CUT)
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -168,8 +171,10 @@ class TextModel(Model):
             raise UserError(f"a track of {longest} tokens is longer than the context of {self.max_positions}")
 
 
-def _never(before: list[int], now: list[int]) -> int | None:
-    return None
+def _after_given(asked: Asked, tokens: Ints, logp: Floats) -> tuple[Asked, Ints, Floats]:
+    """The given actions come first; they were not sampled."""
+    given = asked.request.given
+    return asked, np.concatenate([given, tokens]), np.concatenate([np.full(len(given), np.nan, np.float32), logp])
 
 
 def _cut(text: str, stops: Sequence[str]) -> str | None:

@@ -51,7 +51,7 @@ class perplexity_gain(Reads):
         known = {key: turn for key, turn in turns.items() if fits(model, [turn])}
         batch = pack([Episode(Ask(Task("", key[0])), (turn,), number=n) for n, (key, turn) in enumerate(known.items())])
         with torch.no_grad():
-            logp = model.read(batch, ["logp"])["logp"]
+            logp = model.read(batch, ["logp"])["logp"].cpu()
         mean = dict(zip(known, batch.up(logp.double(), "track", by="mean").tolist(), strict=True))
         return [self._gain(one, mean) for one in asked]
 

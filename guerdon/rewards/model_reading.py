@@ -64,7 +64,8 @@ class Told:
         there = {r: self.batch[f"{name}.{r}"] for r in want if f"{name}.{r}" in self.batch.cols}
         missing = [r for r in want if r not in there or bool(torch.isnan(there[r]).any())]
         with torch.no_grad():
-            return there | (model.read(self.batch, missing) if missing else {})
+            found = model.read(self.batch, missing) if missing else {}
+        return there | {reading: value.to(self.batch.seg.device) for reading, value in found.items()}
 
     def steps(self) -> list[Tensor]:
         """Of each sample the steps of its track, root to leaf, without given ones."""

@@ -375,8 +375,8 @@ def test_the_rows_of_a_restart_are_learned_only_where_they_are_new():
 
 
 def test_knobs_of_a_learner_are_checked():
-    with pytest.raises(UserError, match="micro must be at least 1"):
-        Learn("policy", sft(), micro=0)
+    with pytest.raises(UserError, match="micro must be at least 0"):
+        Learn("policy", sft(), micro=-1)
     with pytest.raises(UserError, match="did you mean 'epochs'"):
         Learn("policy", sft(), epoch=2)
 

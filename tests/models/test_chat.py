@@ -176,8 +176,8 @@ def test_a_first_turn_is_as_in_transformers(template, tokenizer):
     chat = chat_of(template, tokenizer)
     expected = reference(chat)
     for view in VIEWS:
-        assert chat.encode(view) == expected(view), view
-        assert chat.encode(view) == expected(view), view  # out of memory
+        assert list(chat.encode(view)) == expected(view), view
+        assert list(chat.encode(view)) == expected(view), view  # out of memory
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
@@ -201,7 +201,7 @@ def test_later_turns_add_up_to_the_whole_conversation(template, tokenizer):
         {"role": "user", "content": "hello  again"},
     ]  # fmt: skip
     whole = expected(messages)
-    assert whole[-len(third) :] == third
+    assert whole[-len(third) :] == list(third)
     if tokenizer is not with_prefix:  # which puts a space before what is said
         text = chat.tokenizer.decode([n for turn in turns for n in turn], skip_special_tokens=False)
         assert text == chat.tokenizer.decode(whole, skip_special_tokens=False)
@@ -235,11 +235,11 @@ def test_own_format():
     chat = Chat(train_tokenizer(LEARNED, 320), OWN)
     pad, user, assistant, end = range(4)
     assert chat.ends == (end,) and chat.special["<|pad|>"] == pad
-    assert chat.encode("why?") == [user, *chat.tokens("why?"), assistant]
+    assert list(chat.encode("why?")) == [user, *chat.tokens("why?"), assistant]
     assert chat.encode("why?", (said(chat, "a", "b"),)) == [user, *chat.tokens("why?"), assistant]
-    assert chat.encode({"seen": [1, 2]}) == [user, *chat.tokens('{"seen": [1, 2]}'), assistant]
-    assert chat.encode([1, 2]) == [user, *chat.tokens("[1, 2]"), assistant]
-    assert chat.encode([{"role": "user"}]) == [user, *chat.tokens('[{"role": "user"}]'), assistant]
+    assert list(chat.encode({"seen": [1, 2]})) == [user, *chat.tokens('{"seen": [1, 2]}'), assistant]
+    assert list(chat.encode([1, 2])) == [user, *chat.tokens("[1, 2]"), assistant]
+    assert list(chat.encode([{"role": "user"}])) == [user, *chat.tokens('[{"role": "user"}]'), assistant]
 
 
 # --- forging ------------------------------------------------------------------------------------------------------------
@@ -302,14 +302,14 @@ def test_text_that_a_template_writes_as_json():
     chat = chat_of("llama3")
     expected = reference(chat)
     call = [{"role": "user", "content": "hello"}, {"role": "tool", "content": 'a "quoted"\nline\twith é'}]
-    assert chat.encode(call) == expected(call)
+    assert list(chat.encode(call)) == expected(call)
 
 
 def test_contents_in_parts():
     chat = chat_of("gemma")
     expected = reference(chat)
     view = [{"role": "user", "content": [{"type": "text", "text": " hello "}, {"type": "text", "text": "you"}]}]
-    assert chat.encode(view) == expected(view)
+    assert list(chat.encode(view)) == expected(view)
 
 
 def test_what_a_template_refuses_is_one_clear_line():
@@ -337,7 +337,7 @@ def test_templates_are_not_trusted():
 def test_a_base_model_reads_the_text_as_it_is():
     chat = Chat(byte_level(), Format(None, NAMES, ends=(7,), starts=True))
     assert chat.ends == (7,)
-    assert chat.encode("hello </s>") == [chat.special["<s>"], *chat.tokens("hello </s>")]
+    assert list(chat.encode("hello </s>")) == [chat.special["<s>"], *chat.tokens("hello </s>")]
     assert chat.encode("hello", (said(chat, "a", "b"),)) == chat.tokens("hello")
     assert chat.encode({"a": 1})[1:] == chat.tokens('{"a": 1}')
     assert chat.encode([{"role": "system", "content": "a"}, {"role": "user", "content": "b"}])[1:] == chat.tokens(

@@ -24,6 +24,8 @@ from guerdon.models.kernels.gate import gated  # noqa: E402
 from guerdon.models.kernels.logp import grad_logits_, score_logits  # noqa: E402
 from guerdon.models.kernels.norm import add_rms_norm, rms_norm  # noqa: E402
 from guerdon.models.kernels.rope import rotate, rotate_and_store  # noqa: E402
+from guerdon.models.kernels.rows import note  # noqa: E402
+from guerdon.models.kernels.rows import places as next_places  # noqa: E402
 from guerdon.models.kernels.sample import gumbel, sample  # noqa: E402
 
 compiled = pytest.mark.skipif(not CUDA, reason="too slow to interpret, or rounded otherwise")
@@ -464,3 +466,26 @@ def test_ruled_out_tokens_have_no_gradient_and_no_entropy():
 def test_logits_of_a_row_lie_side_by_side():
     with pytest.raises(ValueError, match="side by side"):
         score_logits(draw(6, 2).t(), integers([0, 1], torch.int64), torch.ones(2, device=DEVICE))
+
+
+# --- bookkeeping of rows
+
+
+def test_the_next_token_goes_to_the_row_s_own_page_and_a_stopped_row_nowhere():
+    position, stop = integers([5, 4, 0, 7], torch.int64), integers([9, 4, 1, 8], torch.int64)
+    table = integers([[3, 1, 0], [2, 9, 0], [7, 0, 0], [4, 5, 0]], torch.int32)
+    slot, length = next_places(position, stop, table, 4)
+    assert slot.tolist() == [1 * 4 + 1, -1, 7 * 4, 5 * 4 + 3]
+    assert length.tolist() == [6, 0, 1, 8]
+
+
+def test_what_was_drawn_is_noted_and_a_stopped_row_stands_still():
+    token, logp = integers([8, 6, 7], torch.int64), draw(3)
+    tokens, logps = integers([[0] * 4] * 3, torch.int64), draw(3, 4, seed=1)
+    others = logps.clone()
+    latest, position, stop = (integers(x, torch.int64) for x in ([1, 1, 1, 1], [3, 5, 2, 9], [4, 5, 8, 99]))
+    note(token, logp, integers([1], torch.int64), tokens, logps, latest, position, stop)
+    assert tokens.tolist() == [[0] * 4, [8, 6, 7, 0], [0] * 4]
+    assert torch.equal(logps[1, :3], logp) and torch.equal(logps[0], others[0]) and logps[1, 3] == others[1, 3]
+    assert latest.tolist() == [8, 6, 7, 1]
+    assert position.tolist() == [4, 5, 3, 9]

@@ -24,12 +24,22 @@ PROGRAMS = 1056  # of the backward pass: 8 for each of 132 multiprocessors. Fixe
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, plus_one: bool) -> Tensor:
     """x [M, E] over its root mean square, times weight [E]: [M, E] of x's type."""
-    out: Tensor = _Norm.apply(x, weight, eps, plus_one)  # type: ignore[no-untyped-call]
-    return out
+    if not torch.is_grad_enabled():  # autograd's bookkeeping takes longer than the launch
+        x = x.contiguous()
+        out = torch.empty_like(x)
+        _run_forward(x, None, weight, x, out, eps, plus_one)
+        return out
+    normed: Tensor = _Norm.apply(x, weight, eps, plus_one)  # type: ignore[no-untyped-call]
+    return normed
 
 
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float, plus_one: bool) -> tuple[Tensor, Tensor]:
     """x + residual, and the norm of it: both [M, E]."""
+    if not torch.is_grad_enabled():
+        x, residual = x.contiguous(), residual.contiguous()
+        total, out = torch.empty_like(x), torch.empty_like(x)
+        _run_forward(x, residual, weight, total, out, eps, plus_one)
+        return total, out
     both: tuple[Tensor, Tensor] = _AddNorm.apply(x, residual, weight, eps, plus_one)  # type: ignore[no-untyped-call]
     return both
 

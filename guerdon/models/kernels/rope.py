@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 
 from guerdon.models.kernels.jit import kernel, power_of_two, warps
 
-BLOCK = 1024  # pairs of numbers that a program of `rotate` turns
+BLOCK = 1024  # pairs of numbers that a program turns
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -78,10 +78,12 @@ def rotate_and_store(
         raise ValueError("rotate_and_store needs contiguous tensors")
     q = torch.empty((B, h, D), dtype=qkv.dtype, device=qkv.device)
     unused = qkv  # stands where there is no weight, and is never read there
-    _rotate_and_store[(B, h + 2 * kv)](
+    C = power_of_two(D // 2)
+    R = min(power_of_two(h + 2 * kv), max(1, BLOCK // C))
+    _rotate_and_store[(B, -(-(h + 2 * kv) // R))](
         qkv, cos, sin, position, keys, values, slot, unused if q_norm is None else q_norm,
         unused if k_norm is None else k_norm, q, eps, h, kv, Q_NORM=q_norm is not None, K_NORM=k_norm is not None,
-        PLUS_ONE=plus_one, HALF=D // 2, C=power_of_two(D // 2), num_warps=1,
+        PLUS_ONE=plus_one, HALF=D // 2, R=R, C=C, num_warps=warps(R * C),
     )  # fmt: skip
     return q
 
@@ -108,58 +110,54 @@ def _rotate(
 
 
 @kernel
-def _head_norm(
-    a: tl.tensor, b: tl.tensor, weight: tl.tensor, eps: tl.tensor, pair: tl.tensor, dtype: tl.constexpr,
-    NORM: tl.constexpr, PLUS_ONE: tl.constexpr, HALF: tl.constexpr,
-) -> tl.tensor:  # fmt: skip
-    """Both halves of a head over their common root mean square, rounded where Hugging Face rounds (see `norm.py`)."""
-    if NORM:
-        scale = tl.rsqrt((tl.sum(a * a, 0) + tl.sum(b * b, 0)) / (2 * HALF) + eps)
-        wa = tl.load(weight + pair, mask=pair < HALF, other=0.0).to(tl.float32)
-        wb = tl.load(weight + HALF + pair, mask=pair < HALF, other=0.0).to(tl.float32)
-        if PLUS_ONE:
-            a, b = a * scale * (1.0 + wa), b * scale * (1.0 + wb)
-        else:
-            a, b = (a * scale).to(dtype).to(tl.float32) * wa, (b * scale).to(dtype).to(tl.float32) * wb
-        a, b = a.to(dtype).to(tl.float32), b.to(dtype).to(tl.float32)
-    return a, b
-
-
-@kernel
 def _rotate_and_store(
     qkv: tl.tensor, cos: tl.tensor, sin: tl.tensor, position: tl.tensor, keys: tl.tensor, values: tl.tensor,
     slot: tl.tensor, q_norm: tl.tensor, k_norm: tl.tensor, q: tl.tensor, eps: tl.tensor, h: tl.tensor, kv: tl.tensor,
-    Q_NORM: tl.constexpr, K_NORM: tl.constexpr, PLUS_ONE: tl.constexpr, HALF: tl.constexpr, C: tl.constexpr,
+    Q_NORM: tl.constexpr, K_NORM: tl.constexpr, PLUS_ONE: tl.constexpr, HALF: tl.constexpr, R: tl.constexpr,
+    C: tl.constexpr,
 ) -> None:  # fmt: skip
-    """One program a head, of one warp: there is next to nothing to do, and what counts is that all start at once."""
+    """Some heads of a row, whichever they are: queries, keys and values differ in what is done with them, not in how."""
     row = tl.program_id(0).to(tl.int64)
-    head = tl.program_id(1)
-    pair = tl.arange(0, C)
-    inside = pair < HALF
+    head = tl.program_id(1) * R + tl.arange(0, R)[:, None]
+    pair = tl.arange(0, C)[None, :]
+    inside = (head < h + 2 * kv) & (pair < HALF)
+    is_q, is_k, is_v = head < h, (head >= h) & (head < h + kv), head >= h + kv
     dtype = qkv.dtype.element_ty
     source = qkv + (row * (h + 2 * kv) + head) * 2 * HALF + pair
     a = tl.load(source, mask=inside, other=0.0).to(tl.float32)
     b = tl.load(source + HALF, mask=inside, other=0.0).to(tl.float32)
     place = tl.load(slot + row)
-    if head >= h + kv:
-        if place >= 0:
-            target = values + (place * kv + head - h - kv) * 2 * HALF + pair
-            tl.store(target, a.to(values.dtype.element_ty), mask=inside)
-            tl.store(target + HALF, b.to(values.dtype.element_ty), mask=inside)
+    kept = inside & (place + 0 * head >= 0)
+    target = values + (place * kv + head - h - kv) * 2 * HALF + pair
+    tl.store(target, a.to(values.dtype.element_ty), mask=kept & is_v)
+    tl.store(target + HALF, b.to(values.dtype.element_ty), mask=kept & is_v)
+    if Q_NORM:
+        a, b = _head_norm(a, b, q_norm, eps, pair, is_q, dtype, PLUS_ONE, HALF)
+    if K_NORM:
+        a, b = _head_norm(a, b, k_norm, eps, pair, is_k, dtype, PLUS_ONE, HALF)
+    angle = tl.load(position + row).to(tl.int64) * HALF + pair
+    c = tl.load(cos + angle, mask=pair < HALF, other=0.0).to(tl.float32)
+    s = tl.load(sin + angle, mask=pair < HALF, other=0.0).to(tl.float32)
+    first, second = a * c - b * s, b * c + a * s
+    target = q + (row * h + head) * 2 * HALF + pair
+    tl.store(target, first.to(q.dtype.element_ty), mask=inside & is_q)
+    tl.store(target + HALF, second.to(q.dtype.element_ty), mask=inside & is_q)
+    target = keys + (place * kv + head - h) * 2 * HALF + pair
+    tl.store(target, first.to(keys.dtype.element_ty), mask=kept & is_k)
+    tl.store(target + HALF, second.to(keys.dtype.element_ty), mask=kept & is_k)
+
+
+@kernel
+def _head_norm(
+    a: tl.tensor, b: tl.tensor, weight: tl.tensor, eps: tl.tensor, pair: tl.tensor, here: tl.tensor,
+    dtype: tl.constexpr, PLUS_ONE: tl.constexpr, HALF: tl.constexpr,
+) -> tl.tensor:  # fmt: skip
+    """Both halves of some heads over their common root mean square, rounded where Hugging Face rounds (see `norm.py`)."""
+    scale = tl.rsqrt((tl.sum(a * a, 1) + tl.sum(b * b, 1)) / (2 * HALF) + eps)[:, None]
+    wa = tl.load(weight + pair, mask=pair < HALF, other=0.0).to(tl.float32)
+    wb = tl.load(weight + HALF + pair, mask=pair < HALF, other=0.0).to(tl.float32)
+    if PLUS_ONE:
+        x, y = a * scale * (1.0 + wa), b * scale * (1.0 + wb)
     else:
-        if head < h:
-            a, b = _head_norm(a, b, q_norm, eps, pair, dtype, Q_NORM, PLUS_ONE, HALF)
-        else:
-            a, b = _head_norm(a, b, k_norm, eps, pair, dtype, K_NORM, PLUS_ONE, HALF)
-        angle = tl.load(position + row).to(tl.int64) * HALF + pair
-        c = tl.load(cos + angle, mask=inside, other=0.0).to(tl.float32)
-        s = tl.load(sin + angle, mask=inside, other=0.0).to(tl.float32)
-        first, second = a * c - b * s, b * c + a * s
-        if head < h:
-            target = q + (row * h + head) * 2 * HALF + pair
-            tl.store(target, first.to(q.dtype.element_ty), mask=inside)
-            tl.store(target + HALF, second.to(q.dtype.element_ty), mask=inside)
-        elif place >= 0:
-            target = keys + (place * kv + head - h) * 2 * HALF + pair
-            tl.store(target, first.to(keys.dtype.element_ty), mask=inside)
-            tl.store(target + HALF, second.to(keys.dtype.element_ty), mask=inside)
+        x, y = (a * scale).to(dtype).to(tl.float32) * wa, (b * scale).to(dtype).to(tl.float32) * wb
+    return tl.where(here, x.to(dtype).to(tl.float32), a), tl.where(here, y.to(dtype).to(tl.float32), b)

@@ -14,14 +14,15 @@ from torch import Tensor
 
 from guerdon.models.kernels.jit import kernel, power_of_two, warps
 
-BLOCK = 4096  # tokens read at a time
+BLOCK = 2048  # tokens read at a time
 
 
 def sample(logits: Tensor, seed: Tensor, position: Tensor, temperature: Tensor, splits: int) -> tuple[Tensor, Tensor]:
     """A token [B] (int64) of each row of logits [B, V], and its log-probability [B] under softmax(logits / temperature).
 
-    seed [B] int64, position [B] int32, temperature [B] float32. At temperature 0 it is the most likely token, the first
-    among equals, with log-probability 0. A logit of -inf is never drawn. `splits` programs share a row's vocabulary.
+    seed [B] int64, position [B] of any whole numbers, temperature [B] float32. At temperature 0 it is the most likely token,
+    the first among equals, with log-probability 0. A logit of -inf is never drawn. `splits` programs share a row's
+    vocabulary.
     """
     logits = logits if logits.stride(1) == 1 else logits.contiguous()
     B, V = logits.shape
@@ -33,7 +34,7 @@ def sample(logits: Tensor, seed: Tensor, position: Tensor, temperature: Tensor, 
     logp = torch.empty(B, dtype=torch.float32, device=logits.device)
     _scan[(B, splits)](
         logits, seed, position, temperature, best, top, mass, found, logits.stride(0), V, span, C=block,
-        num_warps=warps(block),
+        num_warps=max(1, warps(block) // 2),  # the noise keeps them busy
     )  # fmt: skip
     _choose[(B,)](
         logits, temperature, best, top, mass, found, token, logp, logits.stride(0), V, SPLITS=splits,
@@ -69,7 +70,7 @@ def _scan(
     row, part = tl.program_id(0).to(tl.int64), tl.program_id(1)
     heat = tl.load(temperature + row)
     cool = 1.0 / tl.where(heat > 0, heat, 1.0)
-    key, where = tl.load(seed + row), tl.load(position + row)
+    key, where = tl.load(seed + row), tl.load(position + row).to(tl.int32)
     top = tl.full((), float("-inf"), tl.float32)
     total = tl.zeros((C,), tl.float32)
     best = tl.full((C,), float("-inf"), tl.float32)

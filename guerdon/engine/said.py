@@ -1,0 +1,116 @@
+"""What rows have said so far: tokens and their log-probs, a line of each row in tables that grow.
+
+All rows are written to at once, a round of tokens at a time; Python looks only at rows that end, or may end at a stop
+string. Left out: which rows there are (`continuous.py`).
+
+Axes: B rows, n tokens of a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from guerdon.engine.decoding import Sampled
+from guerdon.models.text import Asked, Floats, Ints
+
+
+class Said:
+    """Lines, handed out by `open` and given back by `close`."""
+
+    def __init__(self, ends: Sequence[int]) -> None:
+        self.ends = np.array(ends, np.int64)
+        self.token: Ints = np.zeros((0, 0), np.int64)
+        self.logp: Floats = np.zeros((0, 0), np.float32)
+        self.count, self.limit = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        self.free: list[int] = []
+
+    def open(self, ticket: int, asked: Asked) -> Row:
+        lines, width = self.token.shape
+        if not self.free or asked.limit > width:
+            more = max(lines, 64) if not self.free else 0
+            wider = max(asked.limit - width, 0)
+            self.token = np.pad(self.token, ((0, more), (0, wider)))
+            self.logp = np.pad(self.logp, ((0, more), (0, wider)))
+            self.count, self.limit = np.pad(self.count, (0, more)), np.pad(self.limit, (0, more))
+            self.free += range(lines + more - 1, lines - 1, -1)
+        line = self.free.pop()
+        self.count[line], self.limit[line] = 0, asked.limit
+        return Row(ticket, asked, self, line)
+
+    def close(self, row: Row) -> tuple[Ints, Floats]:
+        """What a row has said in the end."""
+        self.free.append(row.line)
+        count = self.count[row.line]
+        return self.token[row.line, :count].copy(), self.logp[row.line, :count].copy()
+
+    def latest(self, rows: Sequence[Row]) -> Ints:
+        """[B] the last token of each."""
+        lines = _lines(rows)
+        return self.token[lines, self.count[lines] - 1]
+
+    def take(self, rows: Sequence[Row], sampled: Sampled) -> None:
+        """Write down what was sampled, up to where each row is over."""
+        lines, n = _lines(rows), len(sampled.token)
+        is_end = np.isin(sampled.token, self.ends)  # [n, B]
+        until = np.where(is_end.any(0), is_end.argmax(0) + 1, n + 1)
+        before = self.count[lines]
+        room = self.limit[lines] - before
+        count = np.minimum(np.minimum(n, until), room)
+        over = (until <= count) | (room <= count)
+        for b, row in enumerate(rows):
+            if row.asked.stops_after is not None:
+                said = self.token[lines[b], : before[b]].tolist()
+                stop = row.asked.stops_after(said, sampled.token[: count[b], b].tolist())
+                if stop is not None:
+                    count[b], over[b] = stop, True
+        place, at = np.nonzero(np.arange(n) < count[:, None])
+        self.token[lines[place], before[place] + at] = sampled.token[at, place]
+        self.logp[lines[place], before[place] + at] = sampled.logp[at, place]
+        self.count[lines] = before + count
+        for b in np.flatnonzero(over).tolist():
+            rows[b].over = True
+
+
+@dataclass(eq=False)
+class Row:
+    """One completion as it grows."""
+
+    ticket: int
+    asked: Asked
+    said: Said
+    line: int
+    past: int = 0  # tokens of its prompt that were read when it came in
+    over: bool = False
+
+    @property
+    def tokens(self) -> list[int]:
+        """What it has said so far."""
+        tokens: list[int] = self.said.token[self.line, : self.said.count[self.line]].tolist()
+        return tokens
+
+    @property
+    def longest(self) -> int:
+        return len(self.asked.prompt) + self.asked.limit
+
+    def ended(self) -> EndedRow:
+        """What is left of it in the cache: the last token sampled was not read."""
+        return EndedRow((*self.asked.prompt, *self.tokens[:-1]))
+
+
+@dataclass(frozen=True)
+class EndedRow:
+    """The tokens that a row had read when it ended. A next turn goes on from there."""
+
+    read: tuple[int, ...]
+
+    def goes_on_in(self, asked: Asked) -> bool:
+        if not asked.goes_on:
+            return False
+        return len(asked.prompt) > len(self.read) and asked.prompt[: len(self.read)] == self.read
+
+
+def _lines(rows: Sequence[Row]) -> Ints:
+    return np.fromiter((row.line for row in rows), np.int64, len(rows))

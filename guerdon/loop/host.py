@@ -1,0 +1,37 @@
+"""How this process behaves during a run: what Python and torch do on their own is kept out of its way.
+
+Python's search for garbage goes through all that was ever loaded (libraries, weights, problems), which is never garbage and
+takes longer to look through than a small step takes. And torch wakes a thread on every core for tensors of some thousand
+numbers, which are all that is left for the processor when the models are on a GPU.
+Left out: reference counting, which frees almost everything at once anyway.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+
+from guerdon.core.model import Model
+
+SELDOM = 200_000  # objects made between two searches; Python itself looks after some hundreds
+THREADS = 4  # beside a GPU
+
+
+@contextmanager
+def undisturbed(models: Iterable[Model]) -> Iterator[None]:
+    """Search seldom, and only among what is made from now on; few threads where the models are on a GPU."""
+    before, threads = gc.get_threshold(), torch.get_num_threads()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(SELDOM, *before[1:])
+    if all(model.device.type == "cuda" for model in models):
+        torch.set_num_threads(min(threads, THREADS))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        gc.set_threshold(*before)
+        gc.unfreeze()
