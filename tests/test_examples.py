@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
-from guerdon.loop.catalog import load_file
+from guerdon.core.user_file import load_file
 
 ROOT = Path(__file__).parent.parent
 DOUBLING = ROOT / "examples" / "doubling.py"

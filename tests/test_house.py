@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "judges": {"core", "rewards", "models", "engine", "tasks", "store"},
     "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit"},
     "recipes": {"core", "tasks", "envs", "models", "rewards", "curricula", "select", "credit", "losses"},
-    "cli": {"core", "loop", "store", "models", "tasks"},
+    "cli": {"core", "loop", "store", "models", "tasks", "rewards", "bridges"},
 }
 LIGHT = {
     "core",

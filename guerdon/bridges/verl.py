@@ -8,25 +8,25 @@ score either. Left out: reward managers of one's own, which would see whole batc
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from guerdon.bridges.scoring import no_gaps, score_samples
-from guerdon.core.errors import UserError, unknown
-from guerdon.rewards.base import Reward
+from guerdon.core.errors import UserError
 from guerdon.rewards.function import as_reward
+from guerdon.rewards.named import find_reward
 
 MARK = '"""verl\'s custom reward function, written by guerdon.bridges.verl: '
 TEXT = (
     MARK
     + '''{spec}. Write it anew rather than edit it."""
 
-from guerdon.bridges.verl import for_verl, reward_from
+from guerdon.bridges.verl import for_verl
+from guerdon.rewards.named import find_reward
 
-score = for_verl(reward_from({spec!r}), missing={missing!r})
+score = for_verl(find_reward({spec!r}), missing={missing!r})
 
 
 def compute_score(data_source, solution_str, ground_truth, extra_info=None, **further):
@@ -69,26 +69,12 @@ def write_verl(reward_spec: str, out: str | Path, missing: float | None = None) 
     """
     file, name = _split(reward_spec)
     spec = f"{file.resolve()}:{name}"
-    reward_from(spec)  # what is wrong with it is said now, not in a worker
+    find_reward(spec)  # what is wrong with it is said now, not in a worker
     path = Path(out)
     if path.exists() and not path.read_text().startswith(MARK):
         raise UserError(f"{out} is there and was not written by this: choose another name")
     path.write_text(TEXT.format(spec=spec, missing=missing))
     return path
-
-
-def reward_from(spec: str) -> Reward:
-    """The reward that FILE.py:NAME names."""
-    file, name = _split(spec)
-    if not file.is_file():
-        raise UserError(f"there is no reward file {file}")
-    found = importlib.util.spec_from_file_location(f"guerdon_reward_{file.stem}", file)
-    assert found is not None and found.loader is not None
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
-    if name not in vars(module):
-        raise unknown(f"reward in {file}", name, [n for n, v in vars(module).items() if callable(v) and n[0] != "_"])
-    return as_reward(vars(module)[name])
 
 
 def _split(spec: str) -> tuple[Path, str]:

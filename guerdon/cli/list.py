@@ -19,16 +19,17 @@ NOT_PARTS = ("cli", "loop", "recipes")  # packages without parts that a recipe i
 
 def list_names(
     what: Annotated[
-        str | None, typer.Argument(metavar="recipes|tasks|models|parts|runs", help="Left out: the first three.")
+        str | None, typer.Argument(metavar="recipes|tasks|models|rewards|parts|runs", help="Left out: the first three.")
     ] = None,
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Where `list runs` looks.")] = "runs",
     as_json: Json = False,
 ) -> int:
-    """Recipes, tasks, models, parts and runs."""
+    """Recipes, tasks, models, rewards, parts and runs."""
     kinds = {
         "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim")),
         "tasks": (_tasks, ("task", "about")),
         "models": (_models, ("model", "about")),
+        "rewards": (_rewards, ("reward", "about", "knobs")),
         "parts": (_parts, ("part", "folder", "about", "knobs")),
         "runs": (lambda: _runs(Path(folder)), ("run", "recipe", "task", "steps", "status", "pass@1")),
     }
@@ -80,14 +81,20 @@ def _models() -> list[dict[str, Any]]:
     return shipped + [{"model": n, "about": _about(n, module)} for n, module in sorted(models.NAMES.items())]
 
 
+def _rewards() -> list[dict[str, Any]]:
+    from guerdon.rewards.named import shelf
+
+    return [
+        {"reward": n, "about": first_paragraph(cls.__doc__), "knobs": _knobs(cls)} for n, cls in sorted(shelf().items())
+    ]
+
+
 def _about(name: str, module: str) -> str:
     return first_paragraph(getattr(importlib.import_module(module), name).__doc__)
 
 
 def _parts() -> list[dict[str, Any]]:
     """Every part in the package: a part is known once its module is imported, so all of them are."""
-    import dataclasses
-
     from guerdon.core.part import PARTS, label
 
     for found in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
@@ -97,9 +104,15 @@ def _parts() -> list[dict[str, Any]]:
     for where, cls in PARTS.items():
         package, home, *_ = where.split(".")
         if package == "guerdon" and home not in NOT_PARTS:
-            own = {f.name: _default(f) for f in dataclasses.fields(cls) if f.init}
-            rows.append({"part": label(cls), "folder": home, "about": first_paragraph(cls.__doc__), "knobs": own})
+            about = first_paragraph(cls.__doc__)
+            rows.append({"part": label(cls), "folder": home, "about": about, "knobs": _knobs(cls)})
     return sorted(rows, key=lambda r: (r["folder"], r["part"]))
+
+
+def _knobs(cls: Any) -> dict[str, str]:
+    import dataclasses
+
+    return {f.name: _default(f) for f in dataclasses.fields(cls) if f.init}
 
 
 def _default(field: Any) -> str:

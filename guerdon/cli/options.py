@@ -16,7 +16,7 @@ Task = Annotated[
 Model = Annotated[
     str | None, typer.Option("--model", metavar="NAME|DIR", help="A model's name, its folder, or a finished run.")
 ]
-Reward = Annotated[str | None, typer.Option("--reward", metavar="FILE.py:FUNCTION", help="A reward of your own.")]
+Reward = Annotated[str | None, typer.Option("--reward", metavar="REWARD", help="FILE.py:NAME, or one on the shelf.")]
 Data = Annotated[str | None, typer.Option("--data", metavar="FILE", help="Problems of your own: JSON lines.")]
 Prompt = Annotated[
     str | None, typer.Option("--prompt", metavar="COL", help="The prompt's column in --data.  [default: prompt]")

@@ -13,7 +13,7 @@ import typer
 
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError
 
 TOKEN = "GUERDON_TOKEN"
 
@@ -56,8 +56,9 @@ def serve(
     """
     from guerdon.bridges.serve.limits import Limits
     from guerdon.bridges.serve.runner import serve as run
+    from guerdon.rewards.named import find_reward
 
-    output, found = Output(as_json), find(reward)
+    output, found = Output(as_json), find_reward(reward)
     made_up = not no_token and not os.environ.get(TOKEN)
     token = None if no_token else _token()
     limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout)
@@ -86,20 +87,6 @@ def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bo
     if not is_loopback(str(urlsplit(url).hostname)):
         output.say("warning: other machines can reach this, and the token is sent in clear: put a TLS proxy in front")
     output.console.file.flush()
-
-
-def find(spec: str) -> Any:
-    """A reward from a file of the user's, or one from the shelf with its knobs as they are."""
-    import guerdon
-    from guerdon.loop.build import find_reward
-
-    if ".py" in spec:
-        return find_reward(spec)
-    shelf = [name for name, place in guerdon._WHERE.items() if place.startswith("guerdon.rewards.")]
-    leaves = [name for name in shelf if hasattr(getattr(guerdon, name), "waits") and name != "reward"]
-    if spec not in leaves:
-        raise unknown("reward", spec, [*leaves, "FILE.py:NAME"])
-    return getattr(guerdon, spec)()
 
 
 def _token() -> str:

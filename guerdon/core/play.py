@@ -30,6 +30,9 @@ class Play(Protocol):
     def log(self, **metrics: float) -> None:
         """Add numbers to this step's record."""
 
+    def count(self, more: Mapping[str, int]) -> None:
+        """Add `tokens`, `calls` and the like that were spent elsewhere to this step's budget."""
+
     def warn(self, message: str) -> None:
         """Tell the user something, once in the run."""
 

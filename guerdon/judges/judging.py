@@ -13,7 +13,6 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.model import Model
 from guerdon.core.play import Play
-from guerdon.engine.play import Player
 from guerdon.judges.answerer import Answer, Answerer
 from guerdon.judges.spending import Tally, count, said
 from guerdon.judges.wording import Question
@@ -69,8 +68,8 @@ class Judging(Leaf):
         now, self.since = self.since or {}, {}
         if now:
             play.log(**said(self.name, now, self.total))
-            if isinstance(play, Player):  # what a judge reads and writes is part of a run's budget
-                play.count({"tokens": int(now["tokens_out"]), "calls": int(now["asked"] - now["hits"])})
+            # what a judge reads and writes is part of a run's budget
+            play.count({"tokens": int(now["tokens_out"]), "calls": int(now["asked"] - now["hits"])})
 
 
 def models_of(samples: Samples) -> Mapping[str, Model]:

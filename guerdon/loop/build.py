@@ -17,9 +17,11 @@ from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.core.recipe import Entry, Recipe, Study
 from guerdon.core.task import TaskSource
-from guerdon.loop.catalog import find_function, find_recipe
+from guerdon.core.user_file import find_in_file
+from guerdon.loop.catalog import find_recipe
 from guerdon.loop.record import Options
 from guerdon.rewards.function import as_reward
+from guerdon.rewards.named import find_reward
 from guerdon.rewards.score import score
 from guerdon.store.folder import RunFolder, next_free, resume_command
 from guerdon.tasks.files import rows
@@ -79,7 +81,7 @@ def build(wish: Wish) -> Built:
         return Built(label(made).lower(), made)
     entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
     task = find_task(wish.task, wish.data)
-    slots = {"task": task, "model": find_model(wish.model), "reward": find_reward(wish.reward)}
+    slots = {"task": task, "model": find_model(wish.model), "reward": _reward(wish.reward)}
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
@@ -105,7 +107,7 @@ def _own_task(spec: str) -> TaskSource:
     """A family from a file of the user's: FILE.py:NAME or FILE.py:NAME:LEVEL."""
     path, _, rest = spec.partition(".py:")
     name, _, level = rest.partition(":")
-    made = find_function(f"{path}.py:{name}", "task")
+    made = find_in_file(f"{path}.py:{name}", "task")
     if level and not level.isdigit():
         raise UserError(f"task level must be a whole number, not {level!r}")
     source = made(level=int(level)) if level else made()
@@ -131,8 +133,8 @@ def _policy_of(run: RunFolder) -> Path:
     return policy
 
 
-def find_reward(reward: Any) -> Any:
-    return find_function(reward, "reward") if isinstance(reward, str) else reward
+def _reward(wanted: Any) -> Any:
+    return find_reward(wanted) if isinstance(wanted, str) else wanted
 
 
 def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -> dict[str, Any]:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.util
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.user_file import load_file
 
 FOLDER = Path(__file__).resolve().parent.parent / "recipes"
 
@@ -87,46 +85,3 @@ def find_recipe(name: str) -> Any:
         raise unknown("recipe", name, known)
     module = importlib.import_module(known[name].module)
     return next(e for e in vars(module).values() if isinstance(e, Entry) and e.name == name)
-
-
-def find_function(spec: str, what: str) -> Any:
-    """A function from a file of the user's: `my.py:fn`."""
-    path, _, name = spec.rpartition(":")
-    if not path.endswith(".py") or not name:
-        raise UserError(f"--{what} must be FILE.py:FUNCTION, not {spec!r}")
-    module = load_file(path, what)
-    if name not in vars(module):
-        raise unknown(
-            f"{what} in {path}", name, [n for n, v in vars(module).items() if callable(v) and not n.startswith("_")]
-        )
-    return vars(module)[name]
-
-
-def load_file(path: str, what: str) -> ModuleType:
-    """Import a Python file by its path. Whatever it raises is the user's to see, in one line with its place."""
-    file = Path(path)
-    if not file.is_file():
-        raise UserError(f"there is no {what} file {path}")
-    name = f"guerdon_user_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except UserError:
-        raise
-    except Exception as error:  # any error of the user's file
-        line = error.lineno if isinstance(error, SyntaxError) else _line_in(error, file)
-        said = error.msg if isinstance(error, SyntaxError) else error
-        raise UserError(f"{path}{f', line {line}' if line else ''}: {type(error).__name__}: {said}") from error
-    return module
-
-
-def _line_in(error: BaseException, file: Path) -> int | None:
-    trace, line = error.__traceback__, None
-    while trace is not None:
-        if Path(trace.tb_frame.f_code.co_filename).resolve() == file.resolve():
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line

@@ -22,9 +22,9 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
-from guerdon.loop.build import find_reward
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
 from guerdon.rewards.function import as_reward
+from guerdon.rewards.named import find_reward
 from guerdon.rewards.samples import paths
 from guerdon.rewards.score import score
 from guerdon.store.run import Run
@@ -96,7 +96,7 @@ def replay(
     """
     found = run if isinstance(run, Run) else Run(run)
     chosen = _chosen(found, steps)
-    formula = as_reward(find_reward(reward))
+    formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     first = found.batch(chosen[0])
     _check_reward(formula, first)
     made = find_credit(found, first, column, credit)

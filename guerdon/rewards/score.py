@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +16,13 @@ from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
 from guerdon.rewards.base import Reward, Where
-from guerdon.rewards.function import as_reward, ask_all, ask_all_later, reward
+from guerdon.rewards.function import Leaf, as_reward, ask_all, ask_all_later, reward
 from guerdon.rewards.placing import step_column
 from guerdon.rewards.samples import Samples, paths
 from guerdon.rewards.scores import Outcome, Scores
 
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
+Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]]  # episodes that are to be asked about
 
 
 @part
@@ -40,23 +42,36 @@ class score:
     before: dict[str, float] = state(factory=dict)  # the means of the step before, for schedules that follow one
     needs = ()
     early: dict[Key, Outcome] = live()
+    ended: Ended = live()
 
     def __post_init__(self) -> None:
         self.reward = as_reward(self.reward)
         self.early = {}
+        self.ended = {}
 
     @property
     def gives(self) -> tuple[str, ...]:
         return (self.gives_to, f"{self.gives_to}_steps")
 
     async def prefetch(self, episode: Episode, seed: int) -> None:
-        """Called when an episode has ended; `seed` is the run's."""
-        early = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits and leaf.apart]
-        if not early or episode.failed:
+        """Called when an episode has ended; `seed` is the run's. About those that end together it is asked together."""
+        leaves = [(n, leaf) for n, leaf in enumerate(self.reward.leaves) if leaf.waits and leaf.apart]
+        if not leaves or episode.failed:
             return
-        samples = Samples.of_batch(pack([episode]), None, self.role, seed)
-        found = await ask_all_later([(leaf, samples) for _, leaf in early])
-        for (n, _), outcomes in zip(early, found, strict=True):
+        loop = asyncio.get_running_loop()
+        if loop not in self.ended:
+            episodes: list[Episode] = []
+            self.ended[loop] = episodes, loop.create_task(self._ask_early(leaves, episodes, seed))
+        episodes, asking = self.ended[loop]
+        episodes.append(episode)
+        await asking
+
+    async def _ask_early(self, leaves: Sequence[tuple[int, Leaf]], episodes: list[Episode], seed: int) -> None:
+        await asyncio.sleep(0)  # those that end in the same turn of the event loop join
+        del self.ended[asyncio.get_running_loop()]
+        samples = Samples.of_batch(pack(episodes), None, self.role, seed)
+        found = await ask_all_later([(leaf, samples) for _, leaf in leaves])
+        for (n, _), outcomes in zip(leaves, found, strict=True):
             for key, outcome in zip(_keys(samples), outcomes, strict=True):
                 self.early[(*key, n)] = outcome
 

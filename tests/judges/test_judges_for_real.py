@@ -21,7 +21,7 @@ import pytest
 import guerdon as gd
 from guerdon.bridges.scoring import score_samples
 from guerdon.core.column import Reason
-from guerdon.loop.catalog import load_file
+from guerdon.core.user_file import load_file
 
 pytestmark = pytest.mark.slow
 EXAMPLE = load_file(str(Path(__file__).parents[2] / "examples" / "judge_smollm2.py"), "example")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
 import pytest
 
 import guerdon as gd
+from guerdon.core.column import Reason
 from guerdon.core.pack import pack
 from guerdon.loop.train import start
 from guerdon.rewards.algebra import blend, normalised
 from guerdon.rewards.following import following
+from guerdon.rewards.function import Leaf
 from guerdon.rewards.score import score
+from guerdon.rewards.scores import Outcome
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything
@@ -108,3 +112,32 @@ def test_a_run_with_it_resumes_to_the_same_weights(tmp_path, monkeypatch):
         with pytest.raises(MemoryError):
             gd.train(made(), seed=2, out=tmp_path / "broken", options=options)
     assert gd.train(made(), resume=tmp_path / "broken").weights == whole.weights
+
+
+class counted(Leaf):
+    """Notes how many samples it is asked about at a time."""
+
+    def __init__(self):
+        self.sizes = []
+
+    waits = True
+
+    async def score(self, samples):
+        self.sizes.append(len(samples))
+        return [Outcome(Reason.VALUE, float(len(fields["completion"]))) for fields in samples.fields]
+
+
+def test_episodes_that_end_together_are_asked_about_together():
+    recipe, play = start(everything.build({}, {"steps": 2}), 3, 2)
+    episodes = play(recipe.curriculum.draw(2, play))
+    stage = score(counted())
+
+    async def end():
+        await asyncio.gather(*(stage.prefetch(episode, 3) for episode in episodes))
+        await stage.prefetch(episodes[0].but(step=1), 3)
+
+    asyncio.run(end())
+    assert stage.reward.sizes == [len(episodes), 1]
+    found = stage(pack(episodes), play)
+    assert stage.reward.sizes == [len(episodes), 1], "what is known is not asked again"
+    assert found["reward"].tolist() == [float(len(text)) for text in texts(found)]

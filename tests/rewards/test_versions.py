@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
-from guerdon.loop.catalog import find_function
+from guerdon.core.user_file import find_in_file
 from guerdon.rewards.score import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
@@ -28,12 +28,12 @@ def brief(completion):
 
 formula = gd.blend(brief=brief, right=gd.numeric(relative=0.1).weight(0.5)).gated_by(lambda completion: True)
 '''
-SAY = "import sys; from guerdon.loop.catalog import find_function; print(find_function(sys.argv[1], 'reward').version)"
+SAY = "import sys; from guerdon.core.user_file import find_in_file; print(find_in_file(sys.argv[1], 'reward').version)"
 
 
 def of(path, text=FILE):
     path.write_text(text)
-    return find_function(f"{path}:formula", "reward").version
+    return find_in_file(f"{path}:formula", "reward").version
 
 
 def test_it_is_the_same_in_every_process(tmp_path):

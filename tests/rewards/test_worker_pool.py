@@ -18,7 +18,7 @@ import pytest
 from worker_calls import ask, ends, is_alive, one
 
 from guerdon.core.errors import UserError
-from guerdon.loop.catalog import find_function
+from guerdon.core.user_file import find_in_file
 from guerdon.rewards.isolation.workers import Answer, Workers, workers
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def test_functions_from_anywhere(pool, tmp_path, monkeypatch):
         "def score(x): return third(x) * Scale.by + helpers_of_mine.third(x)"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert one(pool, find_function(f"{tmp_path}/mine.py:score", "reward"), x=3.0).value == 3.0
+    assert one(pool, find_in_file(f"{tmp_path}/mine.py:score", "reward"), x=3.0).value == 3.0
 
     factor = 5
     assert one(pool, lambda x: factor * x, x=2).value == 10
