@@ -60,7 +60,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ((*TRAIN, "--log", "tensorbord"), ("unknown logger 'tensorbord'", "did you mean 'tensorboard'?")),
         ((*TRAIN, "--prompt", "q"), ("give --data FILE too",)),
         ((*TRAIN, "--data", "rows.jsonl"), ("give one of them",)),
-        ((*TRAIN, "--reward", "my.py"), ("must be FILE.py:FUNCTION",)),
+        ((*TRAIN, "--reward", "my.py"), ("is FILE.py:NAME, not 'my.py'",)),
         ((*TRAIN, "--reward", "none.py:right"), ("there is no reward file none.py",)),
         ((*TRAIN, "--reward", "my.py:rigth"), ("did you mean 'right'?",)),
         ((*TRAIN, "--resume", "a", "--out", "b"), ("--resume or --out, not both",)),

@@ -206,7 +206,7 @@ def native(formula, prompts, completions, answers):
         number += attempt == 0
         asked = Ask(Task(id=str(number), prompt=prompt, answer=answer), n=4)
         episodes.append(episode(segment(text=text), ask=asked, number=number, attempt=attempt))
-    return score(formula)(pack(episodes), SimpleNamespace(step=0, steps=2)).cols
+    return score(formula)(pack(episodes), SimpleNamespace(step=0, steps=2, seed=0)).cols
 
 
 @pytest.mark.filterwarnings("ignore")

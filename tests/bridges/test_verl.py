@@ -15,9 +15,10 @@ import pytest
 import torch
 
 import guerdon as gd
-from guerdon.bridges.verl import for_verl, reward_from, write_verl
+from guerdon.bridges.verl import for_verl, write_verl
 from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.rewards.algebra import blend
+from guerdon.rewards.named import find_reward
 
 MINE = """
 import guerdon as gd
@@ -121,7 +122,7 @@ def test_its_loader_takes_the_file(verl, written):
 def reward_value(written, completion, answer, limit):
     from guerdon.bridges.scoring import score_samples
 
-    formula = reward_from(f"{written.parent}/my.py:formula")
+    formula = find_reward(f"{written.parent}/my.py:formula")
     return score_samples(formula, [{"completion": completion, "answer": answer, "limit": limit}]).whole[0]
 
 

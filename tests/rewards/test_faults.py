@@ -87,7 +87,7 @@ def faulty(answer):
         case "hoards":
             held = []
             while True:
-                held.append(bytearray(64 << 20))
+                held.append(bytearray(512 << 20))
     return 1.0 + number / 1000
 
 
