@@ -29,7 +29,8 @@ class Loss(Protocol):
     """`needs` are columns of the batch (or `pairs`), `wants` are live readings of the model under training.
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
-    It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all.
+    It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all; and
+    `derive(metrics)`: what an update's sums come to, where that is no sum itself.
     """
 
     @property
@@ -128,6 +129,8 @@ class Learn:
         assert self.optimiser is not None
         model = play.models[self.model]
         metrics = self._backward_that_fits(rows, play)
+        if hasattr(self.loss, "derive"):
+            metrics = self.loss.derive(metrics)
         weights = [p for group in self.optimiser.param_groups for p in group["params"]]
         if metrics["silent"] == 1.0:  # the gradient is zero, which is not the same as none: momentum still moves
             for p in weights:

@@ -10,7 +10,7 @@ import copy
 import math
 from typing import Any, TypeVar
 
-from guerdon.core.part import is_schedule, knob, knobs, part
+from guerdon.core.part import is_part, is_schedule, knob, knobs, part
 
 T = TypeVar("T")
 
@@ -21,14 +21,27 @@ def at(value: Any, step: int, steps: int) -> float:
 
 
 def settled(part: T, step: int, steps: int) -> T:
-    """A copy of a stateless part with its schedules at their values of this step: what a loss is called as."""
-    due = {name: at(value, step, steps) for name, value in knobs(part).items() if is_schedule(value)}
-    if not due:
+    """A copy of a stateless part with its schedules, and those of the parts in it, at their values of this step: what a loss
+    is called as. The part itself, where it has none."""
+    due = {name: _settled(value, step, steps) for name, value in knobs(part).items()}
+    changed = {name: value for name, value in due.items() if value is not getattr(part, name)}
+    if not changed:
         return part
     made = copy.copy(part)
-    for name, value in due.items():
+    for name, value in changed.items():
         setattr(made, name, value)
     return made
+
+
+def _settled(value: Any, step: int, steps: int) -> Any:
+    if is_schedule(value):
+        return at(value, step, steps)
+    if is_part(value):
+        return settled(value, step, steps)
+    if isinstance(value, list):
+        found = [_settled(each, step, steps) for each in value]
+        return found if any(new is not old for new, old in zip(found, value, strict=True)) else value
+    return value
 
 
 def _share(step: int, over: int) -> float:

@@ -1,19 +1,29 @@
-"""Learning from what should have been said."""
+"""Learning from what should have been said, or was said and went well. Left out: imitation of a teacher's whole
+distribution (`distillation.py`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.part import knob, part
 from guerdon.losses.reduce import Mean, reduce
+from guerdon.losses.terms import Term, effective_samples
 
 
 @part
-class sft:
-    """Cross-entropy on the actions of the batch: $-\\log\\pi(a)$."""
+class sft(Term):
+    r"""Cross-entropy on the actions of the batch: $-\log\pi(a)$.
+
+    The maximum-likelihood fit to whoever acted: unbiased for that policy, and no better than it. On a selection of
+    one's own tries that went well it is rejection sampling fine-tuning. Given steps are read, never imitated.
+
+    >>> sft(mean="track").wants
+    ('logp',)
+    """
 
     mean: Mean = "step"
     constant: float = knob(default=1.0, gt=0.0)
@@ -23,3 +33,39 @@ class sft:
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         return reduce(-live["logp"], batch, self.mean, self.constant), {}
+
+
+@part
+class advantage_weighted(Term):
+    r"""$-\min(e^{A/\beta},\ most)\,\log\pi(a)$: imitation, of better actions more.
+
+    Advantage-weighted regression (Peng et al. 2019, arXiv:1910.00177, with `most=20`). It needs no log-probs of
+    whoever acted, so it learns from any record of actions, old or recited; nothing is ever pushed down. Its fixed
+    point is the policy that improves most on the record's within a KL of it, `beta` being the price; `most` biases it
+    towards the record. Notes `bounded`, the share of steps at `most`, and `effective_samples`.
+
+    >>> advantage_weighted(beta=0.5).needs
+    ('advantage',)
+    """
+
+    beta: float = knob(default=1.0, gt=0.0)
+    most: float = knob(default=20.0, gt=0.0)
+    mean: Mean = "step"
+    constant: float = knob(default=1.0, gt=0.0)
+    advantage: str = "advantage"
+
+    wants = ("logp",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.advantage,)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        advantage = torch.nan_to_num(batch[self.advantage])  # missing steps have weight 0
+        weight = torch.exp(advantage / self.beta).clamp(max=self.most)
+        noted = {"bounded": (weight == self.most).float(), "weight_mean": weight, "weight_square": weight.square()}
+        metrics = {name: reduce(x, batch) for name, x in noted.items()}
+        return reduce(-weight * live["logp"], batch, self.mean, self.constant), metrics
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        return effective_samples(metrics)

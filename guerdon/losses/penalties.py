@@ -1,4 +1,7 @@
-"""Terms that hold a policy back, to be added to a loss: the distance to another model, and too little randomness."""
+"""Terms that hold a policy back, to be added to a loss: the distance to another model, and too little randomness.
+
+The same distance in the reward is a stage, `kl_cost` in `kl_cost.py`.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,39 @@ from guerdon.core.part import knob, part
 from guerdon.losses.reduce import Mean, reduce
 from guerdon.losses.terms import Term
 
+Estimate = Literal["k1", "k2", "k3"]
+
 
 @part
 class kl(Term):
-    r"""$w\,\mathrm{KL}(\pi\|\pi_{to})$, estimated from the steps that were sampled (http://joschu.net/blog/kl-approx.html).
+    r"""$w\,\mathrm{KL}(\pi\|\pi_{to})$, estimated from the steps that were sampled
+    (http://joschu.net/blog/kl-approx.html).
 
-    With $\delta=\log\pi_{to}-\log\pi$: `k1` is $-\delta$, unbiased and of high variance; `k2` is $\delta^2/2$, biased, its
-    gradient that of the reverse KL; `k3` is $e^\delta-1-\delta$, unbiased and never negative (GRPO's, arXiv:2402.03300).
+    With $\delta=\log\pi_{to}-\log\pi$: `k1` is $-\delta$, unbiased and of high variance; `k2` is $\delta^2/2$,
+    biased, its gradient that of the reverse KL; `k3` is $e^\delta-1-\delta$, unbiased and never negative (GRPO's,
+    Shao et al. 2024, arXiv:2402.03300).
+
+    An unbiased value is not an unbiased gradient. Differentiated on samples of $\pi$ itself, `k1` has a gradient of
+    mean zero (it holds nothing back: use it in the reward, `kl_cost`), `k2` has the gradient of
+    $\mathrm{KL}(\pi\|\pi_{to})$, and `k3` that of $\mathrm{KL}(\pi_{to}\|\pi)$, the same to first order near
+    $\pi_{to}$. `corrected=True` multiplies by the step's ratio $\pi/\pi_{sampled}$, through which the gradient goes
+    too: then `k1` and `k3` have the gradient of $\mathrm{KL}(\pi\|\pi_{to})$ at every visited step, also after the
+    first update (DeepSeek-V3.2's, TRL's `use_bias_correction_kl`). Without it, as in GRPO's paper, all assume that
+    the steps were sampled from $\pi$.
+
+    The reference is a model of the recipe; one that follows the policy is `snapshot("policy", every=100)`.
+
+    >>> from guerdon.losses.policy import clipped
+    >>> (clipped() + kl(0.04, kind="k2")).needs
+    ('advantage', 'reference.logp')
     """
 
     weight: float = knob(default=0.04, ge=0.0)  # GRPO's beta
     to: str = "reference"
-    kind: Literal["k1", "k2", "k3"] = "k3"
+    kind: Estimate = "k3"
     mean: Mean = "track"
     constant: float = knob(default=1.0, gt=0.0)
+    corrected: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -36,21 +58,32 @@ class kl(Term):
 
     def silent(self, batch: Batch) -> Tensor:
         """[K] none, unless it weighs nothing."""
-        return torch.full((batch.K,), not self.weight, dtype=torch.bool, device=batch.seg.device)
+        return nobody(batch, self.weight)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         logp = live["logp"]
         other = torch.where(batch.weight > 0, batch[f"{self.to}.logp"], logp.detach())  # given steps have none
         gap = estimate(logp, other, self.kind)
+        if self.corrected:
+            gap = gap * torch.exp(logp - torch.where(batch.weight > 0, batch.logp, logp.detach()))
         metrics = {f"kl_{self.to}": reduce(k3(logp.detach(), other), batch)}
         return self.weight * reduce(gap, batch, self.mean, self.constant), metrics
 
 
 @part
 class entropy(Term):
-    """$-w\\,H(\\pi)$: a bonus for keeping several choices open."""
+    r"""$-w\,H(\pi)$: a bonus for keeping several choices open (A3C, Mnih et al. 2016, arXiv:1602.01783).
 
-    weight: float = knob(default=0.01, ge=0.0)  # A3C's (arXiv:1602.01783)
+    The entropy is that of each step's whole distribution, not an estimate from the action that was drawn, so its
+    gradient at the visited steps is exact; how the policy changes which steps are visited is left out, which biases
+    it for the entropy of whole tracks.
+
+    >>> from guerdon.losses.policy import clipped
+    >>> clipped() + entropy(0.01)
+    total(terms=[clipped(), entropy()])
+    """
+
+    weight: float = knob(default=0.01, ge=0.0)  # A3C's
     mean: Mean = "track"
     constant: float = knob(default=1.0, gt=0.0)
 
@@ -59,13 +92,18 @@ class entropy(Term):
 
     def silent(self, batch: Batch) -> Tensor:
         """[K] none, unless it weighs nothing."""
-        return torch.full((batch.K,), not self.weight, dtype=torch.bool, device=batch.seg.device)
+        return nobody(batch, self.weight)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         return -self.weight * reduce(live["entropy"], batch, self.mean, self.constant), {}
 
 
-def estimate(logp: Tensor, other: Tensor, kind: Literal["k1", "k2", "k3"]) -> Tensor:
+def nobody(batch: Batch, weight: float) -> Tensor:
+    """[K] the silent tracks of a term that speaks about every step: none, or all if it weighs nothing."""
+    return torch.full((batch.K,), not weight, dtype=torch.bool, device=batch.seg.device)
+
+
+def estimate(logp: Tensor, other: Tensor, kind: Estimate) -> Tensor:
     gap = other - logp
     return {"k1": lambda: -gap, "k2": lambda: gap.square() / 2, "k3": lambda: torch.exp(gap) - 1 - gap}[kind]()
 

@@ -1,27 +1,138 @@
-"""The clipped policy gradient, with surrogate and reduction as two choices."""
+"""Policy gradients through a ratio of probabilities, with surrogate and reduction as two choices.
+
+`clipped` stops pulling at a step once it has moved far enough; `reweighted` pulls at every step, by a bounded weight.
+Both are the same for tokens, turns, denoising steps and continuous actions: all they see of a policy is a log-prob
+per step. Left out: which log-probs are old ones (`old_policy.py`), advantages (`credit`), and what holds a policy
+back (`penalties.py`).
+
+Axes: S steps, K tracks, N rows: the steps, or every step of every track where a number belongs to a track.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.part import knob, part
+from guerdon.core.errors import UserError
+from guerdon.core.part import is_schedule, knob, part
+from guerdon.losses.old_policy import sampled
 from guerdon.losses.penalties import k3
-from guerdon.losses.reduce import Mean, reduce
-from guerdon.losses.terms import Term
+from guerdon.losses.reduce import Mean, Members, per_track, reduce
+from guerdon.losses.terms import Term, effective_samples
+
+Ratio = Literal["step", "track"]
+UNDER, OVER = (0.5, 0.8), (1.25, 2.0)  # where the distribution of ratios is counted: shares add up, quantiles do not
+
+
+class PolicyLoss(Term):
+    """What the policy losses have in common: the ratio, the correction for the sampler, the reduction and what is
+    noted.
+
+    They note: `clipped`, the share of steps whose pull is bounded; `entropy`; `kl_old`, the k3 estimate;
+    `ratio_under_X` and `ratio_over_X`, shares of steps; `ratio_mean`; and, at the end of an update,
+    `effective_samples`, which is $(\\sum w)^2/(n\\sum w^2)$ with $w$ the ratio times the sampler's weight: 1
+    on-policy, near 0 where few steps decide.
+    """
+
+    ratio: Ratio
+    mean: Mean
+    constant: float
+    advantage: str
+    old: Any
+
+    wants = ("logp", "entropy")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.advantage, *(self.old.needs if self.old is not None else ()))
+
+    def silent(self, batch: Batch) -> Tensor:
+        """[K] tracks without any advantage."""
+        speaks = torch.nan_to_num(batch[self.advantage]) * batch.weight != 0
+        return batch.up(speaks.double(), "track") == 0
+
+    def surrogate(self, ratio: Tensor, advantage: Tensor, logp: Tensor) -> tuple[Tensor, Tensor]:
+        """[N] the loss of each row, and whether its pull is bounded."""
+        raise NotImplementedError
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        logp = live["logp"]
+        to: Any = self.old if self.old is not None else sampled()
+        members = Members.of(batch) if "track" in (self.ratio, to.level) else None
+
+        def rows(x: Tensor) -> Tensor:
+            return x if members is None else x[members.step]
+
+        def tracks(x: Tensor) -> Tensor:
+            assert members is not None
+            return x[members.track]
+
+        advantage = rows(torch.nan_to_num(batch[self.advantage]))  # missing steps have weight 0
+        drawn = torch.where(batch.weight > 0, batch.logp, logp.detach())  # given steps have none and weigh nothing
+        old = torch.where(batch.weight > 0, batch[to.column], logp.detach()) if to.column else drawn
+        gap = logp - old
+        gap = rows(gap) if self.ratio == "step" else tracks(per_track(gap, batch, mean=True))
+        ratio = torch.exp(gap.clamp(-to.bound, to.bound) if to.bound else gap)
+        surrogate, bounded = self.surrogate(ratio, advantage, rows(logp))
+        weight = ratio.detach()
+        metrics = {
+            "clipped": reduce(bounded.float(), batch, members=members),
+            "entropy": reduce(live["entropy"].detach(), batch),
+            "kl_old": reduce(k3(logp.detach(), old), batch),
+        }
+        if to.column:
+            apart = old - drawn
+            drift, off = to.weigh(rows(apart) if to.level == "step" else tracks(per_track(apart, batch)))
+            surrogate, weight = surrogate * drift, weight * drift
+            metrics["kl_sampler"] = reduce(k3(drawn, old), batch)
+            metrics[type(to).__name__] = reduce(off.float(), batch, members=members)
+        metrics |= _spread(ratio.detach(), weight, batch, members)
+        return reduce(surrogate, batch, self.mean, self.constant, members), metrics
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        return effective_samples(metrics)
+
+
+def _spread(ratio: Tensor, weight: Tensor, batch: Batch, members: Members | None) -> dict[str, Tensor]:
+    """How ratios are spread, in numbers that add up."""
+    noted = {f"ratio_under_{edge}": (ratio < edge).float() for edge in UNDER}
+    noted |= {f"ratio_over_{edge}": (ratio > edge).float() for edge in OVER}
+    noted |= {"ratio_mean": ratio, "weight_mean": weight, "weight_square": weight.square()}
+    return {name: reduce(x, batch, members=members) for name, x in noted.items()}
 
 
 @part
-class clipped(Term):
-    r"""$-\min(\rho A, \text{clip}(\rho, 1-low, 1+high) A)$ with $\rho = \pi/\pi_{old}$ per step (PPO, arXiv:1707.06347).
+class clipped(PolicyLoss):
+    r"""$-\min(\rho A,\ \text{clip}(\rho, 1-low, 1+high)\,A)$ with $\rho = \pi/\pi_{old}$ (PPO, Schulman et al. 2017,
+    arXiv:1707.06347).
 
-    $\pi_{old}$ is the log-prob the step was sampled with; `low = high = 0.2` is PPO's and GRPO's. A sampler that rounds
-    otherwise than the learner, or holds older weights, is off-policy: with `old` a column such as `policy.logp`, read
-    before the update, $\rho$ is to that, and every step is weighed by $\min(\pi_{old}/\pi_{sampled}, truncate)$, the
-    truncated importance weight (arXiv:1802.01561; the cap of 3 is TRL's). Without `old` the ratio corrects for both.
+    `low = high = 0.2` is PPO's and GRPO's; a larger `high` is DAPO's clip-higher (Yu et al. 2025, arXiv:2503.14476:
+    0.2 and 0.28). `dual` bounds the loss of a step of negative advantage by $-dual\,A$, however large its ratio (dual
+    clip, Ye et al. 2020, arXiv:1912.09729, who use 3; 0: off).
+
+    `ratio="step"` is the ratio of each step. `ratio="track"` gives every step of a track
+    $\exp\frac{1}{|y|}\sum_t\log\frac{\pi(y_t)}{\pi_{old}(y_t)}$ and pulls at all of them through it (GSPO, Zheng et
+    al. 2025, arXiv:2507.18071, with `low=3e-4, high=4e-4`). There the length is that of the learned steps. Where
+    advantages differ within a track each step's multiplies the track's ratio; that is not the paper's GSPO-token,
+    which pulls at the step alone.
+
+    Assumes advantages whose baseline does not depend on the action. At the first update of a batch the gradient is
+    that of $-A\log\pi$: with `mean="constant"` unbiased wherever the advantage is, with "step" and "track" up to how
+    lengths weigh tracks. After it, biased: a step's own ratio does not correct for the steps before it, and the clip
+    drops what has moved. (On a tree of nine tracks sampled by a policy whose logits are off by 0.7, the gradient is
+    off by 35 % of its length unclipped, 74 % clipped, 59 % without any ratio; `tests/maths/test_losses_unbiased.py`.)
+    A trunk's advantage is the mean of its tracks': where the clip does not bite on it, a tree equals the chains it
+    stands for under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
+    long.
+
+    >>> clipped(high=0.28, mean="step")
+    clipped(high=0.28, mean='step')
+    >>> clipped(low=3e-4, high=4e-4, ratio="track").needs
+    ('advantage',)
     """
 
     low: float = knob(default=0.2, ge=0.0, le=1.0)
@@ -29,36 +140,66 @@ class clipped(Term):
     mean: Mean = "track"
     constant: float = knob(default=1.0, gt=0.0)
     advantage: str = "advantage"
-    old: str = ""
-    truncate: float = knob(default=3.0, gt=0.0)
+    old: Any = None  # `sampled`, `truncated` or `masked`
+    ratio: Ratio = "step"
+    dual: float = knob(default=0.0, ge=0.0)
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.advantage, self.old) if self.old else (self.advantage,)
+    def __post_init__(self) -> None:
+        plain = not any(map(is_schedule, (self.dual, self.high)))
+        if plain and 0 < self.dual <= 1 + self.high:
+            raise UserError(
+                f"clipped.dual must be above 1 + high = {1 + self.high:g}, or 0 for none, not {self.dual:g}"
+            )
+        _check_old(self.old)
 
-    wants = ("logp", "entropy")
-
-    def silent(self, batch: Batch) -> Tensor:
-        """[K] tracks without any advantage."""
-        speaks = torch.nan_to_num(batch[self.advantage]) * batch.weight != 0
-        return batch.up(speaks.double(), "track") == 0
-
-    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        logp = live["logp"]
-        advantage = torch.nan_to_num(batch[self.advantage])  # missing steps have weight 0
-        sampled = torch.where(batch.weight > 0, batch.logp, logp.detach())  # given steps have none and weigh nothing
-        old = torch.where(batch.weight > 0, batch[self.old], logp.detach()) if self.old else sampled
-        ratio = torch.exp(logp - old)
+    def surrogate(self, ratio: Tensor, advantage: Tensor, logp: Tensor) -> tuple[Tensor, Tensor]:
         bounded = ratio.clamp(1 - self.low, 1 + self.high)
-        surrogate = -torch.minimum(ratio * advantage, bounded * advantage)
-        metrics = {
-            "clipped": reduce((bounded * advantage < ratio * advantage).float(), batch),
-            "entropy": reduce(live["entropy"].detach(), batch),
-            "kl_old": reduce(k3(logp.detach(), old), batch),
-        }
-        if self.old:
-            drift = torch.exp(old - sampled)
-            surrogate = surrogate * drift.clamp(max=self.truncate)
-            metrics["kl_sampler"] = reduce(k3(sampled, old), batch)
-            metrics["truncated"] = reduce((drift > self.truncate).float(), batch)
-        return reduce(surrogate, batch, self.mean, self.constant), metrics
+        gain = torch.minimum(ratio * advantage, bounded * advantage)
+        stopped = bounded * advantage < ratio * advantage
+        if self.dual:
+            held = (advantage < 0) & (ratio > self.dual)
+            gain, stopped = torch.where(held, self.dual * advantage, gain), stopped | held
+        return -gain, stopped
+
+
+@part
+class reweighted(PolicyLoss):
+    r"""$-\text{sg}[\text{clip}(\rho, 1-low, 1+high)]\,A\log\pi$ with $\rho=\pi/\pi_{old}$ and sg: no gradient goes
+    through it.
+
+    CISPO (MiniMax 2025, arXiv:2506.13585). Where `clipped` drops the pull of a step that has moved too far, here
+    every step keeps pulling and only its weight is bounded: rare steps that open a turn of thought are not silenced
+    after the first update. The paper bounds from above alone, which is `low=1`. TRL's `epsilon_high=5.0` is the bound
+    itself: `high=4` here.
+
+    Assumes what `clipped` assumes, and is unbiased where it is: at the first update. After it, biased, though less
+    than `clipped`: a step's own ratio does not correct for the steps before it, and a bounded weight is no importance
+    weight. The loss's value means nothing, its gradient does. With `low=0, high=0` it is REINFORCE on stale samples,
+    uncorrected.
+
+    >>> from guerdon.losses.penalties import kl
+    >>> reweighted() + kl(0.01)
+    total(terms=[reweighted(), kl(weight=0.01)])
+    """
+
+    low: float = knob(default=1.0, ge=0.0, le=1.0)
+    high: float = knob(default=4.0, ge=0.0)
+    mean: Mean = "step"
+    constant: float = knob(default=1.0, gt=0.0)
+    advantage: str = "advantage"
+    old: Any = None  # `sampled`, `truncated` or `masked`
+    ratio: Ratio = "step"
+
+    def __post_init__(self) -> None:
+        _check_old(self.old)
+
+    def surrogate(self, ratio: Tensor, advantage: Tensor, logp: Tensor) -> tuple[Tensor, Tensor]:
+        weight = ratio.detach().clamp(1 - self.low, 1 + self.high)
+        return -weight * advantage * logp, weight != ratio.detach()
+
+
+def _check_old(old: Any) -> None:
+    if old is not None and not hasattr(old, "bound"):
+        raise UserError(
+            f"old is a part (sampled, truncated or masked), not {old!r}: old=truncated(column={str(old)!r})"
+        )

@@ -1,26 +1,67 @@
 """From a number per step to one number: the second choice of every loss, after its surrogate.
 
 Denominators come from `batch.count`, which the whole update shares; sums over micro-batches therefore add up exactly.
+Left out: what the numbers are. Axes: S steps, K tracks, M (step, track through it).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.levels import expand, gather_up, starts
 
 Mean = Literal["step", "track", "constant"]
 
 
-def reduce(x: Tensor, batch: Batch, mean: Mean = "step", constant: float = 1.0) -> Tensor:
+@dataclass(frozen=True)
+class Members:
+    """Every step of every track: a trunk's step once for each track through it, as the chains of the tree have it.
+
+    What differs between the tracks of a trunk's step (the ratio of a whole track) must be computed here: a mean over the
+    tracks, taken too early, is not what the chains give.
+    """
+
+    step: Tensor  # [M]
+    track: Tensor  # [M]
+
+    @classmethod
+    def of(cls, batch: Batch) -> Members:
+        length = batch.length[batch.path_seg]
+        step = expand(batch.path_seg, starts(batch.length), batch.length)
+        return cls(step, torch.repeat_interleave(batch.path_track, length))
+
+    def up(self, x: Tensor, batch: Batch) -> Tensor:
+        """[K] the sum over each track."""
+        return gather_up(x, self.track, batch.K)
+
+
+def own(batch: Batch) -> Tensor:
+    """[S] what a step weighs in each one of its tracks: 1 where it is learned, else 0."""
+    return batch.weight / batch.shared[batch.seg].clamp(min=1)
+
+
+def per_track(x: Tensor, batch: Batch, mean: bool = False) -> Tensor:
+    """[K] the sum, or the mean, over the learned steps of each track; a track without any has 0."""
+    total = batch.up(x * own(batch), "track")
+    return total / batch.up(own(batch), "track").clamp(min=1e-9) if mean else total
+
+
+def reduce(
+    x: Tensor, batch: Batch, mean: Mean = "step", constant: float = 1.0, members: Members | None = None
+) -> Tensor:
     """`step`: every step counts the same (DAPO). `track`: every track counts the same, whatever its length (GRPO).
-    `constant`: a sum over steps, over tracks times `constant` (Dr. GRPO)."""
-    if mean == "step":
-        return (x * batch.weight).sum() / max(batch.count.steps, 1e-9)
-    if mean == "constant":
-        return (x * batch.weight).sum() / (max(batch.count.tracks, 1) * constant)
-    own = batch.weight / batch.shared[batch.seg].clamp(min=1)  # a trunk's step counts once in each of its tracks
-    length = batch.up(own, "track").clamp(min=1e-9)
-    return (batch.up(x * own, "track") / length).sum() / max(batch.count.tracks, 1)
+    `constant`: a sum over steps, over tracks times `constant` (Dr. GRPO). With `members`, `x` is a number for each of
+    them."""
+    if mean == "track":
+        own_S = own(batch)  # a trunk's step counts once in each of its tracks
+        length = batch.up(own_S, "track").clamp(min=1e-9)
+        total = batch.up(x * own_S, "track") if members is None else members.up(x * own_S[members.step], batch)
+        return (total / length).sum() / max(batch.count.tracks, 1)
+    weight = batch.weight if members is None else own(batch)[members.step]
+    below = max(batch.count.steps, 1e-9) if mean == "step" else max(batch.count.tracks, 1) * constant
+    return (x * weight).sum() / below

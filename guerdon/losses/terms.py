@@ -1,4 +1,8 @@
-"""Losses add up: `clipped() + kl(0.04) + entropy(0.01)` is a loss too."""
+"""Losses add up: `clipped() + kl(0.04) + entropy(0.01)` is a loss too.
+
+What a loss notes while it learns are sums over `batch.count`, so that they add up over micro-batches. What is no sum (an
+effective sample size, an explained variance) it makes of them at the end of an update, in `derive`.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,10 @@ class Term:
 
     def __add__(self, other: Any) -> total:
         return total([*_terms(self), *_terms(other)])
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        """The metrics of a whole update, from the sums of its micro-batches."""
+        return dict(metrics)
 
 
 @part
@@ -45,6 +53,18 @@ class total(Term):
             more, noted = term(batch, live)
             loss, metrics = loss + more, {**metrics, **noted}
         return loss, metrics
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        for term in self.terms:
+            metrics = term.derive(metrics) if hasattr(term, "derive") else metrics
+        return dict(metrics)
+
+
+def effective_samples(metrics: Mapping[str, float]) -> dict[str, float]:
+    """The mean and mean square of weights made into $(\\sum w)^2/(n\\sum w^2)$."""
+    found = dict(metrics)
+    total, square = found.pop("weight_mean", 0.0), found.pop("weight_square", 0.0)
+    return {**found, "effective_samples": total**2 / square} if square else found
 
 
 def _terms(loss: Any) -> list[Any]:

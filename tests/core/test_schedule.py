@@ -7,7 +7,9 @@ import math
 import pytest
 
 from guerdon.core.errors import UserError
-from guerdon.core.schedule import at, cosine, linear, steps_at, warmup
+from guerdon.core.schedule import at, cosine, linear, settled, steps_at, warmup
+from guerdon.losses.penalties import kl
+from guerdon.losses.policy import clipped
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,13 @@ def test_bad_lengths_are_refused():
         linear(1.0, 0.0, over=0)
     with pytest.raises(UserError, match=r"warmup\.over must be at least 1"):
         warmup(1.0, over=0)
+
+
+def test_schedules_inside_of_parts_are_settled_too():
+    loss = clipped() + kl(linear(0.0, 1.0))
+    first, last = (settled(loss, step, 11) for step in (0, 10))
+    assert [first.terms[1].weight, last.terms[1].weight] == [0.0, 1.0]
+    assert loss.terms[1].weight.end == 1.0, "the loss itself keeps its schedule"
+    assert first.terms[0] is loss.terms[0]
+    plain = clipped() + kl(0.1)
+    assert settled(plain, 3, 11) is plain

@@ -109,19 +109,6 @@ def test_a_sum_of_losses_is_silent_only_where_all_its_terms_are():
     assert not (clipped() + sft()).silent(batch).any()  # it does not say
 
 
-def test_truncated_importance_weights_by_hand():
-    """Sampled with -1; the learner read -1.1, -0.5, 0.5, -1 before the update: weights e^-0.1, e^0.5, 2 (of e^1.5), 1."""
-    read = torch.tensor([-1.1, -0.5, 0.5, -1.0])
-    batch = three_tracks().with_cols({"policy.logp": Column.full("step", read)})
-    now = {"logp": read + torch.log(torch.tensor(RATIOS)), "entropy": torch.zeros(4)}
-    loss, metrics = clipped(mean="step", old="policy.logp", truncate=2.0)(batch, now)
-    weights = [math.exp(-0.1), math.exp(0.5), 2.0, 1.0]
-    want = sum(w * s for w, s in zip(weights, SURROGATE, strict=True)) / 4
-    assert float(loss) == pytest.approx(want, rel=1e-5)
-    assert float(metrics["truncated"]) == pytest.approx(1 / 4)
-    assert clipped(old="policy.logp").needs == ("advantage", "policy.logp")
-
-
 @given(st.floats(-20, 0), st.floats(-20, 0))
 def test_k3_is_never_negative_and_zero_when_equal(a, b):
     x, y = torch.tensor(a, dtype=torch.float64), torch.tensor(b, dtype=torch.float64)

@@ -1,0 +1,88 @@
+"""Good and bad tries taught with different strength, and tries that were cut short not taught at all."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import ENDS, Batch
+from guerdon.core.episode import End
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, part
+from guerdon.core.play import Play
+from guerdon.losses.terms import Term
+
+
+@part
+class by_sign(Term):
+    r"""A policy loss with advantages $w_+ A$ where $A > 0$ and $w_- A$ where $A < 0$.
+
+    Punishing and rewarding do different things to a policy: with `positive=0` it only learns what not to do and keeps its
+    variety, with `negative=0` it is weighted imitation of its own best tries (Zhu et al. 2025, arXiv:2506.01347, who
+    find `positive=0.1` best on their tasks). Any weights but equal ones bias the gradient, on purpose.
+
+    >>> from guerdon.losses.policy import clipped
+    >>> by_sign(clipped(), positive=0.1)
+    by_sign(loss=clipped(), positive=0.1)
+    """
+
+    loss: Any
+    positive: float = knob(default=1.0, ge=0.0)
+    negative: float = knob(default=1.0, ge=0.0)
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.loss, "advantage"):
+            raise UserError(f"by_sign weighs the advantages of one policy loss, such as clipped(), not {self.loss!r}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(self.loss.needs)
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return tuple(self.loss.wants)
+
+    def silent(self, batch: Batch) -> Tensor:
+        found: Tensor = self.loss.silent(self._weighed(batch))
+        return found
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        made: tuple[Tensor, dict[str, Tensor]] = self.loss(self._weighed(batch), live)
+        return made
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        return dict(self.loss.derive(metrics))
+
+    def _weighed(self, batch: Batch) -> Batch:
+        column = batch.cols[self.loss.advantage]
+        weight = torch.where(column.value < 0, float(self.negative), float(self.positive))
+        changed = dataclasses.replace(column, value=column.value * weight.to(column.value.dtype))
+        return batch.with_cols({self.loss.advantage: changed})
+
+
+@part
+class finished:
+    """A selection (`Learn(on=finished())`): only the tracks whose last segment was not CUT.
+
+    What would have come after a cut is unknown, and a score of the stump punishes thinking that may have been sound:
+    DAPO's overlong filtering (Yu et al. 2025, arXiv:2503.14476). Tracks that are left out are in no denominator
+    either; their scores were in their group's mean all the same, as in the paper. Biased: a policy is then never told
+    that it runs on for ever. Watch `cut_share`, or punish length softly in the reward.
+
+    >>> from guerdon.core.learn import Learn
+    >>> from guerdon.losses.policy import clipped
+    >>> Learn("policy", clipped(high=0.28, mean="step"), on=finished()).on
+    finished()
+    """
+
+    needs = ()
+    gives = ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        cut = (batch.end == ENDS.index(End.CUT))[batch.leaf]
+        play.log(cut_share=float(cut.double().mean()) if batch.K else 0.0)
+        return batch.take(~cut)

@@ -1,0 +1,125 @@
+"""Learning from tracks that are each known to be good or bad, without a partner to compare them with.
+
+Axes: K tracks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column
+from guerdon.core.pack import pack
+from guerdon.core.part import knob, part
+from guerdon.core.play import Play
+from guerdon.losses.reduce import per_track
+from guerdon.losses.terms import Term
+
+
+@part
+class kto(Term):
+    r"""$\lambda_D(1-\sigma(\beta(h - z_0)))$ for a good track, $\lambda_U(1-\sigma(\beta(z_0 - h)))$ for a bad one,
+    mean over tracks.
+
+    $h(y) = \sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)}$ and $z_0$, without a gradient, is how far the policy is from
+    its reference on the whole (KTO, Ethayarajh et al. 2024, arXiv:2402.01306). `label` is a track column, 1 good and
+    0 bad; between them the mixture. `baseline` is the column of $z_0$, as `mismatched_kl` gives it: over a whole
+    batch, before it is split, so that micro-batches cannot change it. TRL estimates it anew in each micro-batch.
+    Without `baseline`, $z_0=0$, which the paper finds to do after supervised fine-tuning. The paper advises
+    $\lambda_D n_D / \lambda_U n_U$ in [1, 1.5].
+
+    The loss saturates: a track far on either side pulls no more. Notes `good_gain` and `bad_gain`, the means of
+    $\beta h$.
+
+    >>> kto(baseline="mismatched_kl").needs
+    ('correct', 'reference.logp', 'mismatched_kl')
+    """
+
+    beta: float = knob(default=0.1, gt=0.0)
+    to: str = "reference"
+    label: str = "correct"
+    good: float = knob(default=1.0, ge=0.0)
+    bad: float = knob(default=1.0, ge=0.0)
+    baseline: str = ""
+
+    wants = ("logp",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.label, f"{self.to}.logp", *((self.baseline,) if self.baseline else ()))
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        gain = torch.where(batch.weight > 0, live["logp"] - batch[f"{self.to}.logp"], 0.0)
+        gain = self.beta * per_track(gain, batch)
+        start = self.beta * batch[self.baseline] if self.baseline else torch.zeros_like(gain)
+        label = batch[self.label].to(gain.dtype)
+        losses = label * self.good * torch.sigmoid(start - gain) + (1 - label) * self.bad * torch.sigmoid(gain - start)
+        below = max(batch.count.tracks, 1)
+        noted = {"good_gain": label * gain, "bad_gain": (1 - label) * gain, "good_share": label, "baseline": start}
+        return losses.sum() / below, {name: x.detach().sum() / below for name, x in noted.items()}
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        found = dict(metrics)
+        share = found.get("good_share", 0.0)
+        for name, part_of in (("good_gain", share), ("bad_gain", 1 - share)):
+            total = found.pop(name, 0.0)
+            if part_of > 1e-9:
+                found[name] = total / part_of
+        return found
+
+
+@part
+class mismatched_kl:
+    r"""A stage: $\max(0, \text{mean}_i \sum_t \log\frac{\pi(y_{j}\mid x_i)}{\pi_{ref}(y_{j}\mid x_i)})$, with $y_j$
+    the answer to another prompt: KTO's estimate of the distance between policy and reference, the same number for
+    every track.
+
+    Answers are moved along by as many tracks as the largest group has, so that no prompt gets an answer of its own
+    task while there are enough tasks. Both models read every answer once more. Of tracks of several segments the
+    first is taken. Biased upwards by the maximum with 0 and, as the paper says, not the KL at all, for answers to
+    other prompts are no samples of the policy; it is cheap, and it tells a policy that has drifted from one that has
+    not.
+
+    >>> mismatched_kl().gives
+    ('mismatched_kl',)
+    """
+
+    model: str = "policy"
+    to: str = "reference"
+    gives_to: str = "mismatched_kl"
+
+    needs = ()
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        found = self._estimate(batch, play)
+        play.log(**{self.gives_to: found})
+        return batch.with_cols({self.gives_to: Column.full("track", torch.full((batch.K,), found))})
+
+    def _estimate(self, batch: Batch, play: Play) -> float:
+        seats = [role for role, name in play.seats.items() if name == self.model]
+        usable = ~batch.failed_K & (batch.tracks_of(seats) if seats else True)
+        first = torch.full((batch.K,), -1, dtype=torch.long).scatter_reduce(
+            0, batch.path_track, batch.path_seg, "amin", include_self=False
+        )
+        task_K = batch.task[batch.leaf]
+        at = [k for k in torch.argsort(task_K, stable=True).tolist() if usable[k]]
+        if len(at) < 2:
+            return 0.0
+        shift = int(torch.bincount(task_K[at]).max()) % len(at) or 1
+        places = [(int(batch.episode[first[k]]), int(batch.place[first[k]])) for k in at]
+        acted = [batch.episodes[e].segments[i] for e, i in places]
+        moved = [
+            batch.episodes[e].but(segments=(acted[(n + shift) % len(at)].but(context=acted[n].context, parent=-1),))
+            for n, (e, _) in enumerate(places)
+        ]
+        mixed = pack(moved)
+        with torch.no_grad():
+            logp, other = (play.models[m].read(mixed, ["logp"])["logp"].cpu() for m in (self.model, self.to))
+        return max(0.0, float(per_track(logp - other, mixed).double().mean()))
