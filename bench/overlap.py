@@ -1,8 +1,8 @@
 """What overlapping is worth: `python -m bench.overlap`. GRPO on sprig with a reward that makes every episode wait.
 
-Four ways to run the same steps: a plain reward after all episodes were played; the same reward `async`, asked as episodes
-end; and both again with the next step played ahead. With `--learning N` also what playing ahead does to what is learned:
-held-out accuracy over N seeds, with and without it.
+Six ways to run the same steps: a plain function in this process, after all episodes were played; the same in workers, as is
+the default, and `async`, both asked as episodes end; and all three again with the next step played ahead. With
+`--learning N` also what playing ahead does to what is learned: held-out accuracy over N seeds, with and without it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,10 @@ async def early(completion: str, answer: str) -> float:
     return right(completion, answer)
 
 
-def run(folder: str, reward: Callable[..., Any] | None, ahead: bool, steps: int, seed: int, exams: int) -> Any:
+WAYS: dict[str, Any] = {"here": gd.reward(plain, isolate=False), "in workers": plain, "async": early}
+
+
+def run(folder: str, reward: Any, ahead: bool, steps: int, seed: int, exams: int) -> Any:
     return gd.train(
         "grpo", model="sprig", task="countdown:2", reward=reward, steps=steps, seed=seed, out=folder,
         options=gd.Options(eval_tasks=exams, save_every=1000, rollouts_every=0), ahead=ahead,
@@ -48,12 +50,12 @@ def run(folder: str, reward: Callable[..., Any] | None, ahead: bool, steps: int,
 
 def speed(steps: int) -> list[dict[str, Any]]:
     found = []
-    for reward in (plain, early):
+    for name, reward in WAYS.items():
         for ahead in (False, True):
             with tempfile.TemporaryDirectory() as folder:
                 made = run(f"{folder}/run", reward, ahead, steps + 2, 0, 0)
                 seconds = made.metrics["seconds"].to_pylist()[2:]
-            found.append({"reward": reward.__name__, "ahead": ahead, "seconds": seconds})
+            found.append({"reward": name, "ahead": ahead, "seconds": seconds})
     return found
 
 
@@ -70,11 +72,11 @@ def learning(seeds: int, steps: int) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=6, help="steps of each way; two more are left out as warm-up")
+    parser.add_argument("--steps", type=int, default=6, help="steps of each way; two more are left out; 0: none")
     parser.add_argument("--learning", type=int, default=0, metavar="SEEDS", help="also compare what is learned")
     parser.add_argument("--out", help="write the numbers as JSON")
     args = parser.parse_args()
-    times = speed(args.steps)
+    times = speed(args.steps) if args.steps else []
     table = Table("reward", "next step", "step, s: median", "min to max")
     for row in times:
         seconds = row["seconds"]
