@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 
 from guerdon.core.batch import Batch
-from guerdon.core.levels import gather_up
+from guerdon.core.levels import moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
+from guerdon.credit.groups import Compare, Compared, compare
+from guerdon.credit.rows import give, lay
 
 
 @part
 class centre:
-    r"""$A = (r - \text{mean}_{group}) / (\text{std}_{group} + \epsilon)$, the same for every step of a track.
+    r"""$A = (r - \bar r_{group}) / (s_{group} + \epsilon)$ with $s$ the sample deviation; `std=False` leaves the division
+    out, and `others=True` takes the mean over the others of the group, $\frac{1}{n-1}\sum_{j \ne i} r_j$.
 
-    `by` says who is compared: the tries of one ask, all tries at a task, or the tracks of an episode; always within a
-    role. `std=True` is GRPO (arXiv:2402.03300), `std=False` Dr. GRPO (arXiv:2503.20783). A track without a value is in no
-    mean and gets no advantage; the only valued track of a group gets 0. `eps` is TRL's.
+    `by` says who is compared, always within a role: all tries at a task, the tries of one ask, the tracks of an episode;
+    the segments that continue one `parent` (a segment's number is the mean over its tracks, each child counts once, first
+    segments are children of their task); the tries' segments at the same `turn`; their steps at the same `position`. Of a
+    step column, the first three compare steps, `parent` and `turn` the segments' means.
+
+    GRPO (Shao et al. 2024, arXiv:2402.03300) is `centre()`, Dr. GRPO (Liu et al. 2025, arXiv:2503.20783) `std=False`, RLOO
+    (Ahmadian et al. 2024, arXiv:2402.14740) `std=False, others=True`. `eps` is TRL's.
+
+    *Assumes* that the rows of a group are independent draws of one policy from one start. *Biased:* the own reward in the
+    mean shrinks the gradient by $1 - 1/n$, which only `others` undoes; dividing by the spread weighs tasks by how hard
+    they are, and is biased with either mean. `turn` and `position` shrink what few tries reach (`turn_baseline` does not).
+    Comparing the steps of a group with one mean for all is worse: an action chooses how often it counts.
+
+    A row without a value is in no mean and gets no advantage. The only value of a group gets 0; `NAME/single_groups` and
+    `NAME/flat_groups` (no spread) say how many groups there are that teach nothing.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> centre(std=False)(tries([[0.0, 2.0, 4.0], [5.0]]), Aside())["advantage"].tolist()
+    [-2.0, 0.0, 2.0, 0.0]
+    >>> centre(std=False, others=True)(tries([[0.0, 2.0, 4.0]]), Aside())["advantage"].tolist()
+    [-3.0, 0.0, 3.0]
     """
 
     reward: str = "reward"
-    by: Literal["task", "ask", "episode"] = "task"
+    by: Compare = "task"
     std: bool = True
     eps: float = knob(default=1e-4, ge=0.0)
     gives_to: str = "advantage"
+    others: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -37,11 +57,26 @@ class centre:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
-        group, n = batch.group(self.by)
-        gap = column.value - gather_up(column.value, group, n, "mean")[group]
-        spread = gather_up(column.value, group, n, "std")
-        flat = (spread == 0).double().sum() / (~torch.isnan(spread)).sum().clamp(min=1)
-        play.log(**{f"{self.gives_to}/flat_groups": float(flat)})
-        scale = spread[group] + self.eps
-        advantage = torch.where(scale == 0, gap, gap / scale) if self.std else gap  # 0 over 0 is no signal, not a NaN
-        return batch.put(self.gives_to, "step", batch.down(advantage, "track"), because=column)
+        rows = compare(batch, column, self.by)
+        advantage = standing(rows, play, self.gives_to, self.std, self.others, play.at(self.eps))
+        found = rows.back(advantage)
+        return give(batch, self.gives_to, lay(batch, found) if rows.level == "track" else found, column)
+
+
+def standing(
+    rows: Compared, play: Play, name: str, std: bool = True, others: bool = False, eps: float = 0.0
+) -> torch.Tensor:
+    """[U] where each row stands in its group; what groups were worth is logged under `name`."""
+    count, mean, spread = moments(rows.value, rows.group, rows.size)
+    there = (count > 0).sum().clamp(min=1)
+    flat, single = (spread == 0).double().sum() / there, (count == 1).double().sum() / there
+    play.log(**{f"{name}/flat_groups": float(flat), f"{name}/single_groups": float(single)})
+    kind = rows.value.dtype
+    gap = rows.value - mean.to(kind).index_select(0, rows.group)
+    if others:  # r - (sum - r) / (n - 1) = (r - mean) n / (n - 1)
+        gap *= (count / (count - 1).clamp(min=1)).to(kind).index_select(0, rows.group)
+    if not std:
+        return gap
+    scale = spread.to(kind) + eps
+    scale = scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
+    return gap.div_(scale.index_select(0, rows.group))

@@ -1,0 +1,132 @@
+"""Baselines that are not the plain mean of a group: one that remembers, and one that weighs."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch, Group
+from guerdon.core.levels import gather_up
+from guerdon.core.part import knob, part, state
+from guerdon.core.play import Play
+from guerdon.credit.rows import give, lay
+
+
+@part
+class role_baseline:
+    r"""$A = r - b_{role}$, then $b_{role} \leftarrow \alpha\,b_{role} + (1 - \alpha)\,\bar r_{role}$ with the mean over
+    this step's tracks of the role: a running baseline for each role of a game.
+
+    For self-play, where a group of tries says little: the seats of a game pay differently (the first to move may win more
+    often) and every opponent is another start. SPIRAL (Liu et al. 2025, arXiv:2506.24119) has $\alpha = 0.95$. With
+    `by_family` each family of tasks has baselines of its own.
+
+    *Assumes* that a role's mean reward moves slowly. Unbiased: a baseline from earlier steps knows nothing of this one.
+    To update before subtracting would put $1 - \alpha$ of the own mean into the baseline, a bias of that size.
+
+    The first step has the baseline `start`, and what is learned first replaces it as any later mean does. A role without
+    a valued track keeps its baseline; a track without a value has no advantage. The baselines are in the checkpoint.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> stage = role_baseline(decay=0.5)
+    >>> [stage(tries([[4.0]]), Aside())["advantage"].item() for step in range(3)]
+    [4.0, 2.0, 1.0]
+    """
+
+    reward: str = "reward"
+    decay: float = knob(default=0.95, ge=0.0, le=1.0)
+    start: float = 0.0
+    by_family: bool = False
+    gives_to: str = "advantage"
+
+    mean: dict[str, float] = state(factory=dict)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.reward,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column, start, decay = batch.cols[self.reward], play.at(self.start), play.at(self.decay)
+        reward_K = column.value if column.level == "track" else batch.up(column.value, "track")
+        names, group_K = self._groups(batch)
+        base = torch.tensor([self.mean.get(name, start) for name in names], dtype=torch.float64)
+        now = gather_up(reward_K.double(), group_K, len(names), "mean")
+        for name, old, new in zip(names, base.tolist(), now.tolist(), strict=True):
+            if new == new:
+                self.mean[name] = decay * old + (1 - decay) * new
+                play.log(**{f"{self.gives_to}/baseline_{name}": old})
+        advantage_K = (reward_K.double() - base.to(reward_K.device)[group_K]).to(reward_K.dtype)
+        return give(batch, self.gives_to, lay(batch, advantage_K), column)
+
+    def _groups(self, batch: Batch) -> tuple[list[str], Tensor]:
+        """The name of each baseline that this batch uses, and [K] which of them is a track's."""
+        roles = [batch.roles[r] for r in batch.role_K.tolist()]
+        if self.by_family:
+            of = batch.episode[batch.leaf].tolist()
+            roles = [f"{batch.episodes[e].task.family}/{r}" for e, r in zip(of, roles, strict=True)]
+        names = sorted(set(roles))
+        place = {name: i for i, name in enumerate(names)}
+        return names, torch.tensor([place[r] for r in roles], dtype=torch.long, device=batch.seg.device)
+
+
+@part
+class weighted_baseline:
+    r"""$A = r - \frac{\sum_j w_j r_j}{\sum_j w_j}$ over the group: the baseline with the least variance, if $w_j$ is the
+    squared norm of $\nabla\log\pi$ of track $j$.
+
+    That norm is rarely known. Without `weights` it is taken as the number of steps that are learned from, which is right
+    where steps have gradients of one size that are orthogonal: OPO (Hao et al. 2025, arXiv:2505.23585). `weights` names a
+    track column of better guesses. With `others` the own track is left out of both sums.
+
+    *Assumes* what is said of the weights; wrong ones cost variance alone. *Biased* without `others`, as the own reward
+    and the own length are in the baseline; the paper has it so. With `others` unbiased for weights of any kind.
+
+    A track without a reward or a weight is in neither sum; without a reward it has no advantage. Alone with its value, or
+    where the weights add up to 0, it gets 0; the share of such groups is `NAME/single_groups`.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> weighted_baseline(weights="size")(tries([[0.0, 4.0]], size=[1.0, 3.0]), Aside())["advantage"].tolist()
+    [-3.0, 1.0]
+    """
+
+    reward: str = "reward"
+    weights: str = ""
+    by: Group = "task"
+    others: bool = False
+    gives_to: str = "advantage"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.reward, self.weights) if self.weights else (self.reward,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column = batch.cols[self.reward]
+        group, n = batch.group(self.by)
+        reward_K = column.value.double() if column.level == "track" else batch.up(column.value.double(), "track")
+        weight_K = self._weights(batch)
+        valued = ~torch.isnan(reward_K)
+        weight_K = torch.where(valued, weight_K.nan_to_num(), 0.0)
+        paid_K = weight_K * reward_K.nan_to_num()
+        total, paid = gather_up(weight_K, group, n)[group], gather_up(paid_K, group, n)[group]
+        if self.others:
+            total, paid = total - weight_K, paid - paid_K
+        count = gather_up(valued.double(), group, n)
+        alone = (total <= 0) | (count[group] == 1)
+        single = float((count == 1).sum()) / max(int((count > 0).sum()), 1)
+        play.log(**{f"{self.gives_to}/single_groups": single})
+        advantage_K = torch.where(alone, torch.where(valued, 0.0, float("nan")), reward_K - paid / total)
+        return give(batch, self.gives_to, lay(batch, advantage_K.to(column.value.dtype)), column)
+
+    def _weights(self, batch: Batch) -> Tensor:
+        if self.weights:
+            named = batch.cols[self.weights]
+            return named.value.double() if named.level == "track" else batch.up(named.value.double(), "track")
+        return batch.up((batch.weight > 0).double(), "track")

@@ -1,0 +1,96 @@
+"""Who is compared with whom: the rows that are compared, the group of each, and the way from a row's number to its steps.
+
+Roles never share a group. Left out: what is made of the comparison (`centre.py`, `baselines.py`, `pass_at_k.py`).
+
+Axes: S steps, G segments, K tracks, M steps of tracks (`rows.py`), U rows that are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import COARSE, Batch
+from guerdon.core.column import Column
+from guerdon.core.levels import gather_up, starts
+from guerdon.credit.rows import along, give
+
+Compare = Literal["task", "ask", "episode", "parent", "turn", "position"]
+
+
+@dataclass(frozen=True)
+class Compared:
+    value: Tensor  # [U] NaN takes part in nothing
+    group: Tensor  # [U]
+    size: int  # how many groups
+    level: Literal["step", "track"]  # what a number for each row can be made one for each of ...
+    back: Callable[[Tensor], Tensor]  # ... so
+
+    def column(self, x_U: Tensor, batch: Batch, because: Column) -> Column:
+        """A number for each row as a column, missing where and why `because` is."""
+        value = self.back(x_U)
+        if self.level == "track":
+            return Column("track", value, because.reason)
+        return give(batch, "it", value, because).cols["it"]
+
+
+def compare(batch: Batch, column: Column, by: Compare) -> Compared:
+    """The rows of a column in their groups.
+
+    `task`, `ask`, `episode`: the tracks (or, of a step column, the steps) of one task, ask or episode. `parent`: the
+    segments that continue one segment, those without a parent being the children of their task. `turn`: the tries' first
+    segments at a task, their second ones, and so on. `position`: their first steps, second steps, and so on.
+    """
+    if by in ("parent", "turn"):
+        group_G, size = _segment_groups(batch, by)
+        value_G = _of_segments(batch, column)
+        return Compared(value_G, group_G, size, "step", lambda x_G: x_G.index_select(0, batch.seg))
+    group_K, size = batch.group(by if by in COARSE else "task")
+    if column.level == "track" and by != "position":
+        return Compared(column.value, group_K, size, "track", lambda x_K: x_K)
+    way = along(batch)
+    value_M = way.at(column.value) if column.level == "step" else way.of(column.value)
+    group_M = way.of(group_K)
+    if by == "position":
+        group_M, size = places_along(group_M, way.track, batch.K, size)
+    return Compared(value_M, group_M, size, "step", way.back)
+
+
+def _of_segments(batch: Batch, column: Column) -> Tensor:
+    """[G] the mean over a segment's steps, or over the tracks through it."""
+    if column.level == "step":
+        return batch.up(column.value, "segment", by="mean")
+    return gather_up(column.value[batch.path_track], batch.path_seg, batch.G, "mean")
+
+
+def _segment_groups(batch: Batch, by: Compare) -> tuple[Tensor, int]:
+    roles = len(batch.roles)
+    if by == "parent":
+        above = torch.where(batch.parent >= 0, batch.parent, batch.G + batch.task)
+        key = above * roles + batch.role
+    else:
+        along_path = torch.arange(len(batch.path_seg), device=batch.seg.device)
+        along_path -= starts(torch.bincount(batch.path_track, minlength=batch.K))[batch.path_track]
+        turn_G = torch.zeros(batch.G, dtype=torch.long, device=batch.seg.device)
+        turn_G[batch.path_seg] = along_path
+        key = (batch.task * (batch.G + 1) + turn_G) * roles + batch.role
+    unique, group = torch.unique(key, return_inverse=True)
+    return group, len(unique)
+
+
+def places_along(group_M: Tensor, track_M: Tensor, tracks: int, groups: int) -> tuple[Tensor, int]:
+    """Each group split by the place of the row in its track; `track_M` is sorted. And how many there are."""
+    if not len(track_M):
+        return group_M, 0
+    first_K = torch.searchsorted(track_M, torch.arange(tracks, device=track_M.device))
+    place = torch.arange(len(track_M), device=track_M.device) - first_K.index_select(0, track_M)
+    longest = int(place.max()) + 1
+    key, size = group_M * longest + place, groups * longest
+    if size <= 4 * len(key):
+        return key, size
+    unique, index = torch.unique(key, return_inverse=True)  # one track far longer than the others: most keys are unused
+    return index, len(unique)

@@ -1,0 +1,127 @@
+"""Several rewards or advantages made one: added with weights, each normalised first or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, part
+from guerdon.core.play import Play
+from guerdon.credit.centre import standing
+from guerdon.credit.groups import Compare, compare
+from guerdon.credit.rows import give, lay, worst
+
+
+@part
+class mixed:
+    r"""$A = \sum_i w_i A_i$ of columns per step or per track: episode and step advantages in one number.
+
+    GiGPO (Feng et al. 2025, arXiv:2505.10978) adds an advantage among tries and one among steps so. `weights` are all 1
+    unless given.
+
+    *Assumes* that the columns are on scales that may be added. Unbiased where each of them is, for the weighted objective.
+
+    A column that does not apply to a step says nothing there and adds 0; a step to which none applies has no advantage. A
+    broken one leaves the sum without a value: half of it is not what was asked for.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> batch = tries([[1.0]], steps=2, episode=[3.0], step=[0.0, 10.0])
+    >>> mixed(("episode", "step"), (1.0, 0.5))(batch, Aside())["advantage"].tolist()
+    [3.0, 8.0]
+    """
+
+    columns: tuple[str, ...]
+    weights: tuple[float, ...] = ()
+    gives_to: str = "advantage"
+
+    def __post_init__(self) -> None:
+        _check("mixed", self.columns, self.weights)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        columns = [batch.cols[name] for name in self.columns]
+        return add(batch, self.gives_to, columns, [play.at(w) for w in self.weights])
+
+
+@part
+class separately:
+    r"""$A = \sum_i w_i \frac{r_i - \bar r_i}{s_i + \epsilon}$: each reward normalised in its group before they are added.
+
+    Added first, a reward with a wide spread drowns the others, and different rewards that add up to the same become one.
+    GDPO (Liu et al. 2026, arXiv:2601.05242) is this and then `whiten()`. `by`, `std` and `eps` are those of `centre`.
+
+    *Assumes* that the weights are meant as the rewards' say in the gradient, not as rates of exchange. *Biased* as
+    `centre` is; with `std`, also for the weighted sum of the rewards: a reward that nearly all tries earn counts as much
+    as one that half of them earn.
+
+    A reward that does not apply to a track adds 0 and is in no group there; a track to which none applies has no
+    advantage, nor has one of whose scores any is broken. `NAME.REWARD/flat_groups` is logged for each.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> batch = tries([[0.0, 1.0]], style=[100.0, 0.0])
+    >>> separately(("reward", "style"), (2.0, 1.0), eps=0.0)(batch, Aside())["advantage"].tolist()
+    [-0.7071067690849304, 0.7071067690849304]
+    """
+
+    rewards: tuple[str, ...]
+    weights: tuple[float, ...] = ()
+    by: Compare = "task"
+    std: bool = True
+    eps: float = knob(default=1e-4, ge=0.0)
+    gives_to: str = "advantage"
+
+    def __post_init__(self) -> None:
+        _check("separately", self.rewards, self.weights)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return tuple(self.rewards)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        parts = []
+        for name in self.rewards:
+            rows = compare(batch, batch.cols[name], self.by)
+            found = standing(rows, play, f"{self.gives_to}.{name}", self.std, eps=play.at(self.eps))
+            parts.append(rows.column(found, batch, batch.cols[name]))
+        return add(batch, self.gives_to, parts, [play.at(w) for w in self.weights])
+
+
+def add(batch: Batch, name: str, columns: Sequence[Column], weights: Sequence[float]) -> Batch:
+    """A step column: the weighted sum of columns, made for tracks as long as all of them are for tracks."""
+    whole = all(c.level == "track" for c in columns)
+    size, device = (batch.K if whole else batch.S), batch.seg.device
+    total = torch.zeros(size, dtype=torch.float64, device=device)
+    spoken = torch.zeros(size, dtype=torch.bool, device=device)
+    for column, weight in zip(columns, weights or [1.0] * len(columns), strict=True):
+        value, reason = column.value, column.reason
+        if column.level == "track" and not whole:
+            value = lay(batch, value)
+            reason = worst(batch, [column]) if bool(torch.isnan(value).any()) else reason.new_zeros(size)
+        missing = torch.isnan(value)
+        spoken |= ~missing
+        quiet = missing & (reason == Reason.NOT_APPLICABLE)
+        total = total + weight * value.double().masked_fill(quiet, 0.0)
+    found = total.masked_fill(~spoken, float("nan")).to(columns[0].value.dtype)
+    return give(batch, name, lay(batch, found) if whole else found, *columns)
+
+
+def _check(who: str, columns: Sequence[str], weights: Sequence[float]) -> None:
+    if isinstance(columns, str) or not columns:
+        raise UserError(f"{who} takes the names of several columns: {who}(('correct', 'reward'))")
+    if weights and len(weights) != len(columns):
+        raise UserError(f"{who} has {len(columns)} columns and {len(weights)} weights: give one for each, or none")

@@ -1,0 +1,110 @@
+"""Rewards along a track: from what each step was paid to what is still to come, and a return spread over its steps."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.levels import decayed_sum, gather_up
+from guerdon.core.part import knob, part
+from guerdon.core.play import Play
+from guerdon.credit.rows import along, give, paid
+
+
+@part
+class reward_to_go:
+    r"""$G_t = \sum_{u \ge t} \gamma^{u-t} r_u$ over the steps of a track, all its segments in order.
+
+    `reward` is a column per step (at turn ends, line ends or any step: process rewards) or per track (paid at its last
+    step). With `per="turn"` time is counted in turns: every step of a turn gets the return from its turn's beginning on,
+    and $\gamma$ discounts from turn to turn; that is what `centre(by="turn")` compares.
+
+    *Assumes* that an action earns only what comes after it. *Biased* for the undiscounted return if $\gamma < 1$; a track
+    that was cut short is returned as far as it goes, without a guess of the rest (`gae` has one).
+
+    A step to which the column does not apply was paid nothing. A broken reward leaves it and the steps before it without
+    a return. A step that several tracks share has their mean.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> batch = tries([[0.0]], steps=3, process=[1.0, 0.0, 4.0])
+    >>> reward_to_go("process", gamma=0.5)(batch, Aside())["return"].tolist()
+    [2.0, 2.0, 4.0]
+    """
+
+    reward: str = "reward_steps"
+    gamma: float = knob(default=1.0, ge=0.0, le=1.0)
+    per: Literal["step", "turn"] = "step"
+    gives_to: str = "return"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.reward,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column = batch.cols[self.reward]
+        way = along(batch)
+        x_M, gamma = paid(batch, column, way), play.at(self.gamma)
+        if self.per == "step":
+            found_M = decayed_sum(x_M, gamma, way.track)
+        else:
+            # turns in the order of the path: a turn of each track, numbered along it
+            turn = torch.arange(len(batch.path_seg), device=batch.seg.device)
+            turn_M = torch.repeat_interleave(turn, batch.length[batch.path_seg])
+            of_turn = gather_up(x_M, turn_M, len(turn))
+            found_M = decayed_sum(of_turn, gamma, batch.path_track).index_select(0, turn_M)
+        return give(batch, self.gives_to, way.back(found_M).to(column.value.dtype), column)
+
+
+@part
+class redistribute:
+    r"""$r_t = R\,w_t / \sum_u w_u$: a track's return, spread over its steps; the parts add up to the return.
+
+    `weights` names a step column of numbers that are not negative: attention, surprise, a model's say about each step.
+    Without one, or where a track's weights add up to 0, every step gets the same share. A reward model's attention as
+    weights is Attention Based Credit (Chan et al. 2024, arXiv:2402.00782).
+
+    *Assumes* that the weights say which steps earned the return. *Biased:* the sum along a track is kept, so a track is
+    worth what it was worth; but `reward_to_go` no longer counts for a step what was moved to the steps before it.
+
+    Given steps get a share like any other. A track without a return has none to spread; a step without a weight gets 0.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> batch = tries([[8.0]], steps=3, care=[1.0, 0.0, 3.0])
+    >>> redistribute(weights="care")(batch, Aside())["reward_steps"].tolist()
+    [2.0, 0.0, 6.0]
+    """
+
+    reward: str = "reward"
+    weights: str = ""
+    gives_to: str = "reward_steps"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.reward, self.weights) if self.weights else (self.reward,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column = batch.cols[self.reward]
+        way = along(batch)
+        is_whole = column.level == "track"
+        return_K = column.value.double() if is_whole else gather_up(paid(batch, column, way), way.track, batch.K)
+        care_M = torch.ones(len(way.step), dtype=torch.float64, device=way.step.device)
+        if self.weights:
+            care_M = way.at(batch[self.weights]).double().nan_to_num(0.0).clamp(min=0.0)
+        total_K = gather_up(care_M, way.track, batch.K)
+        none_K = total_K == 0
+        play.log(**{f"{self.gives_to}/even": float(none_K.double().mean()) if batch.K else 0.0})
+        if bool(none_K.any()):
+            care_M = care_M.masked_fill(way.of(none_K), 1.0)
+            total_K = gather_up(care_M, way.track, batch.K)
+        found_S = way.back(care_M * way.of(return_K / total_K))
+        return give(batch, self.gives_to, found_S.to(column.value.dtype), column)

@@ -1,0 +1,108 @@
+"""What the parts of credit have in common: a track's steps in order, the way back to steps, and why a number is missing.
+
+Axes: S steps, G segments, K tracks; M every step of every track, track by track and root to leaf, so that a step of a
+shared trunk stands there once for each track through it. Left out: who is compared with whom (`groups.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.levels import expand, gather_up, starts
+
+
+@dataclass(frozen=True)
+class Way:
+    """All steps of all tracks in the order they were taken, and the way back."""
+
+    step: Tensor  # [M]
+    track: Tensor  # [M] sorted
+    steps: int
+    plain: bool  # tracks lie one after the other and share nothing, so that M is S
+
+    def at(self, x_S: Tensor) -> Tensor:
+        return x_S if self.plain else x_S.index_select(0, self.step)
+
+    def of(self, x_K: Tensor) -> Tensor:
+        return x_K.index_select(0, self.track)
+
+    def back(self, x_M: Tensor) -> Tensor:
+        """[S] a step that several tracks share gets the mean of those that have a value."""
+        return x_M if self.plain else gather_up(x_M, self.step, self.steps, "mean")
+
+
+def along(batch: Batch) -> Way:
+    plain = len(batch.path_seg) == batch.G and bool((batch.path_seg[1:] > batch.path_seg[:-1]).all())
+    if plain:
+        step = torch.arange(batch.S, device=batch.seg.device)
+        return Way(step, batch.path_track.index_select(0, batch.seg), batch.S, plain)
+    step = expand(batch.path_seg, starts(batch.length), batch.length)
+    return Way(step, torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg]), batch.S, plain)
+
+
+def lay(batch: Batch, x_K: Tensor) -> Tensor:
+    """[S] each step its track's number, or the mean of its tracks'. `Batch.down`, faster where no track shares a step."""
+    if len(batch.path_seg) != batch.G:
+        return batch.down(x_K, "track")
+    x_G = torch.empty(batch.G, dtype=x_K.dtype, device=x_K.device)
+    return x_G.scatter_(0, batch.path_seg, x_K[batch.path_track]).index_select(0, batch.seg)
+
+
+def per_track(batch: Batch, x_S: Tensor) -> Tensor:
+    """[K] the mean over a track's steps that have a value and are learned from."""
+    return batch.up(torch.where(batch.weight > 0, x_S, float("nan")), "track", by="mean")
+
+
+def paid(batch: Batch, column: Column, way: Way) -> Tensor:
+    """[M] in float64, what each step of each track was paid.
+
+    A number per track is paid at the track's last step. Of a column per step, a step to which it does not apply was paid
+    nothing, in a track to which it applies somewhere; a step whose score is broken has NaN.
+    """
+    if column.level == "step":
+        x_M = way.at(column.value).double()
+        quiet_S = column.reason == Reason.NOT_APPLICABLE
+        if not bool(quiet_S.any()):
+            return x_M
+        spoken_K = gather_up(way.at(~quiet_S).double(), way.track, batch.K) > 0
+        return x_M.masked_fill(way.at(quiet_S) & way.of(spoken_K), 0.0)
+    x_M = torch.zeros(len(way.step), dtype=torch.float64, device=way.step.device)
+    last, acted_K = last_steps(batch, way)
+    x_M[last] = column.value.double()[acted_K]
+    return x_M
+
+
+def last_steps(batch: Batch, way: Way) -> tuple[Tensor, Tensor]:
+    """Where in M each track ends, of those that acted, and [K] which did."""
+    count_K = torch.bincount(batch.path_track, batch.length[batch.path_seg].double(), minlength=batch.K).long()
+    acted_K = count_K > 0
+    return (torch.cumsum(count_K, 0) - 1)[acted_K], acted_K
+
+
+def give(batch: Batch, name: str, value_S: Tensor, *because: Column) -> Batch:
+    """Add a step column made from others; where it has no value, the worst reason that those have along the step's tracks."""
+    missing = torch.isnan(value_S)
+    reason_S = torch.zeros(batch.S, dtype=torch.int8, device=value_S.device)
+    if bool(missing.any()):
+        reason_S = worst(batch, because).masked_fill(~missing, int(Reason.VALUE))
+    return batch.with_cols({name: Column("step", value_S, reason_S)})
+
+
+def worst(batch: Batch, because: Sequence[Column]) -> Tensor:
+    """[S] the worst reason that columns have along a step's tracks, at least that they do not apply."""
+    worst_K = torch.full((batch.K,), float(Reason.NOT_APPLICABLE), dtype=torch.float64, device=batch.seg.device)
+    for column in because:
+        if not bool((column.reason > int(Reason.NOT_APPLICABLE)).any()):
+            continue  # nothing worse than where it starts
+        reason = column.reason.double()
+        if column.level == "step":
+            reason = batch.up(reason, "track", by="max").nan_to_num(float(Reason.NOT_APPLICABLE))
+        worst_K = torch.maximum(worst_K, reason)
+    of_G = gather_up(worst_K[batch.path_track], batch.path_seg, batch.G, "max").to(torch.int8)
+    return of_G.index_select(0, batch.seg)

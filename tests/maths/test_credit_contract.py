@@ -1,0 +1,175 @@
+"""What holds for every part of credit: order, trees, missing values, empty batches, its words."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import episode, episode_lists, expanded, segment
+
+import guerdon.credit
+from guerdon.core.column import Column, Reason
+from guerdon.core.levels import gather_up
+from guerdon.core.pack import pack
+from guerdon.core.part import PARTS
+from guerdon.credit.baselines import role_baseline, weighted_baseline
+from guerdon.credit.centre import centre
+from guerdon.credit.critic import gae
+from guerdon.credit.example import Aside
+from guerdon.credit.mix import mixed, separately
+from guerdon.credit.pass_at_k import best_of_k
+from guerdon.credit.returns import redistribute, reward_to_go
+from guerdon.credit.rows import along
+from guerdon.credit.tree import prefix_gain
+from guerdon.credit.turns import turn_baseline
+from guerdon.credit.whiten import whiten
+
+MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))
+PLAYED = {"greedy_baseline", "restarts"}  # tested in test_credit_played.py
+
+CHAINS = {  # a tree gives what the chains it stands for give
+    "centre": lambda: centre(),
+    "centre_ask": lambda: centre(by="ask", std=False),
+    "centre_others": lambda: centre(std=False, others=True),
+    "centre_position": lambda: centre(by="position"),
+    "centre_steps": lambda: centre("process"),
+    "whiten": lambda: whiten("reward"),
+    "whiten_tracks": lambda: whiten("process", over="track"),
+    "whiten_steps": lambda: whiten("process"),
+    "gae": lambda: gae(gamma=0.9, lam=0.8),
+    "gae_steps": lambda: gae("process", gamma=0.9, lam=0.8),
+    "reward_to_go": lambda: reward_to_go("process", gamma=0.9),
+    "reward_to_go_turns": lambda: reward_to_go("process", gamma=0.9, per="turn"),
+    "redistribute": lambda: redistribute(weights="care"),
+    "mixed": lambda: mixed(("reward", "process"), (1.0, 0.5)),
+    "separately": lambda: separately(("reward", "process")),
+    "role_baseline": lambda: role_baseline(start=0.5),
+    "weighted_baseline": lambda: weighted_baseline(),
+    "best_of_k": lambda: best_of_k(k=1),
+    "turn_baseline": lambda: turn_baseline("process"),
+    "turn_baseline_steps": lambda: turn_baseline("process", per="step"),
+}
+STAGES = {
+    **CHAINS,
+    "centre_parent": lambda: centre(by="parent"),
+    "centre_turn": lambda: centre("process", by="turn"),
+    "centre_episode": lambda: centre(by="episode"),
+    "prefix_gain": lambda: prefix_gain(),
+}
+
+
+def filled(batch, seed):
+    """Columns of every kind that credit reads, with holes."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def column(level, holes):
+        size = batch.size(level)
+        value = torch.randn(size, generator=generator, dtype=torch.float64)
+        reason = torch.where(torch.rand(size, generator=generator) < holes, int(Reason.FAILED), 0).to(torch.int8)
+        value[reason > 0] = float("nan")
+        return Column(level, value, reason)
+
+    cols = {"reward": column("track", 0.2), "process": column("step", 0.1), "care": column("step", 0.0)}
+    return batch.with_cols({**cols, "critic.value": column("step", 0.05), "critic.final": column("track", 0.0)})
+
+
+def same(a, b):
+    return torch.allclose(a.double(), b.double(), atol=1e-5, rtol=1e-5, equal_nan=True)
+
+
+def test_every_part_is_held_to_the_contract():
+    for name in MODULES:
+        importlib.import_module(f"guerdon.credit.{name}")
+    ours = {c.__name__ for place, c in PARTS.items() if place.startswith("guerdon.credit.")}
+    assert ours - PLAYED == {type(make()).__name__ for make in STAGES.values()}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    assert doctest.testmod(importlib.import_module(f"guerdon.credit.{name}")).failed == 0
+
+
+def test_every_part_says_what_it_assumes_and_where_it_is_biased():
+    for place, found in PARTS.items():
+        if place.startswith("guerdon.credit."):
+            text = found.__doc__ or ""
+            assert "$" in text and "*Assumes*" in text and re.search("nbiased|iased", text), place
+            assert ">>>" in text or found.__name__ in PLAYED, place
+
+
+@pytest.mark.parametrize("name", STAGES)
+@settings(max_examples=25)
+@given(eps=episode_lists(continuous=False), seed=st.integers(0, 99))
+def test_the_order_of_episodes_changes_nothing(name, eps, seed):
+    batch = filled(pack(eps), seed)
+    order = torch.randperm(len(eps), generator=torch.Generator().manual_seed(seed)).tolist()
+    other = pack([eps[i] for i in order])
+    # rows of the second batch by those of the first
+    first = [0, *torch.cumsum(torch.bincount(batch.episode[batch.seg], minlength=len(eps)), 0).tolist()]
+    steps = [s for e in order for s in range(first[e], first[e + 1])]
+    begin = [0, *torch.cumsum(torch.bincount(batch.episode[batch.leaf], minlength=len(eps)), 0).tolist()]
+    tracks = [k for e in order for k in range(begin[e], begin[e + 1])]
+    index = {"step": torch.tensor(steps, dtype=torch.long), "track": torch.tensor(tracks, dtype=torch.long)}
+    other = other.with_cols({n: c.take(index[c.level]) for n, c in batch.cols.items()})
+    stage, again = STAGES[name](), STAGES[name]()
+    column = stage.gives[0]
+    made, moved = stage(batch, Aside()).cols[column], again(other, Aside()).cols[column]
+    assert same(made.value[index["step"]], moved.value)
+    assert torch.equal(made.reason[index["step"]], moved.reason)
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@settings(max_examples=25)
+@given(eps=episode_lists(continuous=False), seed=st.integers(0, 99))
+def test_a_tree_is_the_chains_it_stands_for(name, eps, seed):
+    tree = filled(pack(eps), seed)
+    chains = pack(expanded(eps))
+    step_M = along(tree).step
+    assert len(step_M) == chains.S
+    every = torch.arange(tree.K)
+    chains = chains.with_cols({n: c.take(step_M if c.level == "step" else every) for n, c in tree.cols.items()})
+    stage, again = CHAINS[name](), CHAINS[name]()
+    column = stage.gives[0]
+    apart = again(chains, Aside())[column].double()
+    assert same(stage(tree, Aside())[column], gather_up(apart, step_M, tree.S, "mean"))
+
+
+@pytest.mark.parametrize("name", STAGES)
+@settings(max_examples=15)
+@given(eps=episode_lists(continuous=False), seed=st.integers(0, 99))
+def test_what_is_not_learned_from_a_failed_score_does_not_depend_on_it(name, eps, seed):
+    """A track without a reward gets no advantage on its own steps from a part that reads it."""
+    batch = filled(pack(eps), seed)
+    stage = STAGES[name]()
+    if "reward" not in stage.needs or batch.S == 0:
+        return
+    made = stage(batch, Aside()).cols[stage.gives[0]]
+    way = along(batch)
+    alive = gather_up((~batch.cols["reward"].missing)[way.track].double(), way.step, batch.S, "max")
+    assert made.missing[alive == 0].all()
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_empty_and_one_step_episodes(name):
+    for eps in ([], [episode(error="broke")], [episode(segment([]))], [episode(segment([0]))]):
+        batch = filled(pack(eps), 3)
+        stage = STAGES[name]()
+        assert len(stage(batch, Aside())[stage.gives[0]]) == batch.S
+
+
+COMPARED = ["centre", "centre_others", "centre_position", "centre_parent", "separately", "weighted_baseline"]
+
+
+@pytest.mark.parametrize("name", [*COMPARED, "best_of_k", "prefix_gain", "whiten"])
+@settings(max_examples=15)
+@given(eps=episode_lists(continuous=False), seed=st.integers(0, 99), shift=st.floats(-5, 5))
+def test_a_constant_added_to_the_reward_changes_no_comparison(name, eps, seed, shift):
+    batch = filled(pack(eps), seed)
+    moved = batch.with_cols({"reward": Column("track", batch["reward"] + shift, batch.cols["reward"].reason)})
+    assert same(STAGES[name]()(batch, Aside())["advantage"], STAGES[name]()(moved, Aside())["advantage"])
