@@ -24,7 +24,6 @@ THREADS = 4  # beside a GPU
 def undisturbed(models: Iterable[Model]) -> Iterator[None]:
     """Search seldom, and only among what is made from now on; few threads where the models are on a GPU."""
     before, threads = gc.get_threshold(), torch.get_num_threads()
-    gc.collect()
     gc.freeze()
     gc.set_threshold(SELDOM, *before[1:])
     if all(model.device.type == "cuda" for model in models):

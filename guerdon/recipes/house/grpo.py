@@ -9,18 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.core.learn import Learn
 from guerdon.core.model import Model
-from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.core.task import Sampling
 from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
-from guerdon.envs.simple import single_turn
-from guerdon.losses.penalties import kl as divergence
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.rewards.score import score, verified
+from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
 @recipe("grpo", family="house", paper="arXiv:2402.03300")
@@ -39,20 +32,8 @@ def grpo(
     steps: int = 100,
 ) -> Recipe:
     """Group-relative policy optimisation: centre rewards by task, divide by their spread, clip the ratio."""
-    surrogate = clipped(low=clip, high=clip)
-    models = {"policy": model, "reference": snapshot("policy")} if kl else {"policy": model}
-    return Recipe(
-        models=models,
-        curriculum=uniform(task, tries=tries),
-        env=single_turn(),
-        stages=[
-            verified(task),
-            *([score(reward)] if reward is not None else []),
-            centre("reward" if reward is not None else "correct"),
-            Learn("policy", surrogate + divergence(kl) if kl else surrogate, opt=adam(lr=lr)),
-        ],
-        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exam=task,
-        prompts=prompts,
-        steps=steps,
+    stages = scored(task, reward)
+    stages += [centre(paid(stages)), learn(clipped(low=clip, high=clip), lr, kl)]
+    return on_policy(
+        task, model, stages, prompts=prompts, tries=tries, temperature=temperature, max_tokens=max_tokens, steps=steps
     )

@@ -1,0 +1,62 @@
+"""What the house recipes have in common: how tries are made and scored, and which models a composition needs. No recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from guerdon.core.learn import Learn
+from guerdon.core.model import Model
+from guerdon.core.optim import adam
+from guerdon.core.recipe import Recipe
+from guerdon.core.task import Sampling
+from guerdon.curricula.uniform import uniform
+from guerdon.envs.simple import single_turn
+from guerdon.losses.penalties import kl as divergence
+from guerdon.models.snapshot import snapshot
+from guerdon.rewards.score import score, verified
+
+
+def scored(task: Any, reward: Any) -> list[Any]:
+    """The stages that score tries: the truth always, which is what accuracy is made of, and the reward where one is given.
+    The last of them gives what is learned from."""
+    return [verified(task), *([score(reward)] if reward is not None else [])]
+
+
+def paid(stages: Sequence[Any]) -> str:
+    """The column of what is learned from: the first one that the last scoring stage gives."""
+    return str(stages[-1].gives[0])
+
+
+def learn(loss: Any, lr: float, kl: float = 0.0, updates: int = 1, on: Any = None) -> Learn:
+    """The policy's learner. `kl` adds the k3 estimate of the divergence from the start model to the loss, averaged as the
+    loss is."""
+    if kl:
+        loss = loss + divergence(kl, mean=loss.mean, constant=loss.constant)
+    return Learn("policy", loss, on=on, opt=adam(lr=lr), updates=updates)
+
+
+def on_policy(
+    task: Any,
+    model: Model,
+    stages: Sequence[Any],
+    *,
+    prompts: int,
+    tries: int,
+    temperature: float,
+    max_tokens: int,
+    steps: int,
+) -> Recipe:
+    """`tries` answers of one turn to each of `prompts` problems a step, and what is done with them. The start model is kept
+    as `reference` where a stage reads it."""
+    is_held = any("reference.logp" in stage.needs for stage in stages)
+    return Recipe(
+        models={"policy": model, "reference": snapshot("policy")} if is_held else {"policy": model},
+        curriculum=uniform(task, tries=tries),
+        env=single_turn(),
+        stages=list(stages),
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        exam=task,
+        prompts=prompts,
+        steps=steps,
+    )
