@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "train": "guerdon.loop.api",
     "evaluate": "guerdon.loop.api",
+    "best_of": "guerdon.loop.best_of",
     "replay": "guerdon.loop.replay",
     "Options": "guerdon.loop.record",
     "Run": "guerdon.store.run",

@@ -1,0 +1,36 @@
+"""Several solutions of one problem in one episode: a data set of contrasts as an environment."""
+
+from __future__ import annotations
+
+from guerdon.core.episode import Episode
+from guerdon.core.part import knob, part
+from guerdon.core.play import Seats
+from guerdon.core.task import Ask
+
+
+@part
+class side_by_side:
+    """Each of the solutions an ask brings (`note["say"]`) is recited from the start, as a track of its own; then the role
+    tries `tries` times itself. An ask that brings none is a single turn: a recipe that learns from recitals is so examined
+    on what its model says by itself.
+
+    >>> side_by_side(tries=2).roles
+    ('policy',)
+    """
+
+    tries: int = knob(default=0, ge=0)
+    role: str = "policy"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        said = ask.note.get("say")
+        for text in said or ():
+            seats[self.role].recite(ask.shown, text, fresh=True)
+        for _ in range(
+            1 if said is None else self.tries
+        ):  # one after the other, so that their order is always the same
+            await seats[self.role].act(ask.shown, fresh=True)
+        return seats.episode()

@@ -1,0 +1,22 @@
+"""What the recipes that train a scorer have in common: a copy of a language model with a head that says a number. No recipe."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model
+from guerdon.core.part import knobs, label
+
+
+def with_head(model: Model) -> Model:
+    """The model, once more, with a value head: the one it has, or a fresh one that says 0."""
+    if "value" not in knobs(model):
+        raise UserError(
+            f"a {label(model)} has no value head, so it cannot be taught to score: use an lm (--model sprig)"
+        )
+    made: Any = copy.deepcopy(model)
+    made.value = True
+    scorer: Model = made
+    return scorer

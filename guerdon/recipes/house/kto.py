@@ -1,0 +1,52 @@
+"""KTO: a policy taught from solutions that are each known to be good or bad, no two of them a pair.
+
+Paper: Ethayarajh et al. 2024 (arXiv:2402.01306). Good ones are gold solutions, bad ones near-misses, recited. The
+reference point is estimated over a step's whole batch, on answers moved to other prompts, as in the paper. Leaves out:
+data of one kind alone (give `task` its own near-misses, and `wrong=0` for none), and labels in files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.learn import Learn
+from guerdon.core.model import Model
+from guerdon.core.optim import adam
+from guerdon.core.recipe import Recipe, recipe
+from guerdon.core.task import Sampling
+from guerdon.curricula.contrasts import contrasts
+from guerdon.envs.side_by_side import side_by_side
+from guerdon.losses import unpaired
+from guerdon.models.snapshot import snapshot
+from guerdon.rewards.score import verified
+
+
+@recipe("kto", family="house", paper="arXiv:2402.01306")
+def kto(
+    task: Any,
+    model: Model,
+    *,
+    prompts: int = 16,  # two solutions each: the paper has 32 a step
+    wrong: int = 1,  # near-misses to a gold solution; then `good` should be `wrong` to 1.5 times `wrong`, says the paper
+    good: float = 1.0,  # the paper's
+    bad: float = 1.0,  # the paper's
+    beta: float = 0.1,  # the paper's
+    lr: float = 1e-5,  # the paper has 5e-7 for models of billions of weights
+    temperature: float = 1.0,
+    max_tokens: int = 256,
+    steps: int = 100,
+) -> Recipe:
+    """Kahneman-Tversky optimisation: good solutions made likelier and bad ones less so, as far as a loss that levels off
+    on both sides asks for."""
+    point = unpaired.mismatched_kl()
+    loss = unpaired.kto(beta=beta, good=good, bad=bad, baseline=point.gives_to)
+    return Recipe(
+        models={"policy": model, "reference": snapshot("policy")},
+        curriculum=contrasts(task, wrong=wrong),
+        env=side_by_side(),
+        stages=[verified(task), point, Learn("policy", loss, opt=adam(lr=lr))],
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        exam=task,
+        prompts=prompts,
+        steps=steps,
+    )

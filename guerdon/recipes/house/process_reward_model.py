@@ -1,0 +1,57 @@
+"""A process reward model: a head on a language model that says after each line how likely all is right so far.
+
+Paper: Lightman et al. 2023 (arXiv:2305.20050): cross-entropy at the end of every line up to the first wrong one. Labels are
+the task's step checker's, on gold solutions, near-misses and tries of the model that it grows from; the paper's are people's.
+Leaves out: labels by rollouts (Math-Shepherd) and the choice of solutions worth labelling.
+The product is the model `prm`: `gd.process_model("prm")` in a reward, `best_of` at evaluation (docs/reward_models.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.learn import Learn
+from guerdon.core.model import Model
+from guerdon.core.optim import adam
+from guerdon.core.recipe import Recipe, recipe
+from guerdon.core.task import Sampling
+from guerdon.curricula.contrasts import contrasts
+from guerdon.envs.side_by_side import side_by_side
+from guerdon.losses.reward_model import step_labels
+from guerdon.models.snapshot import snapshot
+from guerdon.recipes.house.heads import with_head
+from guerdon.rewards.exams import step_exam
+from guerdon.rewards.step_truth import line_labels
+
+
+@recipe("process_reward_model", family="house", paper="arXiv:2305.20050")
+def process_reward_model(
+    task: Any,
+    model: Model,
+    *,
+    prompts: int = 32,
+    wrong: int = 2,  # near-misses a problem
+    tries: int = 1,  # of the untrained model, whose own errors are what a reward model meets; 0: recitals alone
+    good: float = 1.0,  # what a right line weighs against a wrong one
+    lr: float = 1e-3,  # tried on sprig; larger models want less
+    temperature: float = 1.0,
+    max_tokens: int = 128,
+    exam_tasks: int = 64,
+    steps: int = 40,
+) -> Recipe:
+    """A process reward model of exact step labels. Logs held-out step accuracy, calibration and first-error F1."""
+    asks = contrasts(task, wrong=wrong)
+    return Recipe(
+        models={"prm": with_head(model), "author": snapshot("prm")},
+        curriculum=asks,
+        env=side_by_side(tries=tries),
+        seats={"policy": "author"},
+        stages=[
+            line_labels(task),
+            step_exam(asks, "prm", tasks=exam_tasks),
+            Learn("prm", step_labels(good=good), opt=adam(lr=lr)),
+        ],
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        prompts=prompts,
+        steps=steps,
+    )

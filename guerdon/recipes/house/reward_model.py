@@ -1,0 +1,59 @@
+"""A reward model: a scalar head on a language model, taught which of two solutions is right.
+
+Paper: Ouyang et al. 2022 (arXiv:2203.02155): all pairs of a prompt's answers in one update, the loss of Bradley and Terry,
+one pass over the data. Preferences are exact here: of each problem's gold solution, near-misses and tries of the model that
+it grows from, the right against the wrong. Leaves out: preferences of people, and evaluation on other people's benchmarks.
+The product is the model `rm`: `gd.outcome_model("rm")` in a reward, `best_of` at evaluation (docs/reward_models.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.learn import Learn
+from guerdon.core.model import Model
+from guerdon.core.optim import adam
+from guerdon.core.recipe import Recipe, recipe
+from guerdon.core.task import Sampling
+from guerdon.curricula.contrasts import contrasts
+from guerdon.envs.side_by_side import side_by_side
+from guerdon.losses.reward_model import bradley_terry
+from guerdon.models.snapshot import snapshot
+from guerdon.recipes.house.heads import with_head
+from guerdon.rewards.exams import pair_exam
+from guerdon.rewards.score import verified
+from guerdon.select.pairs import paired
+
+
+@recipe("reward_model", family="house", paper="arXiv:2203.02155")
+def reward_model(
+    task: Any,
+    model: Model,
+    *,
+    prompts: int = 32,
+    wrong: int = 2,  # near-misses a problem
+    tries: int = 1,  # of the untrained model, whose own errors are what a reward model meets; 0: recitals alone
+    centre: float = 0.01,  # Eisenstein et al. 2023 (arXiv:2312.09244): pairs fix scores only up to a constant
+    lr: float = 3e-4,  # found on sprig; larger models want less
+    temperature: float = 1.0,
+    max_tokens: int = 128,
+    exam_tasks: int = 64,
+    steps: int = 60,
+) -> Recipe:
+    """A scalar reward model of exact preferences. Logs held-out pair accuracy, calibration error and Brier score."""
+    asks = contrasts(task, wrong=wrong)
+    return Recipe(
+        models={"rm": with_head(model), "author": snapshot("rm")},
+        curriculum=asks,
+        env=side_by_side(tries=tries),
+        seats={"policy": "author"},
+        stages=[
+            verified(task),
+            paired("correct", which="all"),
+            pair_exam(asks, "rm", tasks=exam_tasks),
+            Learn("rm", bradley_terry(centre=centre), opt=adam(lr=lr)),
+        ],
+        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        prompts=prompts,
+        steps=steps,
+    )

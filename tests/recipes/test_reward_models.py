@@ -1,0 +1,305 @@
+"""Reward models: their measures by hand, the recipes that train them, and what becomes of the product."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import importlib
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from small import small_lm
+
+import guerdon as gd
+from guerdon import models
+from guerdon.core.episode import End
+from guerdon.core.errors import UserError
+from guerdon.core.learn import Learn
+from guerdon.core.model import weights_hash
+from guerdon.core.pack import pack
+from guerdon.curricula.contrasts import contrasts
+from guerdon.engine.play import Player
+from guerdon.envs.side_by_side import side_by_side
+from guerdon.loop.best_of import best_of, chosen, rates
+from guerdon.loop.catalog import find_recipe
+from guerdon.models.lm import lm
+from guerdon.models.tabular import tabular
+from guerdon.rewards import exams
+from guerdon.rewards.calibration import brier, calibration_error, first_error, first_error_scores, reliability
+from guerdon.rewards.function import ask_all
+from guerdon.rewards.model_scores import outcome_model, process_model
+from guerdon.rewards.samples import Samples
+from guerdon.rewards.step_truth import checked_solutions, line_labels
+from guerdon.tasks.chain import chain
+
+KEPT = gd.Options(save_every=1)
+NAN = math.nan
+
+# --- measures by hand -----------------------------------------------------------------------------------------------
+
+
+def test_calibration_by_hand():
+    chance, truth = [0.95, 0.85, 0.15, 0.05], [1.0, 0.0, 0.0, 0.0]
+    assert calibration_error(chance, truth) == pytest.approx((0.05 + 0.85 + 0.15 + 0.05) / 4)
+    assert calibration_error(chance, truth, bins=2) == pytest.approx((2 * abs(0.9 - 0.5) + 2 * 0.1) / 4)
+    assert brier(chance, truth) == pytest.approx((0.0025 + 0.7225 + 0.0225 + 0.0025) / 4)
+    assert [b.size for b in reliability([0.0, 0.1, 0.999, 1.0], [0, 0, 1, 1])] == [1, 1, 2]
+    assert calibration_error([0.5, 0.5], [1.0, 0.0]) == 0.0 and brier([0.5, 0.5], [1.0, 0.0]) == 0.25
+    assert calibration_error([], []) == brier([], []) == 0.0
+
+
+def test_the_first_error_by_hand():
+    assert first_error([0.9, 0.4, 0.1]) == 1
+    assert first_error([0.5, 0.9]) is None and first_error([]) is None
+    # three wrong solutions, one found; two right ones, one cleared: 2 * 1/3 * 1/2 / (5/6)
+    found = first_error_scores([1, None, 0, None, 2], [1, 1, 2, None, None])
+    assert found == {"found_share": pytest.approx(1 / 3), "cleared_share": 0.5, "first_error_f1": pytest.approx(0.4)}
+    assert first_error_scores([None], [0])["found_share"] == 0.0
+    assert "first_error_f1" not in first_error_scores([None, 1], [None, None])
+    assert first_error_scores([None, 1], [0, None])["first_error_f1"] == 0.0
+
+
+def test_the_choice_among_tries_by_hand():
+    assert chosen([(0.1, 0.0), (0.9, 1.0)]) == 1.0
+    assert chosen([(0.9, 0.0), (0.9, 1.0), (0.1, 1.0)]) == 0.5  # a tie: as often right as those liked best are
+    assert chosen([(NAN, 1.0), (0.2, 0.0)]) == 0.0  # what has no score is never chosen
+    assert chosen([(NAN, 1.0), (NAN, 0.0), (NAN, 0.0), (NAN, 0.0)]) == 0.25
+    found = rates([[[(0.1, 0.0), (0.9, 1.0)]], [[(NAN, 0.0), (NAN, 0.0)]]], 2)
+    assert (found["pass@1"], found["best_of_2"], found["pass@2"], found["unscored"]) == (0.25, 0.5, 0.5, 0.5)
+    twice = rates([[[(0.1, 0.0), (0.9, 1.0)], [(0.9, 0.0), (0.1, 0.0)]]], 2)  # one problem, asked two times
+    assert (twice["pass@1"], twice["best_of_2"], twice["pass@2"]) == (0.25, 0.5, 0.5)
+
+
+# --- labels and exams -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory):
+    """A small model whose head has opinions."""
+    folder = tmp_path_factory.mktemp("scorer")
+    small_lm(folder)
+    made = lm(source=str(folder), value=True)
+    made.start(0, {})
+    with torch.no_grad():
+        made.net.value_head.weight.normal_(generator=torch.Generator().manual_seed(1))
+    return made
+
+
+def player(model, env=None, **names):
+    return Player(
+        {"policy": model, **names}, {"policy": "policy"}, env or side_by_side(), gd.Sampling(max_tokens=6), 0, 1
+    )
+
+
+def said(play, family, *texts, index=0):
+    task = family.get("test", index)
+    return pack(play([gd.Ask(task, note={"say": list(texts)})]))
+
+
+def test_lines_are_labelled_up_to_the_first_error(scorer):
+    family = chain(level=1)
+    play = player(scorer)
+    task = family.get("test", 0)  # two lines and the answer
+    one, two = family.steps(task)
+    texts = [
+        f"{one}\n{two}\n= {task.answer}",  # right
+        f"{one}\n\n{two}\n= 77",  # wrong in the answer, a blank line between
+        f"{one}\n9+9=18\n= 18",  # wrong in the second line: the third has no label
+        f"{one}\n{two}",  # ends without an answer: wrong where it ends
+        "",
+    ]
+    batch = said(play, family, *texts)
+    checked = {c.track: c for c in checked_solutions(batch, family, play)}
+    assert [c.labels for c in checked.values()] == [[1, 1, 1], [1, 1, 0], [1, 0], [1, 0]]
+    assert [len(c.ends) for c in checked.values()] == [3, 3, 3, 2]
+    assert [c.wrong for c in checked.values()] == [None, 2, 1, 1] and all(c.whole for c in checked.values())
+    labels = line_labels(family)(batch, play)["labels"]
+    assert int((~labels.isnan()).sum()) == 3 + 3 + 2 + 2
+    for c in checked.values():
+        assert labels[c.ends[: len(c.labels)]].tolist() == c.labels
+    first = checked[0]
+    text = scorer.decode(batch.action[first.ends[0] + 1 : first.ends[1] + 1].tolist())
+    assert text.strip() == two  # a line's label lies where the line ends
+
+
+def test_a_solution_that_was_cut_short_is_not_blamed_for_what_it_could_not_say(scorer):
+    family = chain(level=1)
+    play = player(scorer)
+    one, two = family.steps(family.get("test", 0))
+    whole = said(play, family, f"{one}\n{two}").episodes[0]
+    cut = pack([whole.but(segments=(whole.segments[0].but(end=End.CUT),))])
+    (found,) = checked_solutions(cut, family, play)
+    assert found.labels == [1, 1] and found.wrong is None and not found.whole
+    failed = pack([whole.but(info={"error": "broke"})])
+    assert checked_solutions(failed, family, play) == []
+    assert line_labels(family)(failed, play)["labels"].isnan().all()
+
+
+def test_the_pair_exam_by_hand(scorer):
+    family = chain(level=1)
+    play = player(scorer, rm=scorer)
+    play.steps = 3
+    asks = contrasts(family, wrong=2)
+    exam = exams.pair_exam(asks, tasks=4, every=2)
+    exam(None, play)
+    batch = pack(play([asks.ask("test", i, 0) for i in range(4)]))
+    with torch.no_grad():
+        final = scorer.read(batch, ["final"])["final"].double().tolist()
+    chance = [1 / (1 + math.exp(final[3 * i + j] - final[3 * i])) for i in range(4) for j in (1, 2)]
+    assert play.metrics["untrained/pair_accuracy"] == sum(p > 0.5 for p in chance) / 8
+    assert play.metrics["untrained/pair_brier"] == pytest.approx(sum((1 - p) ** 2 for p in chance) / 8)
+    sure = [max(p, 1 - p) for p in chance]
+    assert play.metrics["untrained/pair_ece"] == pytest.approx(calibration_error(sure, [p > 0.5 for p in chance]))
+    assert play.metrics["untrained/pairs_examined"] == 8
+    for step, sits in ((0, False), (1, True), (2, True)):  # every second step, and after the last
+        play.begin(step)
+        exam.observe(batch, play)
+        assert ("held_out/pair_accuracy" in play.metrics) == sits
+    none = exams.pair_exam(contrasts(family, wrong=0), tasks=2).measure(said(play, family, "= 1"), play)
+    assert none == {"pairs_examined": 0.0}
+
+
+def test_the_step_exam_agrees_with_what_process_model_says(scorer):
+    family = chain(level=1)
+    play = player(scorer, prm=scorer)
+    asks = contrasts(family, wrong=2)
+    batch = pack(play([asks.ask("test", i, 0) for i in range(4)]))
+    (outcomes,) = ask_all([(process_model("prm", aggregate="steps"), Samples.of_batch(batch, play, "policy"))])
+    checked = checked_solutions(batch, family, play)
+    lines = [(p, y) for o, c in zip(outcomes, checked, strict=True) for p, y in zip(o.steps, c.labels, strict=False)]
+    found = exams.step_exam(asks).measure(batch, play)
+    assert found["step_accuracy"] == pytest.approx(sum((p >= 0.5) == (y == 1) for p, y in lines) / len(lines))
+    assert found["step_brier"] == pytest.approx(brier(*zip(*lines, strict=True)))
+    want = first_error_scores([first_error(o.steps) for o in outcomes], [c.wrong for c in checked])
+    assert {k: found[k] for k in want} == want and 0 < len(lines) == found["lines_examined"]
+
+
+# --- recipes --------------------------------------------------------------------------------------------------------
+
+RECIPES = {"reward_model": "rm", "process_reward_model": "prm"}
+SMALL = {"prompts": 4, "wrong": 2, "tries": 1, "max_tokens": 6, "exam_tasks": 4}
+
+
+def train(name, model, out, **more):
+    return gd.train(name, task=chain(), model=model, out=out, seed=3, options=KEPT, **{"steps": 2, **SMALL, **more})
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_runs_resumes_and_its_checkpoint_holds_the_head(name, tmp_path, monkeypatch):
+    model, scorer = small_lm(tmp_path / "lm"), RECIPES[name]
+    whole = train(name, model, tmp_path / "whole", lr=1e-3)
+    plain, calls = Learn.update, []
+
+    def breaks(self, *args):
+        calls.append(1)
+        if len(calls) == 2:
+            raise MemoryError
+        return plain(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Learn, "update", breaks)
+        with pytest.raises(MemoryError):
+            train(name, model, tmp_path / "broken", lr=1e-3)
+    again = gd.train(whole.recipe, resume=tmp_path / "broken")
+    assert again.weights == whole.weights
+    assert again.metrics.drop_columns(["seconds"]) == whole.metrics.drop_columns(["seconds"])
+    held = load_file(sorted((whole.path / "checkpoints").iterdir())[-1] / "tensors.safetensors")
+    assert held[f"model/{scorer}/value_head.weight"].abs().sum() > 0
+    assert held["model/author/value_head.weight"].abs().sum() == 0  # who writes the tries stays as it was
+    assert not model.value and "value_head" not in dict(model.net.named_modules())  # the caller's model too
+    made = models.load(str(whole.path / "models" / scorer))
+    made.start(0, {})
+    assert weights_hash(made.net) == weights_hash(whole.model(scorer).net)
+    assert not (whole.path / "models" / "author").exists()
+
+
+def test_a_fresh_head_is_at_chance_and_learns(tmp_path):
+    run = train(
+        "reward_model", small_lm(tmp_path / "lm", std=0.1), tmp_path / "run", steps=12, lr=3e-3, prompts=16, tries=0
+    )
+    first, last = run.metrics.to_pylist()[0], run.metrics.to_pylist()[-1]
+    known = {"pair_accuracy": 0.5, "pair_ece": 0.0, "pair_brier": 0.25, "pairs_examined": 8.0}
+    assert {k: first[f"untrained/{k}"] for k in known} == known
+    assert last["rm/loss"] < first["rm/loss"] - 0.05 and last["held_out/pair_accuracy"] > 0.6
+    run = train(
+        "process_reward_model", small_lm(tmp_path / "lm2", std=0.1), tmp_path / "run2", steps=12, lr=3e-3, tries=0
+    )
+    first, last = run.metrics.to_pylist()[0], run.metrics.to_pylist()[-1]
+    assert first["untrained/cleared_share"] == 1.0 and first["untrained/first_error_f1"] == 0.0  # 1/2 is not below 1/2
+    assert last["prm/loss"] < first["prm/loss"] - 0.05 and "held_out/step_ece" in last
+
+
+def test_a_model_without_a_head_is_refused():
+    with pytest.raises(UserError, match="value head"):
+        find_recipe("reward_model").build({"task": chain(), "model": tabular("01")}, {})
+    with pytest.raises(UserError, match="step checker"):
+        line_labels(tabular("01"))
+
+
+# --- the product ----------------------------------------------------------------------------------------------------
+
+
+def test_the_product_is_a_reward_and_chooses_among_tries(tmp_path):
+    policy = small_lm(tmp_path / "lm")
+    product = train("reward_model", policy, tmp_path / "rm", lr=1e-3).model("rm")
+    step = train("process_reward_model", policy, tmp_path / "prm", lr=1e-3).model("prm")
+    reward = outcome_model("rm") + process_model("prm")
+    found = best_of(policy, reward, task=chain(), n=2, models={"rm": product, "prm": step}, tasks=3,
+                    sampling=gd.Sampling(max_tokens=4))  # fmt: skip
+    assert (found["tasks"], found["tries"], found["unscored"], found["best_of_2"]) == (3, 2, 0.0, 0.0)
+    recipe = find_recipe("grpo").build(
+        {"task": chain(), "model": policy, "reward": reward}, {"max_tokens": 4, "steps": 1}
+    )
+    recipe = recipe.but(models={**recipe.models, "rm": copy.deepcopy(product), "prm": step}, prompts=2)
+    run = gd.train(recipe, out=tmp_path / "run", options=gd.Options(eval_tasks=0))
+    assert run.complete and run.metrics.to_pylist()[0]["reward/failed"] == 0.0
+
+
+def test_best_of_holds_a_choice_against_the_same_tries():
+    table = tabular(vocab="0123456789= ", length=3)
+    table.start(0, {})
+
+    def constant(completion):
+        return 1.0
+
+    class digits:
+        """Right with one chance in ten or so: the first action decides."""
+
+        name = "digits"
+
+        def size(self, split):
+            return 20
+
+        def get(self, split, index):
+            return gd.Task(str(index), f"digit {index}", str(index % 10), family="digits")
+
+        def check(self, task, completion):
+            return float(completion[:1] == task.answer)
+
+    def truth(task, completion):
+        return float(completion[:1] == task.answer)
+
+    best = best_of(table, gd.reward(truth, isolate=False), task=digits(), n=8)
+    flat = best_of(table, gd.reward(constant, isolate=False), task=digits(), n=8)
+    assert best["tasks"] == 20 and 0 < best["pass@1"] < best["pass@8"]
+    assert best["best_of_8"] == best["pass@8"]  # who knows the truth finds a right one wherever there is one
+    assert flat["best_of_8"] == pytest.approx(flat["pass@1"]) and flat["pass@1"] == best["pass@1"]
+    with pytest.raises(UserError, match="best of what"):
+        best_of(table, constant, task=None)
+
+
+def test_what_the_page_shows_runs():
+    page = Path(__file__).parent.parent.parent / "docs" / "reward_models.md"
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        if "runs/rm/models" not in code.split("#")[0]:  # what it takes is not there
+            exec(compile(code, str(page), "exec"), {})
+
+
+@pytest.mark.parametrize("module", ["rewards.calibration", "rewards.exams", "rewards.step_truth"])
+def test_examples_in_docstrings(module):
+    found = doctest.testmod(importlib.import_module(f"guerdon.{module}"))
+    assert found.attempted and found.failed == 0
