@@ -22,7 +22,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 suite: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # a thread each: two that use every core wait for each other
 
 slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m slow

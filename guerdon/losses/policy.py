@@ -21,7 +21,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, knob, part
 from guerdon.losses.old_policy import sampled
 from guerdon.losses.penalties import k3
-from guerdon.losses.reduce import Mean, Members, per_track, reduce
+from guerdon.losses.reduce import Mean, Members, means, per_track, reduce
 from guerdon.losses.terms import Term, effective_samples
 
 Ratio = Literal["step", "track"]
@@ -81,8 +81,7 @@ class PolicyLoss(Term):
         weight = ratio.detach()
         metrics = {
             "clipped": reduce(bounded.float(), batch, members=members),
-            "entropy": reduce(live["entropy"].detach(), batch),
-            "kl_old": reduce(k3(logp.detach(), old), batch),
+            **means({"entropy": live["entropy"].detach(), "kl_old": k3(logp.detach(), old)}, batch),
         }
         if to.column:
             apart = old - drawn
@@ -102,7 +101,7 @@ def _spread(ratio: Tensor, weight: Tensor, batch: Batch, members: Members | None
     noted = {f"ratio_under_{edge}": (ratio < edge).float() for edge in UNDER}
     noted |= {f"ratio_over_{edge}": (ratio > edge).float() for edge in OVER}
     noted |= {"ratio_mean": ratio, "weight_mean": weight, "weight_square": weight.square()}
-    return {name: reduce(x, batch, members=members) for name, x in noted.items()}
+    return means(noted, batch, members)
 
 
 @part

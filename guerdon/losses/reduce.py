@@ -6,6 +6,7 @@ Left out: what the numbers are. Axes: S steps, K tracks, M (step, track through 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,3 +66,10 @@ def reduce(
     weight = batch.weight if members is None else own(batch)[members.step]
     below = max(batch.count.steps, 1e-9) if mean == "step" else max(batch.count.tracks, 1) * constant
     return (x * weight).sum() / below
+
+
+def means(named: Mapping[str, Tensor], batch: Batch, members: Members | None = None) -> dict[str, Tensor]:
+    """The mean over steps of several numbers at once: what a loss notes beside itself, in a few operations."""
+    weight = batch.weight if members is None else own(batch)[members.step]
+    total = (torch.stack(list(named.values())) * weight).sum(1) / max(batch.count.steps, 1e-9)
+    return dict(zip(named, total, strict=True))
