@@ -197,7 +197,9 @@ def test_what_ppo_is_made_of(student):
 
 
 def test_ppo_says_that_a_table_has_no_critic():
-    with pytest.raises(UserError, match="ppo needs a critic, and a tabular has no value head: use an lm"):
+    with pytest.raises(
+        UserError, match="a tabular has no value head, so it can be neither critic nor scorer: use an lm"
+    ):
         built("ppo")
 
 

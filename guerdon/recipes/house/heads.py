@@ -1,4 +1,4 @@
-"""What the recipes that train a scorer have in common: a copy of a language model with a head that says a number. No recipe."""
+"""What recipes with a critic or a scorer have in common: a copy of a language model whose head says a number. No recipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def with_head(model: Model) -> Model:
     """The model, once more, with a value head: the one it has, or a fresh one that says 0."""
     if "value" not in knobs(model):
         raise UserError(
-            f"a {label(model)} has no value head, so it cannot be taught to score: use an lm (--model sprig)"
+            f"a {label(model)} has no value head, so it can be neither critic nor scorer: use an lm (--model sprig)"
         )
     made: Any = copy.deepcopy(model)
     made.value = True

@@ -10,20 +10,18 @@ no value head.
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
-from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
-from guerdon.core.part import knobs, label
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.critic import gae
 from guerdon.credit.whiten import whiten
 from guerdon.losses.critic import value
 from guerdon.losses.kl_cost import kl_cost
 from guerdon.losses.policy import clipped
+from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 
 
@@ -46,12 +44,7 @@ def ppo(
     steps: int = 100,
 ) -> Recipe:
     """An actor and a critic: GAE, and several clipped updates of each batch."""
-    if "value" not in knobs(model):
-        raise UserError(
-            f"ppo needs a critic, and a {label(model)} has no value head: use an lm (--model sprig), or grpo"
-        )
-    critic: Any = copy.deepcopy(model)
-    critic.value = True
+    critic = with_head(model)
     stages = scored(task, reward)
     if kl:
         stages.append(kl_cost(kl, per="step", reward=paid(stages), gives_to="less_kl"))
