@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from guerdon.cli.options import Answer, Data, Json, Prompt, SkipBad, Task, parse_data
+from guerdon.cli.options import Answer, Data, Json, Kind, Prompt, SkipBad, Task, parse_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.core.errors import UserError
 
@@ -17,6 +17,7 @@ def evaluate(
     data: Data = None,
     prompt: Prompt = None,
     answer: Answer = None,
+    kind: Kind = None,
     skip_bad: SkipBad = False,
     k: Annotated[int, typer.Option("--k", metavar="N", min=1, help="Tries at each task.")] = 16,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
@@ -39,7 +40,7 @@ def evaluate(
     from guerdon.loop import api
 
     output = Output(as_json)
-    rows = parse_data(data, prompt, answer, skip_bad)
+    rows = parse_data(data, prompt, answer, kind, skip_bad)
     if task is None and rows is None:
         task, rows = _own_task(model)
     sampling = Sampling(temperature=0.0 if greedy else temperature)

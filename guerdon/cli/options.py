@@ -24,6 +24,10 @@ Prompt = Annotated[
 Answer = Annotated[
     str | None, typer.Option("--answer", metavar="COL", help="The answer's column in --data.  [default: answer]")
 ]
+Kind = Annotated[
+    str | None,
+    typer.Option("--kind", metavar="COL", help="A column of --data that sorts problems into kinds: subjects, levels."),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip malformed rows of --data instead of refusing them.")]
 Settings = Annotated[
     list[str] | None,
@@ -90,11 +94,19 @@ def parse_settings(words: Sequence[str] | None) -> dict[str, str]:
     return settings
 
 
-def parse_data(data: str | None, prompt: str | None, answer: str | None, skip_bad: bool) -> dict[str, Any] | None:
+def parse_data(
+    data: str | None, prompt: str | None, answer: str | None, kind: str | None, skip_bad: bool
+) -> dict[str, Any] | None:
     """The knobs of `tasks.files.rows`; None when no file was given."""
     if data is None:
-        for flag, said in (("--prompt", prompt), ("--answer", answer), ("--skip-bad", skip_bad)):
+        for flag, said in (("--prompt", prompt), ("--answer", answer), ("--kind", kind), ("--skip-bad", skip_bad)):
             if said:
                 raise UserError(f"{flag} is about the rows of a file: give --data FILE too")
         return None
-    return {"path": data, "prompt": prompt or "prompt", "answer": answer or "answer", "skip_bad": skip_bad}
+    return {
+        "path": data,
+        "prompt": prompt or "prompt",
+        "answer": answer or "answer",
+        "kind": kind or "",
+        "skip_bad": skip_bad,
+    }

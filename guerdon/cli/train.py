@@ -16,6 +16,7 @@ from guerdon.cli.options import (
     FailedLimit,
     Json,
     Keep,
+    Kind,
     Log,
     Model,
     Out,
@@ -54,6 +55,7 @@ def train(
     data: Data = None,
     prompt: Prompt = None,
     answer: Answer = None,
+    kind: Kind = None,
     skip_bad: SkipBad = False,
     reward: Reward = None,
     steps: Annotated[
@@ -86,7 +88,7 @@ def train(
         "eval_tasks": eval_tasks, "eval_tries": eval_tries, "failed_limit": failed_limit,
         "loggers": tuple(log) if log else None,
     }  # fmt: skip
-    rows = parse_data(data, prompt, answer, skip_bad)
+    rows = parse_data(data, prompt, answer, kind, skip_bad)
     if resume is not None and out is not None:
         raise UserError("a run is resumed where it lies: give --resume or --out, not both")
     wish = {

@@ -27,10 +27,18 @@ class Task:
     def key(self) -> str:
         return f"{self.family}/{self.id}"
 
+    @property
+    def kind(self) -> str:
+        """What sort of problem it is: what curricula choose among and accuracy is broken down by."""
+        return f"{self.family}:{self.level}"
+
 
 @runtime_checkable
 class TaskSource(Protocol):
-    """A stream of problems per split, addressed by index: the same index gives the same problem, always."""
+    """A stream of problems per split, addressed by index: the same index gives the same problem, always.
+
+    One of several kinds of problems also has `kinds()`: a source for each kind by its name.
+    """
 
     @property
     def name(self) -> str: ...
@@ -42,6 +50,12 @@ class TaskSource(Protocol):
 
     def check(self, task: Task, completion: str) -> float | None:
         """The truth: 1.0 right, 0.0 wrong, None when this task cannot be checked."""
+
+
+def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
+    """The kinds of problems in a source, each as a source of its own. A source that tells of none is one kind."""
+    tell = getattr(source, "kinds", None)
+    return dict(tell()) if tell is not None else {source.get("train", 0).kind: source}
 
 
 @part

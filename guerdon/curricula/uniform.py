@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
-from guerdon.core.seeds import generator
-from guerdon.core.task import Ask, Task
+from guerdon.core.task import Ask
+from guerdon.curricula.laps import Laps
 
 
 @part
@@ -20,18 +18,11 @@ class uniform:
     tries: int = knob(default=8, ge=1)
 
     drawn: int = state(default=0)
-    order: Any = live()
+    laps: Laps | None = live()
 
     def draw(self, n: int, play: Play) -> list[Ask]:
-        asks = [Ask(self._get(self.drawn + i, play.seed), self.tries) for i in range(n)]
+        if self.laps is None or self.laps.source is not self.task:
+            self.laps = Laps(self.task)
+        asks = [Ask(self.laps.task(self.drawn + i, play.seed), self.tries) for i in range(n)]
         self.drawn += n
         return asks
-
-    def _get(self, index: int, seed: int) -> Task:
-        size = self.task.size("train")
-        if size is None:
-            return self.task.get("train", index)  # type: ignore[no-any-return]
-        lap, place = divmod(index, size)
-        if self.order is None or self.order[0] != lap:
-            self.order = (lap, torch.randperm(size, generator=generator(seed, "order", lap)).tolist())
-        return self.task.get("train", self.order[1][place])  # type: ignore[no-any-return]

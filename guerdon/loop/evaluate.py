@@ -32,7 +32,8 @@ def evaluate(
 
     A problem that comes twice counts once, with all its tries: intervals are over different problems.
 
-    Tries that could not be checked are in no rate; their share is `missing`.
+    Tries that could not be checked are in no rate; their share is `missing`. With several kinds of problems, `kinds` has
+    the pass@1 of each.
     """
     size = task.size("test")
     number = tasks if size is None else min(tasks, size)
@@ -41,11 +42,13 @@ def evaluate(
     batch = verified(task)(batch, play)
     column = batch.cols["correct"]
     scores: dict[int, list[float]] = defaultdict(list)
+    kind: dict[int, str] = {}
     checked: set[int] = set()
     tried = batch.episode[batch.leaf].tolist()
     for problem, episode, value in zip(batch.task[batch.leaf].tolist(), tried, column.value.tolist(), strict=True):
         if value == value:
             scores[problem].append(value)
+            kind[problem] = batch.episodes[episode].task.kind
             checked.add(episode)
     if not scores:
         errors = [d["error"] for d in column.detail.values() if "error" in d]
@@ -57,9 +60,18 @@ def evaluate(
         "tasks": len(scores),
         "tries": tries,
         **_rates(list(scores.values()), tries),
+        **_by_kind(scores, kind),
         "missing": 1.0 - len(checked) / len(batch.episodes),
         "length": float(batch.length.double().sum() / max(1, batch.K)),
     }
+
+
+def _by_kind(scores: Mapping[int, list[float]], kind: Mapping[int, str]) -> dict[str, Any]:
+    """pass@1 of each kind of problem, where there are several."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for problem, tried in scores.items():
+        found[kind[problem]].append(sum(v >= 0.5 for v in tried) / len(tried))
+    return {"kinds": {k: sum(v) / len(v) for k, v in found.items()}} if len(found) > 1 else {}
 
 
 def _rates(scores: list[list[float]], tries: int) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,8 @@ from guerdon.core.column import Reason
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
     """For every track column its mean, its spread and the share that failed of what should have a value; for the length
-    of tracks the mean and spread; for episodes the share that failed.
+    of tracks the mean and spread; for episodes the share that failed, and where there are several kinds of problems how many
+    asks were about each (`draws/countdown:3`).
 
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`.
     """
@@ -22,7 +25,14 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
             due = int((column.reason != Reason.NOT_APPLICABLE).sum())
             found[f"{name}/failed"] = float(column.broken.sum()) / max(1, due)
     found["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
-    return found
+    return found | _draws(batch)
+
+
+def _draws(batch: Batch) -> dict[str, float]:
+    """Asks by kind of problem."""
+    asks = {(e.step, e.number): e.task.kind for e in batch.episodes}
+    count = Counter(asks.values())
+    return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())} if len(count) > 1 else {}
 
 
 def _spread(name: str, value: Tensor, batch: Batch) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Problem families by name: `load("successor")`, `load("successor:2")` for level 2."""
+"""Problem families by name: `load("successor")`, `load("successor:2")` for level 2, `load("successor:1-3")` for a mix."""
 
 from __future__ import annotations
 
@@ -30,18 +30,53 @@ NAMES = {  # family: the module that defines it
 
 
 def load(name: str, **settings: Any) -> TaskSource:
-    """A family by NAME or NAME:LEVEL; ROLE/NAME:LEVEL asks for another role than solving (`verify/chain:3`)."""
+    """A source of problems by name.
+
+    NAME or NAME:LEVEL is a family; NAME:LOW-HIGH its levels from LOW to HIGH, mixed; A+B several of these, mixed; ROLE/NAME
+    asks for another role than solving (`verify/chain:3`); NAME@N has only the first N training problems.
+    """
+    rest, at, count = name.partition("@")
+    if at and not count.isdigit():
+        raise UserError(f"the number of training problems must be a whole number, not {count!r}: {rest}@256")
+    sources = [_one(word, settings) for part in rest.split("+") for word in _levels(part)]
+    if len(sources) > 1:
+        from guerdon.tasks.mixed import mixed
+
+        source: Any = mixed(rest, sources)
+    else:
+        source = sources[0]
+    if at:
+        from guerdon.tasks.chosen import first
+
+        source = first(source, int(count))
+    found: TaskSource = source
+    return found
+
+
+def _levels(name: str) -> list[str]:
+    """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
+    family, _, level = name.partition(":")
+    low, dash, high = level.partition("-")
+    if not dash:
+        return [name]
+    if not (low.isdigit() and high.isdigit() and int(low) <= int(high)):
+        raise UserError(f"levels are given as LOW-HIGH, not {level!r}: {family}:1-4")
+    return [f"{family}:{n}" for n in range(int(low), int(high) + 1)]
+
+
+def _one(name: str, settings: dict[str, Any]) -> TaskSource:
+    """A single family at a single level, in a role."""
     if "/" in name:
         from guerdon.tasks.role_tasks import in_role
 
         role, _, rest = name.partition("/")
-        return in_role(role, load(rest, **settings))
+        return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
     if family not in NAMES:
         raise unknown("task", family, NAMES)
     if level:
         if not level.isdigit():
             raise UserError(f"task level must be a whole number, not {level!r}: {family}:2")
-        settings["level"] = int(level)
+        settings = {**settings, "level": int(level)}
     made: TaskSource = getattr(importlib.import_module(NAMES[family]), family)(**settings)
     return made

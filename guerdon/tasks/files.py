@@ -11,12 +11,16 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
+from guerdon.tasks.chosen import by_kind, chosen
 from guerdon.tasks.family import read_solution
 
 
 @part
 class rows:
     """Tasks from `path`. The last `held_out` share of the rows is never trained on. Other columns go to `meta`.
+
+    `kind` names a column that sorts problems into kinds, for curricula to choose among: a whole number is a level, any other
+    text a family of its own.
 
     A malformed row is refused with its line number; `skip_bad` drops it instead and counts it.
     """
@@ -26,6 +30,7 @@ class rows:
     answer: str = "answer"
     held_out: float = knob(default=0.1, ge=0.0, le=0.9)
     skip_bad: bool = False
+    kind: str = ""
 
     loaded: list[Task] | None = live()
     skipped: list[str] | None = live()
@@ -68,11 +73,15 @@ class rows:
             return f"not JSON: {error.msg}"
         if not isinstance(row, dict):
             return "not a JSON object"
-        for column in (self.prompt, self.answer):
+        for column in (self.prompt, self.answer, *([self.kind] if self.kind else [])):
             if not isinstance(row.get(column), str | int | float):
                 return f"no text in column {column!r} (columns: {', '.join(row)})"
         meta: dict[str, Any] = {k: v for k, v in row.items() if k not in (self.prompt, self.answer)}
-        return Task(str(number), str(row[self.prompt]), str(row[self.answer]), family=self.name, meta=meta)
+        level, family = 1, self.name
+        if self.kind:
+            sort = row[self.kind]
+            level, family = (sort, family) if type(sort) is int else (1, f"{self.name}/{sort}")
+        return Task(str(number), str(row[self.prompt]), str(row[self.answer]), family, level, meta)
 
     def _split(self, split: Split) -> list[Task]:
         every = self.tasks()
@@ -89,6 +98,10 @@ class rows:
 
     def get(self, split: Split, index: int) -> Task:
         return self._split(split)[index]
+
+    def kinds(self) -> dict[str, chosen]:
+        numbers = [tuple(range(len(self._split(split)))) for split in ("train", "test")]
+        return by_kind(self, numbers[0], numbers[1])
 
     def check(self, task: Task, completion: str) -> float | None:
         """Right when the answer is all that was said, or what the last line gives as the answer (`= 24`)."""

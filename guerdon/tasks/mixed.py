@@ -1,0 +1,91 @@
+"""Several kinds of problems as one source: what curricula choose among, and what a held-out accuracy is broken down by.
+
+Left out: how often which kind is drawn for training (`curricula/`); read in order, all come equally often.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.part import live, part
+from guerdon.core.task import Split, Task, TaskSource
+
+
+@part
+class mixed:
+    """The problems of several sources in turn: one of each, then the next of each. A source that has run out is passed over.
+
+    Every source is one *kind*, named as its tasks are (`countdown:3`), and no two may share a name. `solution`,
+    `near_misses` and `first_wrong` are asked of the source a task came from.
+
+    >>> from guerdon.tasks import load
+    >>> source = load("countdown:1-3")
+    >>> source.name, [source.get("train", i).kind for i in range(4)]
+    ('countdown:1-3', ['countdown:1', 'countdown:2', 'countdown:3', 'countdown:1'])
+    """
+
+    name: str
+    sources: list[Any]
+
+    by_kind: dict[str, TaskSource] = live()
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise UserError(f"{self.name} mixes nothing: name at least one task")
+        self.by_kind = {}
+        for source in self.sources:
+            kind = source.get("train", 0).kind
+            if kind in self.by_kind:
+                raise UserError(f"{self.name} names {kind} twice: once is enough")
+            self.by_kind[kind] = source
+
+    def kinds(self) -> dict[str, TaskSource]:
+        return self.by_kind
+
+    def of(self, task: Task) -> Any:
+        """The source a task came from."""
+        if task.kind not in self.by_kind:
+            raise unknown(f"kind of problem in {self.name}", task.kind, self.by_kind)
+        return self.by_kind[task.kind]
+
+    def size(self, split: Split) -> int | None:
+        sizes = [source.size(split) for source in self.sources]
+        return None if None in sizes else sum(s for s in sizes if s is not None)
+
+    def get(self, split: Split, index: int) -> Task:
+        sizes = [source.size(split) for source in self.sources]
+        if all(size is None for size in sizes):
+            lap, place = divmod(index, len(self.sources))
+        else:
+            lap, place = _place([float("inf") if s is None else float(s) for s in sizes], index)
+        return self.sources[place].get(split, lap)  # type: ignore[no-any-return]
+
+    def check(self, task: Task, completion: str) -> float | None:
+        found: float | None = self.of(task).check(task, completion)
+        return found
+
+    def solution(self, task: Task) -> str:
+        return str(self.of(task).solution(task))
+
+    def near_misses(self, task: Task, draw: Any) -> list[Any]:
+        return list(self.of(task).near_misses(task, draw))
+
+    def first_wrong(self, task: Task, steps: Any) -> int | None:
+        found: int | None = self.of(task).first_wrong(task, steps)
+        return found
+
+
+def _place(sizes: list[float], index: int) -> tuple[int, int]:
+    """Which lap, and which source in it, number `index` is when sources end after `sizes` laps."""
+    lap = 0
+    while True:
+        there = [i for i, size in enumerate(sizes) if size > lap]
+        if not there:
+            raise IndexError("past the last problem")
+        laps = min(sizes[i] for i in there) - lap  # so many laps with the same sources
+        if index < laps * len(there):
+            more, place = divmod(index, len(there))
+            return lap + more, there[place]
+        index -= int(laps) * len(there)
+        lap += int(laps)
