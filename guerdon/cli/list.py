@@ -138,7 +138,7 @@ def _run(path: Path) -> dict[str, Any]:
             "run": str(path),
             "recipe": run.name,
             "task": run.card["wish"]["task"] or (run.card["data"] or {}).get("path"),
-            "steps": f"{run.steps_done}/{run.card['steps']}",
+            "steps": f"{run.steps_done}" if run.card.get("budget") else f"{run.steps_done}/{run.card['steps']}",
             "status": run.status,
             "pass@1": percent(last["pass@1"]) if last else None,
         }

@@ -23,6 +23,7 @@ from guerdon.cli.eval import evaluate
 from guerdon.cli.list import list_names
 from guerdon.cli.options import examples
 from guerdon.cli.output import print_json
+from guerdon.cli.prove import prove
 from guerdon.cli.replay import replay
 from guerdon.cli.serve import serve
 from guerdon.cli.show import show
@@ -114,6 +115,16 @@ app.command(
         "guerdon show runs/grpo-successor-001",
     ),
 )(show)
+app.command(
+    "prove",
+    epilog=examples(
+        "guerdon prove dump                          its claim, 8 seeds an arm: evidence/dump.json and a page",
+        "guerdon prove dump sec --quick              a look in minutes, on a laptop",
+        "guerdon prove ./mine.py --task countdown:3  a recipe of your own",
+        "guerdon prove --family curriculum --jobs 8",
+        "guerdon prove --null                        how often does a recipe seem better than itself?",
+    ),
+)(prove)
 app.command(
     "replay",
     epilog=examples(

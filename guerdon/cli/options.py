@@ -52,9 +52,12 @@ RolloutsEvery = Annotated[
     typer.Option("--rollouts-every", metavar="N", min=0, help="Steps between stored batches, 0: none.  [default: 1]"),
 ]
 EvalEvery = Annotated[
-    int | None,
+    float | None,
     typer.Option(
-        "--eval-every", metavar="N", min=0, help="Steps between evaluations, 0: first and last only.  [default: 0]"
+        "--eval-every",
+        metavar="N",
+        min=0,
+        help="Steps between evaluations, 0: first and last only; 0.1: every tenth of the run.  [default: 0]",
     ),
 ]
 EvalTasks = Annotated[

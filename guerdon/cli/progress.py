@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import dataclass
 from types import TracebackType
 
 from rich.console import Console
@@ -19,6 +20,36 @@ LINES = 20  # at most so many lines of progress a run where there is no terminal
 PAUSE = 2.0  # and so many seconds apart
 
 
+@dataclass
+class Goal:
+    """What a run is on its way to: its last step, or the end of its budget."""
+
+    first: int
+    steps: int
+    budget: float = 0.0
+    unit: str = ""
+    before: float = 0.0  # of the budget, when this process began
+    spent: float = 0.0
+
+    def spend(self, event: StepDone) -> float:
+        """The share of the run that is done after this step."""
+        cost = {"tokens": event.tokens, "samples": event.episodes, "steps": 1, "seconds": event.seconds}
+        self.spent += cost.get(self.unit, 0)
+        return self.share(event.step + 1)
+
+    def share(self, done: int) -> float:
+        return min(1.0, self.spent / self.budget) if self.budget else done / self.steps if self.steps else 1.0
+
+    @property
+    def share_before(self) -> float:
+        return self.before / self.budget if self.budget else self.first / self.steps if self.steps else 0.0
+
+    def place(self, done: int) -> str:
+        if self.budget:
+            return f"step {done}, {short(self.spent)} of {short(self.budget)} {self.unit}"
+        return f"step {done}/{self.steps}"
+
+
 class Watch:
     """Shows a run. Use it as a listener inside its own `with` block."""
 
@@ -26,7 +57,8 @@ class Watch:
         self.console = console
         self.failed: Counter[str] = Counter()  # by column: scores that failed or timed out,
         self.told: Counter[str] = Counter()  # and those the user was told of when they came
-        self.first = self.total = self.shown = 0
+        self.goal = Goal(0, 0)
+        self.shown = 0.0  # how far the run was when a line last told of it
         self.began = self.last_line = time.monotonic()
         self.bar: Progress | None = None
         self.row: TaskID | None = None
@@ -34,7 +66,7 @@ class Watch:
     def __enter__(self) -> Watch:
         if self.console.is_terminal:
             self.bar = Progress(
-                TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+                TextColumn("{task.fields[step]}"),
                 BarColumn(bar_width=24),
                 TextColumn("{task.fields[numbers]}"),
                 console=self.console,
@@ -69,26 +101,28 @@ class Watch:
         self.console.print(line, soft_wrap=True)
 
     def _start(self, event: Started) -> None:
-        self.first = self.shown = event.step
-        self.total = event.steps
+        self.goal = Goal(event.step, event.steps, event.budget, event.unit, event.spent, event.spent)
+        self.shown = self.goal.share(event.step)
         self.began = self.last_line = time.monotonic()
         if event.step:
-            self._say(f"going on after step {event.step} of {event.steps}")
+            self._say(f"going on after {self.goal.place(event.step)}")
         if self.bar is not None:
             if self.row is not None:  # a study's next run
                 self.bar.remove_task(self.row)
-            self.row = self.bar.add_task("", total=event.steps, completed=event.step, numbers="")
+            self.row = self.bar.add_task("", total=1.0, numbers="", step=self.goal.place(event.step))
+            self.bar.update(self.row, completed=self.shown)
 
     def _step(self, event: StepDone) -> None:
         done, now = event.step + 1, time.monotonic()
-        left = (now - self.began) / (done - self.first) * (self.total - done)
+        share = self.goal.spend(event)
+        left = (now - self.began) * (1 - share) / max(share - self.goal.share_before, 1e-9)
         words = numbers(event, left)
         if self.bar is not None:
             assert self.row is not None, "a step before its run was started"
-            self.bar.update(self.row, completed=done, numbers=words)
-        elif done == self.total or (done - self.shown >= self.total / LINES and now - self.last_line >= PAUSE):
-            self.shown, self.last_line = done, now
-            self._say(f"step {done}/{self.total}  {words}")
+            self.bar.update(self.row, completed=share, numbers=words, step=self.goal.place(done))
+        elif share == 1.0 or (share - self.shown >= 1 / LINES and now - self.last_line >= PAUSE):
+            self.shown, self.last_line = share, now
+            self._say(f"{self.goal.place(done)}  {words}")
 
     def _missing(self, event: ScoresMissing) -> None:
         """The first of a column is shown in full; after it a count at the end is enough."""

@@ -175,7 +175,7 @@ def _show_run(output: Output, path: str) -> None:
             "recipe": f"{run.name} ({card['kind']}, hash {card['hash']})",
             "asked for": ", ".join(f"{k}={v}" for k, v in wish.items()),
             "seed": str(card["seed"]),
-            "status": f"{found['status']}, {run.steps_done} of {card['steps']} steps",
+            "status": f"{found['status']}, {run.progress}",
             "accuracy": progress_made(run.evaluations),
             "weights": found["weights"],
             "report": found["report"],

@@ -61,6 +61,10 @@ def train(
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")
     ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="N[:UNIT]", help="End when N tokens (samples, steps, seconds) are spent."),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="S", help="Where all chance comes from.  [default: 0]")
     ] = None,
@@ -92,7 +96,8 @@ def train(
     if resume is not None and out is not None:
         raise UserError("a run is resumed where it lies: give --resume or --out, not both")
     wish = {
-        "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "seed": seed,
+        "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
+        "seed": seed,
         "out": out, "resume": resume, "settings": parse_settings(settings), "text": True,
     }  # fmt: skip
     return _train(output, wish, {k: v for k, v in keeping.items() if v is not None})
@@ -183,7 +188,7 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     shown["report"] = found["report"]
     output.pairs({k: v for k, v in shown.items() if v})
     if found["resume"]:
-        output.say(f"{found['status']} after {run.steps_done} of {run.card['steps']} steps; go on with:")
+        output.say(f"{found['status']} after {run.progress}; go on with:")
         output.say(f"  {found['resume']}")
 
 

@@ -25,9 +25,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Started(Event):
-    """A process began, or began again, at `step`."""
+    """A process began, or began again, at `step`, to end after `steps` of them or when a `budget` is spent."""
 
     steps: int = 0
+    budget: float = 0.0
+    unit: str = ""
+    spent: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -42,17 +42,30 @@ def moments(x: Tensor, group: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
 
     It is the sample's (n - 1), 0 for a single value; TRL and the GRPO reference code divide so too.
     """
-    wide, missing = x.double(), torch.isnan(x)
-    holes = bool(missing.any())
+    return centred(x, group, n)[1:]
+
+
+def centred(x: Tensor, group: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """[N] in float64 how far each entry of `x` is from the mean of its group, NaN where it is missing; and the groups'
+    `moments`."""
+    if has_holes(x):
+        group = group.masked_fill(torch.isnan(x), n)  # one group more, which nobody reads
 
     def total(y: Tensor) -> Tensor:
-        return torch.zeros(n, dtype=torch.float64, device=x.device).scatter_add_(0, group, y)
+        return torch.zeros(n + 1, dtype=torch.float64, device=x.device).scatter_add_(0, group, y)
 
-    count = total((~missing).double())
-    mean = total(wide.masked_fill(missing, 0.0) if holes else wide) / count  # 0 / 0 is NaN
-    gap = mean.index_select(0, group).sub_(wide).square_()
-    spread = total(gap.masked_fill_(missing, 0.0) if holes else gap).div_((count - 1).clamp(min=1)).sqrt_()
-    return count, mean, spread.masked_fill_(count == 0, float("nan"))
+    wide, one = x.double(), torch.ones(1, dtype=torch.float64, device=x.device)
+    count = total(one.expand(len(x)))
+    mean = total(wide) / count  # 0 / 0 is NaN
+    gap = wide - mean.index_select(0, group)
+    spread = total(gap.square()).div_((count - 1).clamp(min=1)).sqrt_().masked_fill_(count == 0, float("nan"))
+    return gap, count[:n], mean[:n], spread[:n]
+
+
+def has_holes(x: Tensor) -> bool:
+    """Whether an entry may be missing: a sum with a NaN in it is NaN. Several times as fast as to look at each; also true
+    where infinities cancel."""
+    return bool(torch.isnan(x.sum()))
 
 
 def later_sum(x: Tensor, group: Tensor) -> Tensor:

@@ -33,6 +33,9 @@ class Play(Protocol):
     def count(self, more: Mapping[str, int]) -> None:
         """Add `tokens`, `calls` and the like that were spent elsewhere to this step's budget."""
 
+    def spent(self, unit: str) -> float:
+        """What this step has cost so far, in `tokens`, `samples`, `steps` or `seconds`."""
+
     def warn(self, message: str) -> None:
         """Tell the user something, once in the run."""
 

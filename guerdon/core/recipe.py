@@ -10,8 +10,9 @@ import copy
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
@@ -38,7 +39,8 @@ RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 class Recipe:
     """The parts of a training run. `seats` says which model plays which role; a step draws `prompts` asks; `exam` is the
     task source whose held-out problems measure progress. `ahead` plays the next step's episodes while this step's are
-    learned from, with the weights from before this step: one update off-policy."""
+    learned from, with the weights from before this step: one update off-policy. A `budget` ends the run before its last step
+    once it is spent."""
 
     models: dict[str, Model]
     curriculum: Any
@@ -50,6 +52,7 @@ class Recipe:
     prompts: int = knob(default=16, ge=1)
     steps: int = knob(default=100, ge=0)
     ahead: bool = False
+    budget: Budget | None = None
 
     def but(self, **changes: Any) -> Recipe:
         """A copy with some things changed: a field (`prompts=8`), a part by its name (`centre=centre(std=False)`), or
@@ -144,15 +147,26 @@ class Study:
 
 @dataclass(frozen=True)
 class Claim:
-    """A paper's word on its method, as an experiment: `metric` beats `baseline`'s by `effect` or more at equal `budget`."""
+    """A paper's word on its method, as an experiment: `metric` is better than `baseline`'s by `effect` or more at an equal
+    budget.
+
+    `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
+    `settings` are knobs that all arms are given. `metric` is a key of what an evaluation finds, at the end, or, after the word
+    `mean`, on average over the budget; of a study a key of its result. `levels` are those of the task's that count (none: all).
+    """
 
     says: str
-    baseline: str = ""
-    metric: str = "pass@1"
-    effect: float = 0.0
-    budget: str = "tokens"
+    baseline: str = "grpo"
     ablation: str = ""
     task: str = ""
+    model: str = "sprig"
+    settings: str = ""
+    metric: str = "pass@1"
+    better: Literal["higher", "lower"] = "higher"
+    levels: tuple[int, ...] = ()
+    effect: float = 0.02
+    budget: float = 400_000
+    unit: Unit = "tokens"
 
 
 @dataclass(frozen=True)

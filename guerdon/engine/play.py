@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any
@@ -46,12 +47,18 @@ class Player:
     def begin(self, step: int) -> None:
         """Turn to a step: counters at zero, nothing logged."""
         self.step = step
+        self.began = time.perf_counter()
         self.asked = self.tokens = self.calls = self.episodes = 0
         self.metrics: dict[str, float] = {}
 
     def counts(self) -> dict[str, int]:
         """What was asked and sampled since `begin`."""
         return {name: getattr(self, name) for name in ("asked", "tokens", "calls", "episodes")}
+
+    def spent(self, unit: str) -> float:
+        if unit == "seconds":
+            return time.perf_counter() - self.began
+        return {"tokens": self.tokens, "samples": self.episodes, "steps": 1}[unit]
 
     def count(self, more: Mapping[str, int]) -> None:
         """Add what another player asked and sampled for this step."""

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.budget import Budget, read_budget
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
@@ -24,6 +25,8 @@ from guerdon.loop.trained import Trained
 from guerdon.store.events import Listener
 from guerdon.store.folder import RunFolder
 
+NO_END = 1_000_000  # steps of a run that a budget ends
+
 
 def train(
     recipe: str | Recipe | Study | Any = None,
@@ -33,6 +36,7 @@ def train(
     reward: Any = None,
     data: Mapping[str, Any] | None = None,
     steps: int | None = None,
+    budget: str | Budget | None = None,
     seed: int | None = None,
     out: str | Path | None = None,
     resume: str | Path | None = None,
@@ -46,31 +50,40 @@ def train(
 
     `recipe` is a name, a file, a `Recipe` or a `Study`; `task` and `model` are names or objects; `reward` a function or
     FILE.py:FUNCTION. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`).
-    `resume` goes on with an earlier run of the same recipe.
+    With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier
+    run of the same recipe.
     """
     wish = Wish(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
     if resume is not None:
+        if budget is not None:
+            raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
         return _resume(RunFolder(resume), wish, steps, seed, options, listeners)
     if recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
     built = build(wish)
-    total = _set_steps(built, steps)
+    total = set_length(built, steps, read_budget(budget) if isinstance(budget, str) else budget)
     folder = RunFolder(out or default_out(built.name, wish))
     options = options or Options()
     folder.create(card_of(built, wish, seed or 0, total, options))
     return _go(built, folder, options, seed or 0, total, listeners, _skipped_rows(built))
 
 
-def _set_steps(built: Built, steps: int | None) -> int:
-    """The number of steps is part of a recipe, for schedules span the run."""
+def set_length(built: Built, steps: int | None, budget: Budget | None = None) -> int:
+    """How long a run is, is part of a recipe, for schedules span the run. With a budget the steps are only the most there may
+    be."""
     if isinstance(built.recipe, Study):
-        if steps is not None:
-            raise UserError(f"{built.name!r} is a study and decides how long its runs are; leave --steps out")
+        if steps is not None or budget is not None:
+            raise UserError(
+                f"{built.name!r} is a study and decides how long its runs are; leave --steps and --budget out"
+            )
         return 0
     if steps is not None:
         if steps < 0:
             raise UserError(f"--steps must be at least 0, not {steps}")
         built.recipe.steps = steps
+    elif budget is not None:
+        built.recipe.steps = NO_END
+    built.recipe.budget = budget
     return built.recipe.steps
 
 
@@ -118,7 +131,8 @@ def _resume(
         raise UserError(f"{folder.path} was started from Python objects: resume it with gd.train(recipe, resume=...)")
     built = build(wish)
     if isinstance(built.recipe, Recipe):
-        _set_steps(built, card["steps"])
+        budget = card.get("budget")
+        set_length(built, card["steps"], Budget(**budget) if budget else None)
     if built.recipe.hash != card["hash"]:
         raise UserError(
             f"{folder.path} was started with another version of this recipe, its data or its reward; start anew with --out"

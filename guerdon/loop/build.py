@@ -146,6 +146,7 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
         "hash": built.recipe.hash,
         "seed": seed,
         "steps": steps,
+        "budget": knobs(built.recipe.budget) if isinstance(built.recipe, Recipe) and built.recipe.budget else None,
         **wish.to_card(),
         "options": knobs(options),
         "parts": describe(built.recipe),

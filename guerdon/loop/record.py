@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import signal
 import threading
@@ -36,15 +37,16 @@ class Options:
     """How a run is kept, as opposed to what it computes: none of these changes the weights.
 
     `save_every` steps a checkpoint, the last `keep` of them kept; `rollouts_every` steps the batch is stored (0: never);
-    `eval_every` steps an evaluation between the first and the last one (0: none) on `eval_tasks` held-out tasks with
-    `eval_tries` tries (0 tasks: no evaluation at all). More than `failed_limit` of a step's scores failing stops the run.
+    `eval_every` steps an evaluation between the first and the last one (0: none; below 1: every such share of the run) on
+    `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). More than `failed_limit` of a
+    step's scores failing stops the run.
     `loggers` names dashboards that hear every event: tensorboard, wandb.
     """
 
     save_every: int = knob(default=10, ge=1)
     keep: int = knob(default=3, ge=1)
     rollouts_every: int = knob(default=1, ge=0)
-    eval_every: int = knob(default=0, ge=0)
+    eval_every: float = knob(default=0, ge=0)
     eval_tasks: int = knob(default=64, ge=0)
     eval_tries: int = knob(default=4, ge=1)
     failed_limit: float = knob(default=0.2, ge=0.0, le=1.0)
@@ -52,6 +54,13 @@ class Options:
 
     def __post_init__(self) -> None:
         check_loggers(self.loggers)
+
+    def asks_for_evaluation(self, done: int, before: float, share: float) -> bool:
+        """Whether one is due after `done` steps, when the share of the run that is done went from `before` to `share`."""
+        every = self.eval_every
+        if 0 < every < 1:
+            return math.floor(share / every + 1e-9) > math.floor(before / every + 1e-9)
+        return every > 0 and done % int(every) == 0
 
 
 @dataclass

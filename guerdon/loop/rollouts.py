@@ -79,6 +79,7 @@ class Rollouts:
             own = self.shadow.models[name]
             own.weights.load_state_dict(model.weights.state_dict())
             own.version = model.version
+        self.shadow.steps = self.play.steps
         self.shadow.begin(step)
         asks = self.recipe.curriculum.draw(self.recipe.prompts, self.shadow)
         self.next = self.worker.submit(self._play, step, asks)

@@ -30,3 +30,47 @@ def interval(rates: Sequence[float], z: float = Z95) -> tuple[float, float, floa
     middle = (mean + z * z / (2 * worth)) / (1 + z * z / worth)
     half = z / (1 + z * z / worth) * math.sqrt(mean * (1 - mean) / worth + z * z / (4 * worth * worth))
     return mean, max(0.0, middle - half), min(1.0, middle + half)
+
+
+def t_tail(t: float, freedom: int) -> float:
+    """The chance that Student's t of so many degrees of freedom is further from 0 than `t`, to either side.
+
+    By the finite sums for whole numbers of degrees (Abramowitz & Stegun 26.7.3 and 26.7.4), right to about 1e-15.
+    """
+    angle = math.atan(abs(t) / math.sqrt(freedom))
+    cosine = math.cos(angle)
+    odd = freedom % 2
+    term = cosine if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for k in range(3 if odd else 2, freedom - 1, 2):
+        term *= (k - 1) / k * cosine**2
+        total += term
+    inside = 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+    return max(0.0, 1.0 - inside)
+
+
+def t_quantile(confidence: float, freedom: int) -> float:
+    """How far from 0, to either side, a share `confidence` of Student's t lies."""
+    low, high = 0.0, 1.0
+    while t_tail(high, freedom) > 1 - confidence:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_tail(middle, freedom) > 1 - confidence else (low, middle)
+    return (low + high) / 2
+
+
+def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float, float]:
+    """Mean, the two ends of its t-interval, and the two-sided p-value of a mean of 0.
+
+    Values that are all the same have no spread to judge by: the interval is the mean itself, and p is 1 or 0.
+    """
+    n = len(values)
+    if n < 2:
+        raise ValueError(f"an interval needs two values, not {n}")
+    mean = math.fsum(values) / n
+    error = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1) / n)
+    if error == 0:
+        return mean, mean, mean, float(mean == 0)
+    half = t_quantile(confidence, n - 1) * error
+    return mean, mean - half, mean + half, t_tail(mean / error, n - 1)

@@ -35,6 +35,10 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
     """The training loop. Yields after every step the number of steps done."""
     observers = [part for _, part in walk(recipe) if hasattr(part, "observe")]
     for step in range(first, last):
+        if recipe.budget is not None:
+            if recipe.budget.share == 1.0:
+                return
+            play.steps = recipe.budget.steps(step, last)
         record.begin(step)
         seed_globals(play.seed, step)
         batch = record.check(pack(rollouts.take(step)))
@@ -80,7 +84,7 @@ def run_recipe(
         first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
         with EventLog(folder.events, next_attempt(events), heard) as log:
-            log.emit(Started(first, steps=total))
+            log.emit(_started(recipe, first, total))
             for message in notes:
                 log.emit(Warned(first, message=message))
             try:
@@ -96,18 +100,20 @@ def _run(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fir
         with Interrupt() as interrupt:
             if first == 0:
                 _evaluate(recipe, play, record, 0)
+            done, share = first, _share(recipe, first, total)
             for done in steps(recipe, play, record, rollouts, first, total):
-                if done == total or (options.eval_every and done % options.eval_every == 0):
+                before, share = share, _share(recipe, done, total)
+                if share == 1.0 or options.asks_for_evaluation(done, before, share):
                     _evaluate(recipe, play, record, done)
-                if done == total or done % options.save_every == 0 or interrupt.asked:
+                if share == 1.0 or done % options.save_every == 0 or interrupt.asked:
                     _save(recipe, record, rollouts, done)
-                if interrupt.asked and done < total:
+                if interrupt.asked and share < 1.0:
                     record.emit(Stopped(done - 1, why="interrupted"))
                     return False
             if total == 0:
                 _save(recipe, record, rollouts, 0)
             save_models(record.folder, recipe)
-            record.emit(Ended(total - 1, weights=weights_of(recipe)))
+            record.emit(Ended(done - 1, weights=weights_of(recipe)))
             record.log.sync()
             return True
     except NonFinite as error:
@@ -117,6 +123,19 @@ def _run(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fir
     with contextlib.suppress(RunStopped):  # a full disk may refuse even this line
         record.emit(Stopped(play.step, why=str(stopped)))
     raise stopped
+
+
+def _share(recipe: Recipe, done: int, total: int) -> float:
+    """How much of the run is done, 1 at its end."""
+    spent = recipe.budget.share if recipe.budget is not None else 0.0
+    return max(spent, done / total if total else 1.0)
+
+
+def _started(recipe: Recipe, first: int, total: int) -> Started:
+    budget = recipe.budget
+    if budget is None:
+        return Started(first, steps=total)
+    return Started(first, steps=total, budget=budget.amount, unit=budget.unit, spent=budget.spent)
 
 
 def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:

@@ -40,6 +40,13 @@ def load(name: str, **settings: Any) -> Model:
     return _make(name, settings)
 
 
+def version(name: str) -> str:
+    """What evidence calls a model: the version of a shipped one, else what its folder or file is called."""
+    if name in SHIPPED:
+        return str(json.loads((SHIPPED[name] / "training.json").read_text())["version"])
+    return Path(name).name
+
+
 def is_named(model: Model) -> bool:
     """Whether `save` can write it: models of the user's own classes live in checkpoints only."""
     return label(model) in NAMES

@@ -83,6 +83,17 @@ def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
         raise OSError(int(code[1]), os.strerror(int(code[1]))) from error
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_text(path: Path, text: str) -> None:
     with atomic(path) as scratch:
-        scratch.write_text(json.dumps(value, indent=2) + "\n")
+        scratch.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_text(path, json.dumps(value, indent=2) + "\n")
+
+
+def write_readable_json(path: Path, value: Any) -> None:
+    """The same with what holds no other thing on one line: for files of many numbers that people read and compare."""
+    text = json.dumps(value, indent=1)
+    inner = re.compile(r"[\[{][^\[\]{}]*[\]}]")
+    write_text(path, inner.sub(lambda found: " ".join(found[0].split()), text) + "\n")

@@ -26,7 +26,7 @@ class Run:
         self.card = self.folder.read_card()
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}: {self.name}, {self.steps_done} of {self.card['steps']} steps, {self.status})"
+        return f"Run({str(self.path)!r}: {self.name}, {self.progress}, {self.status})"
 
     @property
     def name(self) -> str:
@@ -49,6 +49,26 @@ class Run:
     @property
     def steps_done(self) -> int:
         return max((e.step + 1 for e in self.events(StepDone)), default=0)
+
+    @property
+    def progress(self) -> str:
+        """How far it came, in words: steps, or what is spent of its budget."""
+        budget = self.card.get("budget")
+        if not budget:
+            return f"{self.steps_done} of {self.card['steps']} steps"
+        spent = self.spent[budget["unit"]]
+        return f"{self.steps_done} steps, {spent:,.0f} of {budget['amount']:,.0f} {budget['unit']}"
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """What the run has cost so far, in every unit of a budget."""
+        done = self.events(StepDone)
+        return {
+            "tokens": sum(e.tokens for e in done),
+            "samples": sum(e.episodes for e in done),
+            "steps": len(done),
+            "seconds": sum(e.seconds for e in done),
+        }
 
     @property
     def weights(self) -> str | None:

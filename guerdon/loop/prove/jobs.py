@@ -1,0 +1,126 @@
+"""Many small runs at once, each in a process of its own: they share one GPU, or the processor's cores.
+
+A small model leaves a GPU idle most of the time while Python gets the next step ready; several processes fill each other's
+gaps. Every run has a folder named by what it computes, so that what is finished is read and what was interrupted goes on.
+Left out: several machines.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.recipe import Study
+from guerdon.loop.build import card_of
+from guerdon.loop.prove.arms import Arm
+from guerdon.loop.study import run_study
+from guerdon.loop.train import run_recipe
+from guerdon.store.folder import RunFolder
+from guerdon.store.run import Run
+
+ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
+
+
+@dataclass(frozen=True)
+class Job:
+    """One arm with one seed, in a folder."""
+
+    arm: Arm
+    seed: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.arm.what} seed {self.seed}"
+
+
+def is_done(folder: Path) -> bool:
+    return RunFolder(folder).exists() and RunFolder(folder).events.exists() and Run(folder).status == "complete"
+
+
+def run_job(job: Job) -> str:
+    """Run to the end, or go on with what an earlier process left. What it was not, when it could not: one line."""
+    try:
+        built, folder = job.arm.build(), RunFolder(job.folder)
+        recipe, options = built.recipe, job.arm.options
+        steps = 0 if isinstance(recipe, Study) else recipe.steps
+        if not folder.exists():
+            folder.create(card_of(built, job.arm.wish, job.seed, steps, options))
+        if isinstance(recipe, Study):
+            if run_study(recipe, folder, options, job.seed) is None:
+                return "interrupted"
+        elif not run_recipe(recipe, folder, options, job.seed, steps):
+            return "interrupted"
+    except UserError as error:
+        return str(error)
+    for heavy in (folder.checkpoints, folder.models):  # the events say all that a proof is made of
+        shutil.rmtree(heavy, ignore_errors=True)
+    return ""
+
+
+def at_a_time() -> int:
+    """How many runs this machine takes at once."""
+    cores = len(os.sched_getaffinity(0))
+    return min(ON_GPU, cores) if torch.cuda.is_available() else cores
+
+
+def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> None:
+    """Run what is not yet done, `workers` at a time; `done` is told of each as it ends.
+
+    One that fails does not stop the others: all that failed are told together at the end.
+    """
+    left = [job for job in jobs if not is_done(job.folder)]
+    failed: dict[str, str] = {}
+    for job, why in _each(left, min(workers, len(left))):
+        if why:
+            failed[job.name] = why
+        else:
+            done(job)
+    if any(why == "interrupted" for why in failed.values()):
+        raise KeyboardInterrupt
+    if failed:
+        name, why = next(iter(failed.items()))
+        raise RunStopped(f"{len(failed)} of {len(left)} runs failed; {name}: {why}")
+
+
+def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
+    if workers <= 1:
+        yield from ((job, run_job(job)) for job in jobs)
+        return
+    with _few_threads(workers), ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        waiting = {pool.submit(run_job, job): job for job in jobs}
+        try:
+            for future in as_completed(waiting):
+                yield waiting[future], future.result()
+        except BrokenProcessPool as error:
+            raise RunStopped(
+                "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
+            ) from error
+        except KeyboardInterrupt:
+            pool.shutdown(wait=True, cancel_futures=True)  # each run ends its step and saves
+            raise
+
+
+@contextmanager
+def _few_threads(workers: int) -> Iterator[None]:
+    """Processes started inside share the cores: libraries that ask the environment how many threads to use get their part."""
+    name, cores = "OMP_NUM_THREADS", len(os.sched_getaffinity(0))
+    before = os.environ.get(name)
+    os.environ[name] = str(max(1, cores // workers))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

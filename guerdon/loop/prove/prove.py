@@ -1,0 +1,181 @@
+"""`prove`: run the claims of recipes and write down what came out."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from guerdon import models
+from guerdon.core.errors import UserError
+from guerdon.core.recipe import Claim, Entry
+from guerdon.loop.build import versions
+from guerdon.loop.catalog import find_recipe
+from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, Arm, arms_of, changed
+from guerdon.loop.prove.jobs import Job, at_a_time, is_done, run_all
+from guerdon.loop.prove.results import mean_curve, result_of
+from guerdon.loop.prove.verdict import Compared, among, compare, discoveries
+from guerdon.loop.record import Options
+from guerdon.store import evidence
+
+SEEDS = 8
+OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=2)
+QUICK_SEEDS, QUICK_SHARE = 2, 0.1
+QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_tasks=48, eval_tries=1)
+
+
+@dataclass(frozen=True)
+class How:
+    """How claims are run. `changes` are fields of the claims that the user wants otherwise."""
+
+    seeds: int = SEEDS
+    out: Path = Path("evidence")
+    runs: Path = Path("runs/prove")
+    jobs: int = 0  # at a time; 0: as many as the machine takes
+    quick: bool = False
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    command: str = "guerdon prove"
+
+    def __post_init__(self) -> None:
+        least = QUICK_SEEDS if self.quick else SEEDS
+        if self.seeds < least:
+            raise UserError(
+                f"a proof takes at least {least} seeds, not {self.seeds}" + ("" if self.quick else " (--quick takes 2)")
+            )
+
+    @property
+    def options(self) -> Options:
+        return QUICK_OPTIONS if self.quick else OPTIONS
+
+    @property
+    def folder(self) -> Path:
+        """Where evidence goes; a quick look is kept apart from it."""
+        return self.out / "quick" if self.quick else self.out
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A claim with its arms."""
+
+    claim: Claim
+    arms: dict[str, Arm]
+
+    def jobs(self, how: How) -> dict[str, Job]:
+        """By key, seed after seed: equal arms are one."""
+        pairs = [(arm, seed) for seed in range(how.seeds) for arm in self.arms.values()]
+        keyed = {arm.key(seed): (arm, seed) for arm, seed in pairs}
+        return {key: Job(arm, seed, how.runs / key) for key, (arm, seed) in keyed.items()}
+
+
+def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None], None]) -> list[dict[str, Any]]:
+    """Evidence for each recipe, written to its folder. `told` hears how many runs of how many are done, and which one was
+    last."""
+    entries = {name: _claiming(find_recipe(name)) for name in names}
+    trials = {name: [_trial(name, claim, how) for claim in entry.claims] for name, entry in entries.items()}
+    jobs = {key: job for each in trials.values() for trial in each for key, job in trial.jobs(how).items()}
+    run_jobs(jobs, how, told)
+    for name, entry in entries.items():
+        evidence.write(how.folder, _found(name, entry, trials[name], how))
+    for family in dict.fromkeys(entry.family for entry in entries.values()):
+        settle(how.folder, family)
+    evidence.write_index(how.folder)
+    return [evidence.read(how.folder, entry.name) for entry in entries.values()]
+
+
+def run_jobs(jobs: Mapping[str, Job], how: How, told: Callable[[int, int, Job | None], None]) -> None:
+    done = sum(is_done(job.folder) for job in jobs.values())
+    told(done, len(jobs), None)
+
+    def one(job: Job) -> None:
+        nonlocal done
+        done += 1
+        told(done, len(jobs), job)
+
+    run_all(jobs.values(), how.jobs or at_a_time(), one)
+
+
+def _claiming(entry: Entry) -> Entry:
+    if not entry.claims:
+        raise UserError(f"recipe {entry.name!r} claims nothing: give its @recipe a claim=Claim(...) to prove")
+    return entry
+
+
+def _trial(name: str, claim: Claim, how: How) -> Trial:
+    claim = changed(claim, **how.changes)
+    if how.quick:
+        claim = changed(claim, budget=claim.budget * QUICK_SHARE)
+    if not claim.task:
+        raise UserError(f"the claim of {name!r} names no task: give one, --task NAME")
+    return Trial(claim, arms_of(name, claim, how.options))
+
+
+def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[str, Any]:
+    return {
+        "format": evidence.FORMAT,
+        "recipe": entry.name,
+        "family": entry.family,
+        "paper": entry.paper,
+        "about": entry.about.split("\n\n")[0],
+        "quick": how.quick,
+        "command": how.command,
+        "claims": [_measured(trial, how) for trial in trials],
+        **setting(trials[0].claim.model, how),
+    }
+
+
+def setting(model: str, how: How) -> dict[str, Any]:
+    """What a result depends on besides the recipe: model, machine, versions."""
+    on = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
+    return {
+        "model": {"name": model, "version": models.version(model)},
+        "versions": {**versions(), "device": on, "at_a_time": how.jobs or at_a_time()},
+        "created": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def measured(arm: Arm, claim: Claim, seeds: Sequence[int], how: How) -> dict[str, Any]:
+    """What the runs of an arm found."""
+    runs = [result_of(how.runs / arm.key(seed), seed, claim) for seed in seeds]
+    return {"what": arm.what, "hash": arm.build().recipe.hash, "curve": mean_curve(runs), "runs": runs}
+
+
+def _measured(trial: Trial, how: How) -> dict[str, Any]:
+    claim, seeds = trial.claim, range(how.seeds)
+    found = {name: measured(arm, claim, list(seeds), how) for name, arm in trial.arms.items()}
+    score = {name: [run["score"] for run in arm["runs"]] for name, arm in found.items()}
+    against = {
+        name: dataclasses.asdict(compare(score[METHOD], score[name], claim.effect, claim.better))
+        for name in (BASELINE, ABLATION)
+        if name in score
+    }
+    alone = against[BASELINE]["verdict"]
+    return {"claim": dataclasses.asdict(claim), "arms": found, "against": against, "alone": alone, "verdict": alone}
+
+
+def settle(folder: Path, family: str) -> None:
+    """Give every claim of a family the verdict it has beside the others, and write pages."""
+    files = [found for found in evidence.read_all(folder).values() if found["family"] == family]
+    claims = [claim for found in files for claim in found["claims"]]
+    kept = discoveries([claim["against"][BASELINE]["p"] for claim in claims])
+    for claim, is_discovery in zip(claims, kept, strict=True):
+        claim["verdict"] = among(claim["alone"], is_discovery)
+        claim["how"] = explain(Compared(**claim["against"][BASELINE]), claim["verdict"], len(claims))
+    for found in files:
+        evidence.write(folder, found)
+
+
+def explain(found: Compared, verdict: str, claims: int) -> str:
+    """Why the verdict is what it is, in a sentence."""
+    seen = (
+        f"mean difference {found.mean:+.4f}, 95 % interval {found.low:+.4f} to {found.high:+.4f}, p = {found.p:.4f}, over"
+        f" {len(found.differences)} paired seeds; {found.effect:g} or more counts"
+    )
+    if verdict != found.verdict:
+        return f"{seen}. Alone it would be {found.verdict!r}, but it is no discovery among the {claims} claims of its family."
+    return f"{seen}."

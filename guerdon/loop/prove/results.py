@@ -1,0 +1,113 @@
+"""What a run says for a claim: its score, its curve over what was spent, its cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.events import Evaluated, StepDone
+from guerdon.core.recipe import Claim
+from guerdon.loop.statistics import t_interval
+from guerdon.store.run import Run
+
+MEAN = "mean "
+UNIT_OF = {"tokens": "tokens", "samples": "episodes", "seconds": "seconds"}
+
+
+def result_of(folder: Path, seed: int, claim: Claim) -> dict[str, Any]:
+    """A finished run in the words of an evidence file."""
+    run = Run(folder)
+    if run.card["kind"] == "study":
+        return _study(run, seed, claim)
+    curve = curve_of(run, claim)
+    return {
+        "seed": seed,
+        "score": round(score_of(curve, claim), 6),
+        "spent": {k: round(v, 3) for k, v in run.spent.items()},
+        "weights": run.weights,
+        "curve": curve,
+    }
+
+
+def curve_of(run: Run, claim: Claim) -> list[dict[str, Any]]:
+    """Every evaluation: what was spent before it, and what it found."""
+    cost: dict[int, float] = {}
+    total = 0.0
+    for done in run.events(StepDone):
+        total += 1 if claim.unit == "steps" else getattr(done, UNIT_OF[claim.unit])
+        cost[done.step] = total
+    metric = claim.metric.removeprefix(MEAN)
+    found = []
+    for event in run.events(Evaluated):
+        kinds = event.result.get("kinds", {})
+        point = {"spent": cost.get(event.step, 0.0), "value": value_of(event.result, metric, claim.levels)}
+        found.append({**point, **({"kinds": {k: round(v, 5) for k, v in kinds.items()}} if kinds else {})})
+    return found
+
+
+def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
+    """The curves of several seeds as one: at equal amounts spent the mean and its 95 % t-interval."""
+    curves = [run["curve"] for run in runs]
+    if any(len(curve) < 2 for curve in curves):
+        return []
+    points, end = max(map(len, curves)), min(curve[-1]["spent"] for curve in curves)
+    found = []
+    for i in range(points):
+        spent = end * i / (points - 1)
+        mean, low, high, _ = t_interval([_at(curve, spent) for curve in curves])
+        found.append({k: round(v, 5) for k, v in {"spent": spent, "mean": mean, "low": low, "high": high}.items()})
+    return found
+
+
+def _at(curve: Sequence[Mapping[str, Any]], spent: float) -> float:
+    """A curve's value at an amount, on the straight line between the evaluations around it."""
+    for a, b in pairwise(curve):
+        if spent <= b["spent"]:
+            share = (spent - a["spent"]) / (b["spent"] - a["spent"])
+            return float(a["value"] + share * (b["value"] - a["value"]))
+    return float(curve[-1]["value"])
+
+
+def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) -> float:
+    """A metric of an evaluation; of certain levels, where only those count."""
+    if not levels:
+        if metric not in result:
+            raise unknown("metric of an evaluation", metric, result)
+        return round(float(result[metric]), 6)
+    kinds = {k: v for k, v in result.get("kinds", {}).items() if int(k.rpartition(":")[2]) in levels}
+    if metric != "pass@1" or not kinds:
+        raise UserError(
+            f"levels {levels} of {metric!r}: only pass@1 is told by level, of a task with several (NAME:1-6)"
+        )
+    return round(math.fsum(kinds.values()) / len(kinds), 6)
+
+
+def score_of(curve: list[dict[str, Any]], claim: Claim) -> float:
+    """The number that arms are compared by: the last value, or the mean over what was spent."""
+    if not claim.metric.startswith(MEAN):
+        return float(curve[-1]["value"])
+    pairs = list(pairwise(curve))
+    area = math.fsum((b["spent"] - a["spent"]) * (a["value"] + b["value"]) / 2 for a, b in pairs)
+    return float(area / (curve[-1]["spent"] - curve[0]["spent"]))
+
+
+def _study(run: Run, seed: int, claim: Claim) -> dict[str, Any]:
+    """A study's score is in its result; its cost is that of the runs in it."""
+    result = json.loads((run.path / "result.json").read_text())
+    if not isinstance(result, dict) or claim.metric not in result:
+        raise unknown("key of the study's result", claim.metric, result if isinstance(result, dict) else ())
+    inner = [Run(card.parent).spent for card in sorted(run.folder.inner.glob("*/run.json"))]
+    spent = {unit: round(sum(each[unit] for each in inner), 3) for unit in (inner[0] if inner else ())}
+    return {
+        "seed": seed,
+        "score": float(result[claim.metric]),
+        "spent": spent,
+        "weights": run.weights,
+        "curve": result.get("curve", []),
+        "result": {k: v for k, v in result.items() if k != "curve"},
+    }

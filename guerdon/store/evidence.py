@@ -1,0 +1,69 @@
+"""Evidence files: what came of a recipe's claims. Reading and listing them needs neither torch nor the runs.
+
+`evidence/NAME.json` is the truth; the page and the figure beside it are made from it alone, whenever it is written.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.store.files import write_readable_json, write_text
+
+FORMAT = 1
+NULL = "null"
+SHIPPED = Path(__file__).resolve().parent.parent / "evidence"  # of the package's own recipes
+
+
+def read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / f"{name}.json"
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
+    if found.get("format") != FORMAT:
+        raise UserError(f"{path} was written by another version of guerdon: guerdon prove {name}")
+    assert isinstance(found, dict)
+    return found
+
+
+def read_all(folder: Path) -> dict[str, dict[str, Any]]:
+    """Every recipe's evidence in a folder, by name."""
+    return {path.stem: read(folder, path.stem) for path in sorted(folder.glob("*.json")) if path.stem != NULL}
+
+
+def verdicts(folder: Path = SHIPPED) -> dict[str, list[str]]:
+    """The verdict of each claim, by recipe."""
+    return {name: [claim["verdict"] for claim in found["claims"]] for name, found in read_all(folder).items()}
+
+
+def write(folder: Path, found: dict[str, Any]) -> None:
+    """The file, its figure and its page."""
+    from guerdon.store.evidence_figure import figure
+    from guerdon.store.evidence_page import page
+
+    name = found["recipe"]
+    write_readable_json(folder / f"{name}.json", found)
+    for i, claim in enumerate(found["claims"]):
+        write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
+    write_text(folder / f"{name}.md", page(found))
+
+
+def write_null(folder: Path, found: dict[str, Any]) -> None:
+    write_readable_json(folder / f"{NULL}.json", found)
+
+
+def read_null(folder: Path) -> dict[str, Any] | None:
+    return read(folder, NULL) if (folder / f"{NULL}.json").is_file() else None
+
+
+def write_index(folder: Path) -> None:
+    from guerdon.store.evidence_page import index
+
+    write_text(folder / "README.md", index(read_all(folder), read_null(folder)))
+
+
+def _number(i: int) -> str:
+    return f"-{i + 1}" if i else ""

@@ -1,0 +1,136 @@
+"""The figures of evidence, as SVG that stands by itself: curves with their intervals, and differences seed by seed.
+
+Drawn from evidence files alone. Colours are told apart by people who see few, and arms are named at the ends of their lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guerdon.store.report.charts import Place, scale
+from guerdon.store.report.markup import Html, el, join
+
+COLOURS = {"method": "#0b6e99", "baseline": "#8a6d3b", "ablation": "#9a9a9a"}
+PALETTE = ("#0b6e99", "#c8553d", "#588157", "#8a6d3b", "#7b5ea7", "#d17b0f", "#5a6b7b", "#b5487a")
+GOOD, BAD, INK, FAINT = "#0b6e99", "#c8553d", "#333", "#bbb"
+HEIGHT, TOP, BOTTOM = 250.0, 26.0, 206.0
+
+
+@dataclass(frozen=True)
+class Line:
+    """An arm's curve: points of what was spent, mean, low and high."""
+
+    label: str
+    colour: str
+    points: Sequence[Mapping[str, float]]
+
+
+def figure(claim: Mapping[str, Any]) -> str:
+    """A claim's result: the arms' curves to the left, the paired differences to the right."""
+    arms = claim["arms"]
+    lines = [Line(arm["what"], COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
+    said = claim["claim"]
+    parts = [curves(lines, 40, 400, f"{said['metric']} on {said['task']}", said["unit"])] if lines else []
+    left = 470.0 if lines else 60.0
+    parts.append(differences(claim["against"], left, left + 200, arms))
+    return svg(parts, left + 240)
+
+
+def svg(parts: Sequence[Html], width: float) -> str:
+    made = el(
+        "svg",
+        el("rect", x=0, y=0, width=width, height=HEIGHT, fill="#fff"),
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:.0f} {HEIGHT:.0f}",
+        width=width,
+        height=HEIGHT,
+        font_family="system-ui, sans-serif",
+        font_size=11,
+    )
+    return f"{made}\n"
+
+
+def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: str) -> Html:
+    """Means with their 95 % intervals over what was spent."""
+    points = [p for line in lines for p in line.points]
+    low, high = min(p["low"] for p in points), max(p["high"] for p in points)
+    end = max(p["spent"] for p in points)
+    x, y = scale(0.0, end, left, right - 90), scale(low, high, BOTTOM, TOP)
+    drawn = [_text(title, left - 20, 14, weight="600"), _ends(low, high, left, y)]
+    for line in lines:
+        upper = [(x(p["spent"]), y(p["high"])) for p in line.points]
+        lower = [(x(p["spent"]), y(p["low"])) for p in reversed(line.points)]
+        drawn.append(el("path", d=_path([*upper, *lower]) + "Z", fill=line.colour, opacity=0.13))
+        middle = [(x(p["spent"]), y(p["mean"])) for p in line.points]
+        drawn.append(el("path", d=_path(middle), fill="none", stroke=line.colour, stroke_width=2))
+    drawn += _names(lines, x, y)
+    drawn.append(_text("0", x(0), BOTTOM + 16, anchor="middle", colour="#777"))
+    drawn.append(_text(f"{_short(end)} {unit}", x(end), BOTTOM + 16, anchor="end", colour="#777"))
+    return join(drawn)
+
+
+def _names(lines: Sequence[Line], x: Place, y: Place) -> list[Html]:
+    """Each arm's name at the end of its line, moved apart where lines end together."""
+    placed: list[Html] = []
+    last = -1e9
+    for line in sorted(lines, key=lambda each: -each.points[-1]["mean"]):
+        at = max(y(line.points[-1]["mean"]) + 4, last + 13)
+        last = at
+        placed.append(_text(line.label, x(line.points[-1]["spent"]) + 6, at, colour=line.colour, weight="600"))
+    return placed
+
+
+def differences(against: Mapping[str, Any], left: float, right: float, arms: Mapping[str, Any]) -> Html:
+    """Method minus each other arm: a dot a seed, the mean and its interval, and the effect that counts as a shade."""
+    every = [d for found in against.values() for d in (*found["differences"], found["low"], found["high"])]
+    effect = max(found["effect"] for found in against.values())
+    low, high = min(*every, -effect), max(*every, effect)
+    y = scale(low, high, BOTTOM, TOP)
+    drawn = [
+        _text("method minus", left - 20, 14, weight="600"),
+        el("rect", x=left, y=_px(y(effect)), width=right - left, height=_px(y(-effect) - y(effect)), fill="#eee"),
+        el("line", x1=left, x2=right, y1=_px(y(0)), y2=_px(y(0)), stroke=INK, stroke_width=0.7),
+        _ends(low, high, left, y),
+    ]
+    for i, (name, found) in enumerate(against.items()):
+        middle = left + (right - left) * (i + 0.5) / len(against)
+        for j, value in enumerate(found["differences"]):
+            shift = (j - (len(found["differences"]) - 1) / 2) * 4
+            drawn.append(
+                el("circle", cx=_px(middle + shift), cy=_px(y(value)), r=2.5, fill=COLOURS[name], opacity=0.55)
+            )
+        colour = GOOD if found["low"] > 0 else BAD if found["high"] < 0 else INK
+        low_y, high_y = _px(y(found["low"])), _px(y(found["high"]))
+        drawn.append(el("line", x1=middle, x2=middle, y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
+        drawn.append(el("circle", cx=middle, cy=_px(y(found["mean"])), r=4.5, fill=colour))
+        drawn.append(
+            _text(arms[name]["what"], middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600")
+        )
+    return join(drawn)
+
+
+def _ends(low: float, high: float, left: float, y: Place) -> Html:
+    marks = [
+        (v, _text(f"{v:.3g}".replace("-", "−"), left - 6, y(v) + 4, anchor="end", colour="#777")) for v in (low, high)
+    ]
+    axis = el("line", x1=left - 2, x2=left - 2, y1=_px(y(low)), y2=_px(y(high)), stroke=FAINT)
+    return join([axis, *(mark for _, mark in marks)])
+
+
+def _text(words: str, x: float, y: float, anchor: str = "start", colour: str = INK, weight: str = "400") -> Html:
+    return el("text", words, x=_px(x), y=_px(y), text_anchor=anchor, fill=colour, font_weight=weight)
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{_px(a)},{_px(b)}" for a, b in points)
+
+
+def _px(position: float) -> str:
+    return f"{position:.1f}"
+
+
+def _short(number: float) -> str:
+    return f"{number / 1e6:.3g}M" if number >= 1e6 else f"{number / 1e3:.3g}k" if number >= 1e4 else f"{number:.3g}"

@@ -1,0 +1,108 @@
+"""The pages of evidence, as Markdown: one for each recipe, and an index over them with the machine's own calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WORDS = {
+    "holds": "the claim holds here",
+    "reversed": "the opposite holds here",
+    "no difference": "there is no difference here that counts",
+    "inconclusive": "these runs do not tell",
+}
+
+
+def page(found: Mapping[str, Any]) -> str:
+    """A recipe's evidence, to be read from top to bottom by somebody who doubts it."""
+    name, quick = found["recipe"], found["quick"]
+    parts = [f"# {name}", _origin(found), found["about"].replace("\n", " ")]
+    if quick:
+        parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
+    for i, claim in enumerate(found["claims"]):
+        parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg", quick)
+    parts += ["## Reproduce", f"```console\n$ {found['command']}\n```", _made(found)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _origin(found: Mapping[str, Any]) -> str:
+    paper = found["paper"]
+    link = f"[{paper}](https://arxiv.org/abs/{paper.removeprefix('arXiv:')})" if paper.startswith("arXiv:") else paper
+    return f"Family *{found['family']}*" + (f", {link}." if link else ".")
+
+
+def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
+    said, verdict = claim["claim"], claim["verdict"]
+    levels = f", levels {', '.join(map(str, said['levels']))}" if said["levels"] else ""
+    where = f"{said['task']}{levels}, {said['model']}, {said['budget']:,.0f} {said['unit']} an arm"
+    return [
+        f"## {said['says'][0].upper()}{said['says'][1:]}",
+        f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),
+        f"![curves and paired differences]({picture})",
+        f"{where}; {said['metric']} ({said['better']} is better); the smallest effect that counts is {said['effect']:g}.",
+        _arms(claim),
+        claim.get("how", ""),
+    ]
+
+
+def _arms(claim: Mapping[str, Any]) -> str:
+    rows = [
+        "| arm | recipe | score | less the method | tokens | samples | seconds |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name, arm in claim["arms"].items():
+        runs = arm["runs"]
+        score = sum(run["score"] for run in runs) / len(runs)
+        against = claim["against"].get(name)
+        gap = f"{-against['mean']:+.4f} ({-against['high']:+.4f} to {-against['low']:+.4f})" if against else ""
+        if against and claim["claim"]["better"] == "lower":
+            gap = f"{against['mean']:+.4f} ({against['low']:+.4f} to {against['high']:+.4f})"
+        spent = " | ".join(_mean(runs, unit) for unit in ("tokens", "samples", "seconds"))
+        rows.append(f"| {name} | `{arm['what']}` | {score:.4f} | {gap} | {spent} |")
+    return "\n".join(rows)
+
+
+def _mean(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
+    values = [run["spent"][unit] for run in runs if unit in run["spent"]]
+    return f"{sum(values) / len(values):,.0f}" if values else ""
+
+
+def _made(found: Mapping[str, Any]) -> str:
+    v, model = found["versions"], found["model"]
+    return (
+        f"{model['version']}, guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} runs at a time,"
+        f" {found['created']}. Seconds are those of training, beside the other runs. Every seed's curve is in"
+        f" [{found['recipe']}.json]({found['recipe']}.json)."
+    )
+
+
+def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None) -> str:
+    """All recipes with evidence, by family, and how far a verdict may be trusted."""
+    parts = [
+        "# Evidence",
+        "What came of the claims of published methods: each against its baseline at an equal budget, over paired seeds, with"
+        " the smallest effect that counts stated before the run. A verdict is reported as it came out. How it is decided:"
+        " [docs/evidence.md](../docs/evidence.md).",
+    ]
+    for family in sorted({found["family"] for found in every.values()}):
+        rows = ["| recipe | claim | difference | verdict |", "| --- | --- | ---: | --- |"]
+        for name, found in sorted(every.items()):
+            for claim in found["claims"] if found["family"] == family else ():
+                gap = claim["against"]["baseline"]
+                told = f"{gap['mean']:+.4f} ({gap['low']:+.4f} to {gap['high']:+.4f})"
+                rows.append(f"| [{name}]({name}.md) | {claim['claim']['says']} | {told} | **{claim['verdict']}** |")
+        parts += [f"## {family}", "\n".join(rows)]
+    if null is not None:
+        parts += ["## A method against itself", _null(null)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _null(null: Mapping[str, Any]) -> str:
+    claim, shares = null["claim"], null["verdicts"]
+    told = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in shares.items())
+    return (
+        f"`{null['command']}`: {len(null['differences'])} pairs of runs of `{null['recipe']}` that differ in nothing but their"
+        f" seeds ({claim['task']}, {claim['model']}, {claim['budget']:,.0f} {claim['unit']}), and {null['draws']:,} proofs of"
+        f" {null['proofs_of']} pairs drawn from them: {told}. **{100 * null['wrong']:.1f} % of the proofs saw a difference"
+        " where there is none.**"
+    )
