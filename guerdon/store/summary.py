@@ -13,8 +13,8 @@ from guerdon.core.column import Reason
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
     """For every track column its mean, its spread and the share that failed of what should have a value; for the length
-    of tracks the mean and spread; for episodes the share that failed, and where there are several kinds of problems how many
-    asks were about each (`draws/countdown:3`).
+    of tracks the mean and spread; for episodes the share that failed; and how many asks were about each kind of problem
+    (`draws/countdown:3`).
 
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`.
     """
@@ -32,7 +32,7 @@ def _draws(batch: Batch) -> dict[str, float]:
     """Asks by kind of problem."""
     asks = {(e.step, e.number): e.task.kind for e in batch.episodes}
     count = Counter(asks.values())
-    return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())} if len(count) > 1 else {}
+    return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
 
 
 def _spread(name: str, value: Tensor, batch: Batch) -> dict[str, float]:

@@ -34,7 +34,7 @@ def line_chart(curve: Curve, title: str, number: int, values: dict[str, float]) 
         drawn.append(el("path", class_="band", d=_band(curve, x, y)))
     drawn += [
         el("path", class_="line", d=_line(curve.value, curve.steps, x, y)),
-        el("circle", class_="end", cx=_px(x(curve.steps[last])), cy=_px(y(point)), r=3),
+        el("circle", class_="end", cx=px(x(curve.steps[last])), cy=px(y(point)), r=3),
         el("line", class_="cross", x1=0, x2=0, y1=TOP, y2=BOTTOM),
         el("circle", class_="spot", cx=0, cy=0, r=3.5),
     ]
@@ -76,28 +76,28 @@ def _number(values: dict[str, float], key: str, tag: str, class_: str, **more: s
 def _frame(curve: Curve, low: float, high: float, y: Place, values: dict[str, float]) -> Html:
     """The two axes, as long as the data, labelled at their ends; and zero, when it lies well inside."""
     parts = [
-        el("line", class_="axis", x1=LEFT - 8, x2=LEFT - 8, y1=_px(y(low)), y2=_px(y(high))),
+        el("line", class_="axis", x1=LEFT - 8, x2=LEFT - 8, y1=px(y(low)), y2=px(y(high))),
         _number(
-            values, key_of("high", curve.name), "text", "tick", x=LEFT - 13, y=_px(y(high) + 3.5), text_anchor="end"
+            values, key_of("high", curve.name), "text", "tick", x=LEFT - 13, y=px(y(high) + 3.5), text_anchor="end"
         ),
     ]
     if high > low:
         key = key_of("low", curve.name)
-        parts.append(_number(values, key, "text", "tick", x=LEFT - 13, y=_px(y(low) + 3.5), text_anchor="end"))
+        parts.append(_number(values, key, "text", "tick", x=LEFT - 13, y=px(y(low) + 3.5), text_anchor="end"))
     if low < 0 < high and min(abs(y(0) - TOP), abs(y(0) - BOTTOM)) > 12:
-        parts.append(el("line", class_="zero", x1=LEFT, x2=RIGHT, y1=_px(y(0)), y2=_px(y(0))))
-        parts.append(el("text", "zero", class_="tick", x=LEFT - 13, y=_px(y(0) + 3.5), text_anchor="end"))
+        parts.append(el("line", class_="zero", x1=LEFT, x2=RIGHT, y1=px(y(0)), y2=px(y(0))))
+        parts.append(el("text", "zero", class_="tick", x=LEFT - 13, y=px(y(0) + 3.5), text_anchor="end"))
     ends = ((curve.steps[0], LEFT, "start"), (curve.steps[-1], RIGHT, "end"))
     for step, at, anchor in ends if len(curve.steps) > 1 else ():
         parts.append(_number(values, key_of("step", step), "text", "tick", x=at, y=HEIGHT - 4, text_anchor=anchor))
-    parts.append(el("text", "step", class_="tick", x=_px((LEFT + RIGHT) / 2), y=HEIGHT - 4, text_anchor="middle"))
+    parts.append(el("text", "step", class_="tick", x=px((LEFT + RIGHT) / 2), y=HEIGHT - 4, text_anchor="middle"))
     return join(parts)
 
 
 def _line(value: list[float | None], steps: list[int], x: Place, y: Place) -> str:
     """A path with a gap at every missing value; a lone point is a line of no length, which round caps make a dot."""
     return " ".join(
-        "M" + "L".join(f"{_px(x(steps[i]))},{_px(y(value[i] or 0.0))}" for i in (run if len(run) > 1 else run * 2))
+        "M" + "L".join(f"{px(x(steps[i]))},{px(y(value[i] or 0.0))}" for i in (run if len(run) > 1 else run * 2))
         for run in _runs(value)
     )
 
@@ -108,7 +108,7 @@ def _band(curve: Curve, x: Place, y: Place) -> str:
     for run in _runs(curve.value):
         edges = [(x(curve.steps[i]), y(curve.edges(i)[0]), y(curve.edges(i)[-1])) for i in run]
         outline = [(at, top) for at, _, top in edges] + [(at, bottom) for at, bottom, _ in reversed(edges)]
-        found.append("M" + "L".join(f"{_px(a)},{_px(b)}" for a, b in outline) + "Z")
+        found.append("M" + "L".join(f"{px(a)},{px(b)}" for a, b in outline) + "Z")
     return " ".join(found)
 
 
@@ -123,7 +123,7 @@ def _runs(value: list[float | None]) -> list[list[int]]:
     return [run for run in found if run]
 
 
-def _px(position: float) -> str:
+def px(position: float) -> str:
     return f"{position:.2f}".rstrip("0").rstrip(".")
 
 
@@ -147,6 +147,6 @@ def whiskers(rows: list[tuple[str, float, float, float]]) -> Html:
     parts = [el("line", class_="axis", x1=x(0), x2=x(1), y1=height - 1, y2=height - 1)]
     for i, (kind, value, low, high) in enumerate(rows):
         at = 9 + 14 * i
-        parts.append(el("line", class_=f"whisker {kind}", x1=_px(x(low)), x2=_px(x(high)), y1=at, y2=at))
-        parts.append(el("circle", class_=f"dot {kind}", cx=_px(x(value)), cy=at, r=3.5))
+        parts.append(el("line", class_=f"whisker {kind}", x1=px(x(low)), x2=px(x(high)), y1=at, y2=at))
+        parts.append(el("circle", class_=f"dot {kind}", cx=px(x(value)), cy=at, r=3.5))
     return el("svg", *parts, class_="whiskers", viewBox=f"0 0 200 {height}", aria_hidden="true")

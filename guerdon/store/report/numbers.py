@@ -14,6 +14,7 @@ from typing import Any
 from guerdon.core.events import Evaluated, Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.events import latest, read_events
 from guerdon.store.report.curves import Curve, make_curves
+from guerdon.store.report.draws import Draws, make_draws, put_draws
 from guerdon.store.report.examples import Example, find_examples
 from guerdon.store.report.markup import key_of
 from guerdon.store.run import Run
@@ -42,6 +43,7 @@ class Numbers:
 
     values: dict[str, float] = field(default_factory=dict)
     curves: dict[str, Curve] = field(default_factory=dict)
+    draws: Draws | None = None
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     missing: list[Missing] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)  # our words, then the run's
@@ -66,6 +68,7 @@ def report_numbers(run: Run) -> Numbers:
     _evaluations(found, [e for e in events if isinstance(e, Evaluated)])
     _troubles(found, events)
     _curves(found, done)
+    put_draws(found, make_draws(done))
     if run.card.get("kind") == "study":
         _study(found, run)
     else:

@@ -8,6 +8,7 @@ import json
 
 from guerdon.store.folder import resume_command
 from guerdon.store.report.charts import line_chart, spark
+from guerdon.store.report.draws import BY_KIND, draws_section
 from guerdon.store.report.examples import RANKS
 from guerdon.store.report.header import evaluations, header, troubles
 from guerdon.store.report.markup import Html, Style, el, free, join, key_of, show
@@ -32,7 +33,7 @@ def page(run: Run, numbers: Numbers) -> Html:
     drawn: list[str] = []
     body = [header(run, numbers), *_unfinished(run), troubles(numbers)]
     body += [_inner_runs(numbers), _result(numbers)] if study else [
-        evaluations(numbers), *_charts(numbers, drawn), _examples(numbers), _all_metrics(numbers)
+        evaluations(numbers), *_charts(numbers, drawn), *draws_section(numbers), _examples(numbers), _all_metrics(numbers)
     ]  # fmt: skip
     body.append(_made_of(run))
     body.append(el("footer", "Every number on this page is read from the run folder beside it: events and rollouts."))
@@ -89,7 +90,7 @@ def _unfinished(run: Run) -> list[Html]:
 
 def _charts(numbers: Numbers, drawn: list[str]) -> list[Html]:
     """Sections of charts; `drawn` collects the names of those shown."""
-    curves = {n: c for n, c in numbers.curves.items() if not _twin(n, numbers)}
+    curves = {n: c for n, c in numbers.curves.items() if not _twin(n, numbers) and not n.startswith(BY_KIND)}
     rewards = [n for n, c in curves.items() if c.std is not None and n.partition("@")[0] not in PLAY]
     rewards.sort(key=lambda n: RANKS.index(n.partition("@")[0]) if n.partition("@")[0] in RANKS else len(RANKS))
     policy = [n for n in curves if "/" in n and (_last(n) in POLICY or _last(n).startswith("kl"))]

@@ -9,11 +9,13 @@ CSS = """
 :root { color-scheme: light dark;
   --page: #fbfaf8; --card: #ffffff; --ink: #1f2328; --quiet: #6a7078; --hair: #e4e1db; --axis: #c3beb5;
   --reward: #2f62b5; --policy: #7a4fb0; --play: #39777d;
-  --pos: 22 150 106; --neg: 214 64 38; --none: #8a9099; --good: #14724f; --bad: #b5351d; --wait: #8c6200; }
+  --pos: 22 150 106; --neg: 214 64 38; --none: #8a9099; --good: #14724f; --bad: #b5351d; --wait: #8c6200;
+  --hue-0: #1f4f9c; --hue-1: #8a5a00; --hue-2: #1d6b58; --hue-3: #8a2f6b; --hue-4: #5b3ea3; --hue-5: #a3361f; }
 @media (prefers-color-scheme: dark) { :root {
   --page: #14171b; --card: #1b1f24; --ink: #e4e6e9; --quiet: #979ea8; --hair: #2b3138; --axis: #4a525c;
   --reward: #7fa8ee; --policy: #ba98e8; --play: #74bcc0;
-  --pos: 46 178 130; --neg: 235 98 70; --none: #7d858f; --good: #5ccaa0; --bad: #f08a72; --wait: #ddb45c; } }
+  --pos: 46 178 130; --neg: 235 98 70; --none: #7d858f; --good: #5ccaa0; --bad: #f08a72; --wait: #ddb45c;
+  --hue-0: #8fb6ff; --hue-1: #f0c46a; --hue-2: #79dcc0; --hue-3: #f29ad0; --hue-4: #c3a8ff; --hue-5: #ff9d86; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 15px/1.5 ui-sans-serif, system-ui, -apple-system,
   "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; font-variant-numeric: tabular-nums; }
@@ -62,6 +64,12 @@ dl.facts dd.code { font-weight: 400; line-height: 1.95; font-size: 11.5px; }
 .tick { fill: var(--quiet); font-size: 10.5px; } .cross { stroke: var(--quiet); stroke-width: .8; }
 .cross, .spot { visibility: hidden; } .live .cross, .live .spot { visibility: visible; }
 .live .end { visibility: hidden; }
+.draws { display: grid; grid-template-columns: minmax(0, 1fr) minmax(300px, auto); gap: 6px 24px; align-items: start; }
+.kind, .swatch { --own: color-mix(in oklab, var(--hue) var(--depth), var(--card)); }
+.kind { fill: var(--own); shape-rendering: crispEdges; } .swatch { background: var(--own); display: inline-block;
+  width: 11px; height: 11px; border-radius: 2px; margin-right: 8px; vertical-align: -1px; }
+.draws rect.cross { fill: none; stroke: var(--ink); stroke-width: 1.4; } .draws .list th, .draws .list td { padding: 2px 8px; }
+.draws .list { font-size: 12.5px; } .draws.picked .kind:not(.on) { opacity: .25; }
 .tile .change { font-size: 23px; font-weight: 600; letter-spacing: -0.01em; margin: 2px 0; }
 .tile .change .was { color: var(--quiet); font-weight: 400; }
 .tile > .quiet { font-size: 12.5px; }
@@ -117,7 +125,8 @@ footer { margin-top: 56px; padding-top: 14px; border-top: 1px solid var(--hair);
   font-size: 12.5px; }
 @media (max-width: 640px) { main { padding: 24px 16px 48px; } h1 { font-size: 27px; } h2 { margin-top: 40px; }
   dl.facts { grid-template-columns: repeat(auto-fill, minmax(118px, 1fr)); }
-  .list th, .list td { padding: 5px 7px; }
+  .list th, .list td { padding: 5px 7px; } .draws { grid-template-columns: minmax(0, 1fr); }
+  .draws .tick { font-size: 17px; }
   .rollout .body { grid-template-columns: minmax(0, 1fr); }
 .talk p, .talk .turn { grid-template-columns: minmax(0, 1fr); }
   .columns { border-top: 1px solid var(--hair); } .columns tr:first-child > * { padding-top: 8px; } }
@@ -157,5 +166,26 @@ for (const svg of document.querySelectorAll("svg[data-curve]")) {
   svg.addEventListener("pointerleave", leave); svg.addEventListener("blur", leave);
   svg.addEventListener("keydown", e => { const move = {ArrowLeft: -1, ArrowRight: 1}[e.key];
     if (move) { e.preventDefault(); point(Math.min(valued.length - 1, Math.max(0, at + move))); } });
+}
+for (const svg of document.querySelectorAll("svg[data-draws]")) {
+  const columns = JSON.parse(svg.dataset.draws), [LEFT, RIGHT] = svg.dataset.frame.split(" ").map(Number);
+  const figure = svg.closest("figure"), cross = svg.querySelector(".cross"), wide = (RIGHT - LEFT) / columns.length;
+  const cells = [...figure.querySelectorAll(".now")], rest = cells.map(e => [...e.childNodes]);
+  let at = columns.length - 1;
+  const point = c => { at = Math.min(columns.length - 1, Math.max(0, c)); const [first, last, ...shares] = columns[at];
+    cross.setAttribute("x", LEFT + at * wide); svg.classList.add("live");
+    const steps = last > first ? "steps " + show(first) + " to " + show(last) : "step " + show(first);
+    const said = [steps, ...shares.map(s => s === null ? "none" : (100 * s).toFixed(1) + " %")];
+    cells.forEach((e, i) => e.replaceChildren(said[i])); };
+  const leave = () => { svg.classList.remove("live"); cells.forEach((e, i) => e.replaceChildren(...rest[i])); };
+  svg.addEventListener("pointermove", e => { const box = svg.getBoundingClientRect();
+    point(Math.floor(((e.clientX - box.left) / box.width * svg.viewBox.baseVal.width - LEFT) / wide)); });
+  svg.addEventListener("pointerleave", leave); svg.addEventListener("blur", leave);
+  svg.addEventListener("keydown", e => { const move = {ArrowLeft: -1, ArrowRight: 1}[e.key];
+    if (move) { e.preventDefault(); point(at + move); } });
+  for (const row of figure.querySelectorAll("tr[data-kind]")) {
+    const band = svg.querySelector(`path[data-kind="${row.dataset.kind}"]`);
+    const pick = on => { figure.classList.toggle("picked", on); band.classList.toggle("on", on); };
+    row.addEventListener("pointerenter", () => pick(true)); row.addEventListener("pointerleave", () => pick(false)); }
 }
 """
