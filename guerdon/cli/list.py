@@ -26,7 +26,7 @@ def list_names(
 ) -> int:
     """Recipes, tasks, models, rewards, parts and runs."""
     kinds = {
-        "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim")),
+        "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim", "verdict")),
         "tasks": (_tasks, ("task", "about")),
         "models": (_models, ("model", "about")),
         "rewards": (_rewards, ("reward", "about", "knobs")),
@@ -59,9 +59,18 @@ def _cell(value: Any) -> str:
 
 def _recipes() -> list[dict[str, Any]]:
     from guerdon.loop.catalog import listings
+    from guerdon.store.evidence import verdicts
 
+    found = verdicts()
     return [
-        {"recipe": r.name, "family": r.family, "paper": r.paper, "about": r.about, "claim": [*r.claims]}
+        {
+            "recipe": r.name,
+            "family": r.family,
+            "paper": r.paper,
+            "about": r.about,
+            "claim": [*r.claims],
+            "verdict": found.get(r.name, []),
+        }
         for r in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name))
     ]
 

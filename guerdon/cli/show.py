@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import inspect
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +16,7 @@ from guerdon.cli.output import Output
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
-    from guerdon.core.recipe import Entry, Recipe, Study
+    from guerdon.core.recipe import Claim, Entry, Recipe, Study
     from guerdon.loop.build import Wish
 
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
@@ -28,9 +30,9 @@ def show(
     settings: Settings = None,
     as_json: Json = False,
 ) -> int:
-    """What a recipe is made of, or how a run went.
+    """What a recipe is made of, how it differs from its baseline, what came of its claims; or how a run went.
 
-    A recipe is shown for the task, model and reward you name; for small ones of ours where you name none.
+    A recipe is shown for the task, model and reward you name; where you name none for those of its claim, or small ones.
     """
     from guerdon.store.folder import RunFolder
 
@@ -49,7 +51,9 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
 
     entry: Entry = find_recipe(name)
     parameters = entry.parameters()
-    filled = {s: n for s, n in STAND_IN.items() if s in parameters and slots[s] is None and _required(parameters[s])}
+    filled = {
+        s: n for s, n in _usual(entry).items() if s in parameters and slots[s] is None and _required(parameters[s])
+    }
     chosen: dict[str, Any] = {**slots, **filled}
     wish = Wish(entry, **chosen, settings=settings, text=True)
     made, why = _try_build(wish) if filled else (build(wish).recipe, "")
@@ -60,6 +64,9 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
         output.say(f"formula{f', with {shown_for}' if shown_for else ''}" + (f": {why}" if made is None else ""))
         if made is not None:
             _tell_formula(output, made)
+        for claim in entry.claims:
+            _tell_difference(output, made, claim, wish)
+        _tell_evidence(output, entry.name)
     output.finish(
         {
             "recipe": entry.name,
@@ -72,8 +79,67 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
             "parts": None if made is None else describe(made),
             "hash": None if made is None else made.hash,
+            "evidence": evidence_of(entry.name),
         }
     )
+
+
+def _usual(entry: Entry) -> dict[str, str]:
+    """What a recipe is shown for when nothing is said: what it claims something about, or something small."""
+    said = {"task": entry.claims[0].task, "model": entry.claims[0].model} if entry.claims else {}
+    return {**STAND_IN, **{slot: name for slot, name in said.items() if name}}
+
+
+def evidence_of(name: str) -> dict[str, Any] | None:
+    """What came of a recipe's claims: the evidence beside us, or that of the package."""
+    from guerdon.store import evidence
+
+    for folder in (Path("evidence"), evidence.SHIPPED):
+        if (folder / f"{name}.json").is_file():
+            return evidence.read(folder, name)
+    return None
+
+
+def _tell_evidence(output: Output, name: str) -> None:
+    found = evidence_of(name)
+    output.say()
+    if found is None:
+        output.say(f"evidence: none yet (guerdon prove {name})")
+        return
+    for claim in found["claims"]:
+        output.say(f"evidence: {claim['verdict']} ({claim['how']})")
+    output.say(f"  {found['command']}, {found['model']['version']}, {found['created']}: evidence/{name}.md")
+
+
+def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, wish: Wish) -> None:
+    """What the method has that its baseline has not, and the other way round."""
+    from guerdon.core.recipe import Recipe
+    from guerdon.loop.prove.arms import make_arm
+    from guerdon.loop.prove.prove import OPTIONS
+
+    if not isinstance(made, Recipe):
+        return
+    arm = make_arm(claim.baseline, dataclasses.replace(claim, settings=""), OPTIONS)
+    other, _ = _try_build(dataclasses.replace(arm.wish, task=wish.task, model=wish.model, reward=wish.reward))
+    if isinstance(other, Recipe):
+        lines = list(difflib.ndiff(_formula(other), _formula(made)))
+        output.say()
+        output.say(f"in place of its baseline, {claim.baseline}")
+        for line in lines:
+            if line[0] in "+-":
+                output.say(f"  {line}")
+
+
+def _formula(made: Recipe) -> list[str]:
+    """A recipe as lines that can be compared."""
+    models = [f"model {name} = {model!r}" for name, model in made.models.items()]
+    return [
+        *models,
+        f"curriculum = {made.curriculum!r}",
+        f"env = {made.env!r}",
+        *map(repr, made.stages),
+        repr(made.sampling),
+    ]
 
 
 def _required(parameter: inspect.Parameter) -> bool:

@@ -42,24 +42,18 @@ def moments(x: Tensor, group: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
 
     It is the sample's (n - 1), 0 for a single value; TRL and the GRPO reference code divide so too.
     """
-    return centred(x, group, n)[1:]
-
-
-def centred(x: Tensor, group: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """[N] in float64 how far each entry of `x` is from the mean of its group, NaN where it is missing; and the groups'
-    `moments`."""
     if has_holes(x):
-        group = group.masked_fill(torch.isnan(x), n)  # one group more, which nobody reads
+        group = torch.where(torch.isnan(x), n, group)  # one group more, which nobody reads
 
     def total(y: Tensor) -> Tensor:
         return torch.zeros(n + 1, dtype=torch.float64, device=x.device).scatter_add_(0, group, y)
 
-    wide, one = x.double(), torch.ones(1, dtype=torch.float64, device=x.device)
-    count = total(one.expand(len(x)))
+    wide = x.double()
+    count = total(torch.ones(1, dtype=torch.float64, device=x.device).expand(len(x)))
     mean = total(wide) / count  # 0 / 0 is NaN
-    gap = wide - mean.index_select(0, group)
-    spread = total(gap.square()).div_((count - 1).clamp(min=1)).sqrt_().masked_fill_(count == 0, float("nan"))
-    return gap, count[:n], mean[:n], spread[:n]
+    gap = mean.index_select(0, group).sub_(wide).square_()
+    spread = total(gap).div_((count - 1).clamp_(min=1)).sqrt_().div_(count > 0)
+    return count[:n], mean[:n], spread[:n]
 
 
 def has_holes(x: Tensor) -> bool:

@@ -1,7 +1,8 @@
 """A Recipe is a method written as a composition of parts; a Study is one written as plain Python over several runs.
 
 `@recipe` names a function that returns either. Its parameters `task`, `model` and `reward` are filled from what the
-user chose; all its other parameters are the recipe's knobs.
+user chose; all its other parameters are the recipe's knobs. One made `on` another recipe is handed that recipe as `made`, and
+changes what it does differently; it has the other's knobs too.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from guerdon.core.part import (
 from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
+MADE = "made"  # the parameter that a recipe made on another gets the other's by
 RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
 
@@ -178,21 +180,37 @@ class Entry:
     paper: str
     claims: tuple[Claim, ...]
     function: Callable[..., Recipe | Study]
+    on: Entry | None = None
 
     @property
     def about(self) -> str:
         return inspect.getdoc(self.function) or ""
 
     def parameters(self) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(self.function).parameters)
+        """By name: the recipe's own first, then what it has from the one it is made on. Its own defaults count."""
+        own = {n: p for n, p in inspect.signature(self.function).parameters.items() if n != MADE}
+        return own if self.on is None else {**own, **{n: p for n, p in self.on.parameters().items() if n not in own}}
+
+    def hints(self) -> dict[str, Any]:
+        return {**(self.on.hints() if self.on is not None else {}), **type_hints(self.function)}
 
     def knobs(self) -> dict[str, Any]:
-        """The recipe's own knobs with their defaults."""
+        """The recipe's knobs with their defaults."""
         return {n: p.default for n, p in self.parameters().items() if n not in SLOTS}
+
+    def make(self, used: Mapping[str, Any]) -> Recipe | Study:
+        """Call the function, after that of the recipe it is made on. `used` are parameters that are not at their defaults."""
+        own = inspect.signature(self.function).parameters
+        if self.on is None:
+            return self.function(**used)
+        theirs = self.on.parameters()
+        ours = {n: p.default for n, p in own.items() if n not in SLOTS and p.default is not inspect.Parameter.empty}
+        base = self.on.make({n: v for n, v in {**ours, **used}.items() if n in theirs})
+        return self.function(base, **{n: v for n, v in used.items() if n in own})
 
     def build(self, slots: Mapping[str, Any], settings: Mapping[str, Any], *, text: bool = False) -> Recipe | Study:
         """The recipe for a task, model and reward. Dotted settings reach into its parts; `text` ones are parsed."""
-        parameters, hints = self.parameters(), type_hints(self.function)
+        parameters, hints = self.parameters(), self.hints()
         used: dict[str, Any] = {}
         for slot in SLOTS:
             if slots.get(slot) is not None:
@@ -208,7 +226,7 @@ class Entry:
             hint = hints.get(name)
             used[name] = parse(value, hint, f"{self.name}.{name}") if text else value
             check_value(f"{self.name}.{name}", used[name], hint, {})
-        made = self.function(**used)
+        made = self.make(used)
         dotted = {k: v for k, v in settings.items() if "." in k or k in RUN}
         if isinstance(made, Study):
             if dotted:
@@ -221,12 +239,16 @@ class Entry:
 
 
 def recipe(
-    name: str, *, family: str = "mine", paper: str = "", claim: Claim | tuple[Claim, ...] = ()
+    name: str, *, family: str = "mine", paper: str = "", claim: Claim | tuple[Claim, ...] = (), on: Entry | None = None
 ) -> Callable[[Callable[..., Recipe | Study]], Entry]:
-    """Name a function that builds a Recipe or a Study."""
+    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made."""
 
     def enter(function: Callable[..., Recipe | Study]) -> Entry:
         claims = (claim,) if isinstance(claim, Claim) else claim
-        return Entry(name, family, paper, claims, function)
+        if on is not None and next(iter(inspect.signature(function).parameters), "") != MADE:
+            raise UserError(
+                f"recipe {name!r} is made on {on.name!r}: its first parameter must be {MADE}, what that one made"
+            )
+        return Entry(name, family, paper, claims, function, on)
 
     return enter

@@ -29,6 +29,9 @@ class chosen:
     def name(self) -> str:
         return f"{self.source.name}@{len(self.train)}"
 
+    def __repr__(self) -> str:
+        return f"chosen({self.name!r})"
+
     def size(self, split: Split) -> int | None:
         if split == "train":
             return len(self.train)

@@ -40,6 +40,9 @@ class mixed:
                 raise UserError(f"{self.name} names {kind} twice: once is enough")
             self.by_kind[kind] = source
 
+    def __repr__(self) -> str:
+        return f"mixed({self.name!r})"
+
     def kinds(self) -> dict[str, TaskSource]:
         return self.by_kind
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -32,9 +33,13 @@ class Arm:
             set_length(built, None, unspent(self.budget))
         return built
 
+    @functools.cached_property
+    def hash(self) -> str:
+        return self.build().recipe.hash
+
     def key(self, seed: int) -> str:
         """The same for all runs that would come out the same."""
-        return fingerprint([self.build().recipe.hash, knobs(self.budget), knobs(self.options), seed])
+        return fingerprint([self.hash, knobs(self.budget), knobs(self.options), seed])
 
 
 def unspent(budget: Budget) -> Budget:

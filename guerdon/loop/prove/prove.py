@@ -142,7 +142,7 @@ def setting(model: str, how: How) -> dict[str, Any]:
 def measured(arm: Arm, claim: Claim, seeds: Sequence[int], how: How) -> dict[str, Any]:
     """What the runs of an arm found."""
     runs = [result_of(how.runs / arm.key(seed), seed, claim) for seed in seeds]
-    return {"what": arm.what, "hash": arm.build().recipe.hash, "curve": mean_curve(runs), "runs": runs}
+    return {"what": arm.what, "hash": arm.hash, "curve": mean_curve(runs), "runs": runs}
 
 
 def _measured(trial: Trial, how: How) -> dict[str, Any]:
