@@ -1,10 +1,11 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
+# make pages: docs/parts, written anew from the docstrings.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow demo bench format clean
+.PHONY: test lint types suite slow demo bench format pages clean
 
 test: lint types suite
 
@@ -46,6 +47,9 @@ $(VENV)/.bench: $(VENV)/.installed requirements/bench.txt
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+pages: $(VENV)/.installed
+	$(BIN)/python scripts/document_parts.py
 
 clean:
 	rm -rf $(VENV) runs build dist *.egg-info

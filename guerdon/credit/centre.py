@@ -68,15 +68,14 @@ def standing(
 ) -> torch.Tensor:
     """[U] where each row stands in its group; what groups were worth is logged under `name`."""
     count, mean, spread = moments(rows.value, rows.group, rows.size)
-    there = (count > 0).sum().clamp(min=1)
-    flat, single = (spread == 0).double().sum() / there, (count == 1).double().sum() / there
-    play.log(**{f"{name}/flat_groups": float(flat), f"{name}/single_groups": float(single)})
+    there, flat, single = (int(torch.count_nonzero(x)) for x in (count > 0, spread == 0, count == 1))
+    play.log(**{f"{name}/flat_groups": flat / max(there, 1), f"{name}/single_groups": single / max(there, 1)})
     kind = rows.value.dtype
     gap = rows.value - mean.to(kind).index_select(0, rows.group)
     if others:  # r - (sum - r) / (n - 1) = (r - mean) n / (n - 1)
-        gap *= (count / (count - 1).clamp(min=1)).to(kind).index_select(0, rows.group)
+        gap *= (count / (count - 1).clamp_(min=1)).to(kind).index_select(0, rows.group)
     if not std:
         return gap
-    scale = spread.to(kind) + eps
-    scale = scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
+    scale = spread.to(kind)
+    scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
     return gap.div_(scale.index_select(0, rows.group))

@@ -1,11 +1,7 @@
-"""A baseline that is played: a greedy try at the same ask. And what every stage needs that plays and scores for itself.
-
-Such a stage samples through `play`, so what it samples counts in the run's budget.
-"""
+"""A baseline that is played: a greedy try at the same ask. And how what was played becomes a baseline of what was tried."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,11 +9,10 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
-from guerdon.core.pack import pack
 from guerdon.core.part import label, part
 from guerdon.core.play import Play
+from guerdon.core.scored import check_scores, play_scored
 from guerdon.core.task import Ask, Sampling
 from guerdon.credit.rows import give, lay
 
@@ -35,10 +30,19 @@ class greedy_baseline:
     needed. `NAME/greedy` is the mean greedy reward, `NAME/no_baseline` the share of tracks whose greedy try has no value.
 
     A track without a value has no advantage, nor has one whose greedy try failed.
+
+    >>> from guerdon.rewards.score import verified
+    >>> from guerdon.tasks.tiny import successor
+    >>> stage = greedy_baseline(verified(successor()))
+    >>> stage.needs, stage.gives
+    (('correct',), ('advantage',))
     """
 
     score: Any
     gives_to: str = "advantage"
+
+    def __post_init__(self) -> None:
+        check_scores([self.score], label(self))
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -52,7 +56,7 @@ class greedy_baseline:
         column = batch.cols[self.needs[0]]
         asks = asks_of(batch)
         cold = [a.but(n=1, sampling=(a.sampling or Sampling()).but(temperature=0.0)) for a in asks.values()]
-        greedy = play_scored(self.score, cold, play, label(self))
+        greedy = play_scored(cold, [self.score], play)
         place = torch.full((batch.size("ask"),), -1, dtype=torch.long)
         place[list(asks)] = torch.arange(len(asks))
         base = Column("track", *values_of(batch, batch.role_K, place[batch.ask[batch.leaf]], greedy, self.needs[0]))
@@ -70,16 +74,6 @@ def asks_of(batch: Batch) -> dict[int, Ask]:
         if number not in found and episode.segments:
             found[number] = episode.ask.but(sampling=episode.ask.sampling or episode.segments[0].sampling)
     return found
-
-
-def play_scored(score: Any, asks: Sequence[Ask], play: Play, who: str) -> Batch:
-    """New tries at asks, with the column that a score stage gives them."""
-    if score.needs:
-        raise UserError(
-            f"{who} scores what it plays itself, and {label(score)} needs {', '.join(score.needs)}: use score(...)"
-        )
-    batch = pack(play(asks)) if asks else pack([])
-    return score(batch, play) if batch.K else batch.with_cols({score.gives[0]: Column.empty("track", 0)})
 
 
 def values_of(batch: Batch, role: Tensor, place: Tensor, played: Batch, name: str) -> tuple[Tensor, Tensor]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.batch import COARSE, Batch
 from guerdon.core.column import Column
 from guerdon.core.levels import gather_up, starts
-from guerdon.credit.rows import along, give
+from guerdon.credit.rows import along, give, steps_of
 
 Compare = Literal["task", "ask", "episode", "parent", "turn", "position"]
 
@@ -54,9 +54,10 @@ def compare(batch: Batch, column: Column, by: Compare) -> Compared:
         return Compared(column.value, group_K, size, "track", lambda x_K: x_K)
     way = along(batch)
     value_M = way.at(column.value) if column.level == "step" else way.of(column.value)
-    group_M = way.of(group_K)
     if by == "position":
-        group_M, size = places_along(group_M, way.track, batch.K, size)
+        group_M, size = places_along(group_K, way.track, steps_of(batch), size)
+    else:
+        group_M = way.of(group_K)
     return Compared(value_M, group_M, size, "step", way.back)
 
 
@@ -82,15 +83,17 @@ def _segment_groups(batch: Batch, by: Compare) -> tuple[Tensor, int]:
     return group, len(unique)
 
 
-def places_along(group_M: Tensor, track_M: Tensor, tracks: int, groups: int) -> tuple[Tensor, int]:
-    """Each group split by the place of the row in its track; `track_M` is sorted. And how many there are."""
-    if not len(track_M):
-        return group_M, 0
-    first_K = torch.searchsorted(track_M, torch.arange(tracks, device=track_M.device))
-    place = torch.arange(len(track_M), device=track_M.device) - first_K.index_select(0, track_M)
-    longest = int(place.max()) + 1
-    key, size = group_M * longest + place, groups * longest
-    if size <= 4 * len(key):
+def places_along(group_K: Tensor, track_M: Tensor, count_K: Tensor, groups: int) -> tuple[Tensor, int]:
+    """[M] each track's group split by the place of the row in its track, and how many groups there are then; the rows lie
+    track by track, `count_K` for each."""
+    rows = len(track_M)
+    if not rows:
+        return track_M, 0
+    longest = int(count_K.max())
+    before_K = group_K * longest - starts(count_K)  # to which the number of the row is added
+    key = before_K.index_select(0, track_M).add_(torch.arange(rows, device=track_M.device))
+    size = groups * longest
+    if size <= 4 * rows:
         return key, size
     unique, index = torch.unique(key, return_inverse=True)  # one track far longer than the others: most keys are unused
     return index, len(unique)

@@ -14,8 +14,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
+from guerdon.core.scored import check_scores, play_scored
 from guerdon.core.task import Ask
-from guerdon.credit.greedy import asks_of, play_scored, values_of
+from guerdon.credit.greedy import asks_of, values_of
 from guerdon.credit.rows import give
 
 
@@ -43,6 +44,12 @@ class restarts:
 
     Tracks without a reward are not played on and have no advantage; nor have the steps on either side of a place none of
     whose tries has a score. `NAME/places` is logged, and column `value` is $\hat V$ at each step's place.
+
+    >>> from guerdon.rewards.score import verified
+    >>> from guerdon.tasks.tiny import successor
+    >>> stage = restarts(verified(successor()), tries=4, every=16)
+    >>> stage.needs, stage.gives
+    (('correct',), ('advantage', 'value'))
     """
 
     score: Any
@@ -50,6 +57,9 @@ class restarts:
     every: int = knob(default=0, ge=0)
     gives_to: str = "advantage"
     values_to: str = "value"
+
+    def __post_init__(self) -> None:
+        check_scores([self.score], label(self))
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -64,7 +74,7 @@ class restarts:
             raise UserError("restarts branches tracks itself: play them in an environment that does not")
         column = batch.cols[self.needs[0]]
         places = self._places(batch, column)
-        played = play_scored(self.score, places.asks, play, label(self))
+        played = play_scored(places.asks, [self.score], play)
         role_P, place_P = batch.role_K[places.track], torch.arange(len(places.asks))
         value_P, reason_P = values_of(batch, role_P, place_P, played, self.needs[0])
         after_P = column.value[places.track].clone()  # of the last place: the track's own reward

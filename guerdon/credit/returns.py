@@ -19,7 +19,8 @@ class reward_to_go:
 
     `reward` is a column per step (at turn ends, line ends or any step: process rewards) or per track (paid at its last
     step). With `per="turn"` time is counted in turns: every step of a turn gets the return from its turn's beginning on,
-    and $\gamma$ discounts from turn to turn; that is what `centre(by="turn")` compares.
+    and $\gamma$ discounts from turn to turn; that is what `centre(by="turn")` compares. REINFORCE's return (Williams 1992; no
+    paper on arXiv).
 
     *Assumes* that an action earns only what comes after it. *Biased* for the undiscounted return if $\gamma < 1$; a track
     that was cut short is returned as far as it goes, without a guess of the rest (`gae` has one).
@@ -97,7 +98,7 @@ class redistribute:
         way = along(batch)
         is_whole = column.level == "track"
         return_K = column.value.double() if is_whole else gather_up(paid(batch, column, way), way.track, batch.K)
-        care_M = torch.ones(len(way.step), dtype=torch.float64, device=way.step.device)
+        care_M = torch.ones(len(way.track), dtype=torch.float64, device=way.track.device)
         if self.weights:
             care_M = way.at(batch[self.weights]).double().nan_to_num(0.0).clamp(min=0.0)
         total_K = gather_up(care_M, way.track, batch.K)

@@ -14,36 +14,38 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.levels import expand, gather_up, starts
+from guerdon.core.levels import expand, gather_up, has_holes, starts
 
 
 @dataclass(frozen=True)
 class Way:
     """All steps of all tracks in the order they were taken, and the way back."""
 
-    step: Tensor  # [M]
     track: Tensor  # [M] sorted
     steps: int
-    plain: bool  # tracks lie one after the other and share nothing, so that M is S
+    taken: Tensor | None  # [M] the step; None where tracks lie one after the other and share nothing, so that M is S
+
+    @property
+    def step(self) -> Tensor:
+        """[M]"""
+        return torch.arange(self.steps, device=self.track.device) if self.taken is None else self.taken
 
     def at(self, x_S: Tensor) -> Tensor:
-        return x_S if self.plain else x_S.index_select(0, self.step)
+        return x_S if self.taken is None else x_S.index_select(0, self.taken)
 
     def of(self, x_K: Tensor) -> Tensor:
         return x_K.index_select(0, self.track)
 
     def back(self, x_M: Tensor) -> Tensor:
         """[S] a step that several tracks share gets the mean of those that have a value."""
-        return x_M if self.plain else gather_up(x_M, self.step, self.steps, "mean")
+        return x_M if self.taken is None else gather_up(x_M, self.taken, self.steps, "mean")
 
 
 def along(batch: Batch) -> Way:
-    plain = len(batch.path_seg) == batch.G and bool((batch.path_seg[1:] > batch.path_seg[:-1]).all())
-    if plain:
-        step = torch.arange(batch.S, device=batch.seg.device)
-        return Way(step, batch.path_track.index_select(0, batch.seg), batch.S, plain)
+    if len(batch.path_seg) == batch.G and bool((batch.path_seg[1:] > batch.path_seg[:-1]).all()):
+        return Way(batch.path_track.index_select(0, batch.seg), batch.S, None)
     step = expand(batch.path_seg, starts(batch.length), batch.length)
-    return Way(step, torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg]), batch.S, plain)
+    return Way(torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg]), batch.S, step)
 
 
 def lay(batch: Batch, x_K: Tensor) -> Tensor:
@@ -72,25 +74,30 @@ def paid(batch: Batch, column: Column, way: Way) -> Tensor:
             return x_M
         spoken_K = gather_up(way.at(~quiet_S).double(), way.track, batch.K) > 0
         return x_M.masked_fill(way.at(quiet_S) & way.of(spoken_K), 0.0)
-    x_M = torch.zeros(len(way.step), dtype=torch.float64, device=way.step.device)
+    x_M = torch.zeros(len(way.track), dtype=torch.float64, device=way.track.device)
     last, acted_K = last_steps(batch, way)
     x_M[last] = column.value.double()[acted_K]
     return x_M
 
 
+def steps_of(batch: Batch) -> Tensor:
+    """[K] how many steps each track has."""
+    return torch.bincount(batch.path_track, batch.length[batch.path_seg].double(), minlength=batch.K).long()
+
+
 def last_steps(batch: Batch, way: Way) -> tuple[Tensor, Tensor]:
     """Where in M each track ends, of those that acted, and [K] which did."""
-    count_K = torch.bincount(batch.path_track, batch.length[batch.path_seg].double(), minlength=batch.K).long()
+    count_K = steps_of(batch)
     acted_K = count_K > 0
     return (torch.cumsum(count_K, 0) - 1)[acted_K], acted_K
 
 
 def give(batch: Batch, name: str, value_S: Tensor, *because: Column) -> Batch:
     """Add a step column made from others; where it has no value, the worst reason that those have along the step's tracks."""
-    missing = torch.isnan(value_S)
-    reason_S = torch.zeros(batch.S, dtype=torch.int8, device=value_S.device)
-    if bool(missing.any()):
-        reason_S = worst(batch, because).masked_fill(~missing, int(Reason.VALUE))
+    if has_holes(value_S):
+        reason_S = worst(batch, because).mul_(torch.isnan(value_S))  # VALUE is 0
+    else:
+        reason_S = torch.zeros(batch.S, dtype=torch.int8, device=value_S.device)
     return batch.with_cols({name: Column("step", value_S, reason_S)})
 
 

@@ -17,7 +17,8 @@ class prefix_gain:
     is its task: the mean over all its tracks of that role.
 
     The gains along a track add up to its reward less the task's mean, so a tree of depth one is Dr. GRPO's `centre`. The
-    difference to `centre(by="parent")`: there every child counts once, here every track does.
+    difference to `centre(by="parent")`: there every child counts once, here every track does. It is the local advantage of
+    TreeRL (Hou et al. 2025, arXiv:2506.11902), without its global one and its search.
 
     *Assumes* that branches are draws of the policy from their parent, and that where a tree branches does not depend on
     how its branches end. *Biased:* the own reward is in the parent's value, by one part in its number of tracks; under a

@@ -20,7 +20,8 @@ class turn_baseline:
     r"""$A_{i,t} = G_{i,t} - \frac{1}{n-1}\sum_{j \ne i} G_{j,t}$, with $G_{j,t} = 0$ where try $j$ has ended before $t$.
 
     `returns` is a column of returns from each step on (`reward_to_go`; with `per="turn"` for turns). $t$ counts turns, or
-    steps with `per="step"`. A try that is over has nothing more to come, and that is what it says about time $t$.
+    steps with `per="step"`. A try that is over has nothing more to come, and that is what it says about time $t$. No paper:
+    RLOO's argument, turn by turn.
 
     *Assumes* that the $n$ tries at a task are independent, and that a cut track would have earned nothing more. Unbiased,
     whenever tries end: all $n - 1$ others are in every baseline, so neither an action nor chance decides who is. Leaving
@@ -72,7 +73,7 @@ class turn_baseline:
         acted_K = gather_up((~torch.isnan(value)).double(), track, batch.K) > 0
         whole_K = acted_K & (gather_up(hole.double(), track, batch.K) == 0)
         known = torch.where(whole_K[track], value.nan_to_num(), 0.0)
-        place, size = places_along(group_K[track], track, batch.K, groups)
+        place, size = places_along(group_K, track, torch.bincount(track, minlength=batch.K), groups)
         total = gather_up(known, place, size)[place] - known
         count = gather_up(whole_K.double(), group_K, groups)
         others = count[group_K[track]] - whole_K[track].double()

@@ -23,16 +23,18 @@ class value(Term):
     column `old`, read before the update: PPO's reference code and TRL's (0.2 there; the paper, arXiv:1707.06347, does
     not have it; 0: off). `weight=0.5` makes it half the squared error.
 
-    The critic is unbiased for the mean of `target`, whatever that is: a bootstrapped return brings its own bias. The
-    value of a trunk's step is taught the mean of its tracks' returns. Steps without a target are taught nothing.
+    Assumes a `target` made before the update. The critic is unbiased for the mean of `target`, whatever that is: a
+    bootstrapped return brings its own bias, and `clip` biases it towards what it said before. The value of a trunk's
+    step is taught the mean of its tracks' returns. Steps without a target are taught nothing.
 
     Notes `value_error`, the mean squared error, and at the end of an update `explained_variance`, which is
     $1-\text{Var}(R-V)/\text{Var}(R)$ over the steps: 1 perfect, 0 no better than a constant, below 0 worse.
 
-    >>> value(clip=0.2, old="critic.value").needs
-    ('return', 'critic.value')
-    >>> value().wants
-    ('value',)
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0, 0.0]], **{"return": [1.0, 0.0]})
+    >>> round(float(value(weight=0.5)(batch, {"value": torch.tensor([0.5, 0.5])})[0]), 4)
+    0.125
     """
 
     weight: float = knob(default=0.5, ge=0.0)

@@ -39,11 +39,18 @@ class distilled(Term):
     "renormalise" compares the two as if there were no others, which is blind to a student that says something else
     altogether; "drop" adds up the named tokens alone, exact at T = V and no divergence otherwise.
 
-    Assumes the columns are of the temperature the student is read at. On the student's own steps the gradient leaves
-    out how the student chooses its steps, as in the paper.
+    Assumes the columns are of the temperature the student is read at. Exact at the visited steps where every token is
+    named; on the student's own steps the gradient leaves out how the student chooses its steps, as in the paper, which
+    biases it for the divergence of whole tracks.
 
-    >>> distilled(mix=1.0).needs, distilled().wants
-    (('teacher.top_token', 'teacher.top_logp'), ('logp_at',))
+    >>> import torch
+    >>> from guerdon.core.column import Column
+    >>> from guerdon.credit.example import tries
+    >>> named = Column.full("step", torch.tensor([[0.5, 0.5]]).log())
+    >>> batch = tries([[1.0]]).with_cols({"teacher.top_logp": named})
+    >>> live = {"logp_at": torch.tensor([[0.8, 0.2]]).log()}
+    >>> round(float(distilled(mix=0.0, rest="drop")(batch, live)[0]), 4)  # log 0.5 - (log 0.8 + log 0.2) / 2
+    0.2231
     """
 
     mix: float = knob(default=0.5, ge=0.0, le=1.0)

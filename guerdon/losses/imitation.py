@@ -19,10 +19,13 @@ class sft(Term):
     r"""Cross-entropy on the actions of the batch: $-\log\pi(a)$.
 
     The maximum-likelihood fit to whoever acted: unbiased for that policy, and no better than it. On a selection of
-    one's own tries that went well it is rejection sampling fine-tuning. Given steps are read, never imitated.
+    one's own tries that went well it is rejection sampling fine-tuning. Given steps are read, never imitated. Assumes that
+    what was done is worth doing. No paper: maximum likelihood.
 
-    >>> sft(mean="track").wants
-    ('logp',)
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> round(float(sft()(tries([[1.0, 1.0]]), {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)
+    1.0
     """
 
     mean: Mean = "step"
@@ -42,10 +45,15 @@ class advantage_weighted(Term):
     Advantage-weighted regression (Peng et al. 2019, arXiv:1910.00177, with `most=20`). It needs no log-probs of
     whoever acted, so it learns from any record of actions, old or recited; nothing is ever pushed down. Its fixed
     point is the policy that improves most on the record's within a KL of it, `beta` being the price; `most` biases it
-    towards the record. Notes `bounded`, the share of steps at `most`, and `effective_samples`.
+    towards the record. Assumes that the record has tried what is better. Notes `bounded`, the share of steps at `most`,
+    and `effective_samples`.
 
-    >>> advantage_weighted(beta=0.5).needs
-    ('advantage',)
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0, 0.0]], advantage=[1.0, -1.0])
+    >>> loss, noted = advantage_weighted(most=2.0)(batch, {"logp": torch.tensor([-1.0, -1.0])})
+    >>> round(float(loss), 4), float(noted["bounded"])  # (2 + 1/e) / 2
+    (1.1839, 0.5)
     """
 
     beta: float = knob(default=1.0, gt=0.0)

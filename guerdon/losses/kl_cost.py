@@ -24,7 +24,8 @@ class kl_cost:
 
     As a reward the log-ratio has the whole gradient of the KL, its effect on later steps included, once credit has
     been assigned: with `k1` unbiased for the KL-regularised objective (Ziegler et al. 2019, arXiv:1909.08593); `k2`
-    and `k3` in a reward are biased, for their expectation is differentiated as if it did not depend on the policy.
+    and `k3` in a reward are biased, for their expectation is differentiated as if it did not depend on the policy. Assumes
+    the log-probs that the steps were sampled with.
 
     `per="track"` gives a track column: the reward less the sum over the track's learned steps (RLOO, TRL's too).
     `per="step"` gives a step column: every step its own cost, the last step of a track its reward as well (PPO for
@@ -32,8 +33,10 @@ class kl_cost:
     and `per` must be "step". What was given costs nothing. A track without a reward has none after; a step that was
     learned but never sampled has no cost to take, and is not applicable.
 
-    >>> kl_cost(0.05, per="step").needs
-    ('reward', 'reference.logp')
+    >>> from guerdon.credit.example import Aside, tries
+    >>> batch = tries([[1.0]], steps=2, reference__logp=[-1.0, -3.0])  # sampled with log-prob 0
+    >>> [round(x, 3) for x in kl_cost(0.05, per="step")(batch, Aside())["reward"].tolist()]
+    [-0.05, 0.85]
     """
 
     weight: float = knob(default=0.05, ge=0.0)  # TRL's PPO and RLOO

@@ -26,7 +26,7 @@ class sampled:
 
     Assumes that the log-probs kept with the steps are those of the policy they were drawn from. A bound makes a step
     beyond it pull no more, whatever the sign of its advantage: biased, and the way to keep one broken step from an
-    infinite ratio (verl keeps the logarithm within 20).
+    infinite ratio (verl keeps the logarithm within 20; no paper).
 
     >>> from guerdon.losses.policy import clipped
     >>> clipped(old=sampled(bound=20.0))
@@ -46,9 +46,10 @@ class truncated:
 
     Truncated importance sampling (Ionides 2008; in reinforcement learning V-trace, Espeholt et al. 2018,
     arXiv:1802.01561). With `level="track"` a whole track is weighed by the product over its steps: unbiased for the
-    learner's policy where nothing is truncated, and of a variance that grows with length. A step's own weight, the
-    default, leaves the steps before it uncorrected: less noise, some bias. Truncation biases towards the sampler's
-    policy (the cap of 3 is TRL's). `bound` is that of `sampled`.
+    learner's policy where nothing is truncated, and of a variance that grows with length. Assumes that the sampled
+    log-probs are those of the policy that drew, and `column` what the learner had before its update. A step's own
+    weight, the default, leaves the steps before it uncorrected: less noise, some bias. Truncation biases towards the
+    sampler's policy (the cap of 3 is TRL's). `bound` is that of `sampled`.
 
     >>> from guerdon.losses.policy import clipped
     >>> clipped(old=truncated(2.0)).needs
@@ -77,7 +78,8 @@ class masked:
 
     Inside the band the weight is the importance weight itself. Masked importance sampling, TRL's `token_mask` and
     `sequence_mask` (its `high` is 3, and it has no `low`; 0.5 here is so that a step the learner finds half as likely
-    as the sampler did is left out too). Biased: what is left out is not replaced, and denominators still count it.
+    as the sampler did is left out too; no paper). Assumes what `truncated` does. Biased: what is left out is not replaced,
+    and denominators still count it.
     `level="track"` judges, and leaves out, whole tracks by the product over their steps.
 
     >>> from guerdon.losses.policy import clipped

@@ -39,15 +39,18 @@ class dpo(Term):
     takes every label $\ell$ for $\ell(1-\epsilon) + (1-\ell)\epsilon$: conservative DPO.
 
     Assumes Bradley-Terry preferences (logistic) and pairs that cover what the policy may say; off-policy pairs are
-    learned from as they are. Given steps are no merit of the actor's and do not count.
+    learned from as they are, which biases it towards what they cover. Given steps are no merit of the actor's and do not
+    count.
 
     Notes `margin`, the mean of $\beta(h^+-h^-)$; `accuracy`, how often it has the pair's sign; `better_gain` and
     `worse_gain`, the means of $\beta h$: both sinking is the usual way it goes wrong.
 
-    >>> dpo(link="square", per="step"), dpo(2.0, to="", per="step", margin=1.0)
-    (dpo(link='square', per='step'), dpo(beta=2.0, to='', per='step', margin=1.0))
-    >>> dpo(to="").needs
-    ('pairs',)
+    >>> import torch
+    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.select.pairs import paired
+    >>> batch = paired()(tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), Aside())
+    >>> round(float(dpo()(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # -log sigma(0.1 * 1)
+    0.6444
     """
 
     beta: float = knob(default=0.1, gt=0.0)
@@ -95,10 +98,14 @@ class odds_ratio(Term):
     The preference half of ORPO (Hong et al. 2024, arXiv:2403.07691; `weight=0.1` is the paper's $\lambda$), which
     needs no reference: ORPO is `odds_ratio() + better_nll()`. Alone it can lower both likelihoods. A track that the
     policy is sure of to the last bit has infinite odds; they are held at those of $1-p=10^{-6}$, without a gradient
-    beyond.
+    beyond. Assumes that a mean log-prob makes tracks of different lengths comparable: biased between them where it does not.
 
-    >>> odds_ratio(0.1) + better_nll()
-    total(terms=[odds_ratio(), better_nll()])
+    >>> import torch
+    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.select.pairs import paired
+    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> round(float(odds_ratio(1.0)(batch, {"logp": torch.tensor([0.5, 0.2]).log()})[0]), 4)  # -log sigma(log 4)
+    0.2231
     """
 
     weight: float = knob(default=0.1, ge=0.0)
@@ -123,10 +130,16 @@ class better_nll(Term):
 
     ORPO's first half (arXiv:2403.07691), CPO's second (Xu et al. 2024, arXiv:2401.08417) and the usual cure for a DPO
     that lowers both likelihoods. Each pair counts the same, as in the papers; TRL takes the mean over all chosen
-    tokens, the same where lengths are. Labels do not enter: the better one is imitated however sure the pair is.
+    tokens, the same where lengths are. Labels do not enter: the better one is imitated however sure the pair is. Assumes
+    that the better one is good. A mean over a track's steps, so biased for the likelihood of whole tracks: a step of a
+    short one counts more.
 
-    >>> dpo() + better_nll(0.2)
-    total(terms=[dpo(), better_nll(weight=0.2)])
+    >>> import torch
+    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.select.pairs import paired
+    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> float(better_nll(0.2)(batch, {"logp": torch.tensor([-0.5, -1.5])})[0])
+    0.10000000149011612
     """
 
     weight: float = knob(default=1.0, ge=0.0)

@@ -38,9 +38,11 @@ class kl(Term):
 
     The reference is a model of the recipe; one that follows the policy is `snapshot("policy", every=100)`.
 
-    >>> from guerdon.losses.policy import clipped
-    >>> (clipped() + kl(0.04, kind="k2")).needs
-    ('advantage', 'reference.logp')
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch, live = tries([[1.0]], reference__logp=[-1.0]), {"logp": torch.tensor([-1.5])}
+    >>> [round(float(kl(1.0, kind=k)(batch, live)[0]), 4) for k in ("k1", "k2", "k3")]
+    [-0.5, 0.125, 0.1487]
     """
 
     weight: float = knob(default=0.04, ge=0.0)  # GRPO's beta
@@ -76,11 +78,12 @@ class entropy(Term):
 
     The entropy is that of each step's whole distribution, not an estimate from the action that was drawn, so its
     gradient at the visited steps is exact; how the policy changes which steps are visited is left out, which biases
-    it for the entropy of whole tracks.
+    it for the entropy of whole tracks. Assumes that the steps are the policy's own.
 
-    >>> from guerdon.losses.policy import clipped
-    >>> clipped() + entropy(0.01)
-    total(terms=[clipped(), entropy()])
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> round(float(entropy(0.01)(tries([[1.0, 0.0]]), {"entropy": torch.tensor([2.0, 1.0])})[0]), 4)
+    -0.015
     """
 
     weight: float = knob(default=0.01, ge=0.0)  # A3C's

@@ -21,11 +21,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, knob, part
 from guerdon.losses.old_policy import sampled
 from guerdon.losses.penalties import k3
-from guerdon.losses.reduce import Mean, Members, means, per_track, reduce
+from guerdon.losses.reduce import Mean, Members, means, per_track, reduce, weights
+from guerdon.losses.spread import counted, quantiles
 from guerdon.losses.terms import Term, effective_samples
 
 Ratio = Literal["step", "track"]
-UNDER, OVER = (0.5, 0.8), (1.25, 2.0)  # where the distribution of ratios is counted: shares add up, quantiles do not
 
 
 class PolicyLoss(Term):
@@ -33,9 +33,9 @@ class PolicyLoss(Term):
     noted.
 
     They note: `clipped`, the share of steps whose pull is bounded; `entropy`; `kl_old`, the k3 estimate;
-    `ratio_under_X` and `ratio_over_X`, shares of steps; `ratio_mean`; and, at the end of an update,
-    `effective_samples`, which is $(\\sum w)^2/(n\\sum w^2)$ with $w$ the ratio times the sampler's weight: 1
-    on-policy, near 0 where few steps decide.
+    `ratio_mean`; and, at the end of an update, `ratio_p01`, `ratio_p50`, `ratio_p99`, its quantiles over steps
+    (`spread.py`), and `effective_samples`, which is $(\\sum w)^2/(n\\sum w^2)$ with $w$ the ratio times the sampler's
+    weight: 1 on-policy, near 0 where few steps decide.
     """
 
     ratio: Ratio
@@ -76,7 +76,8 @@ class PolicyLoss(Term):
         old = torch.where(batch.weight > 0, batch[to.column], logp.detach()) if to.column else drawn
         gap = logp - old
         gap = rows(gap) if self.ratio == "step" else tracks(per_track(gap, batch, mean=True))
-        ratio = torch.exp(gap.clamp(-to.bound, to.bound) if to.bound else gap)
+        gap = gap.clamp(-to.bound, to.bound) if to.bound else gap
+        ratio = torch.exp(gap)
         surrogate, bounded = self.surrogate(ratio, advantage, rows(logp))
         weight = ratio.detach()
         metrics = {
@@ -89,19 +90,12 @@ class PolicyLoss(Term):
             surrogate, weight = surrogate * drift, weight * drift
             metrics["kl_sampler"] = reduce(k3(drawn, old), batch)
             metrics[type(to).__name__] = reduce(off.float(), batch, members=members)
-        metrics |= _spread(ratio.detach(), weight, batch, members)
+        noted = {"ratio_mean": ratio.detach(), "weight_mean": weight, "weight_square": weight.square()}
+        metrics |= means(noted, batch, members) | counted(gap.detach(), weights(batch, members))
         return reduce(surrogate, batch, self.mean, self.constant, members), metrics
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        return effective_samples(metrics)
-
-
-def _spread(ratio: Tensor, weight: Tensor, batch: Batch, members: Members | None) -> dict[str, Tensor]:
-    """How ratios are spread, in numbers that add up."""
-    noted = {f"ratio_under_{edge}": (ratio < edge).float() for edge in UNDER}
-    noted |= {f"ratio_over_{edge}": (ratio > edge).float() for edge in OVER}
-    noted |= {"ratio_mean": ratio, "weight_mean": weight, "weight_square": weight.square()}
-    return means(noted, batch, members)
+        return quantiles(effective_samples(metrics))
 
 
 @part
@@ -128,10 +122,12 @@ class clipped(PolicyLoss):
     stands for under `mean="step"` and `"constant"`, and under `"track"` if the tracks through a trunk are equally
     long.
 
-    >>> clipped(high=0.28, mean="step")
-    clipped(high=0.28, mean='step')
-    >>> clipped(low=3e-4, high=4e-4, ratio="track").needs
-    ('advantage',)
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0, 0.0]], advantage=[1.0, -1.0])  # sampled with log-prob 0
+    >>> live = {"logp": torch.tensor([1.5, 0.5]).log(), "entropy": torch.zeros(2)}
+    >>> round(float(clipped(high=0.28)(batch, live)[0]), 4)  # (-1.28 + 0.8) / 2
+    -0.24
     """
 
     low: float = knob(default=0.2, ge=0.0, le=1.0)
@@ -176,9 +172,13 @@ class reweighted(PolicyLoss):
     weight. The loss's value means nothing, its gradient does. With `low=0, high=0` it is REINFORCE on stale samples,
     uncorrected.
 
-    >>> from guerdon.losses.penalties import kl
-    >>> reweighted() + kl(0.01)
-    total(terms=[reweighted(), kl(weight=0.01)])
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> logp = torch.tensor([6.0, 0.5]).log().requires_grad_()  # ratios, for the steps were sampled with log-prob 0
+    >>> batch = tries([[1.0, 0.0]], advantage=[1.0, -1.0])
+    >>> reweighted()(batch, {"logp": logp, "entropy": torch.zeros(2)})[0].backward()
+    >>> logp.grad.tolist()  # 6 is bounded by 5; the mean over two steps
+    [-2.5, 0.25]
     """
 
     low: float = knob(default=1.0, ge=0.0, le=1.0)

@@ -46,6 +46,11 @@ def own(batch: Batch) -> Tensor:
     return batch.weight / batch.shared[batch.seg].clamp(min=1)
 
 
+def weights(batch: Batch, members: Members | None) -> Tensor:
+    """[S] or [M] how often each step, or each step of each track, counts in a mean over steps."""
+    return batch.weight if members is None else own(batch)[members.step]
+
+
 def per_track(x: Tensor, batch: Batch, mean: bool = False) -> Tensor:
     """[K] the sum, or the mean, over the learned steps of each track; a track without any has 0."""
     total = batch.up(x * own(batch), "track")
@@ -63,13 +68,13 @@ def reduce(
         length = batch.up(own_S, "track").clamp(min=1e-9)
         total = batch.up(x * own_S, "track") if members is None else members.up(x * own_S[members.step], batch)
         return (total / length).sum() / max(batch.count.tracks, 1)
-    weight = batch.weight if members is None else own(batch)[members.step]
+    weight = weights(batch, members)
     below = max(batch.count.steps, 1e-9) if mean == "step" else max(batch.count.tracks, 1) * constant
     return (x * weight).sum() / below
 
 
 def means(named: Mapping[str, Tensor], batch: Batch, members: Members | None = None) -> dict[str, Tensor]:
     """The mean over steps of several numbers at once: what a loss notes beside itself, in a few operations."""
-    weight = batch.weight if members is None else own(batch)[members.step]
+    weight = weights(batch, members)
     total = (torch.stack(list(named.values())) * weight).sum(1) / max(batch.count.steps, 1e-9)
     return dict(zip(named, total, strict=True))

@@ -33,11 +33,16 @@ class bradley_terry(Term):
     only up to a constant; `centre` $=c$ pulls them to zero (Eisenstein et al. 2023, arXiv:2312.09244: 0.01).
     `smoothing` bounds how sure it can get.
 
-    Biased wherever preferences are not transitive or the pairs of one prompt are few: it learns an order, on the
-    scale of log-odds. Notes `accuracy`, `margin` and `score_mean`.
+    Assumes that a preference depends on the difference of two scores alone. Biased wherever preferences are not
+    transitive or the pairs of one prompt are few: it learns an order, on the scale of log-odds. Notes `accuracy`, `margin`
+    and `score_mean`.
 
-    >>> bradley_terry(centre=0.01).wants, bradley_terry().needs
-    (('final',), ('pairs',))
+    >>> import torch
+    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.select.pairs import paired
+    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> round(float(bradley_terry()(batch, {"final": torch.tensor([1.5, 0.5])})[0]), 4)  # -log sigma(1)
+    0.3133
     """
 
     reading: str = "final"
@@ -73,14 +78,17 @@ class outcome(Term):
 
     The square teaches the mean of `target` (a rating, a return); the logistic the log-odds of a right answer,
     `target` being a chance in [0, 1] (verifiers, Cobbe et al. 2021, arXiv:2110.14168). Both unbiased for what they
-    aim at, over the tracks they are shown: a scorer of one policy's tracks is extrapolated to the next policy's. A
-    track without a target teaches nothing.
+    aim at, over the tracks they are shown. Assumes tracks like those that will be scored: a scorer of one policy's is
+    extrapolated to the next policy's. A track without a target teaches nothing.
 
     Notes `outcome_error`, the mean of $(\hat y - y)^2$ with $\hat y$ the prediction: the Brier score where it is a
     chance.
 
-    >>> outcome("correct", kind="logistic").wants
-    ('final',)
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> read = {"final": torch.tensor([0.0, 0.0])}
+    >>> [round(float(outcome(kind=k)(tries([[1.0, 0.0]]), read)[0]), 4) for k in ("square", "logistic")]
+    [0.5, 0.6931]
     """
 
     target: str = "reward"
@@ -118,12 +126,16 @@ class step_labels(Term):
     each line and nowhere else, and the mean over steps is the mean over lines. `good` weighs steps labelled 1, of
     which there are usually more.
 
-    The chance is of ending well under the policy that was labelled, not under the one it is used for. Notes
+    Assumes labels of like policies: a label that is a chance is that of ending well under the policy that was labelled.
+    Unbiased for those labels over the steps that have one, where `good` is 1; biased for any other policy's. Notes
     `step_accuracy`, and at the end of an update `right_on_good`, `right_on_bad` and `step_f1`, their harmonic mean
     (labels cut at 1/2).
 
-    >>> step_labels("step_correct").needs, step_labels().wants
-    (('step_correct',), ('after',))
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0]], steps=2, labels=[1.0, 0.0])
+    >>> round(float(step_labels()(batch, {"after": torch.tensor([2.0, 2.0])})[0]), 4)  # (0.1269 + 2.1269) / 2
+    1.1269
     """
 
     target: str = "labels"
@@ -167,10 +179,16 @@ class implicit_outcome(Term):
     Taught on outcomes alone, the log-ratio of a single step is then a process reward (implicit PRM, Yuan et al. 2024,
     arXiv:2412.01981; trained while it is used in PRIME, Cui et al. 2025, arXiv:2502.01456, with `beta=0.05`).
     `target` is a track column in [0, 1]. Given steps do not count. There is no head: any language model serves, and
-    `rewards.implicit` reads it. The sum grows with length, so its scale does too. Notes `outcome_accuracy`.
+    `rewards.implicit` reads it. The sum grows with length, so its scale does too. Assumes that the log-odds of the outcome
+    are such a sum; biased where they are not, and for tracks of another policy than those it saw. Notes
+    `outcome_accuracy`.
 
-    >>> implicit_outcome().needs
-    ('correct', 'reference.logp')
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0]], steps=2, reference__logp=[-1.0, -1.0])
+    >>> read = {"logp": torch.tensor([-0.5, -0.5])}
+    >>> round(float(implicit_outcome(1.0, target="reward")(batch, read)[0]), 4)  # -log sigma(1)
+    0.3133
     """
 
     beta: float = knob(default=0.05, gt=0.0)

@@ -23,11 +23,15 @@ class by_sign(Term):
 
     Punishing and rewarding do different things to a policy: with `positive=0` it only learns what not to do and keeps its
     variety, with `negative=0` it is weighted imitation of its own best tries (Zhu et al. 2025, arXiv:2506.01347, who
-    find `positive=0.1` best on their tasks). Any weights but equal ones bias the gradient, on purpose.
+    find `positive=0.1` best on their tasks). Assumes what the loss does. Biased: any weights but equal ones bias the
+    gradient, on purpose.
 
+    >>> import torch
+    >>> from guerdon.credit.example import tries
     >>> from guerdon.losses.policy import clipped
-    >>> by_sign(clipped(), positive=0.1)
-    by_sign(loss=clipped(), positive=0.1)
+    >>> batch, zero = tries([[1.0, 0.0]], advantage=[1.0, -1.0]), torch.zeros(2)
+    >>> round(float(by_sign(clipped(), positive=0.1)(batch, {"logp": zero, "entropy": zero})[0]), 4)  # (-0.1 + 1) / 2
+    0.45
     """
 
     loss: Any
@@ -66,12 +70,13 @@ class by_sign(Term):
 
 @part
 class finished:
-    """A selection (`Learn(on=finished())`): only the tracks whose last segment was not CUT.
+    """A selection (`Learn(on=finished())`): only the tracks whose last segment was not CUT. No formula.
 
     What would have come after a cut is unknown, and a score of the stump punishes thinking that may have been sound:
     DAPO's overlong filtering (Yu et al. 2025, arXiv:2503.14476). Tracks that are left out are in no denominator
-    either; their scores were in their group's mean all the same, as in the paper. Biased: a policy is then never told
-    that it runs on for ever. Watch `cut_share`, or punish length softly in the reward.
+    either; their scores were in their group's mean all the same, as in the paper. Assumes that being cut says nothing
+    about the try. Biased where it does: a policy is never told that it runs on for ever. Watch `cut_share`, or punish
+    length softly in the reward.
 
     >>> from guerdon.core.learn import Learn
     >>> from guerdon.losses.policy import clipped

@@ -29,7 +29,17 @@ class Term:
 
 @part
 class total(Term):
-    """The sum of its terms. A track is left out of the learning pass only if every term would pass it over."""
+    r"""$\sum_i L_i$: the sum of its terms, which `+` makes.
+
+    A track is left out of the learning pass only if every term would pass it over. Assumes that the terms carry their own
+    weights. Unbiased where each of them is. No paper.
+
+    >>> from guerdon.losses.penalties import entropy, kl
+    >>> from guerdon.losses.policy import clipped
+    >>> loss = clipped() + kl(0.01) + entropy()
+    >>> loss, loss.needs
+    (total(terms=[clipped(), kl(weight=0.01), entropy()]), ('advantage', 'reference.logp'))
+    """
 
     terms: list[Any]
 

@@ -31,11 +31,16 @@ class kto(Term):
     Without `baseline`, $z_0=0$, which the paper finds to do after supervised fine-tuning. The paper advises
     $\lambda_D n_D / \lambda_U n_U$ in [1, 1.5].
 
-    The loss saturates: a track far on either side pulls no more. Notes `good_gain` and `bad_gain`, the means of
-    $\beta h$.
+    Assumes labels that hold without a partner, and a $z_0$ near the KL. Biased as far as $z_0$ is (`mismatched_kl`), and on
+    purpose: the loss saturates, so a track far on either side pulls no more. Notes `good_gain` and `bad_gain`, the means
+    of $\beta h$.
 
-    >>> kto(baseline="mismatched_kl").needs
-    ('correct', 'reference.logp', 'mismatched_kl')
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0])
+    >>> read = {"logp": torch.tensor([0.0, -1.0])}
+    >>> round(float(kto(1.0, label="reward")(batch, read)[0]), 4)  # (sigma(-1) + 1/2) / 2
+    0.3845
     """
 
     beta: float = knob(default=0.1, gt=0.0)
@@ -75,13 +80,13 @@ class kto(Term):
 class mismatched_kl:
     r"""A stage: $\max(0, \text{mean}_i \sum_t \log\frac{\pi(y_{j}\mid x_i)}{\pi_{ref}(y_{j}\mid x_i)})$, with $y_j$
     the answer to another prompt: KTO's estimate of the distance between policy and reference, the same number for
-    every track.
+    every track (Ethayarajh et al. 2024, arXiv:2402.01306).
 
     Answers are moved along by as many tracks as the largest group has, so that no prompt gets an answer of its own
     task while there are enough tasks. Both models read every answer once more. Of tracks of several segments the
-    first is taken. Biased upwards by the maximum with 0 and, as the paper says, not the KL at all, for answers to
-    other prompts are no samples of the policy; it is cheap, and it tells a policy that has drifted from one that has
-    not.
+    first is taken. Assumes a batch of several tasks. Biased upwards by the maximum with 0 and, as the paper says, not
+    the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it tells a policy that
+    has drifted from one that has not.
 
     >>> mismatched_kl().gives
     ('mismatched_kl',)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import episode, episode_lists, naive_members, naive_tracks, segment
 
 from guerdon.core.batch import ORDER
-from guerdon.core.levels import expand, gather_up, later_sum, starts
+from guerdon.core.levels import expand, gather_up, has_holes, later_sum, moments, starts
 from guerdon.core.pack import pack
 
 NAN = float("nan")
@@ -186,3 +186,21 @@ def test_expand_lists_the_ranges_one_after_the_other(lengths, data):
     found = expand(torch.tensor(index, dtype=torch.long), starts(length), length).tolist()
     begin = [sum(lengths[:i]) for i in range(len(lengths))]
     assert found == [b for i in index for b in range(begin[i], begin[i] + lengths[i])]
+
+
+def test_a_hole_is_never_overlooked():
+    assert not has_holes(torch.tensor([1.0, math.inf, 3e38, 3e38])) and not has_holes(torch.zeros(0))
+    assert all(has_holes(torch.tensor(x)) for x in ([NAN], [1.0, NAN, math.inf], [-math.inf, NAN]))
+    assert has_holes(torch.tensor([math.inf, -math.inf]))  # there is none; looked at more closely, none is found
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_moments_by_hand_with_holes_infinities_and_a_group_without_a_value(kind):
+    """Groups 0: 1, 3 and a hole; 1: a hole alone; 2: 5 alone; 3: nobody; 4: infinities that cancel."""
+    x = torch.tensor([1.0, NAN, NAN, 3.0, 5.0, math.inf, -math.inf], dtype=kind)
+    group = torch.tensor([0, 0, 1, 0, 2, 4, 4])
+    count, mean, spread = moments(x, group, 5)
+    assert count.tolist() == [2.0, 0.0, 1.0, 0.0, 2.0]
+    assert close(mean, [2.0, NAN, 5.0, NAN, NAN])
+    assert close(spread[:4], [math.sqrt(2.0), NAN, 0.0, NAN])
+    assert group.tolist() == [0, 0, 1, 0, 2, 4, 4] and count.dtype == mean.dtype == spread.dtype == torch.float64
