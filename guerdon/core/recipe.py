@@ -153,13 +153,15 @@ class Claim:
     budget.
 
     `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
-    `settings` are knobs that all arms are given. `metric` is a key of what an evaluation finds, at the end, or, after the word
-    `mean`, on average over the budget; of a study a key of its result. `levels` are those of the task's that count (none: all).
+    `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is a key of what an evaluation
+    finds, at the end, or, after the word `mean`, on average over the budget; of a study a key of its result. `levels` are
+    those of the task's that count (none: all).
     """
 
     says: str
     baseline: str = "grpo"
     ablation: str = ""
+    method: str = ""
     task: str = ""
     model: str = "sprig"
     settings: str = ""

@@ -133,7 +133,7 @@ class TextModel(Model):
                 f"a prompt of {len(prompt)} tokens leaves no room in a context of {self.max_positions}: shorten it,"
                 " or use a model with a longer context"
             )
-        limit = min(request.sampling.max_tokens - len(given), room)
+        limit = max(0, min(request.sampling.max_tokens - len(given), room))
         stop = tuple(request.sampling.stop)
         if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
             limit = 0

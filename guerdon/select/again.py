@@ -1,7 +1,7 @@
 """Asking again in the same step: more tries join the batch until there is enough to learn from.
 
-What is asked goes through `play`, so it counts in the run's budget. Left out: which tries are then learned from
-(`filters.with_spread`).
+What is asked goes through `play`, so it counts in the run's budget. Left out: which tries are enough to learn from
+(`filters.py`), and asking the same problems again with help (`hints.py`).
 """
 
 from __future__ import annotations
@@ -9,64 +9,56 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.batch import Batch, Group
-from guerdon.core.errors import UserError
-from guerdon.core.pack import cat, pack
+from guerdon.core.pack import cat
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
-from guerdon.select.filters import spread_groups
+from guerdon.core.scored import check_scores, given_by, play_scored
 
 
 @part
-class until_spread:
-    """Draw more asks from `curriculum`, and score them with `scores`, until `groups` groups have values of `column` that
-    differ, or `rounds` times.
+class until_enough:
+    """Draw more asks from `curriculum`, and score them with `scores`, until the selection `keep` leaves tracks of `groups`
+    groups, or `rounds` times.
 
-    Dynamic sampling of DAPO (Yu et al. 2025, arXiv:2503.14476), whose code draws whole batches anew; here each round draws
-    as many asks as groups are missing, so that little is thrown away. All tries stay in the batch: rates of success are then
-    over everything that was tried. `curriculum` and `scores` are the recipe's own, the same objects: a draw is counted
-    once, in its state, and a resumed run draws what an unbroken one does.
+    With `with_spread` it is dynamic sampling as DAPO has it (Yu et al. 2025, arXiv:2503.14476), with `with_rate` balanced
+    online difficulty filtering (Bae et al. 2025, arXiv:2504.03380). DAPO's code draws whole batches anew; here each round
+    draws as many asks as groups are missing, so that little is thrown away. All tries stay in the batch: rates of success
+    are then over everything that was tried, and it is for the learner to make the same selection: `Learn(on=keep)`.
+    `curriculum` and `scores` are the recipe's own, the same objects: a draw is counted once, in its state, and a resumed
+    run draws what an unbroken one does.
 
-    *Biased* towards tasks that are neither easy nor hopeless, on purpose. Steps differ in cost: `again/asked` are the asks
-    that were added, `again/rounds` how often, `again/short` the groups that are still missing (then it is learned from
-    what there is).
+    *Biased* towards tasks that `keep` likes, on purpose. Steps differ in cost: `again/asked` are the asks that were added,
+    `again/rounds` how often, `again/short` the groups that are still missing (then it is learned from what there is).
     """
 
     curriculum: Any
     scores: list[Any]
-    column: str = "correct"
+    keep: Any
     groups: int = knob(default=16, ge=1)
-    rounds: int = knob(default=10, ge=0)  # of verl's recipe
+    rounds: int = knob(default=10, ge=0)  # of verl's recipe for DAPO
     by: Group = "ask"
 
     def __post_init__(self) -> None:
-        for stage in self.scores:
-            if stage.needs:
-                raise UserError(
-                    f"until_spread scores what it asks, and {label(stage)} needs {', '.join(stage.needs)}: use score(...)"
-                )
+        check_scores(self.scores, label(self))
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return (self.column,)
+        return tuple(self.keep.needs)
 
     @property
     def gives(self) -> tuple[str, ...]:
-        return tuple(name for stage in self.scores for name in stage.gives)
+        return given_by(self.scores)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         asked = rounds = 0
-        while (missing := self.groups - self._found(batch)) > 0 and rounds < self.rounds:
+        while (missing := self.groups - self._found(batch, play)) > 0 and rounds < self.rounds:
             asks = self.curriculum.draw(missing, play)
             if not asks:
                 break
-            more = pack(play(asks))
-            for stage in self.scores:
-                more = stage(more, play)
-            batch = cat([batch, more])
+            batch = cat([batch, play_scored(asks, self.scores, play)])
             asked, rounds = asked + len(asks), rounds + 1
         play.log(**{"again/asked": asked, "again/rounds": rounds, "again/short": max(missing, 0)})
         return batch
 
-    def _found(self, batch: Batch) -> int:
-        group, size = batch.group(self.by)
-        return int(spread_groups(batch.cols[self.column], group, size).sum())
+    def _found(self, batch: Batch, play: Play) -> int:
+        return int(self.keep(batch, play).group(self.by)[1])

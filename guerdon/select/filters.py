@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
-from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
-from guerdon.core.part import knob, part
+from guerdon.core.part import check_knobs, is_schedule, knob, part
 from guerdon.core.play import Play
 
 
@@ -108,7 +107,7 @@ class with_spread:
 
     Where all tries of a group have one value, its advantages are 0: it pulls at nothing and still counts in every
     denominator. Leaving it out is the second half of DAPO's dynamic sampling (Yu et al. 2025, arXiv:2503.14476); the
-    first, asking until there are enough, is `until_spread`. A group of one value has no spread. The order is that in which
+    first, asking until there are enough, is `until_enough`. A group of one value has no spread. The order is that in which
     the groups were asked.
 
     >>> from guerdon.credit.example import Aside, tries
@@ -127,16 +126,67 @@ class with_spread:
     gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        group, size = batch.group(self.by)
-        differs = spread_groups(batch.cols[self.column], group, size)
-        if self.most:
-            differs &= torch.cumsum(differs.long(), 0) <= self.most
-        return batch.take(differs[group])
+        value_K, group_K, size = _compared(batch, self.column, self.by)
+        # a comparison, not a deviation: equal numbers may differ from their mean by rounding
+        differs = gather_up(value_K, group_K, size, "max") > gather_up(value_K, group_K, size, "min")
+        return _take_groups(batch, group_K, differs, self.most)
 
 
-def spread_groups(column: Column, group_K: Tensor, size: int) -> Tensor:
-    """[size] whether the values of a group differ. A comparison, not a deviation: equal numbers may differ from their mean
-    by rounding."""
+@part
+class with_rate:
+    r"""Groups with $low \le \hat p \le high$, where $\hat p$ is the mean of `column` over the group's tries: of right and
+    wrong answers, the rate of right ones. Of those the first `most` (0: all of them), in the order they were asked.
+
+    Balanced online difficulty filtering (Bae et al. 2025, arXiv:2504.03380) is a band around 1/2, with `until_enough` to ask
+    until there are enough. A band inside (0, 1) leaves out all that `with_spread` does, and groups with so few right or so
+    few wrong tries that each of these weighs much where advantages are divided by the spread.
+
+    A try without a value is in no rate; a group without any has none and is not kept. A single try is right or wrong: only
+    a band that reaches 0 or 1 keeps it. *Biased* by the choice: the tries that decide whether a group is kept are the ones
+    that are learned from. `rate/below` and `rate/above` are the shares of groups outside, too hard and too easy.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> with_rate("reward", 0.25, 0.75)(tries([[0.0, 1.0], [1.0, 1.0], [0.0, None]]), Aside())["reward"].tolist()
+    [0.0, 1.0]
+    """
+
+    column: str = "correct"
+    low: float = knob(default=0.2, ge=0.0, le=1.0)
+    high: float = knob(default=0.8, ge=0.0, le=1.0)
+    by: Group = "task"
+    most: int = knob(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        if not any(map(is_schedule, (self.low, self.high))) and self.low > self.high:
+            raise UserError(f"with_rate keeps rates from low to high, and low={self.low} is above high={self.high}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    gives = ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        value_K, group_K, size = _compared(batch, self.column, self.by)
+        rate = gather_up(value_K.double(), group_K, size, "mean")  # in full: a rate at an edge is kept
+        below, above = rate < play.at(self.low), rate > play.at(self.high)
+        valued = ~torch.isnan(rate)
+        there = max(int(valued.sum()), 1)
+        play.log(**{"rate/below": float(below.sum()) / there, "rate/above": float(above.sum()) / there})
+        return _take_groups(batch, group_K, valued & ~below & ~above, self.most)
+
+
+def _compared(batch: Batch, name: str, by: Group) -> tuple[Tensor, Tensor, int]:
+    """[K] a column's values, [K] the group of each track, and how many groups there are."""
+    column = batch.cols[name]
     if column.level == "step":
-        raise UserError("groups are compared by a number per track, and the column is per step")
-    return gather_up(column.value, group_K, size, "max") > gather_up(column.value, group_K, size, "min")
+        raise UserError(f"groups are compared by a number per track, and {name!r} is a column per step")
+    return column.value, *batch.group(by)
+
+
+def _take_groups(batch: Batch, group_K: Tensor, wanted: Tensor, most: int) -> Batch:
+    """The tracks of the groups that are wanted; with `most`, of the first so many of them."""
+    if most:
+        wanted = wanted & (torch.cumsum(wanted.long(), 0) <= most)
+    return batch.take(wanted[group_K])

@@ -17,7 +17,7 @@ from guerdon.core.task import Ask, Task
 from guerdon.credit.example import Aside, tries
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
-from guerdon.select.again import until_spread
+from guerdon.select.again import until_enough
 from guerdon.select.filters import at_least, distinct, in_turn, with_spread
 
 
@@ -31,7 +31,7 @@ def said(words, role="policy", parent=-1):
     return segment(words, role, parent)
 
 
-@pytest.mark.parametrize("name", ["filters", "again"])
+@pytest.mark.parametrize("name", ["filters", "again", "hints"])
 def test_examples_run(name):
     assert doctest.testmod(importlib.import_module(f"guerdon.select.{name}")).failed == 0
 
@@ -155,7 +155,7 @@ class Playing(Aside):
 
 def ask_again(values, groups=2, rounds=10):
     play, source, scores = Playing(), Drawn(), ByTable(values)
-    stage = until_spread(source, [scores], "reward", groups=groups, rounds=rounds)
+    stage = until_enough(source, [scores], with_spread(by="ask"), groups=groups, rounds=rounds)
     first = scores(pack(play(source.draw(groups, play))), play)
     return stage(first, play), play.metrics
 
@@ -181,5 +181,5 @@ def test_rounds_are_bounded():
 
 
 def test_a_score_that_needs_a_column_is_refused_when_it_is_built():
-    with pytest.raises(UserError, match="until_spread scores what it asks, and with_spread needs reward"):
-        until_spread(Drawn(), [with_spread()])
+    with pytest.raises(UserError, match="until_enough scores what it plays itself, and with_spread needs reward"):
+        until_enough(Drawn(), [with_spread()], with_spread())

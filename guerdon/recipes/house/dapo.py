@@ -5,8 +5,7 @@ same step until `prompts` of them have tries of both kinds, in `rounds` more rou
 and stands in the record, only groups with spread are learned from. Overlong answers: "punish" takes up to 1 from the reward
 over the last `margin` of the length allowed (the paper's last form), "leave_out" does not learn from answers that were cut
 short (its first). With a reward of your own, spread is that of the whole, the punishment included.
-Leaves out: rewards of 1 and -1 (here 1 and 0, so the punishment weighs twice as much beside them); 16 updates of 8,192
-tries (here 4 of 128).
+Leaves out: rewards of 1 and -1 (here 1 and 0: the punishment weighs twice as much); 16 updates of 8,192 tries (4 of 128).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from guerdon.rewards.algebra import blend
 from guerdon.rewards.function import reward as as_leaf
 from guerdon.rewards.score import score
 from guerdon.rewards.shape import overlong as punished
-from guerdon.select.again import until_spread
+from guerdon.select.again import until_enough
 from guerdon.select.filters import in_turn, with_spread
 
 
@@ -51,12 +50,13 @@ def dapo(
     if overlong == "punish":
         late = punished(limit=max_tokens, margin=round(margin * max_tokens))
         stages[1:] = [score(blend(score=truth(task) if reward is None else reward, overlong=late))]
-    kept: list[Any] = [with_spread(on, by="ask", most=prompts), *([finished()] if overlong == "leave_out" else [])]
-    learner = learn(clipped(low=low, high=high, mean="step"), lr, updates=updates, on=in_turn(kept))
+    keep = with_spread(on, by="ask", most=prompts)
+    kept = in_turn([keep, *([finished()] if overlong == "leave_out" else [])])
+    learner = learn(clipped(low=low, high=high, mean="step"), lr, updates=updates, on=kept)
     made = on_policy(
         task, model, stages, prompts=prompts, tries=tries, temperature=temperature, max_tokens=max_tokens, steps=steps
     )
-    again = until_spread(made.curriculum, stages, on, groups=prompts, rounds=rounds)
+    again = until_enough(made.curriculum, stages, keep, groups=prompts, rounds=rounds)
     made.stages = [*stages, again, centre(paid(stages), by="ask"), learner]
     return made
 

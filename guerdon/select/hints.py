@@ -1,0 +1,218 @@
+"""Help from reference solutions: problems that no try solves are asked again, with the beginning of their solution.
+
+`hint` says how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything. What
+is asked goes through `play`, so it counts in the run's budget. Left out: help that a model writes, and ratios to the policy
+that saw no hint (what is learned here is to answer the question as it was asked, hint included).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.episode import Segment
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.pack import cat
+from guerdon.core.part import check_knobs, knob, label, part
+from guerdon.core.play import Play
+from guerdon.core.scored import check_scores, given_by, play_scored
+from guerdon.core.task import Ask, Prefix, Task
+
+NOTE = "hint"  # of an ask: the share of the solution that it brings
+
+
+@part
+class hint:
+    """The first `share` of a task's reference solution, put into an ask.
+
+    `how="prompt"` writes it into the question by `template`; the share is of the solution's characters, as in GHPO's released
+    code. `how="start"` puts it in the mouth of `role`: its answer begins with it (given actions: seen, scored with the rest
+    of the answer, never learned), and the share is of what the model does to say the solution, tokens of a language model.
+    That asks no new language of a small model, and needs an environment in which `role` acts first. Both cut anywhere, and
+    round to the nearest whole (a very short solution may so give nothing away).
+
+    The solution is `task.solution(problem)` where the source has it, and else column `solution` of the problem's row
+    (`"answer"`: its answer, which is the whole secret if it is short).
+
+    >>> from guerdon.credit.example import Aside
+    >>> from guerdon.tasks.chain import chain
+    >>> source = chain(level=1)
+    >>> problem = source.get("test", 0)
+    >>> source.solution(problem)
+    '7*2=14\\n14-1=13\\n= 13'
+    >>> hint(source, template="{prompt} ({hint}...)").into(Ask(problem), 0.3, Aside()).shown
+    'chain 7 *2 -1 (7*2=14...)'
+    """
+
+    task: Any
+    how: Literal["prompt", "start"] = "prompt"
+    template: str = "{prompt}\nThe solution begins like this:\n{hint}"  # in our words: the released code has its own
+    solution: str = "solution"
+    role: str = "policy"
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        if {name for _, name, _, _ in _fields(self.template) if name is not None} != {"prompt", "hint"}:
+            raise UserError(
+                f"hint.template must have {{prompt}} and {{hint}} and no other field, not {self.template!r}"
+            )
+        if not hasattr(self.task, "solution"):
+            for index in range(self.task.size("train") or 1):
+                self.of(self.task.get("train", index))
+
+    def of(self, task: Task) -> str:
+        """A problem's reference solution."""
+        if hasattr(self.task, "solution"):
+            return str(self.task.solution(task))
+        row = {"answer": task.answer, **task.meta}
+        if not isinstance(row.get(self.solution), str | int | float):
+            raise UserError(
+                f"hints need reference solutions, and {task.key} has no text in column {self.solution!r} (columns:"
+                f" {', '.join(row)}): name one with --set hint.solution=COLUMN, or give your task solution(task)"
+            )
+        return str(row[self.solution])
+
+    def into(self, ask: Ask, share: float, play: Play) -> Ask:
+        """The same ask with a hint."""
+        text, note = self.of(ask.task), {**ask.note, NOTE: share}
+        if self.how == "prompt":
+            shown = self.template.format(prompt=ask.shown, hint=text[: round(share * len(text))])
+            return ask.but(prompt=shown, note=note)
+        return ask.but(prefix=self._start(ask, text, share, play), note=note)
+
+    def _start(self, ask: Ask, text: str, share: float, play: Play) -> Prefix:
+        """A restart of the solution as if the role had said it; what it would do to end its turn is no part of that."""
+        if self.role not in play.seats:
+            raise unknown("role to put a hint in the mouth of", self.role, play.seats)
+        model = play.models[play.seats[self.role]]
+        said = model.recite(ask.shown, text)
+        says = len(said.actions) - len(model.recite(ask.shown, "").actions)
+        segment = Segment(self.role, ask.shown, said.context, said.actions, said.logp, text)
+        return Prefix(f"solution of {ask.task.key}", 0, round(share * says), (segment,))
+
+
+def _fields(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    try:
+        return list(Formatter().parse(template))
+    except ValueError as error:
+        raise UserError(f"hint.template cannot be read ({error}): write {{{{ and }}}} for plain braces") from error
+
+
+@part
+class until_solved:
+    """Asks whose tries all have a `column` of 0 or less are asked again with a hint, with more of it in each of `shares`,
+    until a try scores; the last that was asked takes the place of those before it.
+
+    GHPO's difficulty detection and multi-stage guidance (Liu et al. 2025, arXiv:2507.10628). All tries stay in the batch:
+    column `gives_to` is the share of the solution that a try was given, and has no value for tries whose place was taken;
+    `Learn(on=at_least("hint", 0.0))` learns from the others. Rates over the batch are thus over tries with and without
+    help: `hints/alone` is the mean without. Compare tries `by="ask"`: those with different hints answer different questions.
+
+    An ask none of whose tries has a score is not known to be hard and is left alone; one with some scores counts by those.
+    Before step `after` nothing is asked. *Biased* on purpose: the policy learns to go on from where it would not have come
+    by itself. A step costs up to `len(shares)` times more where nothing is solved.
+
+    Notes `hints/asked` (asks with a hint), `hints/needed` (the share of problems that got one) and, where there were some,
+    `hints/level` (the mean share that the last of them gave), `hints/solved` (the share of them that was then solved) and
+    `hints/hopeless` (how many were not).
+    """
+
+    hint: Any
+    scores: list[Any]
+    shares: tuple[float, ...] = (0.25, 0.5, 0.75)  # GHPO's released code
+    column: str = "correct"
+    after: int = knob(default=0, ge=0)
+    gives_to: str = "hint"
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        check_scores(self.scores, label(self))
+        self.shares = tuple(self.shares)
+        if not all(0 < a < b <= 1 for a, b in zip((1e-9, *self.shares), self.shares, strict=False)):
+            raise UserError(f"until_solved.shares must rise from above 0 to at most 1, not {list(self.shares)}")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (*given_by(self.scores), self.gives_to)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        first = {number: episode.ask for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True)}
+        best = self._best(batch)
+        hard = torch.nonzero(best <= 0).flatten().tolist() if play.step >= self.after else []
+        left = [(first[n], n) for n in hard]  # problems as they were first asked, and the number of the latest ask
+        taken: list[int] = []
+        solved: list[float] = []
+        alone = batch[self.column][self._share(batch) == 0]
+        for share in self.shares:
+            if not left:
+                break
+            more = play_scored([self.hint.into(ask, share, play) for ask, _ in left], self.scores, play)
+            taken += [n for _, n in left]
+            best, offset = self._best(more), batch.size("ask")
+            solved += [share] * int((best > 0).sum())
+            left = [(left[i][0], offset + i) for i in torch.nonzero(best <= 0).flatten().tolist()]
+            batch = cat([batch, more])
+        self._log(play, alone, len(first), len(hard), solved, len(taken))
+        return batch.with_cols({self.gives_to: self._column(batch, taken)})
+
+    def _best(self, batch: Batch) -> Tensor:
+        """[asks] the best score of each ask's tries, NaN where none has one."""
+        column = batch.cols[self.column]
+        if column.level == "step":
+            raise UserError(f"until_solved looks at a number per track, and {self.column!r} is a column per step")
+        return batch.up(column.value, "ask", of="track", by="max")
+
+    def _share(self, batch: Batch) -> Tensor:
+        """[K] how much of the solution each try was given."""
+        given = torch.tensor([float(episode.ask.note.get(NOTE, 0.0)) for episode in batch.episodes])
+        return batch.down(given, of="episode", to="track")
+
+    def _column(self, batch: Batch, taken: Sequence[int]) -> Column:
+        """The share that each try was given; none for the tries whose place was taken."""
+        past = torch.zeros(batch.size("ask"), dtype=torch.bool)
+        past[list(taken)] = True
+        gone = past[batch.ask[batch.leaf]]
+        reason = torch.where(gone, int(Reason.NOT_APPLICABLE), int(Reason.VALUE)).to(torch.int8)
+        return Column("track", self._share(batch).masked_fill(gone, float("nan")), reason)
+
+    def _log(self, play: Play, alone: Tensor, all_asks: int, hard: int, solved: Sequence[float], asked: int) -> None:
+        noted = {"hints/asked": float(asked), "hints/needed": hard / max(all_asks, 1)}
+        if bool((~torch.isnan(alone)).any()):
+            noted["hints/alone"] = float(alone.nanmean())
+        if hard:
+            failed = hard - len(solved)
+            most = self.shares[-1] if self.shares else 0.0
+            noted["hints/level"] = (sum(solved) + failed * most) / hard
+            noted["hints/solved"] = len(solved) / hard
+            noted["hints/hopeless"] = float(failed)
+        play.log(**noted)
+
+
+@part
+class hinted:
+    """What `curriculum` draws, each with a hint of `share` of its solution, before step `until` (0: always).
+
+    A cold start: GHPO (Liu et al. 2025, arXiv:2507.10628) may begin so, before it looks at what is solved without help. As a
+    curriculum that always hints it is the plain idea that adaptive hints are held against.
+    """
+
+    curriculum: Any
+    hint: Any
+    share: float = knob(default=0.5, gt=0.0, le=1.0)
+    until: int = knob(default=0, ge=0)
+
+    def draw(self, n: int, play: Play) -> list[Ask]:
+        asks: list[Ask] = self.curriculum.draw(n, play)
+        if self.until and play.step >= self.until:
+            return asks
+        return [self.hint.into(ask, play.at(self.share), play) for ask in asks]
