@@ -68,15 +68,11 @@ def find_recipe(name: str) -> Any:
     """The `Entry` of a recipe: a name in the package, or a file of the user's (`./mine.py`, `./mine.py:name`)."""
     from guerdon.core.recipe import Entry
 
-    file, _, wanted = name.partition(".py:") if ".py:" in name else (name, "", "")
-    if name.endswith(".py") or ".py:" in name:
-        module = load_file(file if file.endswith(".py") else file + ".py", "recipe")
-        found = [e for e in vars(module).values() if isinstance(e, Entry)]
-        entries = {e.name: e for e in found if e.function.__module__ == module.__name__}  # not those it imports
-        if not entries:
-            raise UserError(f"{name} defines no recipe: write @recipe(...) above a function that returns a Recipe")
+    file, wanted = in_file(name)
+    if file:
+        entries = entries_in(file)
         if wanted and wanted not in entries:
-            raise unknown(f"recipe in {file}.py", wanted, entries)
+            raise unknown(f"recipe in {file}", wanted, entries)
         if not wanted and len(entries) > 1:
             raise UserError(f"{name} defines several recipes: choose one, {name}:{next(iter(entries))}")
         return entries[wanted] if wanted else next(iter(entries.values()))
@@ -85,3 +81,23 @@ def find_recipe(name: str) -> Any:
         raise unknown("recipe", name, known)
     module = importlib.import_module(known[name].module)
     return next(e for e in vars(module).values() if isinstance(e, Entry) and e.name == name)
+
+
+def in_file(name: str) -> tuple[str, str]:
+    """The file and the recipe in it that a name means; no file for a recipe of the package."""
+    if name.endswith(".py"):
+        return name, ""
+    file, is_file, wanted = name.rpartition(".py:")
+    return (f"{file}.py", wanted) if is_file else ("", name)
+
+
+def entries_in(file: str) -> dict[str, Any]:
+    """The recipes a file defines, by name; not those it imports."""
+    from guerdon.core.recipe import Entry
+
+    module = load_file(file, "recipe")
+    found = [e for e in vars(module).values() if isinstance(e, Entry)]
+    entries = {e.name: e for e in found if e.function.__module__ == module.__name__}
+    if not entries:
+        raise UserError(f"{file} defines no recipe: write @recipe(...) above a function that returns a Recipe")
+    return entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from guerdon.core.part import fingerprint, knobs
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.loop.api import set_length
 from guerdon.loop.build import Built, Wish, build
+from guerdon.loop.catalog import entries_in, in_file
 from guerdon.loop.record import Options
 
 METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
@@ -49,17 +51,21 @@ def unspent(budget: Budget) -> Budget:
 
 def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
     """The method, the baseline and, where the claim has one, the ablation."""
-    named = {METHOD: recipe, BASELINE: claim.baseline, ABLATION: claim.ablation}
-    return {name: make_arm(text, claim, options) for name, text in named.items() if text}
+    file, name = in_file(recipe)
+    beside = entries_in(file) if file else {}
+    method = f"{name or next(iter(beside))} {claim.method}".strip()
+    named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
+    return {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
 
 
-def make_arm(text: str, claim: Claim, options: Options) -> Arm:
-    """An arm from its words: a recipe and, after it, knobs (`grpo kl=0.04`); the claim's settings come first."""
+def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: Container[str] = ()) -> Arm:
+    """An arm from its words: a recipe and, after it, knobs (`grpo kl=0.04`); the claim's settings come first. Recipes
+    `beside` the claim's own, in the same `file`, are meant before those of the package."""
     name, *own = text.split()
     settings = {**read_settings(claim.settings.split(), text), **read_settings(own, text)}
-    wish = Wish(name, claim.task or None, claim.model or None, settings=settings, text=True)
-    shown = " ".join([name.rpartition("/")[2], *own])
-    return Arm(shown, wish, Budget(claim.budget, claim.unit), options)
+    where = f"{file}:{name}" if name in beside else name
+    wish = Wish(where, claim.task or None, claim.model or None, settings=settings, text=True)
+    return Arm(text, wish, Budget(claim.budget, claim.unit), options)
 
 
 def read_settings(words: list[str], where: str) -> dict[str, str]:

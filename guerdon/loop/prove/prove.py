@@ -110,8 +110,6 @@ def _trial(name: str, claim: Claim, how: How) -> Trial:
     claim = changed(claim, **how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE)
-    if not claim.task:
-        raise UserError(f"the claim of {name!r} names no task: give one, --task NAME")
     return Trial(claim, arms_of(name, claim, how.options))
 
 

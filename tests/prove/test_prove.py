@@ -1,0 +1,220 @@
+"""Proving: a recipe of the user's own from claim to page, on a table that learns in a second."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Cli, command_line
+
+from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.recipe import Claim
+from guerdon.loop.prove.arms import arms_of, make_arm
+from guerdon.loop.prove.null import prove_null
+from guerdon.loop.prove.prove import OPTIONS, How, prove, settle
+from guerdon.loop.prove.results import mean_curve, score_of, value_of
+from guerdon.store import evidence
+
+MINE = '''
+"""Learning faster: a larger step."""
+from guerdon.core.recipe import Claim, Recipe, recipe
+from guerdon.recipes.house.grpo import grpo
+
+
+@recipe("faster", family="mine", paper="arXiv:0000.00000", on=grpo, claim=Claim(
+    says="a step a hundred times as large learns more", baseline="grpo lr=0.003", ablation="faster lr=0.003",
+    task="successor:1", model="tabular", settings="prompts=4 tries=8", budget=9000, unit="tokens"))
+def faster(made: Recipe, *, lr: float = 0.3) -> Recipe:
+    """GRPO with a large step."""
+    return made
+'''
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> str:
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return str(path)
+
+
+def quiet(done: int, total: int, last: Any) -> None: ...
+
+
+def how(tmp_path: Path, **more: Any) -> How:
+    return How(**{"out": tmp_path / "evidence", "runs": tmp_path / "runs", "jobs": 1, **more})
+
+
+def test_a_claim_is_run_and_its_evidence_says_all(mine, tmp_path):
+    told: list[tuple[int, int]] = []
+    [found] = prove([mine], how(tmp_path), lambda done, total, last: told.append((done, total)))
+    assert told[0] == (0, 16) and told[-1] == (16, 16)  # the ablation is the baseline: equal arms run once
+    [claim] = found["claims"]
+    assert claim["verdict"] == "holds" and "8 paired seeds" in claim["how"]
+    assert [arm["what"] for arm in claim["arms"].values()] == ["faster", "grpo lr=0.003", "faster lr=0.003"]
+    method, baseline = claim["arms"]["method"], claim["arms"]["baseline"]
+    assert [run["seed"] for run in method["runs"]] == list(range(8))
+    for run in method["runs"] + baseline["runs"]:
+        assert run["spent"]["tokens"] >= 9000 and run["curve"][0]["spent"] == 0
+        assert run["curve"][-1]["spent"] == run["spent"]["tokens"]
+        assert run["score"] == run["curve"][-1]["value"]
+    differences = [a["score"] - b["score"] for a, b in zip(method["runs"], baseline["runs"], strict=True)]
+    assert claim["against"]["baseline"]["differences"] == pytest.approx(differences)
+    page = (tmp_path / "evidence" / "faster.md").read_text()
+    assert "**Holds**" in page and "guerdon prove" in page and "faster.svg" in page
+    ET.fromstring((tmp_path / "evidence" / "faster.svg").read_text())
+    assert "faster" in (tmp_path / "evidence" / "README.md").read_text()
+    assert not list((tmp_path / "runs").glob("*/checkpoints")), "weights are not evidence"
+
+
+def test_what_is_done_is_not_done_again(mine, tmp_path):
+    first = prove([mine], how(tmp_path), quiet)
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "runs").glob("*/events.jsonl")}
+    lost = sorted(stamps)[3]
+    lost.unlink()
+    told: list[int] = []
+    again = prove([mine], how(tmp_path), lambda done, total, last: told.append(done))
+    assert told == [15, 16]
+    assert {p: p.stat().st_mtime_ns for p in stamps if p != lost} == {p: s for p, s in stamps.items() if p != lost}
+
+    def scores(found: Any) -> Any:
+        return [[r["score"] for r in arm["runs"]] for arm in found[0]["claims"][0]["arms"].values()]
+
+    assert scores(again) == scores(first)
+
+
+def test_a_quick_look_is_kept_apart_and_says_so(mine, tmp_path):
+    [found] = prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+    assert found["quick"] and found["claims"][0]["claim"]["budget"] == 900
+    assert not (tmp_path / "evidence" / "faster.json").exists()
+    assert "not evidence" in (tmp_path / "evidence" / "quick" / "faster.md").read_text()
+    assert evidence.verdicts(tmp_path / "evidence") == {}
+
+
+def test_workers_find_what_one_process_finds(mine, tmp_path):
+    alone = prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+    both = prove([mine], how(tmp_path, quick=True, seeds=2, jobs=2, runs=tmp_path / "others"), quiet)
+    assert json.dumps(alone[0]["claims"][0]["against"]) == json.dumps(both[0]["claims"][0]["against"])
+
+
+def test_a_family_shares_its_false_discoveries(mine, tmp_path):
+    [found] = prove([mine], how(tmp_path), quiet)
+    folder = tmp_path / "evidence"
+    for i in range(30):  # thirty others that found nothing: p = 0.03 is then no discovery
+        claim = json.loads(json.dumps(found["claims"][0]))
+        claim["against"]["baseline"] |= {"p": 0.9, "verdict": "inconclusive"}
+        claim["alone"] = "inconclusive"
+        evidence.write(folder, {**found, "recipe": f"other{i}", "claims": [claim]})
+    doubtful = json.loads(json.dumps(found))
+    doubtful["claims"][0]["against"]["baseline"]["p"] = 0.03
+    evidence.write(folder, doubtful)
+    settle(folder, "mine")
+    kept = evidence.read(folder, "faster")["claims"][0]
+    assert kept["alone"] == "holds" and kept["verdict"] == "inconclusive" and "31 claims" in kept["how"]
+
+
+def test_a_recipe_against_itself(tmp_path):
+    options = how(tmp_path, changes={"task": "successor:1", "model": "tabular", "budget": 600})
+    claim_settings = "prompts=4 tries=8"
+    with pytest.raises(UserError, match="at least 40 pairs"):
+        prove_null("grpo", 8, options, quiet)
+    found = prove_null(f"grpo {claim_settings} lr=0.1", 40, options, quiet)
+    assert len(found["differences"]) == 40 and any(found["differences"])
+    assert found["wrong"] <= 0.10
+    assert "where there is none" in (tmp_path / "evidence" / "README.md").read_text()
+
+
+REFUSES = """
+from guerdon.core.part import part
+
+
+@part
+class refuses:
+    \"\"\"An environment that breaks.\"\"\"
+
+    roles = ("policy",)
+
+    async def play(self, ask, seats):
+        raise ValueError("no table")
+"""
+
+
+def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
+    Path(mine).write_text(REFUSES + MINE.replace("return made", "return made.but(env=refuses()) if lr > 0.1 else made"))
+    with pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"):
+        prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+    assert len([p for p in (tmp_path / "runs").iterdir() if '"Ended"' in (p / "events.jsonl").read_text()]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("grpo kl", "KNOB=VALUE"),
+        ("grop", "did you mean 'grpo'"),
+        ("grpo lrr=1", "did you mean 'lr'"),
+        ("grpo lr=x", "must be"),
+    ],
+)
+def test_arms_that_cannot_be(words, says):
+    with pytest.raises(UserError, match=says):
+        make_arm(words, Claim("x", task="successor:1", model="tabular"), OPTIONS).build()
+
+
+def test_arms_have_the_claims_settings_and_their_own():
+    claim = Claim(
+        "x", baseline="grpo lr=0.5", ablation="rloo", task="successor:1", model="tabular", settings="tries=4 lr=0.1"
+    )
+    arms = arms_of("dr_grpo", claim, OPTIONS)
+    assert {n: (a.what, a.wish.settings["lr"], a.wish.settings["tries"]) for n, a in arms.items()} == {
+        "method": ("dr_grpo", "0.1", "4"),
+        "baseline": ("grpo lr=0.5", "0.5", "4"),
+        "ablation": ("rloo", "0.1", "4"),
+    }
+    assert arms["method"].key(0) != arms["method"].key(1) != arms["ablation"].key(1)
+    assert make_arm("grpo lr=0.5", claim, OPTIONS).key(3) == arms["baseline"].key(3)
+
+
+def test_seeds_too_few(tmp_path):
+    with pytest.raises(UserError, match="at least 8 seeds"):
+        how(tmp_path, seeds=7)
+
+
+def test_scores_by_hand():
+    curve = [{"spent": 0.0, "value": 0.2}, {"spent": 10.0, "value": 0.4}, {"spent": 40.0, "value": 0.8}]
+    assert score_of(curve, Claim("x")) == 0.8
+    assert score_of(curve, Claim("x", metric="mean pass@1")) == pytest.approx((10 * 0.3 + 30 * 0.6) / 40)
+    kinds = {"chain:1": 1.0, "chain:5": 0.5, "other:6": 0.1}
+    assert value_of({"pass@1": 0.7, "kinds": kinds}, "pass@1", ()) == 0.7
+    assert value_of({"pass@1": 0.7, "kinds": kinds}, "pass@1", (5, 6)) == pytest.approx(0.3)
+    with pytest.raises(UserError, match="unknown metric"):
+        value_of({"pass@1": 0.7}, "pas@1", ())
+    with pytest.raises(UserError, match="levels"):
+        value_of({"pass@1": 0.7}, "pass@1", (5,))
+
+
+def test_curves_of_seeds_meet_at_equal_amounts():
+    runs = [
+        {"curve": [{"spent": 0, "value": 0.0}, {"spent": 10, "value": 1.0}, {"spent": 20, "value": 1.0}]},
+        {"curve": [{"spent": 0, "value": 0.0}, {"spent": 12, "value": 0.6}, {"spent": 18, "value": 0.9}]},
+    ]
+    found = mean_curve(runs)
+    assert [p["spent"] for p in found] == [0, 9, 18]
+    assert found[1]["mean"] == pytest.approx((0.9 + 0.45) / 2)
+    assert found[2]["mean"] == pytest.approx((1.0 + 0.9) / 2)
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
+    result = cli("prove", mine, "--quick", "--jobs", "1")
+    assert result.code == 0, result.err
+    assert "faster: a step a hundred times as large learns more" in result.out
+    assert "a quick look, not evidence" in result.out and "evidence/quick/faster.md" in result.out
+    assert cli("prove").code == 2 and cli("prove", "grpo").code == 2 and cli("prove", "--family", "hose").code == 2
+    told = cli("prove", "grpo").err
+    assert "claims nothing" in told and told.count("\n") == 1
