@@ -1,0 +1,144 @@
+"""Several recipes on one task at equal generated tokens, seed by seed: a table and a figure.
+
+`python -m bench.compare algorithms` holds the standard algorithms against each other, `python -m bench.compare curricula`
+ways of choosing problems. Runs are shared with `guerdon prove` and go on after an interruption. Nothing is tuned for anyone: all
+have the same learning rate, and whatever else is a recipe's own default stays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.recipe import Claim
+from guerdon.loop.prove.arms import make_arm
+from guerdon.loop.prove.jobs import Job
+from guerdon.loop.prove.prove import How, measured, run_jobs, setting
+from guerdon.loop.statistics import t_interval
+from guerdon.store.evidence_figure import PALETTE, Line, curves, svg
+from guerdon.store.files import write_readable_json, write_text
+
+SETTINGS = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
+COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {
+    "algorithms": (
+        Claim(
+            "the standard algorithms", task="countdown:2-4", settings="prompts=16 lr=5e-5 max_tokens=64", budget=250_000
+        ),
+        ("grpo", "rloo", "reinforce_pp", "remax", "ppo", "dapo", "gspo"),
+    ),
+    "curricula": (
+        Claim("which problems to try", task="countdown:1-6", settings=SETTINGS),
+        ("grpo", "dump", "sec", "balanced-online-difficulty-filtering", "pcl"),
+    ),
+}
+FIRST = "grpo"  # what the others are held against
+
+
+def compare(name: str, how: How) -> dict[str, Any]:
+    """Run what is missing; every arm's runs and how it stands to the first."""
+    claim, texts = COMPARISONS[name]
+    arms = {text: make_arm(text, claim, how.options) for text in texts}
+    pairs = [(arm, seed) for seed in range(how.seeds) for arm in arms.values()]
+    jobs = {arm.key(seed): Job(arm, seed, how.runs / arm.key(seed)) for arm, seed in pairs}
+    run_jobs(
+        jobs, how, lambda done, total, last: print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True)
+    )
+    found = {text: measured(arm, claim, range(how.seeds), how) for text, arm in arms.items()}
+    shown = {"task": claim.task, "settings": claim.settings, "budget": claim.budget, "unit": claim.unit}
+    return {"comparison": name, **shown, "arms": found, "command": how.command, **setting(claim.model, how)}
+
+
+def table(found: Mapping[str, Any]) -> str:
+    """Accuracy at the end with its interval, the paired difference from the first arm, easy and hard levels, and cost."""
+    arms = found["arms"]
+    target = _mean([run["score"] for run in arms[FIRST]["runs"]])
+    head = [
+        "recipe",
+        "accuracy",
+        f"less {FIRST}",
+        "easy",
+        "hard",
+        f"tokens to {100 * target:.1f} %",
+        "samples",
+        "seconds",
+    ]
+    rows = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    for text, arm in arms.items():
+        runs = arm["runs"]
+        mean, low, high, _ = t_interval([run["score"] for run in runs])
+        gaps = [a["score"] - b["score"] for a, b in zip(runs, arms[FIRST]["runs"], strict=True)]
+        d = t_interval(gaps)
+        easy, hard = ([_half(run, end) for run in runs] for end in (0, 1))
+        cells = [
+            f"`{text}`",
+            f"{100 * mean:.1f} ({100 * low:.1f} to {100 * high:.1f})",
+            "" if text == FIRST else f"{100 * d[0]:+.1f} ({100 * d[1]:+.1f} to {100 * d[2]:+.1f})",
+            f"{100 * _mean(easy):.1f}",
+            f"{100 * _mean(hard):.1f}",
+            _reached(runs, target),
+            f"{_mean([run['spent']['samples'] for run in runs]):,.0f}",
+            f"{_mean([run['spent']['seconds'] for run in runs]):.0f}",
+        ]
+        rows.append(f"| {' | '.join(cells)} |")
+    before = _mean([run["curve"][0]["value"] for run in arms[FIRST]["runs"]])
+    notes = (
+        f"{found['task']}, {found['model']['version']}, {found['budget']:,.0f} tokens each, {len(arms[FIRST]['runs'])} seeds;"
+        f" before training {100 * before:.1f} %. In brackets 95 % intervals; differences are seed by seed. Easy and hard are"
+        f" the lower and the upper half of the levels. Seconds are of training on {found['versions']['device']},"
+        f" {found['versions']['at_a_time']} runs at a time."
+    )
+    return "\n".join([*rows, "", notes])
+
+
+def _half(run: Mapping[str, Any], end: int) -> float:
+    kinds = sorted(run["curve"][-1]["kinds"].items(), key=lambda item: int(item[0].rpartition(":")[2]))
+    middle = (len(kinds) + 1 - end) // 2  # of an odd number of levels the middle one is easy
+    return _mean([value for _, value in (kinds[middle:] if end else kinds[:middle])])
+
+
+def _reached(runs: Sequence[Mapping[str, Any]], target: float) -> str:
+    """The median number of tokens at which a run first reached the target, on lines between its evaluations."""
+    at = sorted(_first(run["curve"], target) for run in runs)
+    middle = at[(len(at) - 1) // 2]
+    done = sum(a < float("inf") for a in at)
+    return f"{middle:,.0f}" if middle < float("inf") else f"{done} of {len(at)} did"
+
+
+def _first(curve: Sequence[Mapping[str, Any]], target: float) -> float:
+    for a, b in pairwise(curve):
+        if b["value"] >= target:
+            share = (target - a["value"]) / (b["value"] - a["value"]) if b["value"] > a["value"] else 1.0
+            return float(a["spent"] + max(0.0, share) * (b["spent"] - a["spent"]))
+    return float("inf")
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def figure(found: Mapping[str, Any]) -> str:
+    lines = [Line(text, PALETTE[i % len(PALETTE)], arm["curve"]) for i, (text, arm) in enumerate(found["arms"].items())]
+    return svg([curves(lines, 50, 700, f"held-out accuracy on {found['task']}", found["unit"])], 740)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("which", choices=COMPARISONS)
+    parser.add_argument("--out", default="docs/figures", help="where WHICH.json and WHICH.svg go")
+    parser.add_argument("--runs", default="runs/prove")
+    parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=0)
+    args = parser.parse_args()
+    how = How(args.seeds, runs=Path(args.runs), jobs=args.jobs, command=f"python -m bench.compare {args.which}")
+    found = compare(args.which, how)
+    write_readable_json(Path(args.out) / f"{args.which}.json", found)
+    write_text(Path(args.out) / f"{args.which}.svg", figure(found))
+    print(table(json.loads((Path(args.out) / f"{args.which}.json").read_text())))
+
+
+if __name__ == "__main__":
+    main()
