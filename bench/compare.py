@@ -1,8 +1,8 @@
 """Several recipes on one task at equal generated tokens, seed by seed: a table and a figure.
 
 `python -m bench.compare algorithms` holds the standard algorithms against each other, `python -m bench.compare curricula`
-ways of choosing problems. Runs are shared with `guerdon prove` and go on after an interruption. Nothing is tuned for anyone: all
-have the same learning rate, and whatever else is a recipe's own default stays.
+ways of choosing problems. Runs are shared with `guerdon prove` and go on after an interruption. Nothing is tuned for anyone:
+all have the same learning rate, and whatever else is a recipe's own default stays.
 """
 
 from __future__ import annotations
