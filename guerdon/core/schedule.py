@@ -117,7 +117,7 @@ class refined:
 def refinement(norms: tuple[float, ...], power: float, smooth: float) -> list[float]:
     """The refined schedule of a run's gradient norms, at most 1."""
     filtered = median_filter(norms, 2 * (int(smooth * len(norms)) // 2) + 1)
-    if not filtered or not min(filtered) > 0.0:
+    if not filtered or not all(norm > 0.0 for norm in filtered):  # NaN is not
         raise UserError("refined.norms must be gradient norms of a run: numbers above 0, one a step")
     least = min(filtered)  # a common factor of the weights goes with the scaling; this one keeps them from overflowing
     weights = [(least / norm) ** power for norm in filtered]

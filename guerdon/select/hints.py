@@ -1,30 +1,33 @@
 """Help from reference solutions: problems that no try solves are asked again, with the beginning of their solution.
 
 `hint` says how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything. What
-is asked goes through `play`, so it counts in the run's budget. Left out: help that a model writes, and ratios to the policy
-that saw no hint (what is learned here is to answer the question as it was asked, hint included).
+is learned is to answer the question as it was asked, hint included; after `unhinted` it is to answer it without. What is asked
+goes through `play`, so it counts in the run's budget. Left out: help that a model writes.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from string import Formatter
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.episode import Segment
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.pack import cat
+from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import check_knobs, knob, label, part
 from guerdon.core.play import Play
 from guerdon.core.scored import check_scores, given_by, play_scored
 from guerdon.core.task import Ask, Prefix, Task
 
 NOTE = "hint"  # of an ask: the share of the solution that it brings
+PLAIN = "unhinted"  # of an ask: what it showed before the hint, where that was not the task's own prompt
 
 
 @part
@@ -82,6 +85,8 @@ class hint:
         """The same ask with a hint."""
         text, note = self.of(ask.task), {**ask.note, NOTE: share}
         if self.how == "prompt":
+            if ask.prompt is not None and NOTE not in ask.note:
+                note[PLAIN] = ask.prompt
             shown = self.template.format(prompt=ask.shown, hint=text[: round(share * len(text))])
             return ask.but(prompt=shown, note=note)
         return ask.but(prefix=self._start(ask, text, share, play), note=note)
@@ -216,3 +221,90 @@ class hinted:
         if self.until and play.step >= self.until:
             return asks
         return [self.hint.into(ask, play.at(self.share), play) for ask in asks]
+
+
+@part
+class unhinted:
+    r"""Every try that was given a hint, as if it had been made without: what is learned is to answer the plain question.
+
+    Guide (Nath et al. 2025, arXiv:2506.13923). A hinted try $o$ is put under the question $q$ alone and keeps the log-probs it
+    was sampled with, so that the ratio of a step is
+    $\rho_t = \pi(o_t \mid q, o_{<t})\,/\,\pi_{old}(o_t \mid q, hint, o_{<t})$.
+    A hint in the question (`how="prompt"`) goes out of it. One that begins the answer (`how="start"`) becomes part of
+    the answer: whoever gave it said it for certain, so $\pi_{old} = 1$ there and $\rho_t$ is the policy's own probability. Both
+    make a step pull the less, the less likely it is without help.
+
+    Tries without a hint are left as they are. The ask still says what was asked. Columns that a model read under the hint are
+    dropped and read again. With `corrected=False` the log-probs are those of the plain question too, as if it had been sampled
+    so: the ratio is then 1 at the first update, which is not what was done. *Biased* by what clipping drops, and by a ratio of
+    the single step where the product of all of them would be due. Notes `hints/unhinted`, the tries it changed.
+
+    >>> unhinted().corrected
+    True
+    """
+
+    corrected: bool = True
+
+    needs = ()
+    gives = ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        changed_E = torch.tensor([NOTE in episode.ask.note for episode in batch.episodes], dtype=torch.bool)
+        play.log(**{"hints/unhinted": float(changed_E.sum())})
+        if not bool(changed_E.any()):
+            return batch
+        episodes = [_unhinted(e, play) if NOTE in e.ask.note else e for e in unpack(batch)]
+        changed = changed_E[batch.episode][batch.seg]
+        made = pack(episodes)
+        read = [name for name in batch.cols if name.partition(".")[0] in play.models]
+        made = dataclasses.replace(
+            made, weight=torch.where(changed, made.weight, batch.weight), pairs=batch.pairs, cols=batch.cols
+        )
+        made = made.without(*read).recount()
+        return made if self.corrected else _as_if_drawn(made, changed_E, play)
+
+
+def _unhinted(episode: Episode, play: Play) -> Episode:
+    """A copy with the plain question in place of the hinted one, and with what was given as something said."""
+    ask = episode.ask
+    plain = ask.note.get(PLAIN, ask.task.prompt)
+    asked = ask.prefix is not None or ask.shown == plain
+    made: list[Segment] = []
+    for segment in episode.segments:
+        if segment.given and ask.prefix is not None:
+            said = np.where(np.arange(len(segment.logp)) < segment.given, np.float32(0.0), segment.logp)
+            segment = segment.but(given=0, logp=said)
+        elif not asked and segment.view == ask.shown and segment.role in play.seats:
+            model = play.models[play.seats[segment.role]]
+            segment, asked = segment.but(view=plain, context=model.encode(plain, _path(made, segment))), True
+        made.append(segment)
+    if not asked:
+        raise UserError(
+            f"unhinted: nobody was shown the hinted question of {ask.task.key} as it is: use hint(how='start')"
+        )
+    return episode.but(segments=tuple(made))
+
+
+def _path(made: Sequence[Segment], segment: Segment) -> list[Segment]:
+    """What the role of a segment remembered when it was shown something."""
+    path: list[Segment] = []
+    at = segment.parent
+    while at >= 0 and made[at].role == segment.role:
+        path.insert(0, made[at])
+        at = made[at].parent
+    return path
+
+
+def _as_if_drawn(batch: Batch, changed_E: Tensor, play: Play) -> Batch:
+    """The changed tries with the log-probs that their role's model gives them now."""
+    logp = batch.logp.clone()
+    for role in batch.roles:
+        rows = changed_E[batch.episode][batch.leaf] & batch.tracks_of([role])
+        if role not in play.seats or not bool(rows.any()):
+            continue
+        mine = torch.zeros(batch.G, dtype=torch.bool)
+        mine[batch.path_seg[rows[batch.path_track]]] = True
+        with torch.no_grad():
+            found = play.models[play.seats[role]].read(batch.take(rows), ("logp",))["logp"]
+        logp[mine[batch.seg]] = found.to(logp)
+    return dataclasses.replace(batch, logp=logp)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from guerdon.core.errors import UserError
-from guerdon.core.schedule import at, cosine, linear, settled, steps_at, warmup
+from guerdon.core.schedule import at, cosine, linear, rex, settled, steps_at, warmup
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 
@@ -20,6 +20,9 @@ from guerdon.losses.policy import clipped
         (linear(1.0, 3.0, over=1), 3, [3.0, 3.0, 3.0]),
         (cosine(2.0, 0.0), 5, [2.0, 1 + math.sqrt(0.5), 1.0, 1 - math.sqrt(0.5), 0.0]),
         (cosine(1.0, 0.5, over=3), 4, [1.0, 0.75, 0.5, 0.5]),
+        (rex(7.0), 4, [7.0, 7 * (2 / 3) / (5 / 6), 7 * (1 / 3) / (2 / 3), 0.0]),  # z = 0, 1/3, 2/3, 1
+        (rex(3.0, over=3), 4, [3.0, 2.0, 0.0, 0.0]),
+        (warmup(rex(3.0), over=2), 3, [1.5, 2.0, 0.0]),
         (warmup(8.0, over=4), 6, [2.0, 4.0, 6.0, 8.0, 8.0, 8.0]),
         (warmup(linear(1.0, 0.0), over=2), 5, [0.5, 0.75, 0.5, 0.25, 0.0]),
         (steps_at(1.0, {2: 0.1, 4: 0.01}), 6, [1.0, 1.0, 0.1, 0.1, 0.01, 0.01]),

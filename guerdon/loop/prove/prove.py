@@ -72,6 +72,9 @@ class Trial:
         keyed = {arm.key(seed): (arm, seed) for arm, seed in pairs}
         return {key: Job(arm, seed, how.runs / key) for key, (arm, seed) in keyed.items()}
 
+    def is_done(self, how: How) -> bool:
+        return all(is_done(job.folder) for job in self.jobs(how).values())
+
 
 def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None], None]) -> list[dict[str, Any]]:
     """Evidence for each recipe, written to its folder. `told` hears how many runs of how many are done, and which one was
@@ -79,12 +82,16 @@ def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None],
     entries = {name: _claiming(find_recipe(name)) for name in names}
     trials = {name: [_trial(name, claim, how) for claim in entry.claims] for name, entry in entries.items()}
     jobs = {key: job for each in trials.values() for trial in each for key, job in trial.jobs(how).items()}
-    run_jobs(jobs, how, told)
-    for name, entry in entries.items():
-        evidence.write(how.folder, _found(name, entry, trials[name], how))
-    for family in dict.fromkeys(entry.family for entry in entries.values()):
-        settle(how.folder, family)
-    evidence.write_index(how.folder)
+    try:
+        run_jobs(jobs, how, told)
+    finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
+        done = {name: entry for name, entry in entries.items() if all(trial.is_done(how) for trial in trials[name])}
+        for name, entry in done.items():
+            evidence.write(how.folder, _found(name, entry, trials[name], how))
+        for family in dict.fromkeys(entry.family for entry in done.values()):
+            settle(how.folder, family)
+        if done:
+            evidence.write_index(how.folder)
     return [evidence.read(how.folder, entry.name) for entry in entries.values()]
 
 
