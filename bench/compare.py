@@ -42,14 +42,14 @@ def compare(name: str, how: How) -> dict[str, Any]:
     """Run what is missing; every arm's runs and how it stands to the first."""
     claim, texts = COMPARISONS[name]
     arms = {text: make_arm(text, claim, how.options) for text in texts}
-    pairs = [(arm, seed) for seed in range(how.seeds) for arm in arms.values()]
+    pairs = [(arm, seed) for seed in how.numbers for arm in arms.values()]
     jobs = {arm.key(seed): Job(arm, seed, how.runs / arm.key(seed)) for arm, seed in pairs}
     run_jobs(
         jobs, how, lambda done, total, last: print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True)
     )
-    found = {text: measured(arm, claim, range(how.seeds), how) for text, arm in arms.items()}
+    found = {text: measured(arm, claim, how) for text, arm in arms.items()}
     shown = {"task": claim.task, "settings": claim.settings, "budget": claim.budget, "unit": claim.unit}
-    return {"comparison": name, **shown, "arms": found, "command": how.command, **setting(claim.model, how)}
+    return {"comparison": name, **shown, "arms": found, **setting(claim.model, how)}
 
 
 def table(found: Mapping[str, Any]) -> str:
@@ -131,10 +131,13 @@ def main() -> None:
     parser.add_argument("--out", default="docs/figures", help="where WHICH.json and WHICH.svg go")
     parser.add_argument("--runs", default="runs/prove")
     parser.add_argument("--seeds", type=int, default=8)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=0)
     args = parser.parse_args()
-    how = How(args.seeds, runs=Path(args.runs), jobs=args.jobs, command=f"python -m bench.compare {args.which}")
-    found = compare(args.which, how)
+    said = f" --seeds {args.seeds}" * (args.seeds != 8) + f" --first-seed {args.first_seed}" * (args.first_seed != 0)
+    command = f"python -m bench.compare {args.which}{said}"
+    how = How(args.seeds, args.first_seed, runs=Path(args.runs), jobs=args.jobs)
+    found = {**compare(args.which, how), "command": command}
     write_readable_json(Path(args.out) / f"{args.which}.json", found)
     write_text(Path(args.out) / f"{args.which}.svg", figure(found))
     print(table(json.loads((Path(args.out) / f"{args.which}.json").read_text())))

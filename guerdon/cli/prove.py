@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +37,9 @@ def prove(
     seeds: Annotated[
         int | None, typer.Option("--seeds", metavar="N", help="Paired seeds.  [default: 8; --null: 40 pairs]")
     ] = None,
+    first_seed: Annotated[
+        int | None, typer.Option("--first-seed", metavar="N", min=0, help="Begin with seed N.  [default: 0]")
+    ] = None,
     task: Task = None,
     model: Model = None,
     budget: Annotated[
@@ -56,8 +58,7 @@ def prove(
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, null)
-    which = ["--family", family] if family else ["--all"] if every else [*(["--null"] if null else []), *(names or [])]
-    how = _how(which, {"task": task, "model": model, "budget": budget}, quick, seeds, jobs, out, runs)
+    how = _how(null, {"task": task, "model": model, "budget": budget}, quick, (seeds, first_seed), jobs, out, runs)
     with Tally(output.console) as tally:
         if null:
             return _null(output, chosen[0], seeds, how, tally)
@@ -92,7 +93,13 @@ def _choose(names: list[str], family: str | None, every: bool, null: bool) -> li
 
 
 def _how(
-    which: list[str], claims: dict[str, str | None], quick: bool, seeds: int | None, jobs: int, out: str, runs: str
+    null: bool,
+    claims: dict[str, str | None],
+    quick: bool,
+    seeds: tuple[int | None, int | None],
+    jobs: int,
+    out: str,
+    runs: str,
 ) -> How:
     from guerdon.core.budget import read_budget
     from guerdon.loop.prove.prove import QUICK_SEEDS, SEEDS, How
@@ -101,18 +108,20 @@ def _how(
     if claims["budget"] is not None:
         read = read_budget(claims["budget"])
         changes |= {"budget": read.amount, "unit": read.unit}
-    said = {"seeds": seeds, **claims}
-    words = [*which, *(["--quick"] if quick else [])]
-    words += [w for name, value in said.items() if value is not None for w in (f"--{name}", str(value))]
+    number, first = seeds
+    said = {"seeds": number, "first-seed": first, **claims}
+    flags = ["--quick"] if quick else []
+    flags += [w for name, value in said.items() if value is not None for w in (f"--{name}", str(value))]
     usual = QUICK_SEEDS if quick else SEEDS
     return How(
-        seeds=usual if seeds is None or "--null" in which else seeds,
+        seeds=usual if number is None or null else number,
+        first_seed=first or 0,
         out=Path(out),
         runs=Path(runs),
         jobs=jobs,
         quick=quick,
         changes=changes,
-        command=shlex.join(["guerdon", "prove", *words]),
+        flags=tuple(flags),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from guerdon.loop.record import Options
 from guerdon.store import evidence
 
 SEEDS = 8
-OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=2)
+OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=4)
 QUICK_SEEDS, QUICK_SHARE = 2, 0.1
 QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_tasks=48, eval_tries=1)
 
@@ -35,12 +36,17 @@ class How:
     """How claims are run. `changes` are fields of the claims that the user wants otherwise."""
 
     seeds: int = SEEDS
+    first_seed: int = 0  # another than 0: runs that nobody has seen yet
     out: Path = Path("evidence")
     runs: Path = Path("runs/prove")
     jobs: int = 0  # at a time; 0: as many as the machine takes
     quick: bool = False
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    command: str = "guerdon prove"
+    flags: tuple[str, ...] = ()  # as typed, for whoever wants to do it again
+
+    def command(self, *what: str) -> str:
+        """What gives the same again."""
+        return shlex.join(["guerdon", "prove", *what, *self.flags])
 
     def __post_init__(self) -> None:
         least = QUICK_SEEDS if self.quick else SEEDS
@@ -48,6 +54,11 @@ class How:
             raise UserError(
                 f"a proof takes at least {least} seeds, not {self.seeds}" + ("" if self.quick else " (--quick takes 2)")
             )
+
+    @property
+    def numbers(self) -> range:
+        """The seeds."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def options(self) -> Options:
@@ -68,7 +79,7 @@ class Trial:
 
     def jobs(self, how: How) -> dict[str, Job]:
         """By key, seed after seed: equal arms are one."""
-        pairs = [(arm, seed) for seed in range(how.seeds) for arm in self.arms.values()]
+        pairs = [(arm, seed) for seed in how.numbers for arm in self.arms.values()]
         keyed = {arm.key(seed): (arm, seed) for arm, seed in pairs}
         return {key: Job(arm, seed, how.runs / key) for key, (arm, seed) in keyed.items()}
 
@@ -128,7 +139,7 @@ def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[s
         "paper": entry.paper,
         "about": entry.about.split("\n\n")[0],
         "quick": how.quick,
-        "command": how.command,
+        "command": how.command(name),
         "claims": [_measured(trial, how) for trial in trials],
         **setting(trials[0].claim.model, how),
     }
@@ -144,15 +155,15 @@ def setting(model: str, how: How) -> dict[str, Any]:
     }
 
 
-def measured(arm: Arm, claim: Claim, seeds: Sequence[int], how: How) -> dict[str, Any]:
+def measured(arm: Arm, claim: Claim, how: How) -> dict[str, Any]:
     """What the runs of an arm found."""
-    runs = [result_of(how.runs / arm.key(seed), seed, claim) for seed in seeds]
+    runs = [result_of(how.runs / arm.key(seed), seed, claim) for seed in how.numbers]
     return {"what": arm.what, "hash": arm.hash, "curve": mean_curve(runs), "runs": runs}
 
 
 def _measured(trial: Trial, how: How) -> dict[str, Any]:
-    claim, seeds = trial.claim, range(how.seeds)
-    found = {name: measured(arm, claim, list(seeds), how) for name, arm in trial.arms.items()}
+    claim = trial.claim
+    found = {name: measured(arm, claim, how) for name, arm in trial.arms.items()}
     score = {name: [run["score"] for run in arm["runs"]] for name, arm in found.items()}
     against = {
         name: dataclasses.asdict(compare(score[METHOD], score[name], claim.effect, claim.better))
