@@ -49,7 +49,7 @@ def compare(name: str, how: How) -> dict[str, Any]:
     )
     found = {text: measured(arm, claim, how) for text, arm in arms.items()}
     shown = {"task": claim.task, "settings": claim.settings, "budget": claim.budget, "unit": claim.unit}
-    return {"comparison": name, **shown, "arms": found, **setting(claim.model, how)}
+    return {"comparison": name, **shown, "arms": found, **setting(claim.model, jobs.values())}
 
 
 def table(found: Mapping[str, Any]) -> str:

@@ -174,6 +174,7 @@ def versions() -> dict[str, Any]:
         "numpy": numpy.__version__,
         "threads": torch.get_num_threads(),
         "machine": platform.machine(),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "processor",
     }
 
 

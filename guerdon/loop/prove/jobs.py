@@ -7,9 +7,11 @@ Left out: several machines.
 
 from __future__ import annotations
 
+import dataclasses
 import multiprocessing
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -38,6 +40,7 @@ class Job:
     arm: Arm
     seed: int
     folder: Path
+    at_a_time: int = 1  # how many run at once, which is what their seconds depend on
 
     @property
     def name(self) -> str:
@@ -55,7 +58,8 @@ def run_job(job: Job) -> str:
         recipe, options = built.recipe, job.arm.options
         steps = 0 if isinstance(recipe, Study) else recipe.steps
         if not folder.exists():
-            folder.create(card_of(built, job.arm.wish, job.seed, steps, options))
+            card = card_of(built, job.arm.wish, job.seed, steps, options)
+            folder.create({**card, "at_a_time": job.at_a_time})
         if isinstance(recipe, Study):
             if run_study(recipe, folder, options, job.seed) is None:
                 return "interrupted"
@@ -79,7 +83,7 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
 
     One that fails does not stop the others: all that failed are told together at the end.
     """
-    left = [job for job in jobs if not is_done(job.folder)]
+    left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
     failed: dict[str, str] = {}
     for job, why in _each(left, min(workers, len(left))):
         if why:
@@ -97,7 +101,7 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
     if workers <= 1:
         yield from ((job, run_job(job)) for job in jobs)
         return
-    with _few_threads(workers), ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    with _few_threads(workers), _pool(workers) as pool:
         waiting = {pool.submit(run_job, job): job for job in jobs}
         try:
             for future in as_completed(waiting):
@@ -109,6 +113,12 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
         except KeyboardInterrupt:
             pool.shutdown(wait=True, cancel_futures=True)  # each run ends its step and saves
             raise
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    """Processes that leave Ctrl-C to the run they are in; one that has none waits for us to end it."""
+    ignore = (signal.SIGINT, signal.SIG_IGN)
+    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), signal.signal, ignore)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, Job 
         "differences": differences,
         "proofs_of": SEEDS,
         **calibration(differences, claim.effect),
-        **setting(claim.model, how),
+        **setting(claim.model, jobs.values()),
     }
     evidence.write_null(how.folder, found)
     evidence.write_index(how.folder)

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import platform
 import shlex
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Entry
-from guerdon.loop.build import versions
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, Arm, arms_of, changed
 from guerdon.loop.prove.jobs import Job, at_a_time, is_done, run_all
@@ -24,9 +19,10 @@ from guerdon.loop.prove.results import mean_curve, result_of
 from guerdon.loop.prove.verdict import Compared, among, compare, discoveries
 from guerdon.loop.record import Options
 from guerdon.store import evidence
+from guerdon.store.folder import RunFolder
 
 SEEDS = 8
-OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=4)
+OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=2)
 QUICK_SEEDS, QUICK_SHARE = 2, 0.1
 QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_tasks=48, eval_tries=1)
 
@@ -141,17 +137,17 @@ def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[s
         "quick": how.quick,
         "command": how.command(name),
         "claims": [_measured(trial, how) for trial in trials],
-        **setting(trials[0].claim.model, how),
+        **setting(trials[0].claim.model, trials[0].jobs(how).values()),
     }
 
 
-def setting(model: str, how: How) -> dict[str, Any]:
-    """What a result depends on besides the recipe: model, machine, versions."""
-    on = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
+def setting(model: str, jobs: Iterable[Job]) -> dict[str, Any]:
+    """What results depend on besides the recipe: the model, and the machine and versions that its last run was made with."""
+    card = max((RunFolder(job.folder).read_card() for job in jobs), key=lambda each: str(each["created"]))
     return {
         "model": {"name": model, "version": models.version(model)},
-        "versions": {**versions(), "device": on, "at_a_time": how.jobs or at_a_time()},
-        "created": time.strftime("%Y-%m-%d", time.gmtime()),
+        "versions": {**card["versions"], "at_a_time": card["at_a_time"]},
+        "created": card["created"][:10],
     }
 
 
