@@ -79,6 +79,24 @@ class cosine:
 
 
 @part
+class decayed:
+    """From `start` to `end` in `times` steps of one factor, at even distances over `over` steps (the whole run when None):
+    start d^k with d = (end / start)^(1 / times) and k = floor(t (times + 1) / over), then `end`.
+
+    The exponential decay of a budget in Hammoud et al. 2025 (arXiv:2508.08940, section 4.4). Their B0 g^floor(t / T), at
+    least B, is `decayed(B0, B, times=n, over=(n + 1) * T)` with B = B0 g^n."""
+
+    start: float = knob(gt=0.0)
+    end: float = knob(gt=0.0)
+    times: int = knob(default=3, ge=1)
+    over: int | None = knob(default=None, ge=1)
+
+    def at(self, step: int, steps: int) -> float:
+        done = min(self.times, step * (self.times + 1) // (self.over or steps))
+        return float(self.start * (self.end / self.start) ** (done / self.times))
+
+
+@part
 class rex:
     """The reflected exponential of Chen et al. 2021 (arXiv:2107.04197), from `peak` to 0 over `over` steps (the whole run when
     None): peak (1 - z) / (1 - z/2), z the share done. It stays higher than a straight line and falls faster at the end."""
@@ -98,7 +116,8 @@ class refined:
     largest is `peak`.
 
     `power=2` with Euclidean norms is for SGD, `power=1` with sums of absolute values for Adam and its kin. Equal norms give
-    linear decay to 0. A run of another length than the recorded one goes along the same curve."""
+    linear decay to 0; where they vanish because the data are learned by heart, nearly all of the way is left to the end. A run
+    of another length than the recorded one goes along the same curve."""
 
     peak: float
     norms: list[float]

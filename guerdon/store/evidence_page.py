@@ -33,8 +33,9 @@ def _origin(found: Mapping[str, Any]) -> str:
 
 def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
     said, verdict = claim["claim"], claim["verdict"]
-    levels = f", levels {', '.join(map(str, said['levels']))}" if said["levels"] else ""
-    where = f"{said['task']}{levels}, {said['model']}, {said['budget']:,.0f} {said['unit']} an arm"
+    levels = f"levels {', '.join(map(str, said['levels']))}" if said["levels"] else ""
+    cost = f"{said['budget']:,.0f} {said['unit']} an arm"
+    where = ", ".join(part for part in (said["task"], levels, said["model"], cost) if part)
     return [
         f"## {said['says'][0].upper()}{said['says'][1:]}",
         f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),
@@ -46,10 +47,9 @@ def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
 
 
 def _arms(claim: Mapping[str, Any]) -> str:
-    rows = [
-        "| arm | recipe | score | less the method | tokens | samples | seconds |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    units = [unit for unit in ("tokens", "samples", "steps", "seconds") if _mean(claim["arms"]["method"]["runs"], unit)]
+    head = ["arm", "recipe", "score", "less the method", *units]
+    rows = [f"| {' | '.join(head)} |", f"| --- | --- |{' ---: |' * (len(head) - 2)}"]
     for name, arm in claim["arms"].items():
         runs = arm["runs"]
         score = sum(run["score"] for run in runs) / len(runs)
@@ -57,8 +57,8 @@ def _arms(claim: Mapping[str, Any]) -> str:
         gap = f"{-against['mean']:+.4f} ({-against['high']:+.4f} to {-against['low']:+.4f})" if against else ""
         if against and claim["claim"]["better"] == "lower":
             gap = f"{against['mean']:+.4f} ({against['low']:+.4f} to {against['high']:+.4f})"
-        spent = " | ".join(_mean(runs, unit) for unit in ("tokens", "samples", "seconds"))
-        rows.append(f"| {name} | `{arm['what']}` | {score:.4f} | {gap} | {spent} |")
+        cells = [name, f"`{arm['what']}`", f"{score:.4f}", gap, *(_mean(runs, unit) for unit in units)]
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
@@ -69,8 +69,9 @@ def _mean(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
 
 def _made(found: Mapping[str, Any]) -> str:
     v, model = found["versions"], found["model"]
+    with_model = f"{model['version']}, " if model["version"] else ""
     return (
-        f"{model['version']}, guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} runs at a time,"
+        f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} runs at a time,"
         f" {found['created']}. Seconds are those of training, beside the other runs. Every seed's curve is in"
         f" [{found['recipe']}.json]({found['recipe']}.json)."
     )

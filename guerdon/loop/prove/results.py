@@ -97,17 +97,18 @@ def score_of(curve: list[dict[str, Any]], claim: Claim) -> float:
 
 
 def _study(run: Run, seed: int, claim: Claim) -> dict[str, Any]:
-    """A study's score is in its result; its cost is that of the runs in it."""
+    """A study's score is in its result; its cost is that of the runs in it, and what it says itself it `spent`."""
     result = json.loads((run.path / "result.json").read_text())
     if not isinstance(result, dict) or claim.metric not in result:
         raise unknown("key of the study's result", claim.metric, result if isinstance(result, dict) else ())
     inner = [Run(card.parent).spent for card in sorted(run.folder.inner.glob("*/run.json"))]
     spent = {unit: round(sum(each[unit] for each in inner), 3) for unit in (inner[0] if inner else ())}
+    spent |= result.get("spent", {})  # of what is no run
     return {
         "seed": seed,
         "score": float(result[claim.metric]),
         "spent": spent,
         "weights": run.weights,
         "curve": result.get("curve", []),
-        "result": {k: v for k, v in result.items() if k != "curve"},
+        "result": {k: v for k, v in result.items() if k not in ("curve", "spent")},
     }
