@@ -122,7 +122,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def figure(found: Mapping[str, Any]) -> str:
     lines = [Line(text, PALETTE[i % len(PALETTE)], arm["curve"]) for i, (text, arm) in enumerate(found["arms"].items())]
-    return svg([curves(lines, 50, 700, f"held-out accuracy on {found['task']}", found["unit"])], 740)
+    return svg([curves(lines, 50, 700, f"held-out accuracy on {found['task']}", found["unit"])], 860)
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from guerdon.loop.catalog import listings
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "guerdon"
 
@@ -100,6 +102,17 @@ def test_nothing_outside_recipes_imports_a_recipe():
     for path in modules():
         if "recipes" not in path.relative_to(PACKAGE).parts:
             assert not any(name.startswith("guerdon.recipes") for name in imports(path)), path
+
+
+def test_nothing_outside_recipes_branches_on_a_recipes_name():
+    names = set(listings())
+    for path in modules():
+        if "recipes" not in path.relative_to(PACKAGE).parts:
+            for node in ast.walk(ast.parse(path.read_text())):
+                compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+                compared += [node.value] if isinstance(node, ast.MatchValue) else []
+                said = {c.value for part in compared for c in ast.walk(part) if isinstance(c, ast.Constant)}
+                assert not {s for s in said if isinstance(s, str)} & names, f"{path}:{node.lineno}"
 
 
 def test_light_folders_need_light_libraries():

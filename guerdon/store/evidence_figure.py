@@ -30,11 +30,11 @@ class Line:
 def figure(claim: Mapping[str, Any]) -> str:
     """A claim's result: the arms' curves to the left, the paired differences to the right."""
     arms = claim["arms"]
-    lines = [Line(arm["what"], COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
+    lines = [Line(name, COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
     said = claim["claim"]
     parts = [curves(lines, 40, 400, f"{said['metric']} on {said['task']}", said["unit"])] if lines else []
     left = 470.0 if lines else 60.0
-    parts.append(differences(claim["against"], left, left + 200, arms))
+    parts.append(differences(claim["against"], left, left + 200))
     return svg(parts, left + 240)
 
 
@@ -66,24 +66,24 @@ def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: s
         drawn.append(el("path", d=_path([*upper, *lower]) + "Z", fill=line.colour, opacity=0.13))
         middle = [(x(p["spent"]), y(p["mean"])) for p in line.points]
         drawn.append(el("path", d=_path(middle), fill="none", stroke=line.colour, stroke_width=2))
-    drawn += _names(lines, x, y)
+    drawn += _names(lines, x(end) + 6, y)
     drawn.append(_text("0", x(0), BOTTOM + 16, anchor="middle", colour="#777"))
     drawn.append(_text(f"{_short(end)} {unit}", x(end), BOTTOM + 16, anchor="end", colour="#777"))
     return join(drawn)
 
 
-def _names(lines: Sequence[Line], x: Place, y: Place) -> list[Html]:
+def _names(lines: Sequence[Line], x: float, y: Place) -> list[Html]:
     """Each arm's name at the end of its line, moved apart where lines end together."""
     placed: list[Html] = []
     last = -1e9
     for line in sorted(lines, key=lambda each: -each.points[-1]["mean"]):
         at = max(y(line.points[-1]["mean"]) + 4, last + 13)
         last = at
-        placed.append(_text(line.label, x(line.points[-1]["spent"]) + 6, at, colour=line.colour, weight="600"))
+        placed.append(_text(line.label, x, at, colour=line.colour, weight="600"))
     return placed
 
 
-def differences(against: Mapping[str, Any], left: float, right: float, arms: Mapping[str, Any]) -> Html:
+def differences(against: Mapping[str, Any], left: float, right: float) -> Html:
     """Method minus each other arm: a dot a seed, the mean and its interval, and the effect that counts as a shade."""
     every = [d for found in against.values() for d in (*found["differences"], found["low"], found["high"])]
     effect = max(found["effect"] for found in against.values())
@@ -106,9 +106,7 @@ def differences(against: Mapping[str, Any], left: float, right: float, arms: Map
         low_y, high_y = _px(y(found["low"])), _px(y(found["high"]))
         drawn.append(el("line", x1=middle, x2=middle, y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
         drawn.append(el("circle", cx=middle, cy=_px(y(found["mean"])), r=4.5, fill=colour))
-        drawn.append(
-            _text(arms[name]["what"], middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600")
-        )
+        drawn.append(_text(name, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
     return join(drawn)
 
 

@@ -51,7 +51,7 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, Job 
         "format": evidence.FORMAT,
         "recipe": recipe,
         "quick": how.quick,
-        "command": how.command("--null", *([recipe] if recipe != "grpo" else [])),
+        "command": how.command("--null", recipe),
         "claim": dataclasses.asdict(claim),
         "scores": scores,
         "differences": differences,
