@@ -41,7 +41,7 @@ def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampli
         return scores(logits.to(torch.promote_types(logits.dtype, torch.float32)), how, token)
 
     found = [
-        checkpoint(some, hidden[part], token[part], how[part], use_reentrant=False) for part in _parts(hidden, head)
+        checkpoint(some, hidden[part], token[part], how[part], use_reentrant=False) for part in parts(hidden, head)
     ]
     logp, entropy = (torch.cat(column) for column in zip(*found, strict=True))
     return logp, entropy
@@ -50,8 +50,7 @@ def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampli
 class _TokenScores(Function):
     @staticmethod
     def forward(ctx: Any, hidden: Tensor, head: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Tensor]:
-        parts = _parts(hidden, head)
-        kept = hidden @ head.t() if len(parts) == 1 else None  # few enough to be kept for the gradient
+        kept = hidden @ head.t() if len(parts(hidden, head)) == 1 else None  # few enough to be kept for the gradient
         logp, entropy, total = _score(hidden, head, token, cold, kept)
         ctx.save_for_backward(hidden, head, token, cold, entropy, total, kept)
         ctx.set_materialize_grads(False)
@@ -64,7 +63,7 @@ class _TokenScores(Function):
         by_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         wide = torch.promote_types(head.dtype, torch.float32)
         by_head = torch.zeros(head.shape, dtype=wide, device=head.device) if ctx.needs_input_grad[1] else None
-        for part in _parts(hidden, head):
+        for part in parts(hidden, head):
             logits = hidden[part] @ head.t() if kept is None else kept
             gradient = _grad_logits(
                 logits, token[part], cold[part], total[part], entropy[part],
@@ -83,7 +82,7 @@ def _score(
     """[N] log-prob, [N] entropy, [N] logarithm of the sum of the exponentials."""
     if logits is not None:
         return _score_part(logits, token, cold)
-    found = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in _parts(hidden, head)]
+    found = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in parts(hidden, head)]
     logp, entropy, total = (torch.cat(column) for column in zip(*found, strict=True))
     return logp, entropy, total
 
@@ -94,7 +93,7 @@ def _score_part(logits: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Te
 
         total, logp, entropy = score_logits(logits, token, cold)
         return logp, entropy, total
-    z = _tempered(logits, cold)
+    z = tempered(logits, cold)
     total = torch.logsumexp(z, dim=-1)
     logp = z.gather(1, token[:, None])[:, 0] - total
     mean = (torch.exp(z - total[:, None]) * z).sum(-1)  # entropy = log of the sum - mean of z
@@ -112,7 +111,7 @@ def _grad_logits(
 
         grad_logits_(logits, token, cold, total, by_logp, by_entropy, entropy)
         return logits
-    logp = _tempered(logits, cold) - total[:, None]
+    logp = tempered(logits, cold) - total[:, None]
     p = torch.exp(logp)
     gradient = p * -by_logp[:, None]
     if by_entropy is not None:
@@ -121,11 +120,13 @@ def _grad_logits(
     return (gradient * cold[:, None]).to(logits.dtype)
 
 
-def _tempered(logits: Tensor, cold: Tensor) -> Tensor:
+def tempered(logits: Tensor, cold: Tensor) -> Tensor:
+    """Logits over the temperature, in float32 at least."""
     wide = torch.promote_types(logits.dtype, torch.float32)
     return logits.to(wide) * cold[:, None].to(wide)
 
 
-def _parts(hidden: Tensor, head: Tensor) -> list[slice]:
+def parts(hidden: Tensor, head: Tensor) -> list[slice]:
+    """Slices of tokens whose logits are few enough to be held at a time."""
     count, size = len(hidden), max(1, LOGITS * (ON_GPU if hidden.is_cuda else 1) // len(head))
     return [slice(at, min(at + size, count)) for at in range(0, count, size)]

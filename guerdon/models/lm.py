@@ -32,6 +32,7 @@ from guerdon.models.head import cut_scores, token_scores
 from guerdon.models.names import from_hub
 from guerdon.models.reading import rows
 from guerdon.models.text import TextModel
+from guerdon.models.top import logp_at, top_tokens
 
 Level = Literal["step", "track"]
 READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
@@ -63,7 +64,9 @@ class lm(TextModel):
     recompute: bool = knob(default=False, hashed=False)
     value: bool = False
 
-    reads: ClassVar[Mapping[str, Level]] = {"logp": "step", "entropy": "step", "certainty": "step"}
+    reads: ClassVar[Mapping[str, Level]] = dict.fromkeys(
+        ("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at"), "step"
+    )
     config: DecoderConfig = live()
     chat: Chat = live()
     opened: str = live()
@@ -212,8 +215,9 @@ class lm(TextModel):
         """Numbers about steps and tracks, under the weights as they are.
 
         `logp` and `entropy` are of the distribution each step was sampled from; `certainty`, without a gradient, is how far
-        it is from uniform before anything is cut from it. What the head says is `value` before each step, `after` it, and
-        `final` after each track's last.
+        it is from uniform before anything is cut from it; `top_token` and `top_logp`, [S, T], are its likeliest tokens, and
+        `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). What the head says
+        is `value` before each step, `after` it, and `final` after each track's last.
         """
         net = self.decoder
         self._check_lengths(batch)
@@ -244,6 +248,7 @@ class lm(TextModel):
         action, seg = batch.action.to(net.device), batch.seg.to(net.device)
         how = batch.sampling
         is_cut = any(h.cuts for h in how)
+        named = _named_tokens(batch).to(net.device) if "logp_at" in want else action
 
         def read(hidden: Tensor, step: Tensor) -> dict[str, Tensor]:
             token, place = action[step], seg[step]
@@ -254,6 +259,11 @@ class lm(TextModel):
                 else:
                     scores = token_scores(hidden, net.head_weight, token, heat_G[place])
                 found |= zip(("logp", "entropy"), scores, strict=True)
+            if "top_token" in want or "top_logp" in want:
+                best = top_tokens(hidden, net.head_weight, heat_G[place])
+                found |= zip(("top_token", "top_logp"), best, strict=True)
+            if "logp_at" in want:
+                found["logp_at"] = logp_at(hidden, net.head_weight, named[step], heat_G[place])
             if "certainty" in want:
                 found["certainty"] = uniform_kl(hidden, net.head_weight, heat_G[place])
             if "value" in want:
@@ -266,3 +276,13 @@ class lm(TextModel):
         head = value_head.head_of(self.decoder)
         assert head is not None, "the model has no value head: make it with value=True"
         return head(hidden)  # type: ignore[no-any-return]
+
+
+def _named_tokens(batch: Batch) -> Tensor:
+    """[S, T] the tokens that a teacher named; token 0 at steps it did not read, which nobody learns from."""
+    columns = [name for name in batch.cols if name.endswith(".top_token")]
+    if len(columns) != 1:
+        raise UserError(
+            f"log-probs are asked for at the tokens that one teacher named, and there are {columns or 'none'}"
+        )
+    return torch.nan_to_num(batch[columns[0]]).long()

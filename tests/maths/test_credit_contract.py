@@ -18,6 +18,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
+from guerdon.credit.bars import shortfall, sparing
 from guerdon.credit.baselines import role_baseline, weighted_baseline
 from guerdon.credit.centre import centre
 from guerdon.credit.critic import gae
@@ -26,6 +27,7 @@ from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
 from guerdon.credit.rows import along
+from guerdon.credit.teacher import liking
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
 from guerdon.credit.whiten import whiten
@@ -51,7 +53,10 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "separately": lambda: separately(("reward", "process")),
     "role_baseline": lambda: role_baseline(start=0.5),
     "weighted_baseline": lambda: weighted_baseline(),
+    "shortfall": lambda: shortfall(mark="process"),
+    "sparing": lambda: sparing(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),
+    "liking": lambda: liking(gives_to="advantage"),
     "turn_baseline": lambda: turn_baseline("process"),
     "turn_baseline_steps": lambda: turn_baseline("process", per="step"),
 }
@@ -76,7 +81,8 @@ def filled(batch, seed):
         return Column(level, value, reason)
 
     cols = {"reward": column("track", 0.2), "process": column("step", 0.1), "care": column("step", 0.0)}
-    return batch.with_cols({**cols, "critic.value": column("step", 0.05), "critic.final": column("track", 0.0)})
+    return batch.with_cols({**cols, "critic.value": column("step", 0.05), "critic.final": column("track", 0.0),
+                            "teacher.logp": column("step", 0.05)})  # fmt: skip
 
 
 def same(a, b):

@@ -219,7 +219,13 @@ def test_every_registered_loss_is_held_to_this():
     for module in pkgutil.iter_modules(guerdon.losses.__path__):
         importlib.import_module(f"guerdon.losses.{module.name}")
     parts = {p for n, p in PARTS.items() if n.startswith("guerdon.losses.")}
-    assert {p.__name__ for p in parts - held} == {"kl_cost", "finished", "mismatched_kl"}  # stages
+    assert {p.__name__ for p in parts - held} == {
+        "kl_cost",
+        "finished",
+        "mismatched_kl",
+        "balanced",
+        "climbing",
+    }  # stages
 
 
 @pytest.mark.parametrize("module", [m.name for m in pkgutil.iter_modules(guerdon.losses.__path__)])

@@ -17,9 +17,8 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.credit.centre import centre
 from guerdon.losses.policy import clipped
 from guerdon.losses.signs import finished
-from guerdon.recipes.house.shared import learn, on_policy, paid, scored
+from guerdon.recipes.house.shared import learn, on_policy, paid, scored, worth
 from guerdon.rewards.algebra import blend
-from guerdon.rewards.function import reward as as_leaf
 from guerdon.rewards.score import score
 from guerdon.rewards.shape import overlong as punished
 from guerdon.select.again import until_enough
@@ -49,7 +48,7 @@ def dapo(
     stages, on = scored(task, reward), "correct" if reward is None else "reward"
     if overlong == "punish":
         late = punished(limit=max_tokens, margin=round(margin * max_tokens))
-        stages[1:] = [score(blend(score=truth(task) if reward is None else reward, overlong=late))]
+        stages[1:] = [score(blend(score=worth(task, reward), overlong=late))]
     keep = with_spread(on, by="ask", most=prompts)
     kept = in_turn([keep, *([finished()] if overlong == "leave_out" else [])])
     learner = learn(clipped(low=low, high=high, mean="step"), lr, updates=updates, on=kept)
@@ -59,12 +58,3 @@ def dapo(
     again = until_enough(made.curriculum, stages, keep, groups=prompts, rounds=rounds)
     made.stages = [*stages, again, centre(paid(stages), by="ask"), learner]
     return made
-
-
-def truth(source: Any) -> Any:
-    """The task's own verdict, as a reward that can be added to others."""
-
-    def correct(task: Any, completion: str) -> Any:
-        return source.check(task, completion)
-
-    return as_leaf(correct, isolate=False)

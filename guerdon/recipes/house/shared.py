@@ -14,6 +14,9 @@ from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.penalties import kl as divergence
 from guerdon.models.snapshot import snapshot
+from guerdon.rewards.base import Reward
+from guerdon.rewards.function import as_reward
+from guerdon.rewards.function import reward as as_leaf
 from guerdon.rewards.score import score, verified
 
 
@@ -21,6 +24,17 @@ def scored(task: Any, reward: Any) -> list[Any]:
     """The stages that score tries: the truth always, which is what accuracy is made of, and the reward where one is given.
     The last of them gives what is learned from."""
     return [verified(task), *([score(reward)] if reward is not None else [])]
+
+
+def worth(source: Any, reward: Any) -> Reward:
+    """What a try is worth, as a reward that others can be added to: the one given, or the task's own verdict."""
+    if reward is not None:
+        return as_reward(reward)
+
+    def correct(task: Any, completion: str) -> Any:
+        return source.check(task, completion)
+
+    return as_leaf(correct, isolate=False)
 
 
 def paid(stages: Sequence[Any]) -> str:
