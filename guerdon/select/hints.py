@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from string import Formatter
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from guerdon.core.part import check_knobs, knob, label, part
 from guerdon.core.play import Play
 from guerdon.core.scored import check_scores, given_by, play_scored
 from guerdon.core.task import Ask, Prefix, Task
+from guerdon.core.template import check_template
 
 NOTE = "hint"  # of an ask: the share of the solution that it brings
 PLAIN = "unhinted"  # of an ask: what it showed before the hint, where that was not the task's own prompt
@@ -61,10 +61,7 @@ class hint:
 
     def __post_init__(self) -> None:
         check_knobs(self)
-        if {name for _, name, _, _ in _fields(self.template) if name is not None} != {"prompt", "hint"}:
-            raise UserError(
-                f"hint.template must have {{prompt}} and {{hint}} and no other field, not {self.template!r}"
-            )
+        check_template("hint.template", self.template, "prompt", "hint")
         if not hasattr(self.task, "solution"):
             for index in range(self.task.size("train") or 1):
                 self.of(self.task.get("train", index))
@@ -89,24 +86,19 @@ class hint:
                 note[PLAIN] = ask.prompt
             shown = self.template.format(prompt=ask.shown, hint=text[: round(share * len(text))])
             return ask.but(prompt=shown, note=note)
-        return ask.but(prefix=self._start(ask, text, share, play), note=note)
-
-    def _start(self, ask: Ask, text: str, share: float, play: Play) -> Prefix:
-        """A restart of the solution as if the role had said it; what it would do to end its turn is no part of that."""
-        if self.role not in play.seats:
-            raise unknown("role to put a hint in the mouth of", self.role, play.seats)
-        model = play.models[play.seats[self.role]]
-        said = model.recite(ask.shown, text)
-        says = len(said.actions) - len(model.recite(ask.shown, "").actions)
-        segment = Segment(self.role, ask.shown, said.context, said.actions, said.logp, text)
-        return Prefix(f"solution of {ask.task.key}", 0, round(share * says), (segment,))
+        return ask.but(prefix=begun(ask, text, play, self.role, share), note=note)
 
 
-def _fields(template: str) -> list[tuple[str, str | None, str | None, str | None]]:
-    try:
-        return list(Formatter().parse(template))
-    except ValueError as error:
-        raise UserError(f"hint.template cannot be read ({error}): write {{{{ and }}}} for plain braces") from error
+def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 1.0) -> Prefix:
+    """A start with the first `share` of a text as if the role had said it; what it would do to end its turn is no part of
+    that."""
+    if role not in play.seats:
+        raise unknown("role to put a hint in the mouth of", role, play.seats)
+    model = play.models[play.seats[role]]
+    said = model.recite(ask.shown, text)
+    says = len(said.actions) - len(model.recite(ask.shown, "").actions)
+    segment = Segment(role, ask.shown, said.context, said.actions, said.logp, text)
+    return Prefix(f"solution of {ask.task.key}", 0, round(share * says), (segment,))
 
 
 @part
@@ -268,7 +260,7 @@ def _unhinted(episode: Episode, play: Play) -> Episode:
     """A copy with the plain question in place of the hinted one, and with what was given as something said."""
     ask = episode.ask
     plain = ask.note.get(PLAIN, ask.task.prompt)
-    asked = ask.prefix is not None or ask.shown == plain
+    asked = ask.prefix is not None or ask.shown == plain or not episode.segments  # none: a selection left it out
     made: list[Segment] = []
     for segment in episode.segments:
         if segment.given and ask.prefix is not None:

@@ -7,7 +7,19 @@ import importlib
 
 import pytest
 
-MODULES = ["answers", "shape", "reading", "overlap", "groups", "confidence", "implicit", "model_scores", "retrieval"]
+MODULES = [
+    "answers",
+    "shape",
+    "budgets",
+    "difficulty",
+    "reading",
+    "overlap",
+    "groups",
+    "confidence",
+    "implicit",
+    "model_scores",
+    "retrieval",
+]
 MODULES += ["gain", "novelty", "feedback"]
 
 

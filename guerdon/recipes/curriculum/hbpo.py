@@ -1,0 +1,67 @@
+"""HBPO: the tries at a problem in groups with different token budgets, compared inside each group and across them.
+
+Paper: Lyu et al. 2025 (arXiv:2507.15844), with the released code (github.com/zju-real/hbpo). A right answer is worth what
+`rewards.budgets.within_budget` says, a wrong one 0. Advantage = (reward - mean) / spread over all tries at the problem + (mean
+of its group - what its budget promises); the released code adds that last term twice, the paper's algorithm once. Budgets are
+shares of the longest answer allowed, and said in the prompt. Models that know no instructions, such as sprig, are not told
+(`announce=false`) and cannot tell groups apart: what is left is the reward. Leaves out: budgets said after <think> by the model
+itself, -1 for answers that cannot be read, a clip of 0.28 upwards.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.recipe import Claim, Recipe, recipe
+from guerdon.credit.bars import shortfall
+from guerdon.credit.centre import centre
+from guerdon.credit.mix import mixed
+from guerdon.curricula.budgets import budgeted
+from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import worth
+from guerdon.rewards.budgets import promise, within_budget
+from guerdon.rewards.score import score
+
+SPRIG: dict[str, Any] = {
+    "task": "countdown:1-6",
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=64",
+    "method": "announce=false",
+}
+
+
+@recipe(
+    "hbpo",
+    family="curriculum",
+    paper="arXiv:2507.15844",
+    claim=(
+        Claim(
+            says="Groups with different token budgets solve more than one budget that asks all for brevity.",
+            baseline="hbpo announce=false shares=[0.125]",
+            ablation="hbpo announce=false intra=0",
+            **SPRIG,
+        ),
+        Claim(
+            says="Groups with different token budgets leave shorter answers than GRPO does.",
+            **{**SPRIG, "metric": "length", "better": "lower", "effect": 1.0},
+        ),
+    ),
+    on=grpo,
+)
+def hbpo(
+    made: Recipe,
+    task: Any,
+    reward: Any = None,
+    *,
+    shares: tuple[float, ...] = (0.125, 0.25, 0.5, 0.625),  # the paper's 512, 1,024, 2,048 and 2,560 of 4,096
+    intra: float = 1.0,  # the paper's weight of the term within a group
+    announce: bool = True,
+) -> Recipe:
+    """GRPO with several token budgets for each problem, and a reward that fits each."""
+    limit = made.sampling.max_tokens
+    fitting = within_budget(limit)
+    marks = [score(fitting.gated_by(worth(task, reward))), score(promise(fitting), "promised")]
+    credit = [centre("reward", gives_to="across"), shortfall(), mixed(("across", "shortfall"), (1.0, intra))]
+    made.stages[1:-1] = [*marks, *credit]
+    line = "{prompt}\nAnswer within {budget} tokens." if announce else ""
+    made.curriculum = budgeted(made.curriculum, tuple(share * limit for share in shares), line)
+    return made

@@ -1,0 +1,47 @@
+"""MASA: the policy forecasts how often it will solve a problem, is rewarded for being right about that, and is then believed.
+
+Paper: Kim et al. 2025, Meta-Awareness Enhances Reasoning Models (arXiv:2510.03259), with the released code
+(github.com/akatigre/MASA-RL). Before a problem is tried the same model is asked for its success rate, in eighths, `meta_tries`
+times; a forecast earns 0.01^|p - forecast| of the rate p that its own tries then have, and forecasts and tries are learned
+together by GRPO, each compared with its like. From a quarter of the run on, problems are skipped whose forecasts agree that
+all or none of the tries will be right (the paper's efficient variant). All tokens of forecasts count in the budget.
+The forecast is text by the policy, as in the paper: here one digit after a given "= ", so that sprig, which was never taught to
+forecast, says some number and learns by reward alone which. The wording is ours: `--set asked_first.template=...`.
+Leaves out: forecasts of length with their cut-off, of notions with their hints, cloning of expert forecasts.
+"""
+
+from __future__ import annotations
+
+from guerdon.core.recipe import Claim, Recipe, recipe
+from guerdon.envs.simple import single_turn
+from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.shared import paid
+from guerdon.select.forecasts import ROLE, asked_first, with_forecasts
+
+
+@recipe(
+    "masa",
+    family="curriculum",
+    paper="arXiv:2510.03259",
+    claim=Claim(
+        says="Forecasting its own success, and skipping what it calls settled, solves more for the same tokens.",
+        ablation="masa after=1000000",
+        task="countdown:1-6",
+        settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
+    ),
+    on=grpo,
+)
+def masa(
+    made: Recipe,
+    *,
+    meta_tries: int = 8,  # the paper's M
+    after: float = 0.25,  # the paper's 80 of 314 steps
+    spread: float = 0.1,  # ours
+) -> Recipe:
+    """GRPO that learns to forecast its success rates and skips problems by them."""
+    *scores, credit, learner = made.stages
+    made.curriculum = asked_first(made.curriculum, single_turn(ROLE), meta_tries, after, spread)
+    made.seats = {**made.seats, ROLE: "policy"}
+    credit.reward = "aligned"
+    made.stages = [*scores, with_forecasts(made.curriculum, paid(scores)), credit, learner]
+    return made

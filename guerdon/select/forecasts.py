@@ -1,0 +1,169 @@
+"""The policy's own word on what will come of its tries: asked for before it tries, paid by how true it was, and believed.
+
+`asked_first` is a curriculum: it asks for forecasts and leaves out what they call settled. `with_forecasts` is a stage: it puts
+the forecasts beside the tries and pays them. Both go through `play`, so what is said counts in the run's budget. Left out:
+forecasts by a value head (`curricula/predicted.py`), of lengths and of the notions that a solution will use.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.episode import Episode
+from guerdon.core.errors import UserError
+from guerdon.core.pack import cat, pack
+from guerdon.core.part import check_knobs, knob, live, part
+from guerdon.core.play import Play
+from guerdon.core.task import Ask, Sampling
+from guerdon.core.template import check_template
+from guerdon.select.hints import begun
+
+ROLE = "meta"  # who forecasts
+TOP = 8  # a forecast is so many of 8 tries, as the released code of MASA asks for it
+BASE = 0.01  # of the reward, in the paper and its code
+
+
+@part
+class asked_first:
+    r"""What `curriculum` draws, after `tries` forecasts of each problem's success rate by the role `meta`: a whole number of
+    8, in answer to `template`. From `after` of the run on, problems are left out whose forecasts agree (deviation below
+    `spread`) that all tries will be right or that none will: their mean rounds to 8 or to 0 of 8.
+
+    Predictive gating of MASA (Kim et al. 2025, arXiv:2510.03259). The paper's is before the costly tries, unlike filters that
+    look at what came of them. If all would be left out, the one with the least settled forecast is tried.
+
+    The reply begins with `start` (given, never learned), so that one token is enough and even a model that knows no
+    instructions says a number there, if not yet a meaningful one. `env` plays one turn of role `meta`; the recipe seats it.
+    What was said waits here for `with_forecasts` of the same step: not for runs that play `ahead`.
+
+    *Biased* on purpose, by forecasts that may be wrong: what is left out is not seen to change. Logs `forecast/gated`, the
+    share left out, and `forecast/readable`.
+    """
+
+    curriculum: Any
+    env: Any
+    tries: int = knob(default=8, ge=1)  # the paper's M
+    after: float = knob(default=0.25, ge=0.0)  # the paper's 80 of 314 steps
+    spread: float = knob(default=0.1, gt=0.0)  # ours
+    template: str = "rate\n{prompt}"
+    start: str = "= "
+    sampling: Sampling = knob(factory=lambda: Sampling(max_tokens=1))
+
+    waiting: list[list[Episode]] = live()  # what was said at each draw whose tries are still under way
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        check_template("asked_first.template", self.template, "prompt")
+        self.waiting = []
+
+    def draw(self, n: int, play: Play) -> list[Ask]:
+        asks: list[Ask] = self.curriculum.draw(n, play)
+        said = play([self.question(ask, play) for ask in asks], self.env)
+        self.waiting.append(said)
+        forecasts: list[list[float]] = [[] for _ in asks]
+        for place, episode in enumerate(said):
+            forecast = read_forecast(episode, self.start)
+            if forecast is not None:
+                forecasts[place // self.tries].append(forecast)
+        is_on = play.step >= self.after * play.steps
+        settled = [is_on and self.is_settled(each, play) for each in forecasts]
+        if asks and all(settled):
+            settled[int(np.argmin([abs(np.mean(each) - 0.5) for each in forecasts]))] = False
+        play.log(
+            **{
+                "forecast/gated": sum(settled) / max(len(asks), 1),
+                "forecast/readable": sum(map(len, forecasts)) / max(len(said), 1),
+            }
+        )
+        return [ask for ask, gone in zip(asks, settled, strict=True) if not gone]
+
+    def question(self, ask: Ask, play: Play) -> Ask:
+        """What is asked about a problem."""
+        asked = ask.but(n=self.tries, prompt=self.template.format(prompt=ask.shown), sampling=self.sampling)
+        if not self.start:
+            return asked
+        prefix = begun(asked, self.start, play, ROLE)
+        longest = prefix.step + self.sampling.max_tokens  # what is given counts in a try's length
+        return asked.but(prefix=prefix, sampling=self.sampling.but(max_tokens=longest))
+
+    def is_settled(self, forecasts: Sequence[float], play: Play) -> bool:
+        if not forecasts or np.std(forecasts) >= play.at(self.spread):
+            return False
+        return round(float(np.mean(forecasts)) * TOP) in (0, TOP)
+
+
+@part
+class with_forecasts:
+    r"""Joins the forecasts of `curriculum` (an `asked_first`, the recipe's own) to the tries. Column `gives_to` is `column` of
+    a try and, of a forecast $\hat p$, $0.01^{|p - \hat p|}$ with $p$ the mean of `column` over the problem's tries: 1 for what
+    came true, a tenth for being off by a half.
+
+    The difficulty reward of MASA (Kim et al. 2025, arXiv:2510.03259). A forecast that cannot be read is paid 0; one of a
+    problem that was left out, or whose tries have no value, is paid nothing and not learned from. Forecasts and tries are of
+    two roles, so that no comparison in groups mixes them.
+
+    Logs `forecast/error` (the mean of $|p - \hat p|$ of what could be read) and `forecast/correlation`, over problems.
+    """
+
+    curriculum: Any
+    column: str = "correct"
+    gives_to: str = "aligned"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        if not self.curriculum.waiting:
+            raise UserError(
+                "with_forecasts found no forecasts: its curriculum must be the recipe's, without ahead=true"
+            )
+        said = self.curriculum.waiting.pop(0)
+        rates = self._rates(batch)
+        pairs = [(rates.get(e.task.key), read_forecast(e, self.curriculum.start)) for e in said]
+        self._log([(p, f) for p, f in pairs if p is not None and f is not None], play)
+        paid = [float("nan") if p is None else 0.0 if f is None else BASE ** abs(p - f) for p, f in pairs]
+        whole = cat([batch, pack(said)])
+        tries = batch.cols[self.column]
+        value = torch.cat([tries.value, torch.tensor(paid, dtype=tries.value.dtype)])
+        unpaid = torch.tensor([int(Reason.NOT_APPLICABLE if p is None else Reason.VALUE) for p, _ in pairs])
+        return whole.with_cols(
+            {self.gives_to: Column("track", value, torch.cat([tries.reason, unpaid.to(torch.int8)]))}
+        )
+
+    def _rates(self, batch: Batch) -> dict[str, float]:
+        """How the tries at each problem went, by its key."""
+        found: dict[str, list[float]] = defaultdict(list)
+        for e, value in zip(batch.episode[batch.leaf].tolist(), batch[self.column].tolist(), strict=True):
+            if value == value:
+                found[batch.episodes[e].task.key].append(value)
+        return {key: sum(values) / len(values) for key, values in found.items()}
+
+    def _log(self, pairs: Sequence[tuple[float, float]], play: Play) -> None:
+        if not pairs:
+            return
+        seen, said = np.array(pairs).T
+        play.log(**{"forecast/error": float(np.abs(seen - said).mean())})
+        if seen.std() > 0 and said.std() > 0:
+            play.log(**{"forecast/correlation": float(np.corrcoef(seen, said)[0, 1])})
+
+
+def read_forecast(episode: Episode, start: str = "") -> float | None:
+    """The share that a forecast says: the first whole number after its start, 0 to 8, of 8. None where there is none."""
+    if episode.failed or not episode.segments:
+        return None
+    text = episode.segments[0].text
+    found = re.match(r"\s*(\d+)", text[len(start) :] if text.startswith(start) else text)
+    return int(found[1]) / TOP if found is not None and int(found[1]) <= TOP else None
