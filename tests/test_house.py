@@ -141,7 +141,8 @@ def test_rooms_are_small():
 
 def test_recipes_are_short():
     for path in sorted((PACKAGE / "recipes").glob("*/*.py")):
-        assert path.read_text().count("\n") <= 70, f"{path.name}: a recipe is about 60 lines"
+        if "@recipe(" in path.read_text():
+            assert path.read_text().count("\n") <= 70, f"{path.name}: a recipe is about 60 lines"
 
 
 def test_parts_have_few_knobs_and_a_docstring():

@@ -63,13 +63,16 @@ class kl(Term):
         return nobody(batch, self.weight)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        logp = live["logp"]
+        gap, metrics = self.gaps(batch, live["logp"])
+        return self.weight * reduce(gap, batch, self.mean, self.constant), metrics
+
+    def gaps(self, batch: Batch, logp: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+        """[S] the estimate at each step, and what is noted."""
         other = torch.where(batch.weight > 0, batch[f"{self.to}.logp"], logp.detach())  # given steps have none
         gap = estimate(logp, other, self.kind)
         if self.corrected:
             gap = gap * torch.exp(logp - torch.where(batch.weight > 0, batch.logp, logp.detach()))
-        metrics = {f"kl_{self.to}": reduce(k3(logp.detach(), other), batch)}
-        return self.weight * reduce(gap, batch, self.mean, self.constant), metrics
+        return gap, {f"kl_{self.to}": reduce(k3(logp.detach(), other), batch)}
 
 
 @part

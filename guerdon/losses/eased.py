@@ -1,0 +1,40 @@
+"""A distance to another model that holds less where a problem is harder: to be added to a loss, as those in `penalties.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.part import part
+from guerdon.losses.penalties import kl
+from guerdon.losses.reduce import reduce
+
+
+@part
+class eased_kl(kl):
+    r"""$w\,\mathrm{KL}(\pi\|\pi_{to})$ with, for each track, $w\,p$ in place of $w$: $p$ is its value in `column`, the success
+    rate of its problem. On what is never solved the policy is free to leave the other model, on what is always solved it is
+    held as `kl` holds it. A track without a value is not held.
+
+    After the difficulty-aware regularisation of CLPO (Zhang et al. 2025, arXiv:2509.25004); that it is in proportion is ours.
+    What `kl` says of its estimates and their gradients goes for this one.
+
+    >>> import torch
+    >>> from guerdon.credit.example import tries
+    >>> batch = tries([[1.0, 0.0]], steps=2, rate=[0.25, 0.25], reference__logp=[-1.0] * 4)
+    >>> round(float(eased_kl(1.0)(batch, {"logp": torch.full((4,), -1.5)})[0]), 4)  # a quarter of 0.1487
+    0.0372
+    """
+
+    column: str = "rate"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (f"{self.to}.logp", self.column)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        gap, metrics = self.gaps(batch, live["logp"])
+        held_S = batch.down(batch[self.column].nan_to_num(0.0).to(gap), of="track")
+        return self.weight * reduce(gap * held_S, batch, self.mean, self.constant), metrics

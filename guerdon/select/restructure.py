@@ -1,0 +1,85 @@
+"""Problems made easier or told otherwise by how they just went: rewritten problems are tried in the same step and join it.
+
+What is asked goes through `play`, so it counts in the run's budget. Left out: how a problem is rewritten (by rule:
+`tasks/rewriting.py`), and learning to rewrite.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column
+from guerdon.core.errors import UserError
+from guerdon.core.pack import cat
+from guerdon.core.part import check_knobs, label, part
+from guerdon.core.play import Play
+from guerdon.core.scored import check_scores, given_by, play_scored
+
+
+@part
+class restructured:
+    """Asks whose tries have a mean `column` of `hard` or less are simplified, those above it and up to `medium` are varied;
+    the new asks are played, scored with `scores`, and added to the batch.
+
+    CLPO (Zhang et al. 2025, arXiv:2509.25004): rates of success just sampled say what a problem is worth now, and problems are
+    made to fit. `rewrite(asks, how, play)` returns as many asks, how being "simplify" or "vary", with None for what it cannot
+    rewrite: rules, or a model that is asked through `play`. The originals stay. An ask none of whose tries has a value is left
+    alone. A bound below 0 takes nothing in.
+
+    Column `gives_to` is the rate of each try's own ask, the new ones' included: how easy what it answers is now. Compare tries
+    `by="ask"`. *Biased* on purpose: what is learned from is easier than what is asked for. Notes `rewritten/hard` and
+    `rewritten/medium` (the shares of asks that are), `rewritten/asked` and, where there are any, `rewritten/rate`, the mean of
+    the new asks' rates; and `rewritten/useful`, the share of asks whose tries differ.
+    """
+
+    rewrite: Any
+    scores: list[Any]
+    hard: float = 0.25  # ours: the thresholds of the paper were not at hand
+    medium: float = 0.75  # ours
+    column: str = "correct"
+    gives_to: str = "rate"
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        check_scores(self.scores, label(self))
+        if self.medium < self.hard:
+            raise UserError(f"restructured: what is hard (up to {self.hard}) ends below medium (up to {self.medium})")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (*given_by(self.scores), self.gives_to)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        asks = {number: episode.ask for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True)}
+        rate = self._rates(batch, "mean")
+        is_hard, is_medium = rate <= self.hard, (rate > self.hard) & (rate <= self.medium)
+        wanted = []
+        for how, which in (("simplify", is_hard), ("vary", is_medium)):
+            some = [asks[n] for n in torch.nonzero(which).flatten().tolist()]
+            wanted += [new for new in self.rewrite(some, how, play) if new is not None] if some else []
+        of = max(len(asks), 1)
+        play.log(**{"rewritten/hard": float(is_hard.sum()) / of, "rewritten/medium": float(is_medium.sum()) / of})
+        play.log(**{"rewritten/asked": len(wanted)})
+        if wanted:
+            more = play_scored(wanted, self.scores, play)
+            play.log(**{"rewritten/rate": float(self._rates(more, "mean").nanmean())})
+            batch = cat([batch, more])
+        differ = self._rates(batch, "max") > self._rates(batch, "min")
+        play.log(**{"rewritten/useful": float(differ.double().mean()) if len(differ) else 0.0})
+        rate_K = self._rates(batch, "mean")[batch.ask[batch.leaf]]
+        return batch.with_cols({self.gives_to: Column("track", rate_K, rate_K.isnan().to(torch.int8))})
+
+    def _rates(self, batch: Batch, by: Any) -> Tensor:
+        """[asks] of the tries at each ask that have a value; NaN where none has."""
+        column = batch.cols[self.column]
+        if column.level == "step":
+            raise UserError(f"restructured looks at a number per track, and {self.column!r} is a column per step")
+        return batch.up(column.value, "ask", of="track", by=by)
