@@ -32,7 +32,11 @@ def figure(claim: Mapping[str, Any]) -> str:
     arms = claim["arms"]
     lines = [Line(name, COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
     said = claim["claim"]
-    parts = [curves(lines, 40, 400, f"{said['metric']} on {said['task']}", said["unit"])] if lines else []
+    parts = (
+        [curves(lines, 40, 400, said["metric"] + f" on {said['task']}" * bool(said["task"]), said["unit"])]
+        if lines
+        else []
+    )
     left = 470.0 if lines else 60.0
     parts.append(differences(claim["against"], left, left + 200))
     return svg(parts, left + 240)

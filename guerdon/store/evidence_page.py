@@ -35,7 +35,10 @@ def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
     said, verdict = claim["claim"], claim["verdict"]
     levels = f"levels {', '.join(map(str, said['levels']))}" if said["levels"] else ""
     cost = f"{said['budget']:,.0f} {said['unit']} an arm"
-    where = ", ".join(part for part in (said["task"], levels, said["model"], cost) if part)
+    knobs = " and ".join(f"`{text}`" for text in (said["settings"], said["method"]) if text)
+    where = ", ".join(
+        part for part in (said["task"], levels, said["model"], cost, f"with {knobs}" * bool(knobs)) if part
+    )
     return [
         f"## {said['says'][0].upper()}{said['says'][1:]}",
         f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),

@@ -56,9 +56,10 @@ def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
     if any(len(curve) < 2 for curve in curves):
         return []
     points, end = max(map(len, curves)), min(curve[-1]["spent"] for curve in curves)
+    start = max(curve[0]["spent"] for curve in curves)
     found = []
     for i in range(points):
-        spent = end * i / (points - 1)
+        spent = start + (end - start) * i / (points - 1)
         mean, low, high, _ = t_interval([_at(curve, spent) for curve in curves])
         found.append({k: round(v, 5) for k, v in {"spent": spent, "mean": mean, "low": low, "high": high}.items()})
     return found
