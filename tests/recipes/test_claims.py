@@ -1,0 +1,59 @@
+"""What holds for every published method: where it stands, what it says of itself, and that its claim can be run."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+
+import pytest
+
+from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.prove.arms import BASELINE, METHOD, arms_of
+from guerdon.loop.prove.prove import OPTIONS
+from guerdon.store import evidence
+
+PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_it_stands_where_its_name_says(name):
+    _, _, family, stem = PUBLISHED[name].module.split(".")
+    assert (family, stem) == (PUBLISHED[name].family, name.replace("-", "_"))
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_it_says_what_it_follows_and_what_it_leaves_out(name):
+    text = inspect.getdoc(importlib.import_module(PUBLISHED[name].module)) or ""
+    assert "Paper" in text and "Leaves out" in text
+    assert PUBLISHED[name].paper.startswith("arXiv:") and PUBLISHED[name].paper.removeprefix("arXiv:") in text
+    assert PUBLISHED[name].claims, (
+        "its claim must be readable without running the file: Claim(says=...) in the decorator"
+    )
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_its_claims_can_be_run(name):
+    """Arms are built, and differ: a method that is its own baseline proves nothing."""
+    for claim in find_recipe(name).claims:
+        arms = arms_of(name, claim, OPTIONS)
+        hashes = {role: arm.hash for role, arm in arms.items()}
+        assert hashes[METHOD] != hashes[BASELINE]
+        assert len(set(hashes.values())) == len(hashes) or hashes.get("ablation") == hashes[BASELINE]
+        assert claim.effect > 0 and claim.budget > 0
+
+
+def test_evidence_is_of_recipes_that_are_there_and_says_all():
+    for name, found in evidence.read_all(evidence.SHIPPED).items():
+        assert name in PUBLISHED and not found["quick"]
+        for claim in found["claims"]:
+            assert claim["verdict"] in ("holds", "reversed", "no difference", "inconclusive") and claim["how"]
+            assert all(len(arm["runs"]) >= 8 for arm in claim["arms"].values())
+        assert [c["claim"]["says"] for c in found["claims"]] == [c.says for c in find_recipe(name).claims]
+        assert '"/' not in json.dumps(found), "a path of the machine it was made on"
+
+
+def test_the_machine_is_calibrated():
+    null = evidence.read_null(evidence.SHIPPED)
+    assert null is not None and len(null["differences"]) >= 40
+    assert null["wrong"] <= 0.10
