@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -218,3 +223,23 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     assert cli("prove").code == 2 and cli("prove", "grpo").code == 2 and cli("prove", "--family", "hose").code == 2
     told = cli("prove", "grpo").err
     assert "claims nothing" in told and told.count("\n") == 1
+
+
+def test_ctrl_c_ends_all_workers_and_the_same_command_goes_on(mine: str, tmp_path: Path) -> None:
+    words = ["prove", mine, "--quick", "--budget", "400000", "--jobs", "2"]  # 40,000 tokens a run: some seconds
+    command = [sys.executable, "-m", "guerdon.cli.main", *words]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    waited = time.monotonic()
+    while not list(tmp_path.glob("runs/prove/*/events.jsonl")):
+        assert time.monotonic() - waited < 120 and process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130 and "the same command goes on from here" in out
+    assert "Traceback" not in out
+    started = list((tmp_path / "runs" / "prove").iterdir())
+    assert len(started) <= 3, "a job that was waiting was begun after all"
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "a quick look, not evidence" in again.stdout

@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import torch
@@ -30,7 +31,11 @@ from guerdon.loop.train import run_recipe
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
 
+INTERRUPTED = "interrupted"
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
+
+
+_stop: Event | None = None  # in a worker: whether the user asked to stop
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,9 @@ def run_job(job: Job) -> str:
             folder.create({**card, "at_a_time": job.at_a_time})
         if isinstance(recipe, Study):
             if run_study(recipe, folder, options, job.seed) is None:
-                return "interrupted"
+                return INTERRUPTED
         elif not run_recipe(recipe, folder, options, job.seed, steps):
-            return "interrupted"
+            return INTERRUPTED
     except UserError as error:
         return str(error)
     for heavy in (folder.checkpoints, folder.models):  # the events say all that a proof is made of
@@ -90,7 +95,7 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
             failed[job.name] = why
         else:
             done(job)
-    if any(why == "interrupted" for why in failed.values()):
+    if any(why == INTERRUPTED for why in failed.values()):
         raise KeyboardInterrupt
     if failed:
         name, why = next(iter(failed.items()))
@@ -101,8 +106,10 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
     if workers <= 1:
         yield from ((job, run_job(job)) for job in jobs)
         return
-    with _few_threads(workers), _pool(workers) as pool:
-        waiting = {pool.submit(run_job, job): job for job in jobs}
+    spawn = multiprocessing.get_context("spawn")
+    stop = spawn.Event()
+    with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
+        waiting = {pool.submit(_work, job): job for job in jobs}
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result()
@@ -111,14 +118,21 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
                 "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
             ) from error
         except KeyboardInterrupt:
+            stop.set()
             pool.shutdown(wait=True, cancel_futures=True)  # each run ends its step and saves
             raise
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    """Processes that leave Ctrl-C to the run they are in; one that has none waits for us to end it."""
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), signal.signal, ignore)
+def _begin(stop: Event) -> None:
+    """A worker leaves Ctrl-C to the run it is in; one that has none waits for us to end it."""
+    global _stop
+    _stop = stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _work(job: Job) -> str:
+    """Run, unless the user asked to stop: a worker has its next job before it has ended the one before."""
+    return INTERRUPTED if _stop is not None and _stop.is_set() else run_job(job)
 
 
 @contextmanager
