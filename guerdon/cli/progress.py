@@ -44,10 +44,10 @@ class Goal:
     def share_before(self) -> float:
         return self.before / self.budget if self.budget else self.first / self.steps if self.steps else 0.0
 
-    def place(self, done: int) -> str:
+    def place(self, done: int, of: str = "/") -> str:
         if self.budget:
             return f"step {done}, {short(self.spent)} of {short(self.budget)} {self.unit}"
-        return f"step {done}/{self.steps}"
+        return f"step {done}{of}{self.steps}"
 
 
 class Watch:
@@ -105,7 +105,7 @@ class Watch:
         self.shown = self.goal.share(event.step)
         self.began = self.last_line = time.monotonic()
         if event.step:
-            self._say(f"going on after {self.goal.place(event.step)}")
+            self._say(f"going on after {self.goal.place(event.step, ' of ')}")
         if self.bar is not None:
             if self.row is not None:  # a study's next run
                 self.bar.remove_task(self.row)

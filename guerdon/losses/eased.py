@@ -9,7 +9,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.part import part
 from guerdon.losses.penalties import kl
-from guerdon.losses.reduce import reduce
+from guerdon.losses.reduce import Members, reduce
 
 
 @part
@@ -19,7 +19,8 @@ class eased_kl(kl):
     held as `kl` holds it. A track without a value is not held.
 
     After the difficulty-aware regularisation of CLPO (Zhang et al. 2025, arXiv:2509.25004); that it is in proportion is ours.
-    What `kl` says of its estimates and their gradients goes for this one.
+    Assumes rates from 0 to 1. Estimates and their gradients are those of `kl`, unbiased or not as it says; as the divergence
+    from the other model over all problems it is biased towards the easy ones, on purpose.
 
     >>> import torch
     >>> from guerdon.credit.example import tries
@@ -36,5 +37,6 @@ class eased_kl(kl):
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         gap, metrics = self.gaps(batch, live["logp"])
-        held_S = batch.down(batch[self.column].nan_to_num(0.0).to(gap), of="track")
-        return self.weight * reduce(gap * held_S, batch, self.mean, self.constant), metrics
+        members = Members.of(batch)  # the tracks of a trunk may differ in how much they are held
+        held_M = batch[self.column].nan_to_num(0.0).to(gap)[members.track]
+        return self.weight * reduce(gap[members.step] * held_M, batch, self.mean, self.constant, members), metrics

@@ -34,6 +34,16 @@ class restructured:
     `by="ask"`. *Biased* on purpose: what is learned from is easier than what is asked for. Notes `rewritten/hard` and
     `rewritten/medium` (the shares of asks that are), `rewritten/asked` and, where there are any, `rewritten/rate`, the mean of
     the new asks' rates; and `rewritten/useful`, the share of asks whose tries differ.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> def show(asks, how, play):
+    ...     print(how, [ask.task.id for ask in asks])
+    ...     return [None] * len(asks)
+    >>> batch = restructured(show, [], column="reward")(tries([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), Aside())
+    simplify ['0']
+    vary ['1']
+    >>> batch["rate"].tolist()
+    [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
     """
 
     rewrite: Any

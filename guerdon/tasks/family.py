@@ -86,7 +86,7 @@ class Family(abc.ABC):
         draw = random.Random(derive(self.name, self.level, split, index))
         while True:
             problem = self.make(draw)
-            if (derive(self.name, problem.prompt) % HELD_OUT == 0) == (split == "test"):
+            if is_held_out(self.name, problem.prompt) == (split == "test"):
                 return Task(problem.prompt, problem.prompt, problem.answer, self.name, self.level, problem.meta)
 
     def check(self, task: Task, completion: str) -> float | None:
@@ -99,6 +99,11 @@ class Family(abc.ABC):
 
     def solution(self, task: Task) -> str:
         return write_solution(self.steps(task), task.answer)
+
+
+def is_held_out(family: str, prompt: str) -> bool:
+    """Whether a problem is never trained on, which its text alone decides."""
+    return derive(family, prompt) % HELD_OUT == 0
 
 
 def write_solution(steps: Sequence[str], answer: str) -> str:

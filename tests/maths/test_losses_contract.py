@@ -18,6 +18,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
 from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled
+from guerdon.losses.eased import eased_kl
 from guerdon.losses.imitation import advantage_weighted, sft
 from guerdon.losses.old_policy import masked, sampled, truncated
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
@@ -47,6 +48,7 @@ LOSSES = {
     "by sign": by_sign(clipped(), positive=0.1),
     "kl": clipped() + kl(0.3) + kl(0.2, kind="k1") + kl(0.1, kind="k2") + entropy(0.1),
     "kl, corrected": kl(0.3, corrected=True),
+    "kl, eased": eased_kl(0.3, column="label"),
     "value": value(),
     "value, clipped": value(clip=0.2, old="critic.value", mean="track"),
     "sft": sft(),

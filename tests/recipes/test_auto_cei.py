@@ -305,6 +305,7 @@ def test_first_it_learns_to_refuse(tmp_path):
     assert result(study(tmp_path / "run", rounds=0, steps=25))["refused"] > 0.6
 
 
+@pytest.mark.slow
 def test_a_study_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
     small_lm(tmp_path / "lm")
     update, seen = Learn.update, []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from guerdon.store.report.numbers import Numbers
 
 COUNTED = "draws/"
-BY_KIND = (COUNTED, "share/", "score/")  # metrics with a number for each kind: too many for a chart each
+BY_KIND = (COUNTED, "share/", "score/", "history/")  # metrics with a number for each kind: too many for a chart each
 COLUMNS = 120  # more steps than that share columns
 HUES = 6  # families told apart by colour, those of `style.CSS`
 WIDTH, LEFT, RIGHT, TOP = 720.0, 34.0, 716.0, 8.0

@@ -1,0 +1,164 @@
+"""MedCCO: one curriculum after another by hand, problems in their closed form, and the recipe."""
+
+from __future__ import annotations
+
+import doctest
+
+import pytest
+from test_house_policy import Killed, Watched
+
+import guerdon as gd
+from guerdon.core.errors import UserError
+from guerdon.core.learn import Learn
+from guerdon.core.part import get_state, set_state
+from guerdon.credit.example import Aside
+from guerdon.curricula import stages
+from guerdon.curricula.stages import in_stages
+from guerdon.curricula.uniform import uniform
+from guerdon.loop.build import Wish, build
+from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.record import Options
+from guerdon.models.tabular import tabular
+from guerdon.tasks import closed, load
+from guerdon.tasks.closed import closed_form
+
+
+@pytest.mark.parametrize("module", [stages, closed])
+def test_examples_run(module):
+    assert doctest.testmod(module).failed == 0
+
+
+def along(made, steps):
+    """The stage of each step of a run."""
+    play, found = Aside(), []
+    play.steps = steps
+    for play.step in range(steps):
+        made.draw(1, play)
+        found.append(play.metrics["stage"])
+    return found
+
+
+def three(*at):
+    return in_stages([uniform(load(f"chain:{n}"), 2) for n in (1, 2, 3)], at)
+
+
+def test_a_stage_ends_at_its_share_of_the_run():
+    assert along(three(0.25, 0.75), 8) == [0, 0, 1, 1, 1, 1, 2, 2]
+    assert along(three(1 / 3, 2 / 3), 7) == [0, 0, 0, 1, 1, 2, 2]
+    assert along(three(0.0, 0.5), 4) == [1, 1, 2, 2]  # the first is passed over
+    assert along(three(0.5, 0.5), 4) == [0, 0, 2, 2]  # the second is
+    assert along(three(0.5, 1.0), 2) == [0, 1]  # the last never begins
+    assert along(in_stages([uniform(load("chain"))], ()), 3) == [0, 0, 0]
+
+
+def test_what_has_begun_does_not_go_back():
+    made, play = three(0.5, 0.9), Aside()
+    for play.step, play.steps, stage in ((5, 10, 1), (6, 20, 1), (19, 20, 2), (20, 100, 2)):
+        made.draw(1, play)
+        assert made.stage == stage
+
+
+def test_every_curriculum_keeps_its_own_place_and_all_of_it_is_state():
+    made, play = three(0.5, 0.75), Aside()
+    play.steps = 8
+    drawn = []
+    for play.step in range(8):
+        drawn.append([ask.task.prompt for ask in made.draw(3, play)])
+        assert all(ask.n == 2 for ask in made.draw(0, play))
+    assert [c.drawn for c in made.curricula] == [12, 6, 6]
+    source = load("chain:3")
+    assert drawn[6] + drawn[7] == [source.get("train", i).prompt for i in range(6)]
+    again = three(0.5, 0.75)
+    set_state(again, get_state(made))
+    assert (again.stage, [c.drawn for c in again.curricula]) == (2, [12, 6, 6])
+
+
+def test_what_makes_no_stages_is_refused():
+    with pytest.raises(UserError, match="3 curricula need 2 shares in `at`"):
+        three(0.5)
+    for at in ((0.75, 0.25), (0.5, 1.5), (-0.1, 0.5)):
+        with pytest.raises(UserError, match="shares of the run that do not fall"):
+            three(*at)
+
+
+# --- closed forms ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("role", "words"), [("prefer", {"a", "b"}), ("verify", {"yes", "no"})])
+def test_a_closed_form_is_answered_with_a_choice(role, words):
+    source = closed_form(load("countdown:1-3"), role)
+    assert list(source.kinds()) == [f"{role}/countdown:{n}" for n in (1, 2, 3)]
+    tasks = [source.get("train", i) for i in range(30)]
+    assert {task.answer.split("= ")[-1] for task in tasks} == words
+    for task in tasks:
+        right = task.answer.split("= ")[-1]
+        assert [source.check(task, f"= {word}") for word in sorted(words)] == [float(w == right) for w in sorted(words)]
+
+
+def test_a_single_kind_has_a_closed_form_too_and_other_tasks_have_none():
+    assert list(closed_form(load("chain:2")).kinds()) == ["prefer/chain:2"]
+    with pytest.raises(UserError, match="parity has no closed form"):
+        closed_form(load("parity"))
+
+
+# --- the recipe --------------------------------------------------------------------------------------------------
+
+TABLE = {"prompts": 4, "tries": 2, "lr": 0.3}
+
+
+def kinds(order, steps=4, **knobs):
+    """The roles of a step's problems, step by step."""
+    model = tabular("=ab 0123456789+-*()\n", length=3, rows=64)
+    wish = Wish("medcco", load("countdown:2-3"), model, settings={**TABLE, "order": order, **knobs})
+    seen = Watched(build(wish).recipe, steps)
+    return [sorted({e.task.family.partition("/")[0] for e in batch.episodes}) for batch in seen.batches]
+
+
+def test_the_orders():
+    closed, free = ["prefer"], ["countdown"]
+    assert kinds("closed_first") == [closed, closed, free, free]
+    assert kinds("open_first") == [free, free, closed, closed]
+    assert kinds("mixed") == [["countdown", "prefer"]] * 4
+    assert kinds("open") == [free] * 4
+    assert kinds("closed_first", closed="verify", at=0.25) == [["verify"], free, free, free]
+
+
+def test_both_forms_are_checked_and_the_exam_is_the_open_one():
+    task = load("countdown:1-3")
+    made = find_recipe("medcco").build({"task": task, "model": tabular()}, {})
+    assert made.exam is task
+    scored = made.stages[0].task
+    for source in (task, closed_form(task)):
+        one = source.get("test", 1)
+        assert scored.check(one, source.solution(one) if source is task else one.answer) == 1.0
+    made.check()
+
+
+def test_it_resumes_across_the_change(tmp_path, monkeypatch):
+    def train(**where):
+        model = tabular("=ab 0123456789+-*()\n", length=3, rows=64, spread=1.0)
+        wish = {"task": load("countdown:2-3"), "model": model, "settings": TABLE}
+        options = gd.Options(save_every=1, eval_tasks=0)
+        return gd.train("medcco", options=options, **wish, **where)
+
+    update = Learn.update
+
+    def dies(self, rows, play):
+        if play.step == 3:
+            raise Killed
+        return update(self, rows, play)
+
+    whole = train(out=tmp_path / "whole", seed=2, steps=4)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(Learn, "update", dies)
+        train(out=tmp_path / "broken", seed=2, steps=4)
+    again = train(resume=tmp_path / "broken")
+    assert again.weights == whole.weights
+    assert [e.task.key for e in again.batch(3).episodes] == [e.task.key for e in whole.batch(3).episodes]
+
+
+def test_its_claim_can_be_run():
+    (claim,) = find_recipe("medcco").claims
+    assert listings()["medcco"].claims == (claim.says,)
+    assert len({arm.hash for arm in arms_of("medcco", claim, Options()).values()}) == 3

@@ -1,0 +1,106 @@
+"""The multi-domain study: gains and transfer by hand, and the study over sets of domains."""
+
+from __future__ import annotations
+
+import doctest
+import json
+
+import pytest
+
+import guerdon as gd
+from guerdon.core.errors import UserError
+from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.record import Options
+from guerdon.models.tabular import tabular
+from guerdon.store.run import Run
+from guerdon.studies import transfer
+from guerdon.studies.transfer import by_domain, domains_of, gains, split
+from guerdon.tasks import load
+
+NAME = "multi-domain-rlvr-study"
+
+
+def test_examples_run():
+    assert doctest.testmod(transfer).failed == 0
+
+
+def test_a_domain_is_a_family():
+    found = domains_of(load("countdown:1-2+chain:3+prefer/chain:2"))
+    assert {name: len(sources) for name, sources in found.items()} == {"countdown": 2, "chain": 1, "prefer/chain": 1}
+
+
+def test_a_domain_counts_once_however_many_kinds_it_has():
+    assert by_domain({"a:1": 0.0, "a:2": 1.0, "b:7": 0.25, "a:3": 0.5}) == {"a": 0.5, "b": 0.25}
+
+
+def test_a_gain_is_from_the_first_evaluation_to_the_last():
+    kinds = [{"a:1": 0.1, "b:1": 0.5}, {"a:1": 0.9, "b:1": 0.9}, {"a:1": 0.4, "b:1": 0.25}]
+    assert gains([{"kinds": each} for each in kinds]) == {"a": pytest.approx(0.3), "b": -0.25}
+
+
+def test_gains_split_into_what_was_trained_and_what_was_not():
+    gained = {"a": 0.5, "b": 0.25, "c": -0.5}
+    assert split(["a", "c"], gained) == {"own": 0.0, "transfer": 0.25}
+    assert split(["a", "b", "c"], gained) == {"own": pytest.approx(0.25 / 3)}
+    assert split([], gained) == {"transfer": pytest.approx(0.25 / 3)}
+
+
+# --- the study ---------------------------------------------------------------------------------------------------
+
+
+def study(out, together):
+    """Two domains of digits on a table that has a row for every prompt."""
+    model = tabular("0123456789", length=1, rows=64)
+    wish = {"task": load("parity:1+successor:1"), "model": model}
+    knobs = {"prompts": 8, "tries": 8, "lr": 0.5, "together": together, "tokens": 1500.0}
+    return gd.train(NAME, out=out, seed=1, options=gd.Options(eval_tasks=40, eval_tries=4), settings=knobs, **wish)
+
+
+def result(run):
+    return json.loads((run.path / "result.json").read_text())
+
+
+def inner(run):
+    return [Run(card.parent) for card in sorted(run.folder.inner.glob("*/run.json"))]
+
+
+def test_alone_each_domain_is_learned_and_helps_no_other_on_a_table(tmp_path):
+    run = study(tmp_path / "run", 1)
+    found = result(run)
+    assert set(found["gains"]) == {"parity", "successor"}
+    assert found["own"] == pytest.approx(
+        (found["gains"]["parity"]["parity"] + found["gains"]["successor"]["successor"]) / 2
+    )
+    assert found["own"] > 0.1 > abs(found["transfer"])  # rows of their own: all that is learned is one domain's
+    for each in inner(run):
+        assert each.spent["tokens"] >= 1500 > each.spent["tokens"] - 64
+        assert len({e.task.family for _, batch in each.batches() for e in batch.episodes}) == 1
+
+
+def test_together_there_is_one_run_over_all_and_nothing_to_transfer_to(tmp_path):
+    run = study(tmp_path / "run", 2)
+    found = result(run)
+    assert list(found["gains"]) == ["parity+successor"] and "transfer" not in found
+    (only,) = inner(run)
+    families = [e.task.family for _, batch in only.batches() for e in batch.episodes]
+    assert families.count("parity") == families.count("successor")
+
+
+def test_of_nothing_nothing_comes(tmp_path):
+    found = result(study(tmp_path / "run", 0))
+    assert found["transfer"] == 0.0 and "own" not in found
+    assert found["gains"] == {"": {"parity": 0.0, "successor": 0.0}}
+
+
+def test_what_cannot_be_is_refused():
+    for task, together in (("parity+successor", 3), ("countdown:1-3", 1)):
+        with pytest.raises(UserError, match=r"has \d domains: give two or more"):
+            find_recipe(NAME).build({"task": load(task), "model": tabular()}, {"together": together})
+
+
+def test_its_claims_can_be_run():
+    entry = find_recipe(NAME)
+    assert listings()[NAME].claims == tuple(claim.says for claim in entry.claims)
+    for claim, arms in zip(entry.claims, (2, 3), strict=True):
+        assert len({arm.hash for arm in arms_of(NAME, claim, Options()).values()}) == arms
