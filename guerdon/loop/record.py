@@ -174,8 +174,10 @@ class Interrupt:
             signal.signal(number, old)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
+        if self.asked:
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            return
         self.asked = True
         os.write(
             2, b"\nstopping after this step; press Ctrl-C again to stop at once\n"

@@ -246,8 +246,8 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     assert "claims nothing" in told and told.count("\n") == 1
 
 
-def test_ctrl_c_ends_all_workers_and_the_same_command_goes_on(mine: str, tmp_path: Path) -> None:
-    words = ["prove", mine, "--quick", "--budget", "100000", "--jobs", "2"]  # 10,000 tokens a run: some seconds
+def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
+    words = ["prove", mine, "--quick", "--budget", "1e8", "--jobs", "2"]  # a run would take hours
     command = [sys.executable, "-m", "guerdon.cli.main", *words]
     process = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -260,7 +260,4 @@ def test_ctrl_c_ends_all_workers_and_the_same_command_goes_on(mine: str, tmp_pat
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 130 and "the same command goes on from here" in out
     assert "Traceback" not in out
-    started = list((tmp_path / "runs" / "prove").iterdir())
-    assert len(started) <= 3, "a job that was waiting was begun after all"
-    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "a quick look, not evidence" in again.stdout
+    assert len(list((tmp_path / "runs" / "prove").iterdir())) <= 2, "a run that was waiting was begun after all"

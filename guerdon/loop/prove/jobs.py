@@ -111,7 +111,8 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
     spawn = multiprocessing.get_context("spawn")
     stop = spawn.Event()
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
-        waiting = {pool.submit(_work, job): job for job in jobs}
+        with _no_ctrl_c():  # for who is started: it is told by `stop`, whatever it is doing then
+            waiting = {pool.submit(_work, job): job for job in jobs}
         try:
             for future in as_completed(waiting):
                 yield waiting[future], future.result()
@@ -126,18 +127,34 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
 
 
 def _begin(stop: Event) -> None:
-    """A worker leaves Ctrl-C to the run it is in; one that has none waits for us to end it."""
+    """A worker has no ears for signals but while it is in a run, and then for one: to end its step and save."""
     global _stop
     _stop = stop
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(os.getppid(), stop), daemon=True).start()
 
 
-def _follow(parent: int) -> None:
-    """End with the process that started this one, however that ended: an orphan would hold a GPU for nobody."""
+def _follow(parent: int, stop: Event) -> None:
+    """Ask the run to stop when the user did, until it has heard. End with the process that started this one, however that
+    ended: an orphan would hold a GPU for nobody."""
     while os.getppid() == parent:
-        time.sleep(1.0)
+        if stop.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.5)
     os._exit(1)
+
+
+@contextmanager
+def _no_ctrl_c() -> Iterator[None]:
+    """What is started inside does not hear it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _work(job: Job) -> str:
