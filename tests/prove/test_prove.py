@@ -246,6 +246,7 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     assert "claims nothing" in told and told.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
     words = ["prove", mine, "--quick", "--budget", "1e8", "--jobs", "2"]  # a run would take hours
     command = [sys.executable, "-m", "guerdon.cli.main", *words]

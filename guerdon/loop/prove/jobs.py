@@ -120,10 +120,9 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
             raise RunStopped(
                 "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
             ) from error
-        except KeyboardInterrupt:
+        finally:  # however we leave: each run ends its step and saves, and what waits is not begun
             stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)  # each run ends its step and saves
-            raise
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _begin(stop: Event) -> None:
