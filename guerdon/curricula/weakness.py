@@ -123,16 +123,12 @@ class _these:
     """A few problems as a source of training problems."""
 
     tasks: Sequence[Task]
-    name: str = "these"
 
     def size(self, split: Split) -> int | None:
         return len(self.tasks)
 
     def get(self, split: Split, index: int) -> Task:
         return self.tasks[index]
-
-    def check(self, task: Task, completion: str) -> float | None:
-        raise NotImplementedError("problems are checked by the source they came from")
 
 
 def is_weak(seen: Sequence[float]) -> bool:

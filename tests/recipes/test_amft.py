@@ -7,9 +7,10 @@ import doctest
 
 import pytest
 import torch
+from killing import killed_at
 from small import small_lm
 from test_hints import echo
-from test_house_policy import TABLE, Killed, Watched, train
+from test_house_policy import TABLE, Watched, train
 
 import guerdon as gd
 from guerdon.core.episode import Episode, Segment
@@ -323,7 +324,7 @@ def test_on_a_table_without_any_weight_it_is_grpo():
 
 
 @pytest.mark.parametrize("model", ["lm", "table"])
-def test_a_run_that_was_broken_off_goes_on_the_same(model, tmp_path, monkeypatch):
+def test_a_run_that_was_broken_off_goes_on_the_same(model, tmp_path):
     small = {"every": 1, "entropy_rate": 0.1}
     if model == "lm":
         small_lm(tmp_path / "lm")
@@ -332,15 +333,7 @@ def test_a_run_that_was_broken_off_goes_on_the_same(model, tmp_path, monkeypatch
     else:
         wish = {"task": "parity", "model": "tabular", "settings": {**TABLE, **small, "lr": 0.3, "solution": "answer"}}
     whole = train("amft", tmp_path / "whole", wish)
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 1:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(1):
         train("amft", tmp_path / "broken", wish, every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

@@ -10,9 +10,9 @@ import math
 import numpy as np
 import pytest
 import torch
+from killing import Killed
 from small import small_lm
 from strategies import episode, segment
-from test_house_policy import Killed
 
 import guerdon as gd
 from guerdon.core.climb import climb

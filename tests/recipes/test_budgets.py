@@ -6,13 +6,13 @@ import math
 
 import pytest
 import torch
-from test_house_policy import SMALL, TABLE, Killed, Watched, train
+from killing import killed_at
+from test_house_policy import SMALL, TABLE, Watched, train
 
 import guerdon as gd
 from guerdon.bridges.scoring import score_samples
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.schedule import at, decayed, linear
 from guerdon.core.task import Ask, Sampling, Task
@@ -385,18 +385,10 @@ def test_it_is_listed_with_claims_whose_arms_can_be_built(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path, monkeypatch, name):
+def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path, name):
     wish = {"task": "parity", "model": "tabular", "settings": {**TABLE, **SMALL, "tries": 4, "max_tokens": 8}}
     whole = train(name, tmp_path / "whole", wish)
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 1:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(1):
         train(name, tmp_path / "broken", wish, every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights and resumed.batch(1).same(whole.batch(1))

@@ -10,14 +10,14 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
+from killing import killed_at
 from test_hints import echo
-from test_house_policy import Killed, Watched
+from test_house_policy import Watched
 
 import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.core.seeds import derive
@@ -328,7 +328,7 @@ def test_it_trains_on_its_own_attempts_and_goes_deeper():
     assert len(run.recipe.curriculum.buffer) <= 256
 
 
-def test_a_run_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
+def test_a_run_that_was_broken_off_goes_on_the_same(tmp_path):
     table = {"tabular.vocab": "01", "tabular.length": 1, "tabular.rows": 256, "prompts": 4, "lr": 0.3}
     wish = {"task": "parity", "model": "tabular", "settings": {**table, "histories.least": 2}}
 
@@ -337,15 +337,7 @@ def test_a_run_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
         return gd.train("exit", out=tmp_path / out, seed=2, options=options, steps=6, **wish)
 
     whole = train("whole", 1000)
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 4:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(4):
         train("broken", 2)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

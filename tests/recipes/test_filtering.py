@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from test_house_policy import SMALL, TABLE, Killed, Watched, stages, train
+from killing import killed_at
+from test_house_policy import SMALL, TABLE, Watched, stages, train
 from torch.distributions import Categorical, kl_divergence
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
@@ -198,18 +198,10 @@ def test_any_selection_may_say_what_is_enough(wish):
     assert chosen(run.batches[0], Aside()).group("ask")[1] >= 2
 
 
-def test_a_run_that_was_broken_off_draws_what_it_would_have_drawn(tmp_path, monkeypatch, wish):
+def test_a_run_that_was_broken_off_draws_what_it_would_have_drawn(tmp_path, wish):
     wish["settings"]["tries"] = 2  # so that many groups agree, and more is asked
     whole = train(NAME, tmp_path / "whole", wish)
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 1:  # after it has drawn and asked again
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(1):  # after it has drawn and asked again
         train(NAME, tmp_path / "broken", wish, every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

@@ -8,9 +8,10 @@ import random
 import numpy as np
 import pytest
 import torch
+from killing import killed_at
 from small import small_lm
 from test_hints import echo, problem
-from test_house_policy import Killed, Watched, train
+from test_house_policy import Watched, train
 
 import guerdon as gd
 from guerdon.core.column import Column
@@ -343,20 +344,12 @@ def test_where_all_is_solved_it_is_grpo():
 
 
 @pytest.mark.parametrize("how", ["start", "prompt"])
-def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path, monkeypatch):
+def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path):
     small_lm(tmp_path / "lm")
     small = {"prompts": 2, "tries": 2, "lr": 3e-3, "max_tokens": 32, "how": how, "kl": 0.1}
     wish = {"task": "chain", "model": str(tmp_path / "lm"), "settings": small}
     whole = train("guide", tmp_path / "whole", wish)
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 1:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(1):
         train("guide", tmp_path / "broken", wish, every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

@@ -8,15 +8,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from killing import killed_at
 from small import small_lm
 from test_filters import Playing
-from test_house_policy import Killed, Watched, train
+from test_house_policy import Watched, train
 
 import guerdon as gd
 from guerdon import models
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.model import Reply
 from guerdon.core.pack import pack
 from guerdon.core.part import part
@@ -395,20 +395,12 @@ def test_without_shares_it_is_grpo(wish):
 
 
 @pytest.mark.parametrize("how", ["start", "prompt"])
-def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path, monkeypatch, student):
+def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path, student):
     """On a language model: prefixes, prompts and hints are made again from what the run kept."""
     small = {"prompts": 2, "tries": 2, "lr": 3e-3, "max_tokens": 32, "how": how, "kl": 0.1, "cold": 1}
     wish = {"task": "chain", "model": student, "settings": small}
     whole = train("ghpo", tmp_path / "whole", wish)
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 1:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(1):
         train("ghpo", tmp_path / "broken", wish, every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from killing import Killed
 from small import small_lm
 
 import guerdon as gd
@@ -38,10 +39,6 @@ ON_A_TABLE = ["grpo", "dr_grpo", "gspo", "cispo", "rloo", "remax", "reinforce_pp
 NAMES = [*ON_A_TABLE, "ppo"]
 TABLE = {"tabular.vocab": "01", "tabular.length": 1, "tabular.rows": 256}
 SMALL = {"prompts": 4, "lr": 0.3}
-
-
-class Killed(BaseException):
-    """What a process that is killed does: nothing more."""
 
 
 @pytest.fixture(scope="module")

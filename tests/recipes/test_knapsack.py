@@ -11,13 +11,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from killing import killed_at
 from strategies import episode, segment
 
 import guerdon as gd
 import guerdon.curricula.knapsack as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.credit.example import Aside
@@ -268,10 +268,6 @@ def test_its_state_draws_the_same_again():
 TABLE = {"tabular.vocab": "01", "tabular.length": 1, "tabular.rows": 256, "prompts": 3, "tries": 4, "lr": 0.3}
 
 
-class Killed(BaseException):
-    """What a process that is killed does: nothing more."""
-
-
 def train(out, name="knapsack-rl", every=1000, steps=6, **knobs):
     options = gd.Options(save_every=every, eval_tasks=0)
     settings_ = {**TABLE, **knobs}
@@ -292,19 +288,11 @@ def test_with_no_room_to_choose_it_is_grpo(tmp_path):
     assert bound.weights == train(tmp_path / "b", "grpo", **{"clipped.mean": "step"}).weights
 
 
-def test_killed_and_resumed_it_draws_the_same(tmp_path, monkeypatch):
+def test_killed_and_resumed_it_draws_the_same(tmp_path):
     whole = train(tmp_path / "whole")
     tries = whole.metrics["knapsack/max_tries"].to_pylist()
     assert tries[0] == 4 and max(tries) > 4  # the rates that decide were learned before the kill
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 4:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(4):
         train(tmp_path / "broken", every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

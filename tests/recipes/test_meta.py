@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from test_house_policy import SMALL, TABLE, Killed, Watched, train
+from killing import killed_at
+from test_house_policy import SMALL, TABLE, Watched, train
 
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.credit.centre import centre
@@ -224,17 +224,9 @@ def test_sprig_says_a_number_where_its_answer_begins():
     assert row["tokens"] == int((batch.weight > 0).sum())  # what is given is neither sampled nor learned
 
 
-def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path, monkeypatch):
+def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path):
     whole = train("masa", tmp_path / "whole", wish())
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 1:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(1):
         train("masa", tmp_path / "broken", wish(), every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights and resumed.batch(1).same(whole.batch(1))

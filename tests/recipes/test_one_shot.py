@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from test_house_policy import Killed
+from killing import Killed
 
 import guerdon as gd
 from guerdon.core.column import Column

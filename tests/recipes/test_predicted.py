@@ -7,6 +7,7 @@ import json
 
 import pytest
 import torch
+from killing import killed_at
 from small import small_lm
 from strategies import episode, segment
 
@@ -250,10 +251,6 @@ def test_what_pcl_is_made_of(tmp_path):
 SMALL = {"prompts": 3, "tries": 4, "max_tokens": 24, "lr": 5e-5}
 
 
-class Killed(BaseException):
-    """What a process that is killed does: nothing more."""
-
-
 def train(out, name="pcl", every=1000, steps=3, **knobs):
     options = gd.Options(save_every=every, eval_tasks=0)
     chosen = {"task": "countdown:1-3", "model": "sprig", "settings": {**SMALL, **knobs}}
@@ -269,18 +266,10 @@ def test_with_one_candidate_for_each_prompt_it_is_grpo(tmp_path):
     assert one.metrics["policy/grad_norm"] == other.metrics["policy/grad_norm"]
 
 
-def test_killed_and_resumed_it_draws_the_same(tmp_path, monkeypatch):
+def test_killed_and_resumed_it_draws_the_same(tmp_path):
     whole = train(tmp_path / "whole")
     assert whole.metrics["forecast/std"].to_pylist()[1] > 0  # it had learned to choose before the kill
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 2:
-            raise Killed
-        return update(self, rows, play)
-
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(2):
         train(tmp_path / "broken", every=1)
     resumed = gd.train(resume=tmp_path / "broken")
     assert resumed.weights == whole.weights

@@ -5,11 +5,11 @@ from __future__ import annotations
 import doctest
 
 import pytest
-from test_house_policy import Killed, Watched
+from killing import killed_at
+from test_house_policy import Watched
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.core.learn import Learn
 from guerdon.core.part import get_state, set_state
 from guerdon.credit.example import Aside
 from guerdon.curricula import stages
@@ -135,23 +135,15 @@ def test_both_forms_are_checked_and_the_exam_is_the_open_one():
     made.check()
 
 
-def test_it_resumes_across_the_change(tmp_path, monkeypatch):
+def test_it_resumes_across_the_change(tmp_path):
     def train(**where):
         model = tabular("=ab 0123456789+-*()\n", length=3, rows=64, spread=1.0)
         wish = {"task": load("countdown:2-3"), "model": model, "settings": TABLE}
         options = gd.Options(save_every=1, eval_tasks=0)
         return gd.train("medcco", options=options, **wish, **where)
 
-    update = Learn.update
-
-    def dies(self, rows, play):
-        if play.step == 3:
-            raise Killed
-        return update(self, rows, play)
-
     whole = train(out=tmp_path / "whole", seed=2, steps=4)
-    with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(Learn, "update", dies)
+    with killed_at(3):
         train(out=tmp_path / "broken", seed=2, steps=4)
     again = train(resume=tmp_path / "broken")
     assert again.weights == whole.weights

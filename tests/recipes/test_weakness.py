@@ -8,14 +8,13 @@ import json
 import numpy as np
 import pytest
 import torch
-from test_house_policy import Killed
+from killing import killed_at
 
 import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.events import StepDone
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.credit.example import Aside
@@ -229,21 +228,13 @@ def test_candidates_count_in_the_budget_and_the_scores_are_the_recipes_own(tmp_p
     assert episodes[5:] == [16] * 2
 
 
-def test_it_resumes_in_the_middle_of_either_phase(tmp_path, monkeypatch):
+def test_it_resumes_in_the_middle_of_either_phase(tmp_path):
     whole = train(tmp_path / "whole").weights
-    for killed_at in (3, 6):
-        update = Learn.update
-
-        def dies(self, rows, play, at=killed_at, update=update):
-            if play.step == at:
-                raise Killed
-            return update(self, rows, play)
-
-        with monkeypatch.context() as patch, pytest.raises(Killed):
-            patch.setattr(Learn, "update", dies)
-            train(tmp_path / f"{killed_at}", every=1)
+    for step in (3, 6):
+        with killed_at(step):
+            train(tmp_path / f"{step}", every=1)
         wish = {"task": load("parity:1+parity:4"), "model": tabular("01", length=1, rows=256), "settings": SMALL}
-        again = gd.train("sws", resume=tmp_path / f"{killed_at}", **wish)
+        again = gd.train("sws", resume=tmp_path / f"{step}", **wish)
         assert again.weights == whole
 
 
