@@ -16,8 +16,7 @@ from typing import Any
 
 from guerdon.core.recipe import Claim
 from guerdon.loop.prove.arms import make_arm
-from guerdon.loop.prove.jobs import Job
-from guerdon.loop.prove.prove import How, measured, run_jobs, setting
+from guerdon.loop.prove.prove import How, Trial, measured, run_trials, setting
 from guerdon.loop.statistics import t_interval
 from guerdon.store.evidence_figure import PALETTE, Line, curves, svg
 from guerdon.store.files import write_readable_json, write_text
@@ -32,7 +31,37 @@ COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {
     ),
     "curricula": (
         Claim("which problems to try", task="countdown:1-6", settings=SETTINGS),
-        ("grpo", "dump", "sec", "balanced-online-difficulty-filtering", "pcl"),
+        (
+            "grpo",
+            "dump",
+            "sec",
+            "pcl",
+            "balanced-online-difficulty-filtering",
+            "knapsack-rl",
+            "masa",
+            "clpo",
+            "sws",
+            "medcco",
+            "ghpo how=start",
+            "guide how=start",
+            "exit times=0",
+        ),
+    ),
+    "lengths": (
+        Claim(
+            "how long to think",
+            task="countdown:1-6",
+            settings="prompts=16 tries=8 lr=5e-5 max_tokens=192",
+            start="searcher",
+            budget=800_000,
+        ),
+        (
+            "grpo",
+            "curriculum-grpo budget=128 final=48 announce=nothing",
+            "curriculum-grpo budget=48 final=48 announce=nothing",
+            "hbpo announce=number",
+            "dr-saf aware=false",
+        ),
     ),
 }
 FIRST = "grpo"  # what the others are held against
@@ -41,15 +70,15 @@ FIRST = "grpo"  # what the others are held against
 def compare(name: str, how: How) -> dict[str, Any]:
     """Run what is missing; every arm's runs and how it stands to the first."""
     claim, texts = COMPARISONS[name]
-    arms = {text: make_arm(text, claim, how.options) for text in texts}
-    pairs = [(arm, seed) for seed in how.numbers for arm in arms.values()]
-    jobs = {arm.key(seed): Job(arm, seed, how.runs / arm.key(seed)) for arm, seed in pairs}
-    run_jobs(
-        jobs, how, lambda done, total, last: print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True)
+    trial = Trial(claim, {text: make_arm(text, claim, how.options) for text in texts})
+    run_trials(
+        [trial],
+        how,
+        lambda done, total, last: print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True),
     )
-    found = {text: measured(arm, claim, how) for text, arm in arms.items()}
+    found = {text: measured(arm, claim, how) for text, arm in trial.arms.items()}
     shown = {"task": claim.task, "settings": claim.settings, "budget": claim.budget, "unit": claim.unit}
-    return {"comparison": name, **shown, "arms": found, **setting(claim.model, jobs.values())}
+    return {"comparison": name, **shown, "arms": found, **setting(claim.model, trial.jobs(how).values())}
 
 
 def table(found: Mapping[str, Any]) -> str:

@@ -155,7 +155,8 @@ class Claim:
     `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
     `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is a key of what an evaluation
     finds, at the end, or, after the word `mean`, on average over the budget; of a study a key of its result. `levels` are
-    those of the task's that count (none: all).
+    those of the task's that count (none: all). `start` is trained once, before the others and outside of their budget: all
+    arms then begin with its policy.
     """
 
     says: str
@@ -165,6 +166,7 @@ class Claim:
     task: str = ""
     model: str = "sprig"
     settings: str = ""
+    start: str = ""
     metric: str = "pass@1"
     better: Literal["higher", "lower"] = "higher"
     levels: tuple[int, ...] = ()

@@ -15,6 +15,7 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.core.template import check_template
 
 NOTE = "budget"  # of an ask: the tokens that it is to take
+NUMBER = "{budget}\n{prompt}"  # for models that know no instructions, and can learn what a number means
 
 
 @part

@@ -22,12 +22,15 @@ THREADS = 4  # beside a GPU
 
 @contextmanager
 def undisturbed(models: Iterable[Model]) -> Iterator[None]:
-    """Search seldom, and only among what is made from now on; few threads where the models are on a GPU."""
+    """Search seldom, and only among what is made from now on; few threads where the models are on a GPU, and no memory of it
+    held by what earlier runs in this process left behind: nothing that is frozen here is ever found to be garbage."""
     before, threads = gc.get_threshold(), torch.get_num_threads()
-    gc.freeze()
-    gc.set_threshold(SELDOM, *before[1:])
     if all(model.device.type == "cuda" for model in models):
         torch.set_num_threads(min(threads, THREADS))
+        gc.collect()
+        torch.cuda.empty_cache()
+    gc.freeze()
+    gc.set_threshold(SELDOM, *before[1:])
     try:
         yield
     finally:

@@ -39,11 +39,13 @@ def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
     where = ", ".join(
         part for part in (said["task"], levels, said["model"], cost, f"with {knobs}" * bool(knobs)) if part
     )
+    begun = f" All arms begin with what `{said['start']}` trained." if said.get("start") else ""
     return [
         f"## {said['says'][0].upper()}{said['says'][1:]}",
         f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),
         f"![curves and paired differences]({picture})",
-        f"{where}; {said['metric']} ({said['better']} is better); the smallest effect that counts is {said['effect']:g}.",
+        f"{where}; {said['metric']} ({said['better']} is better); the smallest effect that counts is {said['effect']:g}."
+        + begun,
         _arms(claim),
         claim.get("how", ""),
     ]

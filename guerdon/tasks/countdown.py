@@ -71,6 +71,18 @@ class countdown(Family):
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["numbers"], gold(task))
 
+    def searched(self, task: Task, draw: random.Random, ways: int) -> str:
+        """A solution that first goes so many ways that end elsewhere, each from the numbers as they were given. None where
+        every way ends at the target."""
+        numbers, target, signs = task.meta["numbers"], task.meta["target"], SIZES[self.level][2]
+        lines: list[str] = []
+        while ways and (len(numbers) >= MANY or values(tuple(sorted(numbers)), signs) != {target}):
+            moves = combine(numbers, signs, draw)
+            if moves[-1][3] != target:
+                lines += written(numbers, moves)
+                ways -= 1
+        return write_solution([*lines, *self.steps(task)], task.answer)
+
     def first_wrong(self, task: Task, steps: Sequence[str]) -> int | None:
         pool: list[int] = list(task.meta["numbers"])
         for i, step in enumerate(steps):

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from command_line import Cli, command_line
 
 from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.events import Evaluated
 from guerdon.core.recipe import Claim
 from guerdon.loop.prove import null
 from guerdon.loop.prove.arms import arms_of, make_arm
@@ -24,6 +26,7 @@ from guerdon.loop.prove.null import prove_null
 from guerdon.loop.prove.prove import OPTIONS, How, prove, settle
 from guerdon.loop.prove.results import mean_curve, score_of, value_of
 from guerdon.store import evidence
+from guerdon.store.run import Run
 
 MINE = '''
 """Learning faster: a larger step."""
@@ -262,3 +265,22 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
     assert process.returncode == 130 and "the same command goes on from here" in out
     assert "Traceback" not in out
     assert len(list((tmp_path / "runs" / "prove").iterdir())) <= 2, "a run that was waiting was begun after all"
+
+
+def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -> None:
+    started = MINE.replace("budget=5000", 'budget=5000, start="faster prompts=4 tries=8 steps=30"')
+    Path(mine).write_text(started.replace('ablation="faster lr=0.003", ', ""))
+    with_start, (found,) = how(tmp_path, quick=True, seeds=2), prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+    (claim,) = found["claims"]
+    before = {arm["runs"][0]["curve"][0]["value"] for arm in claim["arms"].values()}
+    arm = arms_of(mine, Claim(**claim["claim"]), with_start.options)["baseline"]
+    assert arm.start is not None
+    start = Run(with_start.runs / arm.start.key(0))
+    end = list(start.events(Evaluated))[-1].result["pass@1"]
+    assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
+    assert {p.name for p in (tmp_path / "runs").iterdir() if (p / "models").is_dir()} == {start.path.name}
+    assert len(list((tmp_path / "runs").iterdir())) == 1 + 2 * 2  # it is trained once, for both arms and seeds
+    assert arm.key(0) != replace(arm, start=None).key(0)
+    assert (
+        "begin with what `faster prompts=4 tries=8 steps=30` trained" in (with_start.folder / "faster.md").read_text()
+    )

@@ -343,7 +343,7 @@ def test_hbpos_advantage_is_the_papers():
 
 def test_the_budget_shrinks_over_the_run_and_answers_with_it():
     """The final budget leaves room for what the hard ones need."""
-    run, _, last = pondering("curriculum-grpo", budget=8, final=5, announce=False, brief=0.3)
+    run, _, last = pondering("curriculum-grpo", budget=8, final=5, announce="nothing", brief=0.3)
     assert [row["budget/mean"] for row in run.rows[::30]] == [8, 7, 6, 5]
     assert last[0][0] > 0.9 and last[1][0] > 0.9
     assert last[0][1] == pytest.approx(5, abs=1)  # easy ones too: the triangle pays for using the budget up

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Container
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from guerdon.core.budget import Budget
@@ -17,21 +18,30 @@ from guerdon.loop.catalog import entries_in, in_file
 from guerdon.loop.record import Options
 
 METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
+START_SEED = 0  # of what all arms begin with: one policy, as a model that was downloaded is one
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A recipe with its settings, and how long and how closely it is run. `what` is how people call it."""
+    """A recipe with its settings, and how long and how closely it is run: without a budget, as long as the recipe says. `what`
+    is how people call it; the policy of `start` is what it begins with."""
 
     what: str
     wish: Wish
-    budget: Budget
+    budget: Budget | None
     options: Options
+    start: Arm | None = None
+
+    def begun(self, runs: Path) -> Arm:
+        """The arm as it is run: it begins with what `start` left among the runs."""
+        if self.start is None:
+            return self
+        return replace(self, wish=replace(self.wish, model=str(runs / self.start.key(START_SEED))))
 
     def build(self) -> Built:
         """The recipe, given its budget. A study spends what it spends."""
         built = build(self.wish)
-        if isinstance(built.recipe, Recipe):
+        if self.budget is not None and isinstance(built.recipe, Recipe):
             set_length(built, None, unspent(self.budget))
         return built
 
@@ -41,7 +51,9 @@ class Arm:
 
     def key(self, seed: int) -> str:
         """The same for all runs that would come out the same."""
-        return fingerprint([self.hash, knobs(self.budget), knobs(self.options), seed])
+        before = [] if self.start is None else [self.start.key(START_SEED)]
+        spends = None if self.budget is None else knobs(self.budget)
+        return fingerprint([self.hash, spends, knobs(self.options), seed, *before])
 
 
 def unspent(budget: Budget) -> Budget:
@@ -61,11 +73,15 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
 def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: Container[str] = ()) -> Arm:
     """An arm from its words: a recipe and, after it, knobs (`grpo kl=0.04`); the claim's settings come first. Recipes
     `beside` the claim's own, in the same `file`, are meant before those of the package."""
+    start = None
+    if claim.start:
+        start = make_arm(claim.start, replace(claim, settings="", start=""), options, file, beside)
+        start = replace(start, budget=None)
     name, *own = text.split()
     settings = {**read_settings(claim.settings.split(), text), **read_settings(own, text)}
     where = f"{file}:{name}" if name in beside else name
     wish = Wish(where, claim.task or None, claim.model or None, settings=settings, text=True)
-    return Arm(text, wish, Budget(claim.budget, claim.unit), options)
+    return Arm(text, wish, Budget(claim.budget, claim.unit), options, start)
 
 
 def read_settings(words: list[str], where: str) -> dict[str, str]:

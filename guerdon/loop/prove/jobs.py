@@ -48,6 +48,7 @@ class Job:
     seed: int
     folder: Path
     at_a_time: int = 1  # how many run at once, which is what their seconds depend on
+    keeps: bool = False  # its policy, for others to begin with
 
     @property
     def name(self) -> str:
@@ -61,11 +62,12 @@ def is_done(folder: Path) -> bool:
 def run_job(job: Job) -> str:
     """Run to the end, or go on with what an earlier process left. What it was not, when it could not: one line."""
     try:
-        built, folder = job.arm.build(), RunFolder(job.folder)
-        recipe, options = built.recipe, job.arm.options
+        arm, folder = job.arm.begun(job.folder.parent), RunFolder(job.folder)
+        built, options = arm.build(), arm.options
+        recipe = built.recipe
         steps = 0 if isinstance(recipe, Study) else recipe.steps
         if not folder.exists():
-            card = card_of(built, job.arm.wish, job.seed, steps, options)
+            card = card_of(built, arm.wish, job.seed, steps, options)
             folder.create({**card, "at_a_time": job.at_a_time})
         if isinstance(recipe, Study):
             if run_study(recipe, folder, options, job.seed) is None:
@@ -74,7 +76,10 @@ def run_job(job: Job) -> str:
             return INTERRUPTED
     except UserError as error:
         return str(error)
-    for heavy in (folder.checkpoints, folder.models):  # the events say all that a proof is made of
+    for heavy in (
+        folder.checkpoints,
+        *([] if job.keeps else [folder.models]),
+    ):  # events say all that a proof is made of
         shutil.rmtree(heavy, ignore_errors=True)
     return ""
 
@@ -91,7 +96,7 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
     One that fails does not stop the others: all that failed are told together at the end.
     """
     left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
-    failed: dict[str, str] = {}
+    failed: dict[str, str | BaseException] = {}
     for job, why in _each(left, min(workers, len(left))):
         if why:
             failed[job.name] = why
@@ -101,10 +106,15 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
         raise KeyboardInterrupt
     if failed:
         name, why = next(iter(failed.items()))
-        raise RunStopped(f"{len(failed)} of {len(left)} runs failed; {name}: {why}")
+        told = f"{len(failed)} of {len(left)} runs failed; {name}"
+        if isinstance(why, BaseException):  # a fault of the program's: where it happened is wanted
+            why.add_note(told)
+            raise why
+        raise RunStopped(f"{told}: {why}")
 
 
-def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
+def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseException]]:
+    """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own."""
     if workers <= 1:
         yield from ((job, run_job(job)) for job in jobs)
         return
@@ -115,11 +125,12 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str]]:
             waiting = {pool.submit(_work, job): job for job in jobs}
         try:
             for future in as_completed(waiting):
-                yield waiting[future], future.result()
-        except BrokenProcessPool as error:
-            raise RunStopped(
-                "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
-            ) from error
+                error = future.exception()
+                if isinstance(error, BrokenProcessPool):
+                    raise RunStopped(
+                        "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
+                    ) from error
+                yield waiting[future], error or future.result()
         finally:  # however we leave: each run ends its step and saves, and what waits is not begun
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)

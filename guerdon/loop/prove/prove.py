@@ -13,7 +13,7 @@ from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Entry
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, Arm, arms_of, changed
+from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, START_SEED, Arm, arms_of, changed
 from guerdon.loop.prove.jobs import Job, at_a_time, is_done, run_all
 from guerdon.loop.prove.results import mean_curve, result_of
 from guerdon.loop.prove.verdict import Compared, among, compare, discoveries
@@ -79,6 +79,12 @@ class Trial:
         keyed = {arm.key(seed): (arm, seed) for arm, seed in pairs}
         return {key: Job(arm, seed, how.runs / key) for key, (arm, seed) in keyed.items()}
 
+    def starts(self, how: How) -> dict[str, Job]:
+        """By key: what must be there before the arms can begin."""
+        found = [arm.start for arm in self.arms.values() if arm.start is not None]
+        keyed = {arm.key(START_SEED): arm for arm in found}
+        return {key: Job(arm, START_SEED, how.runs / key, keeps=True) for key, arm in keyed.items()}
+
     def is_done(self, how: How) -> bool:
         return all(is_done(job.folder) for job in self.jobs(how).values())
 
@@ -88,9 +94,8 @@ def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None],
     last."""
     entries = {name: _claiming(find_recipe(name)) for name in names}
     trials = {name: [_trial(name, claim, how) for claim in entry.claims] for name, entry in entries.items()}
-    jobs = {key: job for each in trials.values() for trial in each for key, job in trial.jobs(how).items()}
     try:
-        run_jobs(jobs, how, told)
+        run_trials([trial for each in trials.values() for trial in each], how, told)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
         done = {name: entry for name, entry in entries.items() if all(trial.is_done(how) for trial in trials[name])}
         for name, entry in done.items():
@@ -100,6 +105,14 @@ def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None],
         if done:
             evidence.write_index(how.folder)
     return [evidence.read(how.folder, entry.name) for entry in entries.values()]
+
+
+def run_trials(trials: Sequence[Trial], how: How, told: Callable[[int, int, Job | None], None]) -> None:
+    """Run the arms that are not done, after what they begin with."""
+    starts = {key: job for trial in trials if not trial.is_done(how) for key, job in trial.starts(how).items()}
+    if starts:
+        run_jobs(starts, how, told)
+    run_jobs({key: job for trial in trials for key, job in trial.jobs(how).items()}, how, told)
 
 
 def run_jobs(jobs: Mapping[str, Job], how: How, told: Callable[[int, int, Job | None], None]) -> None:

@@ -28,8 +28,8 @@ from guerdon.tasks.rewriting import by_rule
     claim=Claim(
         says="Simplifying what is too hard and varying what is not yet easy solves more than the problems as they are.",
         ablation="clpo hard=-1 medium=-1",
-        task="trace:1-6",
-        settings="prompts=16 tries=8 lr=5e-5 max_tokens=96",
+        task="countdown:1-6",
+        settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,
 )

@@ -3,7 +3,8 @@
 Paper: Hammoud et al. 2025, Train Long, Think Short (arXiv:2508.08940). The reward is a weighted sum of being right, of keeping
 to the budget of the day (a triangle; `--set keeps_to.ramp=false`: the paper's band) and of form. The budget goes from `budget`
 to `final` in a few equal factors (`--set decayed.times=7`) or on a straight line, is said in the prompt, and an answer is cut
-short at twice of it. Models that know no instructions, such as sprig, are not told (`announce=false`) and learn a length alone.
+short at twice of it. Models that know no instructions, such as sprig, are not told (`announce=nothing`) and learn a length, or
+are told a number (`announce=number`).
 Leaves out: the reward for form, with its tags: your own reward may have one, `exact + follows().weight(0.1)`.
 """
 
@@ -13,17 +14,19 @@ from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.schedule import decayed, linear
-from guerdon.curricula.budgets import budgeted
+from guerdon.curricula.budgets import NUMBER, budgeted
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
 from guerdon.rewards.algebra import blend
 from guerdon.rewards.budgets import keeps_to
 from guerdon.rewards.score import score
 
-SHRINKS = "budget=64 final=24 announce=false"
+SHRINKS = "budget=128 final=48 announce=nothing"
 SPRIG: dict[str, Any] = {
     "task": "countdown:1-6",
-    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=64",
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
+    "start": "searcher",  # sprig itself has nothing to shorten
+    "budget": 800_000,
     "method": SHRINKS,
 }
 
@@ -35,13 +38,13 @@ SPRIG: dict[str, Any] = {
     claim=(
         Claim(
             says="A token budget that shrinks solves more than having the final budget from the start.",
-            baseline="curriculum-grpo budget=24 final=24 announce=false",
+            baseline="curriculum-grpo budget=48 final=48 announce=nothing",
             ablation=f"curriculum-grpo brief=0 {SHRINKS}",
             **SPRIG,
         ),
         Claim(
             says="A token budget that shrinks leaves shorter answers than GRPO does.",
-            **{**SPRIG, "metric": "length", "better": "lower", "effect": 1.0},
+            **{**SPRIG, "metric": "length", "better": "lower", "effect": 5.0},
         ),
     ),
     on=grpo,
@@ -56,13 +59,13 @@ def curriculum_grpo(
     decay: Literal["steps", "linear"] = "steps",  # the paper's main runs
     correct: float = 0.6,  # the paper's, where being right weighs more
     brief: float = 0.3,  # the paper's, with it
-    announce: bool = True,
+    announce: Literal["sentence", "number", "nothing"] = "sentence",
 ) -> Recipe:
     """GRPO with a reward for keeping to a token budget that shrinks."""
     now: Any = decayed(budget, final) if decay == "steps" else linear(budget, final)
     right = worth(task, reward)
     made.stages[1:-2] = [score(blend(right=right.weight(correct), length=keeps_to(now).weight(brief)))]
     made.stages[-2].reward = "reward"
-    line = "{prompt}\nUse exactly {budget} tokens." if announce else ""
+    line = {"sentence": "{prompt}\nUse exactly {budget} tokens.", "number": NUMBER, "nothing": ""}[announce]
     made.curriculum = budgeted(made.curriculum, (now,), line, room=2.0, sampling=made.sampling)  # the paper cuts at 2 B
     return made

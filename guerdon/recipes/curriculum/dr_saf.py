@@ -22,7 +22,9 @@ from guerdon.rewards.score import score
 
 SPRIG: dict[str, Any] = {
     "task": "countdown:1-6",
-    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=64",
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
+    "start": "searcher",  # sprig itself has nothing to shorten
+    "budget": 800_000,
     "method": "aware=false",
 }
 
@@ -37,7 +39,7 @@ SPRIG: dict[str, Any] = {
             ablation="dr-saf aware=false brief=0",
             metric="length",
             better="lower",
-            effect=1.0,
+            effect=5.0,
             **SPRIG,
         ),
         Claim(

@@ -3,20 +3,21 @@
 Paper: Lyu et al. 2025 (arXiv:2507.15844), with the released code (github.com/zju-real/hbpo). A right answer is worth what
 `rewards.budgets.within_budget` says, a wrong one 0. Advantage = (reward - mean) / spread over all tries at the problem + (mean
 of its group - what its budget promises); the released code adds that last term twice, the paper's algorithm once. Budgets are
-shares of the longest answer allowed, and said in the prompt. Models that know no instructions, such as sprig, are not told
-(`announce=false`) and cannot tell groups apart: what is left is the reward. Leaves out: budgets said after <think> by the model
-itself, -1 for answers that cannot be read, a clip of 0.28 upwards.
+shares of the longest answer allowed, and said in the prompt: in a sentence, or, to models that know no instructions such as
+sprig, as a number before the problem, whose meaning they learn by reward alone. With `announce=nothing` groups cannot be told
+apart. The exam has no budgets. Leaves out: budgets said after <think> by the model itself, -1 for answers that cannot be read,
+a clip of 0.28 upwards.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.bars import shortfall
 from guerdon.credit.centre import centre
 from guerdon.credit.mix import mixed
-from guerdon.curricula.budgets import budgeted
+from guerdon.curricula.budgets import NUMBER, budgeted
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
 from guerdon.rewards.budgets import promise, within_budget
@@ -24,8 +25,10 @@ from guerdon.rewards.score import score
 
 SPRIG: dict[str, Any] = {
     "task": "countdown:1-6",
-    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=64",
-    "method": "announce=false",
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
+    "start": "searcher",  # sprig itself has nothing to shorten
+    "budget": 800_000,
+    "method": "announce=number",
 }
 
 
@@ -36,13 +39,13 @@ SPRIG: dict[str, Any] = {
     claim=(
         Claim(
             says="Groups with different token budgets solve more than one budget that asks all for brevity.",
-            baseline="hbpo announce=false shares=[0.125]",
-            ablation="hbpo announce=false intra=0",
+            baseline="hbpo announce=number shares=[0.125]",
+            ablation="hbpo announce=number intra=0",
             **SPRIG,
         ),
         Claim(
             says="Groups with different token budgets leave shorter answers than GRPO does.",
-            **{**SPRIG, "metric": "length", "better": "lower", "effect": 1.0},
+            **{**SPRIG, "metric": "length", "better": "lower", "effect": 5.0},
         ),
     ),
     on=grpo,
@@ -54,7 +57,7 @@ def hbpo(
     *,
     shares: tuple[float, ...] = (0.125, 0.25, 0.5, 0.625),  # the paper's 512, 1,024, 2,048 and 2,560 of 4,096
     intra: float = 1.0,  # the paper's weight of the term within a group
-    announce: bool = True,
+    announce: Literal["sentence", "number", "nothing"] = "sentence",
 ) -> Recipe:
     """GRPO with several token budgets for each problem, and a reward that fits each."""
     limit = made.sampling.max_tokens
@@ -62,6 +65,6 @@ def hbpo(
     marks = [score(fitting.gated_by(worth(task, reward))), score(promise(fitting), "promised")]
     credit = [centre("reward", gives_to="across"), shortfall(), mixed(("across", "shortfall"), (1.0, intra))]
     made.stages[1:-1] = [*marks, *credit]
-    line = "{prompt}\nAnswer within {budget} tokens." if announce else ""
-    made.curriculum = budgeted(made.curriculum, tuple(share * limit for share in shares), line)
+    line = {"sentence": "{prompt}\nAnswer within {budget} tokens.", "number": NUMBER, "nothing": ""}
+    made.curriculum = budgeted(made.curriculum, tuple(share * limit for share in shares), line[announce])
     return made

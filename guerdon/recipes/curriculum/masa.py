@@ -3,8 +3,9 @@
 Paper: Kim et al. 2025, Meta-Awareness Enhances Reasoning Models (arXiv:2510.03259), with the released code
 (github.com/akatigre/MASA-RL). Before a problem is tried the same model is asked for its success rate, in eighths, `meta_tries`
 times; a forecast earns 0.01^|p - forecast| of the rate p that its own tries then have, and forecasts and tries are learned
-together by GRPO, each compared with its like. From a quarter of the run on, problems are skipped whose forecasts agree that
-all or none of the tries will be right (the paper's efficient variant). All tokens of forecasts count in the budget.
+together by GRPO, each compared with its like. Every token weighs the same (the code's default): if every text did, a forecast
+of one token would count for as much as a whole answer. From a quarter of the run on, problems are skipped whose forecasts agree
+that all or none of the tries will be right (the paper's efficient variant). All tokens of forecasts count in the budget.
 The forecast is text by the policy, as in the paper: here one digit after a given "= ", so that sprig, which was never taught to
 forecast, says some number and learns by reward alone which. The wording is ours: `--set asked_first.template=...`.
 Leaves out: forecasts of length with their cut-off, of notions with their hints, cloning of expert forecasts.
@@ -25,6 +26,7 @@ from guerdon.select.forecasts import ROLE, asked_first, with_forecasts
     paper="arXiv:2510.03259",
     claim=Claim(
         says="Forecasting its own success, and skipping what it calls settled, solves more for the same tokens.",
+        baseline="grpo clipped.mean=step",
         ablation="masa after=1000000",
         task="countdown:1-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
@@ -42,6 +44,6 @@ def masa(
     *scores, credit, learner = made.stages
     made.curriculum = asked_first(made.curriculum, single_turn(ROLE), meta_tries, after, spread)
     made.seats = {**made.seats, ROLE: "policy"}
-    credit.reward = "aligned"
+    credit.reward, learner.loss.mean = "aligned", "step"
     made.stages = [*scores, with_forecasts(made.curriculum, paid(scores)), credit, learner]
     return made

@@ -1,0 +1,61 @@
+"""Solutions that search: problems whose worked solutions try ways that lead elsewhere before the one that works."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.seeds import derive
+from guerdon.core.task import Split, Task, kinds_of
+
+
+@part
+class searching:
+    """The problems of `source`, with worked solutions that go up to `most` other ways first (none as often as any other
+    number): each way is gone to its end, and only one that ends at the target is answered with.
+
+    For models that think longer than they must. One that imitates such solutions tries again until it is there, so that its
+    answers differ in length and longer ones are right more often: what methods that shape length are about. Of families that
+    can be searched (`searched(task, draw, ways)`: countdown).
+
+    >>> from guerdon.tasks import load
+    >>> long = searching(load("countdown:2"), most=2)
+    >>> print(long.solution(long.get("train", 0)))
+    """
+
+    source: Any
+    most: int = knob(default=3, ge=0)
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        for kind, source in kinds_of(self.source).items():
+            if not hasattr(source, "searched"):
+                raise UserError(f"{kind} has no ways that could be searched: countdown has")
+
+    @property
+    def name(self) -> str:
+        return f"searching {self.source.name}"
+
+    def __repr__(self) -> str:
+        return f"searching({self.source!r}, {self.most})"
+
+    def size(self, split: Split) -> int | None:
+        found: int | None = self.source.size(split)
+        return found
+
+    def get(self, split: Split, index: int) -> Task:
+        return self.source.get(split, index)  # type: ignore[no-any-return]
+
+    def kinds(self) -> dict[str, searching]:
+        return {kind: searching(source, self.most) for kind, source in kinds_of(self.source).items()}
+
+    def check(self, task: Task, completion: str) -> float | None:
+        found: float | None = self.source.check(task, completion)
+        return found
+
+    def solution(self, task: Task) -> str:
+        draw = random.Random(derive(0, f"ways {task.key}"))
+        family: Any = kinds_of(self.source)[task.kind]
+        return str(family.searched(task, draw, draw.randint(0, self.most)))
