@@ -1,8 +1,8 @@
 """Several recipes on one task at equal generated tokens, seed by seed: a table and a figure.
 
-`python -m bench.compare algorithms` holds the standard algorithms against each other, `python -m bench.compare curricula`
-ways of choosing problems. Runs are shared with `guerdon prove` and go on after an interruption. Nothing is tuned for anyone:
-all have the same learning rate, and whatever else is a recipe's own default stays.
+`python -m bench.compare algorithms` holds the standard algorithms against each other, `curricula` ways of choosing problems,
+`lengths` ways to shape how long a policy thinks. Runs are shared with `guerdon prove` and go on after an interruption. Nothing
+is tuned for anyone: all have the same learning rate, and whatever else is a recipe's own default stays.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from bench.compare_figures import draw
 from guerdon.core.recipe import Claim
-from guerdon.loop.prove.arms import make_arm
+from guerdon.loop.prove.arms import changed, make_arm
 from guerdon.loop.prove.prove import How, Trial, measured, run_trials, setting
 from guerdon.loop.statistics import t_interval
-from guerdon.store.evidence_figure import PALETTE, Line, curves, svg
 from guerdon.store.files import write_readable_json, write_text
 
 SETTINGS = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
@@ -70,14 +70,19 @@ FIRST = "grpo"  # what the others are held against
 def compare(name: str, how: How) -> dict[str, Any]:
     """Run what is missing; every arm's runs and how it stands to the first."""
     claim, texts = COMPARISONS[name]
+    claim = changed(claim, **how.changes)
     trial = Trial(claim, {text: make_arm(text, claim, how.options) for text in texts})
     run_trials(
         [trial],
         how,
         lambda done, total, last: print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True),
     )
-    found = {text: measured(arm, claim, how) for text, arm in trial.arms.items()}
-    shown = {"task": claim.task, "settings": claim.settings, "budget": claim.budget, "unit": claim.unit}
+    found = measured(trial, how)
+    for text, arm in measured(Trial(changed(claim, metric="length"), trial.arms), how).items():
+        found[text]["lengths"] = arm["curve"]
+        for run, other in zip(found[text]["runs"], arm["runs"], strict=True):
+            run["length"] = other["score"]
+    shown = {k: getattr(claim, k) for k in ("task", "settings", "start", "budget", "unit")}
     return {"comparison": name, **shown, "arms": found, **setting(claim.model, trial.jobs(how).values())}
 
 
@@ -91,6 +96,7 @@ def table(found: Mapping[str, Any]) -> str:
         f"less {FIRST}",
         "easy",
         "hard",
+        "tokens an answer",
         f"tokens to {100 * target:.1f} %",
         "samples",
         "seconds",
@@ -108,6 +114,7 @@ def table(found: Mapping[str, Any]) -> str:
             "" if text == FIRST else f"{100 * d[0]:+.1f} ({100 * d[1]:+.1f} to {100 * d[2]:+.1f})",
             f"{100 * _mean(easy):.1f}",
             f"{100 * _mean(hard):.1f}",
+            f"{_mean([run['length'] for run in runs]):.1f}",
             _reached(runs, target),
             f"{_mean([run['spent']['samples'] for run in runs]):,.0f}",
             f"{_mean([run['spent']['seconds'] for run in runs]):.0f}",
@@ -149,11 +156,6 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def figure(found: Mapping[str, Any]) -> str:
-    lines = [Line(text, PALETTE[i % len(PALETTE)], arm["curve"]) for i, (text, arm) in enumerate(found["arms"].items())]
-    return svg([curves(lines, 50, 700, f"held-out accuracy on {found['task']}", found["unit"])], 860)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("which", choices=COMPARISONS)
@@ -165,10 +167,10 @@ def main() -> None:
     args = parser.parse_args()
     said = f" --seeds {args.seeds}" * (args.seeds != 8) + f" --first-seed {args.first_seed}" * (args.first_seed != 0)
     command = f"python -m bench.compare {args.which}{said}"
-    how = How(args.seeds, args.first_seed, runs=Path(args.runs), jobs=args.jobs)
+    how = How(runs=Path(args.runs), jobs=args.jobs, changes={"seeds": args.seeds, "first_seed": args.first_seed})
     found = {**compare(args.which, how), "command": command}
     write_readable_json(Path(args.out) / f"{args.which}.json", found)
-    write_text(Path(args.out) / f"{args.which}.svg", figure(found))
+    write_text(Path(args.out) / f"{args.which}.svg", draw(found, FIRST))
     print(table(json.loads((Path(args.out) / f"{args.which}.json").read_text())))
 
 

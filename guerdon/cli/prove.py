@@ -35,10 +35,10 @@ def prove(
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
     seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Paired seeds.  [default: 8; --null: 40 pairs]")
+        int | None, typer.Option("--seeds", metavar="N", help="Paired seeds.  [default: the claim's; --null: 40 pairs]")
     ] = None,
     first_seed: Annotated[
-        int | None, typer.Option("--first-seed", metavar="N", min=0, help="Begin with seed N.  [default: 0]")
+        int | None, typer.Option("--first-seed", metavar="N", min=0, help="Begin with seed N.  [default: the claim's]")
     ] = None,
     task: Task = None,
     model: Model = None,
@@ -102,20 +102,18 @@ def _how(
     runs: str,
 ) -> How:
     from guerdon.core.budget import read_budget
-    from guerdon.loop.prove.prove import QUICK_SEEDS, SEEDS, How
+    from guerdon.loop.prove.prove import How
 
     changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k != "budget"}
     if claims["budget"] is not None:
         read = read_budget(claims["budget"])
         changes |= {"budget": read.amount, "unit": read.unit}
     number, first = seeds
+    changes |= {k: v for k, v in {"seeds": None if null else number, "first_seed": first}.items() if v is not None}
     said = {"seeds": number, "first-seed": first, **claims}
     flags = ["--quick"] if quick else []
     flags += [w for name, value in said.items() if value is not None for w in (f"--{name}", str(value))]
-    usual = QUICK_SEEDS if quick else SEEDS
     return How(
-        seeds=usual if number is None or null else number,
-        first_seed=first or 0,
         out=Path(out),
         runs=Path(runs),
         jobs=jobs,

@@ -156,7 +156,8 @@ class Claim:
     `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is a key of what an evaluation
     finds, at the end, or, after the word `mean`, on average over the budget; of a study a key of its result. `levels` are
     those of the task's that count (none: all). `start` is trained once, before the others and outside of their budget: all
-    arms then begin with its policy.
+    arms then begin with its policy. `seeds` are how many, from `first_seed` on: not 0 where runs that had been seen are done
+    again with new ones.
     """
 
     says: str
@@ -173,6 +174,8 @@ class Claim:
     effect: float = 0.02
     budget: float = 400_000
     unit: Unit = "tokens"
+    seeds: int = 8
+    first_seed: int = 0
 
 
 @dataclass(frozen=True)

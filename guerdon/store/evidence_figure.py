@@ -42,15 +42,15 @@ def figure(claim: Mapping[str, Any]) -> str:
     return svg(parts, left + 240)
 
 
-def svg(parts: Sequence[Html], width: float) -> str:
+def svg(parts: Sequence[Html], width: float, height: float = HEIGHT) -> str:
     made = el(
         "svg",
-        el("rect", x=0, y=0, width=width, height=HEIGHT, fill="#fff"),
+        el("rect", x=0, y=0, width=width, height=height, fill="#fff"),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:.0f} {HEIGHT:.0f}",
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
         width=width,
-        height=HEIGHT,
+        height=height,
         font_family="system-ui, sans-serif",
         font_size=11,
     )
@@ -63,16 +63,16 @@ def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: s
     low, high = min(p["low"] for p in points), max(p["high"] for p in points)
     end = max(p["spent"] for p in points)
     x, y = scale(0.0, end, left, right - 90), scale(low, high, BOTTOM, TOP)
-    drawn = [_text(title, left - 20, 14, weight="600"), _ends(low, high, left, y)]
+    drawn = [text(title, left - 20, 14, weight="600"), _ends(low, high, left, y)]
     for line in lines:
         upper = [(x(p["spent"]), y(p["high"])) for p in line.points]
         lower = [(x(p["spent"]), y(p["low"])) for p in reversed(line.points)]
-        drawn.append(el("path", d=_path([*upper, *lower]) + "Z", fill=line.colour, opacity=0.13))
+        drawn.append(el("path", d=path([*upper, *lower]) + "Z", fill=line.colour, opacity=0.13))
         middle = [(x(p["spent"]), y(p["mean"])) for p in line.points]
-        drawn.append(el("path", d=_path(middle), fill="none", stroke=line.colour, stroke_width=2))
+        drawn.append(el("path", d=path(middle), fill="none", stroke=line.colour, stroke_width=2))
     drawn += _names(lines, x(end) + 6, y)
-    drawn.append(_text("0", x(0), BOTTOM + 16, anchor="middle", colour="#777"))
-    drawn.append(_text(f"{_short(end)} {unit}", x(end), BOTTOM + 16, anchor="end", colour="#777"))
+    drawn.append(text("0", x(0), BOTTOM + 16, anchor="middle", colour="#777"))
+    drawn.append(text(f"{_short(end)} {unit}", x(end), BOTTOM + 16, anchor="end", colour="#777"))
     return join(drawn)
 
 
@@ -83,7 +83,7 @@ def _names(lines: Sequence[Line], x: float, y: Place) -> list[Html]:
     for line in sorted(lines, key=lambda each: -each.points[-1]["mean"]):
         at = max(y(line.points[-1]["mean"]) + 4, last + 13)
         last = at
-        placed.append(_text(line.label, x, at, colour=line.colour, weight="600"))
+        placed.append(text(line.label, x, at, colour=line.colour, weight="600"))
     return placed
 
 
@@ -94,43 +94,41 @@ def differences(against: Mapping[str, Any], left: float, right: float) -> Html:
     low, high = min(*every, -effect), max(*every, effect)
     y = scale(low, high, BOTTOM, TOP)
     drawn = [
-        _text("method minus", left - 20, 14, weight="600"),
-        el("rect", x=left, y=_px(y(effect)), width=right - left, height=_px(y(-effect) - y(effect)), fill="#eee"),
-        el("line", x1=left, x2=right, y1=_px(y(0)), y2=_px(y(0)), stroke=INK, stroke_width=0.7),
+        text("method minus", left - 20, 14, weight="600"),
+        el("rect", x=left, y=px(y(effect)), width=right - left, height=px(y(-effect) - y(effect)), fill="#eee"),
+        el("line", x1=left, x2=right, y1=px(y(0)), y2=px(y(0)), stroke=INK, stroke_width=0.7),
         _ends(low, high, left, y),
     ]
     for i, (name, found) in enumerate(against.items()):
         middle = left + (right - left) * (i + 0.5) / len(against)
         for j, value in enumerate(found["differences"]):
             shift = (j - (len(found["differences"]) - 1) / 2) * 4
-            drawn.append(
-                el("circle", cx=_px(middle + shift), cy=_px(y(value)), r=2.5, fill=COLOURS[name], opacity=0.55)
-            )
+            drawn.append(el("circle", cx=px(middle + shift), cy=px(y(value)), r=2.5, fill=COLOURS[name], opacity=0.55))
         colour = GOOD if found["low"] > 0 else BAD if found["high"] < 0 else INK
-        low_y, high_y = _px(y(found["low"])), _px(y(found["high"]))
+        low_y, high_y = px(y(found["low"])), px(y(found["high"]))
         drawn.append(el("line", x1=middle, x2=middle, y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
-        drawn.append(el("circle", cx=middle, cy=_px(y(found["mean"])), r=4.5, fill=colour))
-        drawn.append(_text(name, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
+        drawn.append(el("circle", cx=middle, cy=px(y(found["mean"])), r=4.5, fill=colour))
+        drawn.append(text(name, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
     return join(drawn)
 
 
 def _ends(low: float, high: float, left: float, y: Place) -> Html:
     marks = [
-        (v, _text(f"{v:.3g}".replace("-", "−"), left - 6, y(v) + 4, anchor="end", colour="#777")) for v in (low, high)
+        (v, text(f"{v:.3g}".replace("-", "−"), left - 6, y(v) + 4, anchor="end", colour="#777")) for v in (low, high)
     ]
-    axis = el("line", x1=left - 2, x2=left - 2, y1=_px(y(low)), y2=_px(y(high)), stroke=FAINT)
+    axis = el("line", x1=left - 2, x2=left - 2, y1=px(y(low)), y2=px(y(high)), stroke=FAINT)
     return join([axis, *(mark for _, mark in marks)])
 
 
-def _text(words: str, x: float, y: float, anchor: str = "start", colour: str = INK, weight: str = "400") -> Html:
-    return el("text", words, x=_px(x), y=_px(y), text_anchor=anchor, fill=colour, font_weight=weight)
+def text(words: str, x: float, y: float, anchor: str = "start", colour: str = INK, weight: str = "400") -> Html:
+    return el("text", words, x=px(x), y=px(y), text_anchor=anchor, fill=colour, font_weight=weight)
 
 
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{_px(a)},{_px(b)}" for a, b in points)
+def path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{px(a)},{px(b)}" for a, b in points)
 
 
-def _px(position: float) -> str:
+def px(position: float) -> str:
     return f"{position:.1f}"
 
 

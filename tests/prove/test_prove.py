@@ -114,7 +114,7 @@ def test_what_is_done_is_not_done_again(proved):
 
 
 def test_a_quick_look_is_kept_apart_and_says_so(mine, tmp_path):
-    [found] = prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+    [found] = prove([mine], how(tmp_path, quick=True), quiet)
     assert found["quick"] and found["claims"][0]["claim"]["budget"] == 500
     assert not (tmp_path / "evidence" / "faster.json").exists()
     assert "not evidence" in (tmp_path / "evidence" / "quick" / "faster.md").read_text()
@@ -122,8 +122,8 @@ def test_a_quick_look_is_kept_apart_and_says_so(mine, tmp_path):
 
 
 def test_workers_find_what_one_process_finds(mine, tmp_path):
-    alone = prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
-    both = prove([mine], how(tmp_path, quick=True, seeds=2, jobs=2, runs=tmp_path / "others"), quiet)
+    alone = prove([mine], how(tmp_path, quick=True), quiet)
+    both = prove([mine], how(tmp_path, quick=True, jobs=2, runs=tmp_path / "others"), quiet)
     assert json.dumps(alone[0]["claims"][0]["against"]) == json.dumps(both[0]["claims"][0]["against"])
 
 
@@ -173,7 +173,7 @@ class refuses:
 def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
     Path(mine).write_text(REFUSES + MINE.replace("return made", "return made.but(env=refuses()) if lr > 0.1 else made"))
     with pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"):
-        prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+        prove([mine], how(tmp_path, quick=True), quiet)
     assert len([p for p in (tmp_path / "runs").iterdir() if '"Ended"' in (p / "events.jsonl").read_text()]) == 2
 
 
@@ -205,9 +205,17 @@ def test_arms_have_the_claims_settings_and_their_own():
     assert make_arm("grpo lr=0.5", claim, OPTIONS).key(3) == arms["baseline"].key(3)
 
 
-def test_seeds_too_few(tmp_path):
+def test_seeds_too_few(mine, tmp_path):
     with pytest.raises(UserError, match="at least 8 seeds"):
-        how(tmp_path, seeds=7)
+        prove([mine], how(tmp_path, changes={"seeds": 7}), quiet)
+
+
+def test_a_claim_says_which_seeds_it_takes(mine, tmp_path):
+    Path(mine).write_text(MINE.replace("budget=5000", "budget=50, seeds=9, first_seed=30"))
+    (found,) = prove([mine], how(tmp_path), quiet)
+    assert [run["seed"] for run in found["claims"][0]["arms"]["method"]["runs"]] == list(range(30, 39))
+    (found,) = prove([mine], how(tmp_path, changes={"seeds": 8, "first_seed": 31}), quiet)
+    assert [run["seed"] for run in found["claims"][0]["arms"]["baseline"]["runs"]] == list(range(31, 39))
 
 
 def test_scores_by_hand():
@@ -270,7 +278,7 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
 def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -> None:
     started = MINE.replace("budget=5000", 'budget=5000, start="faster prompts=4 tries=8 steps=30"')
     Path(mine).write_text(started.replace('ablation="faster lr=0.003", ', ""))
-    with_start, (found,) = how(tmp_path, quick=True, seeds=2), prove([mine], how(tmp_path, quick=True, seeds=2), quiet)
+    with_start, (found,) = how(tmp_path, quick=True), prove([mine], how(tmp_path, quick=True), quiet)
     (claim,) = found["claims"]
     before = {arm["runs"][0]["curve"][0]["value"] for arm in claim["arms"].values()}
     arm = arms_of(mine, Claim(**claim["claim"]), with_start.options)["baseline"]

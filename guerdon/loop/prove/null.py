@@ -42,7 +42,7 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, Job 
     if how.quick:
         claim = changed(claim, budget=claim.budget / 10)
     arm = make_arm(recipe, claim, how.options)
-    seeds = [(s, s + APART) for s in range(how.first_seed, how.first_seed + pairs)]
+    seeds = [(s, s + APART) for s in range(claim.first_seed, claim.first_seed + pairs)]
     jobs = {arm.key(s): Job(arm, s, how.runs / arm.key(s)) for pair in seeds for s in pair}
     run_jobs(jobs, how, told)
     scores = [[result_of(how.runs / arm.key(s), s, claim)["score"] for s in pair] for pair in seeds]

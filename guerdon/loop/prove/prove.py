@@ -31,8 +31,6 @@ QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_tasks=48, eval_t
 class How:
     """How claims are run. `changes` are fields of the claims that the user wants otherwise."""
 
-    seeds: int = SEEDS
-    first_seed: int = 0  # another than 0: runs that nobody has seen yet
     out: Path = Path("evidence")
     runs: Path = Path("runs/prove")
     jobs: int = 0  # at a time; 0: as many as the machine takes
@@ -43,18 +41,6 @@ class How:
     def command(self, *what: str) -> str:
         """What gives the same again."""
         return shlex.join(["guerdon", "prove", *what, *self.flags])
-
-    def __post_init__(self) -> None:
-        least = QUICK_SEEDS if self.quick else SEEDS
-        if self.seeds < least:
-            raise UserError(
-                f"a proof takes at least {least} seeds, not {self.seeds}" + ("" if self.quick else " (--quick takes 2)")
-            )
-
-    @property
-    def numbers(self) -> range:
-        """The seeds."""
-        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def options(self) -> Options:
@@ -73,9 +59,13 @@ class Trial:
     claim: Claim
     arms: dict[str, Arm]
 
+    @property
+    def seeds(self) -> range:
+        return range(self.claim.first_seed, self.claim.first_seed + self.claim.seeds)
+
     def jobs(self, how: How) -> dict[str, Job]:
         """By key, seed after seed: equal arms are one."""
-        pairs = [(arm, seed) for seed in how.numbers for arm in self.arms.values()]
+        pairs = [(arm, seed) for seed in self.seeds for arm in self.arms.values()]
         keyed = {arm.key(seed): (arm, seed) for arm, seed in pairs}
         return {key: Job(arm, seed, how.runs / key) for key, (arm, seed) in keyed.items()}
 
@@ -134,9 +124,16 @@ def _claiming(entry: Entry) -> Entry:
 
 
 def _trial(name: str, claim: Claim, how: How) -> Trial:
+    if how.quick:
+        claim = changed(claim, seeds=QUICK_SEEDS)
     claim = changed(claim, **how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE)
+    least = QUICK_SEEDS if how.quick else SEEDS
+    if claim.seeds < least:
+        raise UserError(
+            f"a proof takes at least {least} seeds, not {claim.seeds}" + ("" if how.quick else " (--quick takes 2)")
+        )
     return Trial(claim, arms_of(name, claim, how.options))
 
 
@@ -164,15 +161,18 @@ def setting(model: str, jobs: Iterable[Job]) -> dict[str, Any]:
     }
 
 
-def measured(arm: Arm, claim: Claim, how: How) -> dict[str, Any]:
-    """What the runs of an arm found."""
-    runs = [result_of(how.runs / arm.key(seed), seed, claim) for seed in how.numbers]
-    return {"what": arm.what, "hash": arm.hash, "curve": mean_curve(runs), "runs": runs}
+def measured(trial: Trial, how: How) -> dict[str, dict[str, Any]]:
+    """What the runs of each arm found."""
+    found = {}
+    for name, arm in trial.arms.items():
+        runs = [result_of(how.runs / arm.key(seed), seed, trial.claim) for seed in trial.seeds]
+        found[name] = {"what": arm.what, "hash": arm.hash, "curve": mean_curve(runs), "runs": runs}
+    return found
 
 
 def _measured(trial: Trial, how: How) -> dict[str, Any]:
     claim = trial.claim
-    found = {name: measured(arm, claim, how) for name, arm in trial.arms.items()}
+    found = measured(trial, how)
     score = {name: [run["score"] for run in arm["runs"]] for name, arm in found.items()}
     against = {
         name: dataclasses.asdict(compare(score[METHOD], score[name], claim.effect, claim.better))

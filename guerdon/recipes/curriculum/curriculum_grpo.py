@@ -15,6 +15,7 @@ from typing import Any, Literal
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.schedule import decayed, linear
 from guerdon.curricula.budgets import NUMBER, budgeted
+from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
 from guerdon.rewards.algebra import blend
@@ -22,13 +23,6 @@ from guerdon.rewards.budgets import keeps_to
 from guerdon.rewards.score import score
 
 SHRINKS = "budget=128 final=48 announce=nothing"
-SPRIG: dict[str, Any] = {
-    "task": "countdown:1-6",
-    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
-    "start": "searcher",  # sprig itself has nothing to shorten
-    "budget": 800_000,
-    "method": SHRINKS,
-}
 
 
 @recipe(
@@ -40,11 +34,13 @@ SPRIG: dict[str, Any] = {
             says="A token budget that shrinks solves more than having the final budget from the start.",
             baseline="curriculum-grpo budget=48 final=48 announce=nothing",
             ablation=f"curriculum-grpo brief=0 {SHRINKS}",
-            **SPRIG,
+            method=SHRINKS,
+            **LONG,
         ),
         Claim(
             says="A token budget that shrinks leaves shorter answers than GRPO does.",
-            **{**SPRIG, "metric": "length", "better": "lower", "effect": 5.0},
+            method=SHRINKS,
+            **SHORTER,
         ),
     ),
     on=grpo,

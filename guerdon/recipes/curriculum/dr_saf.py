@@ -14,19 +14,12 @@ from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.bars import sparing
+from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
 from guerdon.rewards.algebra import blend
 from guerdon.rewards.difficulty import knows_limits, length_by_rate
 from guerdon.rewards.score import score
-
-SPRIG: dict[str, Any] = {
-    "task": "countdown:1-6",
-    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
-    "start": "searcher",  # sprig itself has nothing to shorten
-    "budget": 800_000,
-    "method": "aware=false",
-}
 
 
 @recipe(
@@ -37,15 +30,14 @@ SPRIG: dict[str, Any] = {
         Claim(
             says="Brevity rewarded only where the policy is sure leaves shorter answers than GRPO does.",
             ablation="dr-saf aware=false brief=0",
-            metric="length",
-            better="lower",
-            effect=5.0,
-            **SPRIG,
+            method="aware=false",
+            **SHORTER,
         ),
         Claim(
             says="A baseline that spares long right answers solves more than the mean with the same reward.",
             baseline="dr-saf aware=false spare=false",
-            **SPRIG,
+            method="aware=false",
+            **LONG,
         ),
     ),
     on=grpo,

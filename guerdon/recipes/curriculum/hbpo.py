@@ -18,18 +18,11 @@ from guerdon.credit.bars import shortfall
 from guerdon.credit.centre import centre
 from guerdon.credit.mix import mixed
 from guerdon.curricula.budgets import NUMBER, budgeted
+from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
 from guerdon.rewards.budgets import promise, within_budget
 from guerdon.rewards.score import score
-
-SPRIG: dict[str, Any] = {
-    "task": "countdown:1-6",
-    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
-    "start": "searcher",  # sprig itself has nothing to shorten
-    "budget": 800_000,
-    "method": "announce=number",
-}
 
 
 @recipe(
@@ -41,11 +34,13 @@ SPRIG: dict[str, Any] = {
             says="Groups with different token budgets solve more than one budget that asks all for brevity.",
             baseline="hbpo announce=number shares=[0.125]",
             ablation="hbpo announce=number intra=0",
-            **SPRIG,
+            method="announce=number",
+            **LONG,
         ),
         Claim(
             says="Groups with different token budgets leave shorter answers than GRPO does.",
-            **{**SPRIG, "metric": "length", "better": "lower", "effect": 5.0},
+            method="announce=number",
+            **SHORTER,
         ),
     ),
     on=grpo,

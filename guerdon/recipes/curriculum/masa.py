@@ -30,6 +30,8 @@ from guerdon.select.forecasts import ROLE, asked_first, with_forecasts
         ablation="masa after=1000000",
         task="countdown:1-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
+        seeds=16,
+        first_seed=100,  # new ones: the first eight had not told
     ),
     on=grpo,
 )

@@ -1,0 +1,13 @@
+"""Where the claims of methods that shape length are proved: a policy that searches, and room for it to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LONG: dict[str, Any] = {
+    "task": "countdown:1-6",
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
+    "start": "searcher",  # sprig itself has nothing to shorten
+    "budget": 800_000,
+}
+SHORTER: dict[str, Any] = {**LONG, "metric": "length", "better": "lower", "effect": 5.0}
