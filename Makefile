@@ -1,6 +1,6 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
-# make pages: docs/parts, written anew from the docstrings.
+# make pages: docs/parts, written anew from the docstrings, and the numbers in docs/evidence.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -50,6 +50,7 @@ format: $(VENV)/.installed
 
 pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_parts.py
+	$(BIN)/python scripts/document_families.py
 
 clean:
 	rm -rf $(VENV) runs build dist *.egg-info

@@ -21,9 +21,9 @@ from guerdon.loop.catalog import find_recipe, listings
 Built = dict[str, list[tuple[dict[str, str], Recipe]]]  # a recipe's name: the knobs that were set, and what came of it
 HOUSE = "guerdon/recipes/house"
 STAND_IN: dict[str, Any] = {
-    "task": "chain",
+    "task": "countdown",
     "model": "sprig",
-}  # it has worked solutions and near-misses; it can grow a head
+}  # it has worked solutions, near-misses and ways to search; it can grow a head
 VARIANTS: dict[str, list[dict[str, str]]] = {  # what a knob makes another algorithm of
     "dapo": [{}, {"overlong": "leave_out"}],
     "distill": [{"teacher": "sprig"}],

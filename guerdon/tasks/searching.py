@@ -22,7 +22,13 @@ class searching:
 
     >>> from guerdon.tasks import load
     >>> long = searching(load("countdown:2"), most=2)
-    >>> print(long.solution(long.get("train", 0)))
+    >>> print(long.get("train", 2).prompt, long.solution(long.get("train", 2)), sep="\\n")
+    countdown 2 5 9 make 16
+    5+2=7 left 9 7
+    9-7=2
+    9+5=14 left 2 14
+    14+2=16
+    = 9+5+2
     """
 
     source: Any

@@ -1,0 +1,81 @@
+"""Puts what was measured into the pages of docs/evidence, between the words that people wrote there.
+
+A page has a place for every recipe of its family, `<!-- evidence: NAME -->` to `<!-- end -->`; what stands between is written
+anew from `evidence/NAME.json`. So is the count of verdicts, `<!-- verdicts -->` to `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from guerdon.store import evidence
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "docs" / "evidence"
+PLACE = re.compile(r"<!-- (evidence: (?P<name>[\w-]+)|verdicts) -->\n(.*?)<!-- end -->", re.DOTALL)
+FORMS = ("holds", "reversed", "no difference", "inconclusive")
+
+
+def renewed(page: str, every: Mapping[str, Mapping[str, Any]]) -> str:
+    """A page with today's numbers."""
+
+    def put(found: re.Match[str]) -> str:
+        name = found["name"]
+        body = told(every[name]) if name else counted(every)
+        return f"<!-- {found[1]} -->\n{body}\n<!-- end -->"
+
+    return PLACE.sub(put, page)
+
+
+def told(found: Mapping[str, Any]) -> str:
+    """A recipe's claims with verdicts and figures, and the command that gives them."""
+    name, parts = found["recipe"], []
+    for i, claim in enumerate(found["claims"]):
+        said, gap = claim["claim"], claim["against"]["baseline"]
+        arms = {
+            role: sum(run["score"] for run in arm["runs"]) / len(arm["runs"]) for role, arm in claim["arms"].items()
+        }
+        scores = ", ".join(f"{role} {score:.3g}" for role, score in arms.items())
+        parts += [
+            f"*{said['says']}*",
+            f"**{claim['verdict'].capitalize()}**: {gap['mean']:+.3g} ({gap['low']:+.3g} to {gap['high']:+.3g}) on"
+            f" {len(gap['differences'])} seeds, {said['effect']:g} counts; {said['metric']}: {scores}.",
+            f"![{name}: curves and paired differences](../../evidence/{name}{f'-{i + 1}' if i else ''}.svg)",
+        ]
+    parts.append(f"`{found['command']}` · [arms, costs and every seed](../../evidence/{name}.md)")
+    return "\n\n".join(parts)
+
+
+def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
+    """How many claims came out which way."""
+    claims = [(name, claim["verdict"]) for name, found in every.items() for claim in found["claims"]]
+    many = Counter(verdict for _, verdict in claims)
+    rows = ["| verdict | claims | of |", "| --- | ---: | --- |"]
+    for form in FORMS:
+        names = ", ".join(dict.fromkeys(f"[{name}](#{name})" for name, verdict in claims if verdict == form))
+        rows.append(f"| **{form}** | {many[form]} | {names} |")
+    return "\n".join([*rows, f"\n{len(every)} recipes, {len(claims)} claims."])
+
+
+def pages() -> dict[Path, str]:
+    """Every page as it should be."""
+    every = evidence.read_all(evidence.SHIPPED)
+    made = {}
+    for path in sorted(PAGES.glob("*.md")):
+        family = {name: found for name, found in every.items() if found["family"] == path.stem}
+        made[path] = renewed(path.read_text(), family)
+    return made
+
+
+def main() -> None:
+    for path, text in pages().items():
+        path.write_text(text)
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()
