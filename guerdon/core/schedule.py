@@ -83,8 +83,8 @@ class decayed:
     """From `start` to `end` in `times` steps of one factor, at even distances over `over` steps (the whole run when None):
     start d^k with d = (end / start)^(1 / times) and k = floor(t (times + 1) / over), then `end`.
 
-    The exponential decay of a budget in Hammoud et al. 2025 (arXiv:2508.08940, section 4.4). Their B0 g^floor(t / T), at
-    least B, is `decayed(B0, B, times=n, over=(n + 1) * T)` with B = B0 g^n."""
+    The exponential decay of a budget in Hammoud et al. 2025 (arXiv:2508.08940, section 4.4). Their B0 g^floor(t / T), once
+    it has come to B, is `decayed(B0, B, times=n, over=(n + 1) * T)` with B = B0 g^n."""
 
     start: float = knob(gt=0.0)
     end: float = knob(gt=0.0)

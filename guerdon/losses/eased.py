@@ -18,9 +18,10 @@ class eased_kl(kl):
     rate of its problem. On what is never solved the policy is free to leave the other model, on what is always solved it is
     held as `kl` holds it. A track without a value is not held.
 
-    After the difficulty-aware regularisation of CLPO (Zhang et al. 2025, arXiv:2509.25004); that it is in proportion is ours.
-    Assumes rates from 0 to 1. Estimates and their gradients are those of `kl`, unbiased or not as it says; as the divergence
-    from the other model over all problems it is biased towards the easy ones, on purpose.
+    After the difficulty-aware regularisation of CLPO (Zhang et al. 2025, arXiv:2509.25004); that it is in proportion is ours,
+    its released code halves it on hard problems. Assumes rates from 0 to 1. Estimates and their gradients are those of `kl`,
+    unbiased or not as it says; as the divergence from the other model over all problems it is biased towards the easy ones, on
+    purpose.
 
     >>> import torch
     >>> from guerdon.credit.example import tries

@@ -52,7 +52,7 @@ class asked_first:
     env: Any
     tries: int = knob(default=8, ge=1)  # the paper's M
     after: float = knob(default=0.25, ge=0.0)  # the paper's 80 of 314 steps
-    spread: float = knob(default=0.1, gt=0.0)  # ours
+    spread: float = knob(default=0.1, gt=0.0)  # one of the two that the paper tries
     template: str = "rate\n{prompt}"
     start: str = "= "
     sampling: Sampling = knob(factory=lambda: Sampling(max_tokens=1))

@@ -20,6 +20,7 @@ from command_line import Cli, command_line
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.events import Evaluated
 from guerdon.core.recipe import Claim
+from guerdon.loop.catalog import find_recipe
 from guerdon.loop.prove import null
 from guerdon.loop.prove.arms import arms_of, make_arm
 from guerdon.loop.prove.null import prove_null
@@ -205,6 +206,35 @@ def test_arms_have_the_claims_settings_and_their_own():
     assert make_arm("grpo lr=0.5", claim, OPTIONS).key(3) == arms["baseline"].key(3)
 
 
+STUDY = '''
+from guerdon.core.budget import Budget
+from guerdon.core.recipe import Claim, Recipe, Study, recipe
+from guerdon.recipes.house.grpo import grpo
+
+
+@recipe("twice", family="mine", on=grpo, claim=Claim(
+    says="x", baseline="twice times=1", task="successor:1", model="tabular", settings="prompts=4 tries=8 lr=0.3",
+    metric="total", budget=5000))
+def twice(made: Recipe, *, times: int = 2, tokens: float = 5000) -> Study:
+    """Several runs, one after the other."""
+    def body(run, seed):
+        lesson = made.but(steps=10**6, budget=Budget(tokens))
+        return {"total": sum(run.train(lesson, seed=seed + 100 * i).spent["tokens"] for i in range(times))}
+    return Study(body)
+'''
+
+
+def test_a_budget_reaches_a_study_that_has_a_knob_for_it(mine, tmp_path):
+    Path(mine).write_text(STUDY)
+    claim = find_recipe(mine).claims[0]
+    assert "tokens" not in arms_of(mine, claim, OPTIONS)["method"].wish.settings  # it is the study's own
+    (found,) = prove([mine], how(tmp_path, quick=True), quiet)
+    spent = {role: arm["runs"][0]["score"] for role, arm in found["claims"][0]["arms"].items()}
+    assert (
+        500 <= spent["baseline"] < 1000 <= spent["method"] < 2000
+    )  # a tenth of 5,000, up to a whole step, once and twice
+
+
 def test_seeds_too_few(mine, tmp_path):
     with pytest.raises(UserError, match="at least 8 seeds"):
         prove([mine], how(tmp_path, changes={"seeds": 7}), quiet)
@@ -287,8 +317,10 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
     end = list(start.events(Evaluated))[-1].result["pass@1"]
     assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
     assert {p.name for p in (tmp_path / "runs").iterdir() if (p / "models").is_dir()} == {start.path.name}
+    assert start.card["settings"]["steps"] == "3"  # a quick look trains it for a tenth
     assert len(list((tmp_path / "runs").iterdir())) == 1 + 2 * 2  # it is trained once, for both arms and seeds
     assert arm.key(0) != replace(arm, start=None).key(0)
     assert (
-        "begin with what `faster prompts=4 tries=8 steps=30` trained" in (with_start.folder / "faster.md").read_text()
+        "begin with what `faster prompts=4 tries=8 steps=30 steps=3` trained"
+        in (with_start.folder / "faster.md").read_text()
     )

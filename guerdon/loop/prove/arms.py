@@ -14,10 +14,11 @@ from guerdon.core.part import fingerprint, knobs
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.loop.api import set_length
 from guerdon.loop.build import Built, Wish, build
-from guerdon.loop.catalog import entries_in, in_file
+from guerdon.loop.catalog import entries_in, find_recipe, in_file
 from guerdon.loop.record import Options
 
 METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
+TOKENS = "tokens"  # a unit of budgets, and the knob by which a study is told its own
 START_SEED = 0  # of what all arms begin with: one policy, as a model that was downloaded is one
 
 
@@ -39,7 +40,7 @@ class Arm:
         return replace(self, wish=replace(self.wish, model=str(runs / self.start.key(START_SEED))))
 
     def build(self) -> Built:
-        """The recipe, given its budget. A study spends what it spends."""
+        """The recipe, given its budget. A study spends what its knobs say."""
         built = build(self.wish)
         if self.budget is not None and isinstance(built.recipe, Recipe):
             set_length(built, None, unspent(self.budget))
@@ -78,10 +79,17 @@ def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: 
         start = make_arm(claim.start, replace(claim, settings="", start=""), options, file, beside)
         start = replace(start, budget=None)
     name, *own = text.split()
-    settings = {**read_settings(claim.settings.split(), text), **read_settings(own, text)}
     where = f"{file}:{name}" if name in beside else name
+    settings = {**_spending(where, claim), **read_settings(claim.settings.split(), text), **read_settings(own, text)}
     wish = Wish(where, claim.task or None, claim.model or None, settings=settings, text=True)
     return Arm(text, wish, Budget(claim.budget, claim.unit), options, start)
+
+
+def _spending(recipe: str, claim: Claim) -> dict[str, str]:
+    """A study decides how long its runs are: the budget reaches one that has a knob for it, `tokens`, if it is another than
+    its own."""
+    own = find_recipe(recipe).knobs().get(TOKENS)
+    return {} if own in (None, claim.budget) or claim.unit != TOKENS else {TOKENS: f"{claim.budget:.0f}"}
 
 
 def read_settings(words: list[str], where: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from guerdon import models
 from guerdon.core.errors import UserError
-from guerdon.core.recipe import Claim, Entry
+from guerdon.core.recipe import Claim, Entry, Recipe
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, START_SEED, Arm, arms_of, changed
 from guerdon.loop.prove.jobs import Job, at_a_time, is_done, run_all
@@ -128,13 +128,23 @@ def _trial(name: str, claim: Claim, how: How) -> Trial:
         claim = changed(claim, seeds=QUICK_SEEDS)
     claim = changed(claim, **how.changes)
     if how.quick:
-        claim = changed(claim, budget=claim.budget * QUICK_SHARE)
+        claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_start(name, claim, how))
     least = QUICK_SEEDS if how.quick else SEEDS
     if claim.seeds < least:
         raise UserError(
             f"a proof takes at least {least} seeds, not {claim.seeds}" + ("" if how.quick else " (--quick takes 2)")
         )
     return Trial(claim, arms_of(name, claim, how.options))
+
+
+def _quick_start(name: str, claim: Claim, how: How) -> str | None:
+    """What all arms begin with, trained for a part of its steps."""
+    start = arms_of(name, claim, how.options)[METHOD].start
+    if start is None:
+        return None
+    made = start.build().recipe
+    assert isinstance(made, Recipe)
+    return f"{claim.start} steps={max(1, round(QUICK_SHARE * made.steps))}"
 
 
 def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[str, Any]:

@@ -6,7 +6,8 @@ stays the same, and the rewritten problems are tried in the same step and learne
 holds each try in proportion to its problem's rate, less on harder ones. Every try counts in the budget.
 Leaves out: the model as its own teacher. Rules rewrite (`tasks/rewriting.py`: countdown, trace, chain), for sprig cannot read
 an instruction to; `restructured` takes any `rewrite(asks, how, play)`, so also one that asks a model. The second version's
-reward for good rewritings goes with that. Thresholds and the form of the KL are ours: the paper's were not at hand.
+reward for good rewritings goes with that. The released code (github.com/csuking/CLPO) has thresholds of 0.3 and 0.7, halves
+the KL on hard problems and what came of them, and drops groups without spread; thresholds and the form of the KL are ours.
 """
 
 from __future__ import annotations

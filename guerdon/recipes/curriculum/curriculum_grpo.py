@@ -3,8 +3,8 @@
 Paper: Hammoud et al. 2025, Train Long, Think Short (arXiv:2508.08940). The reward is a weighted sum of being right, of keeping
 to the budget of the day (a triangle; `--set keeps_to.ramp=false`: the paper's band) and of form. The budget goes from `budget`
 to `final` in a few equal factors (`--set decayed.times=7`) or on a straight line, is said in the prompt, and an answer is cut
-short at twice of it. Models that know no instructions, such as sprig, are not told (`announce=nothing`) and learn a length, or
-are told a number (`announce=number`).
+short at twice of it (the paper clips lengths there). Models that know no instructions, such as sprig, are not told
+(`announce=nothing`) and learn a length, or are told a number (`announce=number`).
 Leaves out: the reward for form, with its tags: your own reward may have one, `exact + follows().weight(0.1)`.
 """
 
@@ -63,5 +63,5 @@ def curriculum_grpo(
     made.stages[1:-2] = [score(blend(right=right.weight(correct), length=keeps_to(now).weight(brief)))]
     made.stages[-2].reward = "reward"
     line = {"sentence": "{prompt}\nUse exactly {budget} tokens.", "number": NUMBER, "nothing": ""}[announce]
-    made.curriculum = budgeted(made.curriculum, (now,), line, room=2.0, sampling=made.sampling)  # the paper cuts at 2 B
+    made.curriculum = budgeted(made.curriculum, (now,), line, room=2.0, sampling=made.sampling)
     return made

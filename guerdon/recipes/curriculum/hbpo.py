@@ -5,8 +5,8 @@ Paper: Lyu et al. 2025 (arXiv:2507.15844), with the released code (github.com/zj
 of its group - what its budget promises); the released code adds that last term twice, the paper's algorithm once. Budgets are
 shares of the longest answer allowed, and said in the prompt: in a sentence, or, to models that know no instructions such as
 sprig, as a number before the problem, whose meaning they learn by reward alone. With `announce=nothing` groups cannot be told
-apart. The exam has no budgets. Leaves out: budgets said after <think> by the model itself, -1 for answers that cannot be read,
-a clip of 0.28 upwards.
+apart. The exam has no budgets. The claim's baseline, one tight budget, is ours: the paper's has the mean of the four.
+Leaves out: budgets said after <think> by the model itself, -1 for answers that cannot be read, a clip of 0.28 upwards.
 """
 
 from __future__ import annotations

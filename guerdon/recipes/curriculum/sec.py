@@ -1,9 +1,10 @@
 """SEC: a bandit over kinds of problems whose values follow the mean absolute advantage, step by step.
 
-Paper: Chen et al. 2025, Self-Evolving Curriculum (arXiv:2505.14970). GRPO, and for every kind a value that moves half way
-to the mean absolute advantage of the tries at it, after each step that has some (TD(0)); problems are drawn with
-probabilities softmax(value / tau). `tau=1` is what the authors' scripts run Countdown with; mathematics has 0.4, several
-families of puzzles together 0.2.
+Paper: Chen et al. 2025, Self-Evolving Curriculum (arXiv:2505.14970). GRPO, and for every kind a value that moves half way to
+the mean absolute advantage of the tries at it, after each step that has some (TD(0)); problems are drawn with probabilities
+softmax(value / tau). `tau=1` is what the authors' scripts run Countdown with; mathematics has 0.4, several families of puzzles
+together 0.2.
+Otherwise than in the released code, a kind of which no problem was drawn keeps its value; there it falls half way to 0.
 Leaves out: test problems harder than any trained on, which the paper ends with: here all levels are drawn from, and the hard
 ones are judged; the paper's runs with other learners (`bandit` fits any recipe that gives an advantage).
 """

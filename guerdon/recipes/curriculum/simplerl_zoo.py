@@ -1,11 +1,11 @@
 """SimpleRL-Zoo: RL straight from base models, on problems that fit each one's ability and without a reward for format.
 
 Paper: Zeng et al. 2025, Investigating and Taming Zero Reinforcement Learning for Open Base Models in the Wild
-(arXiv:2503.18892). GRPO from ten bases, with a reward for right answers alone: a strict format held weak bases back, and
-problems too hard for a base broke its training. Here three bases come of one model: as it is; one that all but lost the mark of
-an answer, by a few steps of imitating solutions without it; one blunted by noise on its weights. Answers are checked with or
+(arXiv:2503.18892). GRPO from ten bases, with a reward for right answers alone: a strict format held bases back, and problems
+too hard for a base broke its training. Here three bases come of one model: as it is; one that all but lost the mark of an
+answer, by a few steps of imitating solutions without it; one blunted by noise on its weights. Answers are checked with or
 without the mark. A base gets the half of the kinds of problems that it solves nearest to half of the time, or its hardest half
-(`hard`); `strict` pays -1 (ours) for an answer without its mark. Each base has `tokens`; `accuracy` is the mean over them.
+(`hard`); `strict` pays -1 (the paper's) for an answer without its mark. Each base has `tokens`; `accuracy` is their mean.
 Leaves out: other sizes and families (`--model` takes one at a time); prompts for weak bases; length, and verifying oneself.
 """
 
