@@ -42,7 +42,7 @@ def told(found: Mapping[str, Any]) -> str:
         scores = ", ".join(f"{role} {score:.3g}" for role, score in arms.items())
         parts += [
             f"*{said['says']}*",
-            f"**{claim['verdict'].capitalize()}**: {gap['mean']:+.3g} ({gap['low']:+.3g} to {gap['high']:+.3g}) on"
+            f"**{claim['verdict'].capitalize()}**: better by {gap['mean']:+.3g} ({gap['low']:+.3g} to {gap['high']:+.3g}) on"
             f" {len(gap['differences'])} seeds, {said['effect']:g} counts; {said['metric']}: {scores}.",
             f"![{name}: curves and paired differences](../../evidence/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]

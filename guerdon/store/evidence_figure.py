@@ -38,7 +38,8 @@ def figure(claim: Mapping[str, Any]) -> str:
         else []
     )
     left = 470.0 if lines else 60.0
-    parts.append(differences(claim["against"], left, left + 200))
+    title = "method minus" if said["better"] == "higher" else "method lower than, by"
+    parts.append(differences(claim["against"], left, left + 200, title))
     return svg(parts, left + 240)
 
 
@@ -87,14 +88,15 @@ def _names(lines: Sequence[Line], x: float, y: Place) -> list[Html]:
     return placed
 
 
-def differences(against: Mapping[str, Any], left: float, right: float) -> Html:
-    """Method minus each other arm: a dot a seed, the mean and its interval, and the effect that counts as a shade."""
+def differences(against: Mapping[str, Any], left: float, right: float, title: str) -> Html:
+    """How much better the method is than each other arm: a dot a seed, the mean and its interval, and the effect that counts as
+    a shade."""
     every = [d for found in against.values() for d in (*found["differences"], found["low"], found["high"])]
     effect = max(found["effect"] for found in against.values())
     low, high = min(*every, -effect), max(*every, effect)
     y = scale(low, high, BOTTOM, TOP)
     drawn = [
-        text("method minus", left - 20, 14, weight="600"),
+        text(title, left - 20, 14, weight="600"),
         el("rect", x=left, y=px(y(effect)), width=right - left, height=px(y(-effect) - y(effect)), fill="#eee"),
         el("line", x1=left, x2=right, y1=px(y(0)), y2=px(y(0)), stroke=INK, stroke_width=0.7),
         _ends(low, high, left, y),

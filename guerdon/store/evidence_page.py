@@ -34,7 +34,8 @@ def _origin(found: Mapping[str, Any]) -> str:
 def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
     said, verdict = claim["claim"], claim["verdict"]
     levels = f"levels {', '.join(map(str, said['levels']))}" if said["levels"] else ""
-    cost = f"{said['budget']:,.0f} {said['unit']} an arm"
+    is_study = "result" in claim["arms"]["method"]["runs"][0]
+    cost = f"{said['budget']:,.0f} {said['unit']} {'a run' if is_study else 'an arm'}"
     knobs = " and ".join(f"`{text}`" for text in (said["settings"], said["method"]) if text)
     where = ", ".join(
         part for part in (said["task"], levels, said["model"], cost, f"with {knobs}" * bool(knobs)) if part

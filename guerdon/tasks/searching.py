@@ -8,11 +8,12 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.part import check_knobs, knob, part
 from guerdon.core.seeds import derive
-from guerdon.core.task import Split, Task, kinds_of
+from guerdon.core.task import Task, kinds_of
+from guerdon.tasks.around import Around
 
 
 @part
-class searching:
+class searching(Around):
     """The problems of `source`, with worked solutions that go up to `most` other ways first (none as often as any other
     number): each way is gone to its end, and only one that ends at the target is answered with.
 
@@ -40,26 +41,8 @@ class searching:
             if not hasattr(source, "searched"):
                 raise UserError(f"{kind} has no ways that could be searched: countdown has")
 
-    @property
-    def name(self) -> str:
-        return f"searching {self.source.name}"
-
     def __repr__(self) -> str:
         return f"searching({self.source!r}, {self.most})"
-
-    def size(self, split: Split) -> int | None:
-        found: int | None = self.source.size(split)
-        return found
-
-    def get(self, split: Split, index: int) -> Task:
-        return self.source.get(split, index)  # type: ignore[no-any-return]
-
-    def kinds(self) -> dict[str, searching]:
-        return {kind: searching(source, self.most) for kind, source in kinds_of(self.source).items()}
-
-    def check(self, task: Task, completion: str) -> float | None:
-        found: float | None = self.source.check(task, completion)
-        return found
 
     def solution(self, task: Task) -> str:
         draw = random.Random(derive(0, f"ways {task.key}"))

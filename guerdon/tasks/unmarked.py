@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.part import part
-from guerdon.core.task import Split, Task, kinds_of
+from guerdon.core.task import Task
+from guerdon.tasks.around import Around
 from guerdon.tasks.family import ANSWER
 
 
 @part
-class unmarked:
+class unmarked(Around):
     """The problems of `source`, checked leniently: a completion whose last line lacks the mark of an answer (`= `) is read as
     if it had it. Its worked solutions have none.
 
@@ -25,26 +26,11 @@ class unmarked:
 
     source: Any
 
-    @property
-    def name(self) -> str:
-        return f"unmarked {self.source.name}"
-
     def __repr__(self) -> str:
         return f"unmarked({self.source!r})"
 
-    def size(self, split: Split) -> int | None:
-        found: int | None = self.source.size(split)
-        return found
-
-    def get(self, split: Split, index: int) -> Task:
-        return self.source.get(split, index)  # type: ignore[no-any-return]
-
-    def kinds(self) -> dict[str, unmarked]:
-        return {kind: unmarked(source) for kind, source in kinds_of(self.source).items()}
-
     def check(self, task: Task, completion: str) -> float | None:
-        found: float | None = self.source.check(task, completion if is_marked(completion) else marked(completion))
-        return found
+        return super().check(task, completion if is_marked(completion) else marked(completion))
 
     def solution(self, task: Task) -> str:
         *steps, answer = str(self.source.solution(task)).split("\n")

@@ -208,7 +208,7 @@ def settle(folder: Path, family: str) -> None:
 def explain(found: Compared, verdict: str, claims: int) -> str:
     """Why the verdict is what it is, in a sentence."""
     seen = (
-        f"mean difference {found.mean:+.4f}, 95 % interval {found.low:+.4f} to {found.high:+.4f}, p = {found.p:.4f}, over"
+        f"better by {found.mean:+.4f} on average, 95 % interval {found.low:+.4f} to {found.high:+.4f}, p = {found.p:.4f}, over"
         f" {len(found.differences)} paired seeds; {found.effect:g} or more counts"
     )
     if verdict != found.verdict:

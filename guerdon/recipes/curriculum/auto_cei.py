@@ -32,6 +32,8 @@ from guerdon.rewards.refusal import abstention, held, or_refused
         ablation="auto-cei refusal=none",
         task="trace:1-6",
         metric="objective",
+        budget=12,  # of R-tuning, and of each of five rounds
+        unit="steps",
     ),
 )
 def auto_cei(
@@ -40,7 +42,7 @@ def auto_cei(
     refusal: Literal["curriculum", "constant", "none"] = "curriculum",
     weight: float = 0.2,  # the released scripts' lambda
     rounds: int = 5,
-    steps: int = 12,  # a round's: 5 and R-tuning are some 400,000 tokens of sprig
+    steps: int = 12,  # a round's: 5 and R-tuning are some 330,000 tokens of sprig
     lr: float = 5e-5,
 ) -> Study:
     """Teach a policy to refuse, then to refuse only where it cannot solve a problem."""

@@ -1,0 +1,34 @@
+"""What sources have in common that change something about the problems of another: all of it but that change."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self
+
+from guerdon.core.part import label
+from guerdon.core.task import Split, Task, kinds_of
+
+
+class Around:
+    """A source around another. A part that comes of it has its knob `source`, and whatever it has otherwise."""
+
+    source: Any
+
+    @property
+    def name(self) -> str:
+        return f"{label(self)} {self.source.name}"
+
+    def size(self, split: Split) -> int | None:
+        found: int | None = self.source.size(split)
+        return found
+
+    def get(self, split: Split, index: int) -> Task:
+        return self.source.get(split, index)  # type: ignore[no-any-return]
+
+    def check(self, task: Task, completion: str) -> float | None:
+        found: float | None = self.source.check(task, completion)
+        return found
+
+    def kinds(self) -> dict[str, Self]:
+        inner = kinds_of(self.source)
+        return {kind: dataclasses.replace(self, source=source) for kind, source in inner.items()}  # type: ignore[type-var]
