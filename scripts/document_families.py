@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,18 +36,22 @@ def told(found: Mapping[str, Any]) -> str:
     name, parts = found["recipe"], []
     for i, claim in enumerate(found["claims"]):
         said, gap = claim["claim"], claim["against"]["baseline"]
-        arms = {
-            role: sum(run["score"] for run in arm["runs"]) / len(arm["runs"]) for role, arm in claim["arms"].items()
-        }
-        scores = ", ".join(f"{role} {score:.3g}" for role, score in arms.items())
+        digits = 4 if said["effect"] < 1 else 1
+        mean, low, high = (f"{gap[key]:+.{digits}f}" for key in ("mean", "low", "high"))
+        scores = ", ".join(f"{role} {_mean(arm['runs']):.{digits}f}" for role, arm in claim["arms"].items())
         parts += [
             f"*{said['says']}*",
-            f"**{claim['verdict'].capitalize()}**: better by {gap['mean']:+.3g} ({gap['low']:+.3g} to {gap['high']:+.3g}) on"
-            f" {len(gap['differences'])} seeds, {said['effect']:g} counts; {said['metric']}: {scores}.",
+            f"**{claim['verdict'].capitalize()}**: better by {mean} (95 %: {low} to {high}) over {len(gap['differences'])} seeds,"
+            f" where {said['effect']:g} counts. {said['metric'].capitalize()}: {scores}.",
             f"![{name}: curves and paired differences](../../evidence/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]
-    parts.append(f"`{found['command']}` · [arms, costs and every seed](../../evidence/{name}.md)")
-    return "\n\n".join(parts)
+    paper = found["paper"].removeprefix("arXiv:")
+    links = f"[arms, costs and every seed](../../evidence/{name}.md) · [the paper](https://arxiv.org/abs/{paper})"
+    return "\n\n".join([*parts, f"`{found['command']}` · {links}"])
+
+
+def _mean(runs: Sequence[Mapping[str, Any]]) -> float:
+    return float(sum(run["score"] for run in runs) / len(runs))
 
 
 def counted(every: Mapping[str, Mapping[str, Any]]) -> str:

@@ -46,6 +46,6 @@ def test_numbers_come_from_the_files(script):
     (claim,) = found["claims"]
     text = script.told(found)
     gap = claim["against"]["baseline"]
-    assert f"{gap['mean']:+.3g}" in text and claim["verdict"].capitalize() in text and "guerdon prove sws" in text
+    assert f"{gap['mean']:+.4f}" in text and claim["verdict"].capitalize() in text and "guerdon prove sws" in text
     other = script.renewed("<!-- evidence: sws -->\nSTALE\n<!-- end -->\nkept", {"sws": found})
     assert "STALE" not in other and other.endswith("kept") and script.renewed(other, {"sws": found}) == other
