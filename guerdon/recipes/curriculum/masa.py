@@ -1,11 +1,11 @@
 """MASA: the policy forecasts how often it will solve a problem, is rewarded for being right about that, and is then believed.
 
-Paper: Kim et al. 2025, Meta-Awareness Enhances Reasoning Models (arXiv:2510.03259), with the released code
-(github.com/akatigre/MASA-RL). Before a problem is tried the same model is asked for its success rate, in eighths, `meta_tries`
-times; a forecast earns 0.01^|p - forecast| of the rate p that its own tries then have, and forecasts and tries are learned
-together by GRPO, each compared with its like. Every token weighs the same, as is the code's default; in the paper's first
-equation every answer does, and a forecast of one token would count for as much as a whole one. From a quarter of the run on,
-problems are skipped whose forecasts agree that all or none of the tries will be right (the paper's efficient variant). All
+Paper: Kim et al. 2025, Meta-Awareness Enhances Reasoning Models (arXiv:2510.03259; its second version calls it MAPR), with the
+released code (github.com/akatigre/MASA-RL). Before a problem is tried the same model is asked for its success rate, in eighths,
+`meta_tries` times; a forecast earns 0.01^|p - forecast| of the rate p that its own tries then have, and forecasts and tries are
+learned together by GRPO, each compared with its like. Every token weighs the same, as is the code's default; in the paper's
+first equation every answer does, and a forecast of one token would count for as much as a whole one. From a quarter of the run
+on, problems are skipped whose forecasts agree that all or none of the tries will be right (the paper's efficient variant). All
 tokens of forecasts count in the budget.
 The forecast is text by the policy, as in the paper: here one digit after a given "= ", so that sprig, which was never taught to
 forecast, says some number and learns by reward alone which. The wording is ours: `--set asked_first.template=...`.
