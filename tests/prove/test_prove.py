@@ -178,6 +178,34 @@ def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
     assert len([p for p in (tmp_path / "runs").iterdir() if '"Ended"' in (p / "events.jsonl").read_text()]) == 2
 
 
+INTERRUPTS = """
+import os
+import signal
+from guerdon.core.part import part
+from guerdon.envs.simple import single_turn
+
+told = []
+
+@part
+class interrupts(single_turn):
+    \"\"\"An environment in which the user presses Ctrl-C, once.\"\"\"
+
+    async def play(self, ask, seats):
+        if not told:
+            told.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+        return await super().play(ask, seats)
+"""
+
+
+def test_ctrl_c_ends_a_proof_and_not_one_of_its_runs_alone(mine, tmp_path):
+    """In this very process, where runs come one after the other: each hears Ctrl-C and ends its step."""
+    Path(mine).write_text(INTERRUPTS + MINE.replace("return made", "return made.but(env=interrupts())"))
+    with pytest.raises(KeyboardInterrupt):
+        prove([mine], how(tmp_path, quick=True), quiet)
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

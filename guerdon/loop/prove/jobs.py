@@ -98,12 +98,12 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
     left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
     failed: dict[str, str | BaseException] = {}
     for job, why in _each(left, min(workers, len(left))):
+        if why == INTERRUPTED:
+            raise KeyboardInterrupt
         if why:
             failed[job.name] = why
         else:
             done(job)
-    if any(why == INTERRUPTED for why in failed.values()):
-        raise KeyboardInterrupt
     if failed:
         name, why = next(iter(failed.items()))
         told = f"{len(failed)} of {len(left)} runs failed; {name}"
