@@ -185,8 +185,9 @@ class Tally:
     def __call__(self, done: int, total: int, last: Job | None) -> None:
         if last is None:
             self.first, self.began = done, time.monotonic()
-            if done:
-                self.console.print(f"{done} of {total} runs are there already", soft_wrap=True)
+            runs = "1 run" if total == 1 else f"{total} runs"
+            there = f"{done} of {runs} are there already" if done else f"{runs} to go"
+            self.console.print(there, soft_wrap=True)
             left = ""
         else:
             passed = time.monotonic() - self.began

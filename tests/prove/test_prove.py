@@ -309,6 +309,7 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     result = cli("prove", mine, "--quick", "--jobs", "1")
     assert result.code == 0, result.err
     assert "faster: a step a hundred times as large learns more" in result.out
+    assert "4 runs to go" in result.out + result.err
     assert "a quick look, not evidence" in result.out and "evidence/quick/faster.md" in result.out
     assert cli("prove").code == 2 and cli("prove", "grpo").code == 2 and cli("prove", "--family", "hose").code == 2
     told = cli("prove", "grpo").err
