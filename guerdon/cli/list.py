@@ -54,7 +54,13 @@ def list_names(
 def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(f"{k}={v}" if v else k for k, v in value.items())
-    return "; ".join(value) if isinstance(value, list) else "" if value is None else str(value)
+    return (
+        "; ".join(each.rstrip(".") for each in value)
+        if isinstance(value, list)
+        else ""
+        if value is None
+        else str(value)
+    )
 
 
 def _recipes() -> list[dict[str, Any]]:
