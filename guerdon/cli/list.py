@@ -54,13 +54,9 @@ def list_names(
 def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(f"{k}={v}" if v else k for k, v in value.items())
-    return (
-        "; ".join(each.rstrip(".") for each in value)
-        if isinstance(value, list)
-        else ""
-        if value is None
-        else str(value)
-    )
+    if isinstance(value, list):
+        return "; ".join(each.rstrip(".") for each in value)
+    return "" if value is None else str(value)
 
 
 def _recipes() -> list[dict[str, Any]]:

@@ -76,11 +76,9 @@ def run_job(job: Job) -> str:
             return INTERRUPTED
     except UserError as error:
         return str(error)
-    for heavy in (
-        folder.checkpoints,
-        *([] if job.keeps else [folder.models]),
-    ):  # events say all that a proof is made of
-        shutil.rmtree(heavy, ignore_errors=True)
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
+    if not job.keeps:
+        shutil.rmtree(folder.models, ignore_errors=True)
     return ""
 
 
