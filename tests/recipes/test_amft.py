@@ -10,7 +10,7 @@ import torch
 from killing import killed_at
 from small import small_lm
 from test_hints import echo
-from test_house_policy import TABLE, Watched, train
+from watching import TABLE, Watched, train
 
 import guerdon as gd
 from guerdon.core.episode import Episode, Segment

@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_house_policy import Watched
+from watching import Watched
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import get_state, set_state

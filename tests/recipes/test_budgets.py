@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 from killing import killed_at
-from test_house_policy import SMALL, TABLE, Watched, train
+from watching import SMALL, TABLE, Watched, train
 
 import guerdon as gd
 from guerdon.bridges.scoring import score_samples

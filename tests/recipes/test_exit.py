@@ -12,7 +12,7 @@ import pytest
 import torch
 from killing import killed_at
 from test_hints import echo
-from test_house_policy import Watched
+from watching import Watched
 
 import guerdon as gd
 from guerdon.core.column import Column

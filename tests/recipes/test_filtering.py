@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from killing import killed_at
-from test_house_policy import SMALL, TABLE, Watched, stages, train
 from torch.distributions import Categorical, kl_divergence
+from watching import SMALL, TABLE, Watched, stages, train
 
 import guerdon as gd
 from guerdon.core.errors import UserError

@@ -11,7 +11,7 @@ import torch
 from killing import killed_at
 from small import small_lm
 from test_hints import echo, problem
-from test_house_policy import Watched, train
+from watching import Watched, train
 
 import guerdon as gd
 from guerdon.core.column import Column

@@ -12,6 +12,7 @@ import pytest
 import torch
 from killing import Killed
 from small import small_lm
+from watching import SMALL, TABLE, Watched, stages, train
 
 import guerdon as gd
 from guerdon import models
@@ -26,9 +27,6 @@ from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import evaluate
-from guerdon.loop.rollouts import Rollouts
-from guerdon.loop.train import start
-from guerdon.loop.train import steps as loop_steps
 from guerdon.losses.penalties import kl
 from guerdon.models.tabular import tabular
 from guerdon.rewards.shape import length
@@ -37,8 +35,6 @@ from guerdon.tasks.tiny import parity
 
 ON_A_TABLE = ["grpo", "dr_grpo", "gspo", "cispo", "rloo", "remax", "reinforce_pp", "dapo", "rft", "sft", "distill"]
 NAMES = [*ON_A_TABLE, "ppo"]
-TABLE = {"tabular.vocab": "01", "tabular.length": 1, "tabular.rows": 256}
-SMALL = {"prompts": 4, "lr": 0.3}
 
 
 @pytest.fixture(scope="module")
@@ -72,35 +68,6 @@ def wish(teacher, student):
     return made
 
 
-def train(name, out, wish, every=1000):
-    return gd.train(name, out=out, seed=2, options=gd.Options(save_every=every, eval_tasks=0), steps=2, **wish)
-
-
-class Watched:
-    """A run of the loop itself that keeps its batches and numbers here and nothing on a disk."""
-
-    def __init__(self, recipe, steps):
-        self.recipe, self.play = start(recipe, seed=2, total=steps)
-        self.batches, self.rows = [], []
-        with Rollouts(self.recipe, self.play, steps) as rollouts:
-            for _ in loop_steps(self.recipe, self.play, self, rollouts, 0, steps):
-                pass
-
-    def begin(self, step):
-        self.play.begin(step)
-
-    def check(self, batch, *columns):
-        return batch
-
-    def done(self, batch):
-        self.batches.append(batch)
-        self.rows.append({**self.play.metrics, **self.play.counts()})
-
-    @property
-    def weights(self):
-        return self.recipe.models["policy"].weights.logits.detach()
-
-
 def watch(name, wish, settings=None, steps=1, **more):
     chosen = {**wish, **more, "settings": {**wish["settings"], **(settings or {})}}
     return Watched(build(Wish(name, **chosen)).recipe, steps)
@@ -108,12 +75,6 @@ def watch(name, wish, settings=None, steps=1, **more):
 
 def built(name, **knobs) -> Recipe:
     return find_recipe(name).build({"task": parity(), "model": tabular()}, knobs)
-
-
-def stages(made):
-    """The stages as a user would write them, without what they all have."""
-    plain = [repr(stage).replace("model='policy', ", "") for stage in made.stages]
-    return [text.replace("task=parity()", "").replace(", opt=adam(lr=2e-05)", "") for text in plain]
 
 
 # --- what they are made of ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from killing import killed_at
-from test_house_policy import SMALL, TABLE, Watched, train
+from watching import SMALL, TABLE, Watched, train
 
 import guerdon as gd
 from guerdon.core.column import Reason

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from test_house_policy import Watched
+from watching import Watched
 
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment

@@ -6,7 +6,7 @@ import doctest
 
 import pytest
 from killing import killed_at
-from test_house_policy import Watched
+from watching import Watched
 
 import guerdon as gd
 from guerdon.core.errors import UserError
