@@ -73,7 +73,7 @@ class Batch:
     version: Tensor  # [G]
     temperature: Tensor  # [G]
     end: Tensor  # [G] DONE, CUT or FAILED, as a place in `ENDS`
-    context: Tensor  # [C] what the segments were shown, one after the other
+    context: Tensor  # [C] what the segments were shown, one after the other: tokens, or floats
     context_seg: Tensor  # [C] which segment; sorted
     # tracks
     leaf: Tensor  # [K] the last segment

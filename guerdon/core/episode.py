@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from guerdon.core.arrays import equal
+from guerdon.core.errors import UserError
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
@@ -33,8 +35,10 @@ class Segment:
     """Actions one role took in a row, with what it had just been shown. A segment without actions is allowed."""
 
     role: str
-    view: Any  # what the environment showed, as JSON: text, messages, an observation
-    context: npt.NDArray[np.int64]  # the view as the model read it; only what is new since a same-role parent
+    view: Any  # what the environment showed, as JSON and arrays: text, messages, a picture, an observation
+    context: npt.NDArray[
+        Any
+    ]  # [C] the view as the model read it, tokens or floats; only what is new since a same-role parent
     actions: npt.NDArray[Any]  # [T] token ids or choices, [T, A] for continuous actions
     logp: npt.NDArray[np.float32]  # [T] log-prob when it was sampled; NaN for actions that were recited, not sampled
     text: str = ""
@@ -42,16 +46,25 @@ class Segment:
     sampling: Sampling = field(default_factory=Sampling)
     version: int = 0  # of the weights that acted
     given: int = 0  # leading actions that were put in the actor's mouth: seen, never learned
-    reward: float | None = None  # what the environment paid, if it did
+    reward: float | None = None  # what the environment paid for it as a whole, if it did ...
     end: End = End.DONE
+    rewards: npt.NDArray[np.float32] | None = None  # [T] ... and for each of its actions, if it did
+    made: Any = None  # what the actions amount to where that is no text: a picture, a state
 
     def __post_init__(self) -> None:
         """One type for each array, so that what is packed or stored comes back the same; and lengths that fit."""
-        is_float = np.asarray(self.actions).dtype.kind == "f" and len(self.actions) > 0
-        for name, kind in (("context", INT), ("actions", FLOAT if is_float else INT), ("logp", FLOAT)):
+        for name in ("context", "actions", "logp", "rewards"):
             given = getattr(self, name)
-            if getattr(given, "dtype", None) != kind:
+            is_float = name in ("logp", "rewards") or (np.asarray(given).dtype.kind == "f" and len(given) > 0)
+            kind = FLOAT if is_float else INT
+            if given is not None and getattr(given, "dtype", None) != kind:
                 object.__setattr__(self, name, np.asarray(given, kind))
+        if self.context.ndim != 1:
+            raise UserError(f"a context is one row of numbers, not {self.context.shape} (of {self.role!r}): flatten it")
+        if self.rewards is not None and len(self.rewards) != len(self.actions):
+            raise UserError(
+                f"{self.role!r} was paid {len(self.rewards)} numbers for {len(self.actions)} actions: pay one for each"
+            )
         if len(self.logp) != len(self.actions):
             raise ValueError(f"a segment of {self.role!r}: {len(self.logp)} log-probs for {len(self.actions)} actions")
         if not 0 <= self.given <= len(self.actions):
@@ -64,12 +77,9 @@ class Segment:
         """Equal to the last bit (NaN equals NaN)."""
         for f in dataclasses.fields(self):
             a, b = getattr(self, f.name), getattr(other, f.name)
-            if isinstance(a, np.ndarray):
-                if a.size == b.size == 0:  # no actions are no actions, of whichever kind
-                    continue
-                if a.dtype != b.dtype or not np.array_equal(a, b, equal_nan=a.dtype.kind == "f"):
-                    return False
-            elif a != b and not (f.name == "reward" and a != a and b != b):
+            if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.size == b.size == 0:
+                continue  # no actions are no actions, of whichever kind
+            if not equal(a, b) and not (f.name == "reward" and a != a and b != b):
                 return False
         return True
 
@@ -84,6 +94,7 @@ class Episode:
     number: int = 0
     attempt: int = 0
     info: dict[str, Any] = field(default_factory=dict)  # JSON: outcomes, and `error` when the environment broke
+    seed: int = 0  # of the environment's own dice
 
     def __post_init__(self) -> None:
         for i, s in enumerate(self.segments):
@@ -106,11 +117,12 @@ class Episode:
         return dataclasses.replace(self, **changes)
 
     def same(self, other: Episode) -> bool:
-        mine = (self.ask, self.key, self.info, len(self.segments))
-        return mine == (other.ask, other.key, other.info, len(other.segments)) and all(
-            a.same(b) for a, b in zip(self.segments, other.segments, strict=True)
-        )
+        mine = (self.ask, self.key, self.info, self.seed, len(self.segments))
+        if mine != (other.ask, other.key, other.info, other.seed, len(other.segments)):
+            return False
+        seen = equal(self.ask.view, other.ask.view)
+        return seen and all(a.same(b) for a, b in zip(self.segments, other.segments, strict=True))
 
     def prefix(self, segment: int, step: int) -> Prefix:
         """A start for another try: everything up to `step` actions into segment number `segment`."""
-        return Prefix(self.key, segment, step, self.segments[: segment + 1])
+        return Prefix(self.key, segment, step, self.segments[: segment + 1], self.seed)

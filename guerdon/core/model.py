@@ -35,11 +35,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    context: npt.NDArray[np.int64]
+    context: npt.NDArray[Any]
     actions: npt.NDArray[Any]  # the given ones first
     logp: npt.NDArray[np.float32]
     text: str
     end: End = End.DONE
+    made: Any = None  # what the actions amount to where that is no text: a picture, a state
 
 
 class Model(abc.ABC):
@@ -62,7 +63,7 @@ class Model(abc.ABC):
         raise NotImplementedError(f"a {type(self).__name__} does not act at once; sample from it with `engine.answer`")
 
     @abc.abstractmethod
-    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+    def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[Any]:
         """A view as this model reads it after `path`, its own earlier segments: what becomes a segment's `context`."""
 
     @abc.abstractmethod

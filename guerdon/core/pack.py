@@ -48,7 +48,7 @@ def pack(episodes: Iterable[Episode]) -> Batch:
         version=_ints([s.version for _, _, s in rows]),
         temperature=torch.tensor([float(s.sampling.temperature) for _, _, s in rows], dtype=torch.float32),
         end=_ints([END_NUMBER[End.FAILED if eps[e].failed else s.end] for e, _, s in rows]),
-        context=_join([s.context for _, _, s in rows], np.int64),
+        context=_contexts([s for _, _, s in rows]),
         context_seg=_runs([len(s.context) for _, _, s in rows]),
         leaf=leaf,
         path_track=path_track,
@@ -177,6 +177,16 @@ def _number(episodes: Sequence[Episode], key: Callable[[Episode], Hashable]) -> 
 def _join(arrays: Sequence[np.ndarray], dtype: type[np.generic]) -> Tensor:
     flat = np.concatenate(arrays) if arrays else np.zeros(0)
     return torch.from_numpy(np.ascontiguousarray(flat, dtype=dtype))
+
+
+def _contexts(segments: Sequence[Segment]) -> Tensor:
+    """Tokens stay whole numbers, observations float32. One batch holds one kind of context."""
+    kinds = {s.context.dtype for s in segments if len(s.context)}
+    if len(kinds) > 1:
+        raise UserError(
+            "a batch holds one kind of context: play models that read tokens and floats in batches of their own"
+        )
+    return _join([s.context for s in segments], (kinds.pop() if kinds else np.dtype(np.int64)).type)
 
 
 def _actions(segments: Sequence[Segment]) -> Tensor:

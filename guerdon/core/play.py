@@ -61,10 +61,17 @@ class Seat(Protocol):
 class Seats(Protocol):
     """The seats of one episode by role, and the record of it so far."""
 
+    @property
+    def seed(self) -> int:
+        """For the environment's own dice: another for every episode, the earlier one's where that is started again."""
+
     def __getitem__(self, role: str) -> Seat: ...
 
-    def reward(self, **paid: float) -> None:
-        """Pay roles for their latest segment."""
+    def reward(self, **paid: float | Sequence[float]) -> None:
+        """Pay roles for their latest segment, or for each of its actions."""
+
+    def cut(self, **seen: Any) -> None:
+        """A limit ended the episode: what roles would have been shown next, and did not get to act on."""
 
     def episode(self, **info: Any) -> Episode:
         """Close the record."""

@@ -91,22 +91,24 @@ class Sampling:
 class Prefix:
     """Where a try starts: an earlier episode, up to `step` actions into its segment number `segment`.
 
-    The environment runs again from its beginning; its first calls are answered from `segments`, so any environment
-    that is deterministic given the actions can be restarted anywhere.
+    The environment runs again from its beginning, with the `seed` its dice had then; its first calls are answered from
+    `segments`, so any environment that does the same for the same seed and actions can be restarted anywhere.
     """
 
     of: str
     segment: int
     step: int
     segments: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    seed: int | None = None
 
 
 @dataclass(frozen=True)
 class Ask:
     """One request to the environment: `n` tries at a task.
 
-    `prompt` shows something else than the task's own prompt (a hint, a budget line); `sampling` overrides how the
-    model samples; `prefix` starts from a place in an earlier episode; `note` is for whoever made the ask.
+    `prompt` shows something else than the task's own prompt (a hint, a budget line), `view` something that is no text
+    (messages, a picture: an array); `sampling` overrides how the model samples; `prefix` starts from a place in an earlier
+    episode; `seats` says which model plays which role for this ask alone; `note` is for whoever made the ask.
     """
 
     task: Task
@@ -115,13 +117,18 @@ class Ask:
     sampling: Sampling | None = None
     prefix: Prefix | None = None
     note: dict[str, Any] = field(default_factory=dict)
+    view: Any = field(default=None, compare=False)
+    seats: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.n < 1:
             raise UserError(f"an Ask needs at least one try, not {self.n}")
 
     @property
-    def shown(self) -> str:
+    def shown(self) -> Any:
+        """What the role that begins is shown: text, unless a `view` was given."""
+        if self.view is not None:
+            return self.view
         return self.task.prompt if self.prompt is None else self.prompt
 
     def but(self, **changes: Any) -> Ask:

@@ -115,11 +115,11 @@ class Continuous:
 
     def _prompts(self, rows: Sequence[Row], first: int) -> list[Prompt]:
         """What is to be read for new rows. Rows with equal prompts share it, and the longest past one of them has."""
-        shared: dict[tuple[int, ...], list[int]] = {}
+        shared: dict[tuple[tuple[int, ...], tuple[str, ...]], list[int]] = {}
         for b, row in enumerate(rows, start=first):
-            shared.setdefault(row.asked.prompt, []).append(b)
+            shared.setdefault((row.asked.prompt, row.asked.pictures), []).append(b)
         prompts = []
-        for tokens, places in shared.items():
+        for (tokens, _), places in shared.items():
             after = max(places, key=lambda b: self.live[b].past)
             past = self.live[after].past
             prompts.append(Prompt(tokens[past:], places, past, after))

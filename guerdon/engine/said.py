@@ -97,7 +97,7 @@ class Row:
 
     def ended(self) -> EndedRow:
         """What is left of it in the cache: the last token sampled was not read."""
-        return EndedRow((*self.asked.prompt, *self.tokens[:-1]))
+        return EndedRow((*self.asked.prompt, *self.tokens[:-1]), self.asked.pictures)
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,12 @@ class EndedRow:
     """The tokens that a row had read when it ended. A next turn goes on from there."""
 
     read: tuple[int, ...]
+    pictures: tuple[str, ...]
 
     def goes_on_in(self, asked: Asked) -> bool:
         if not asked.goes_on:
+            return False
+        if asked.pictures[: len(self.pictures)] != self.pictures:
             return False
         return len(asked.prompt) > len(self.read) and asked.prompt[: len(self.read)] == self.read
 

@@ -6,7 +6,7 @@ first calls of a restarted episode from the record. It leaves batching to `engin
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,7 @@ class Seat:
             version=version,
             given=given,
             end=reply.end,
+            made=reply.made,
         )
 
 
@@ -89,6 +90,7 @@ class Seats(Mapping[str, Seat]):
         self.calls = 0
         self._seats = {role: Seat(self, role, name, models[name]) for role, name in names.items()}
         prefix = ask.prefix
+        self.seed = derive(*place, "dice") if prefix is None or prefix.seed is None else prefix.seed
         self._record = list(prefix.segments) if prefix is not None else []
         if prefix is not None and len(self._record) <= prefix.segment:
             raise UserError(
@@ -144,19 +146,33 @@ class Seats(Mapping[str, Seat]):
             return segment.but(given=len(segment.actions), reward=None), nothing  # the environment pays again
         return None, segment.actions[: prefix.step]
 
-    def reward(self, **paid: float) -> None:
-        """Pay roles for their latest segment: `seats.reward(first=1.0, second=-1.0)`."""
+    def reward(self, **paid: float | Sequence[float]) -> None:
+        """Pay roles for their latest segment: `seats.reward(first=1.0, second=-1.0)`. A list pays each of its actions."""
         for role, value in paid.items():
             at = self.last(role)
             if at < 0:
                 raise UserError(f"{role!r} is paid before it acted")
-            before = self.segments[at].reward or 0.0
-            self.segments[at] = self.segments[at].but(reward=before + float(value))
+            latest = self.segments[at]
+            if isinstance(value, Sequence | np.ndarray):
+                along = np.asarray(value, np.float32)
+                self.segments[at] = latest.but(rewards=along if latest.rewards is None else latest.rewards + along)
+            else:
+                self.segments[at] = latest.but(reward=(latest.reward or 0.0) + float(value))
+
+    def cut(self, **seen: Any) -> None:
+        """A limit ended the episode: `seats.cut(policy=observation)`. Each role's track ends CUT with what it would have been
+        shown next, a segment without actions, so that a critic can say what was still to come."""
+        for role, view in seen.items():
+            seat, parent = self[role], self.last(role)
+            context = seat.model.encode(view, self.path(role, parent))
+            nothing: np.ndarray = np.zeros(0, np.float32)
+            how = self.ask.sampling or self.sampling
+            self.add(Segment(role, view, context, nothing, nothing, "", parent, how, seat.model.version, end=End.CUT))
 
     def episode(self, **info: Any) -> Episode:
         """Close the record. What an environment's `play` returns."""
         _, step, number, attempt = self.place
-        return Episode(self.ask, tuple(self.segments), step, number, attempt, info)
+        return Episode(self.ask, tuple(self.segments), step, number, attempt, info, self.seed)
 
     def failed(self, error: str) -> Episode:
         """The record of an episode that broke: what was played stays, and ends FAILED."""

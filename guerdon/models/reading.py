@@ -1,8 +1,8 @@
 """A batch as rows of tokens for a decoder to read: every token once, however many tracks go through it.
 
 What a segment was shown and what it did are two runs of tokens; a run follows the one before it on its track. Segments
-that were shown the same at the same place share that run: the tries at a prompt, the branches of a tree. Trees have
-nothing to do with each other, so a batch can be cut between them into rows of a bearable length.
+that were shown the same, pictures too, at the same place share that run: the tries at a prompt, the branches of a tree.
+Trees have nothing to do with each other, so a batch can be cut between them into rows of a bearable length.
 
 Axes: S steps, G segments, R runs, F tokens of a row.
 """
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from guerdon.core.arrays import digest
 from guerdon.core.batch import Batch
 from guerdon.models.attention import Runs
 
@@ -69,6 +70,8 @@ def _trees(batch: Batch) -> list[_Tree]:
     context_end = np.cumsum(batch.context_length.cpu().numpy())
     action_end = np.cumsum(batch.length.cpu().numpy())
     role, parents = batch.role.tolist(), batch.parent.tolist()
+    where = zip(batch.episode.tolist(), batch.place.tolist(), strict=True)
+    pictures = [digest(batch.episodes[e].segments[i].view).encode() for e, i in where]
     trees: list[_Tree] = []
     roots: dict[bytes, int] = {}  # what was shown: its tree
     shown: dict[tuple[int, int, bytes], int] = {}  # (tree, run it follows, tokens): the run they are
@@ -77,16 +80,18 @@ def _trees(batch: Batch) -> list[_Tree]:
         seen = context[context_end[g - 1] if g else 0 : context_end[g]]
         first = int(action_end[g - 1]) if g else 0
         done = action[first : action_end[g]]
+        key = seen.tobytes() + pictures[g]
         if parent >= 0 and role[parent] == role[g]:
             at, run = last[parent]
         else:
-            at, run = roots.setdefault(seen.tobytes(), len(trees)), -1
+            at, run = roots.setdefault(key, len(trees)), -1
             if at == len(trees):
                 trees.append(_Tree([], [], [], set(), []))
         tree = trees[at]
         if len(seen):
-            run = _add(tree, seen, run, -1) if (key := (at, run, seen.tobytes())) not in shown else shown[key]
-            shown[key] = run
+            place = (at, run, key)
+            run = _add(tree, seen, run, -1) if place not in shown else shown[place]
+            shown[place] = run
         if len(done):
             assert run >= 0, "a track begins with an action: there is nothing to read it off"
             run = _add(tree, done, run, first)

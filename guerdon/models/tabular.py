@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from guerdon.core.arrays import digest, dumps
 from guerdon.core.batch import Batch
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
@@ -55,7 +56,8 @@ class tabular(Model):
         return Table(self.rows, len(self.vocab) + (self.length == 0), float(self.spread), seed)
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
-        return np.frombuffer(str(view).encode(), np.uint8).astype(np.int64)
+        text = dumps(view) if digest(view) else str(view)  # numpy shortens the text of a large array
+        return np.frombuffer(text.encode(), np.uint8).astype(np.int64)
 
     def decode(self, actions: Iterable[int]) -> str:
         return "".join(self.vocab[a] for a in actions if a != self.end_action)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from tokenizers import Tokenizer
 
+from guerdon.core.arrays import digest
 from guerdon.core.batch import Batch
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
@@ -43,6 +44,7 @@ class Asked:
     stops_after: (
         Callable[[list[int], list[int]], int | None] | None
     )  # (said before, said now): tokens of now until a stop
+    pictures: tuple[str, ...] = ()  # a digest of what each turn was shown beside tokens: equal ones share a memory
 
     @property
     def sampling(self) -> Sampling:
@@ -138,7 +140,8 @@ class TextModel(Model):
         if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
             limit = 0
         stops_after = functools.partial(self._stops_after, given, stop) if stop else None
-        return Asked(request, np.array(new, np.int64), prompt, limit, stops_after)
+        pictures = tuple(digest(view) for view in (*(s.view for s in request.path), request.view))
+        return Asked(request, np.array(new, np.int64), prompt, limit, stops_after, pictures)
 
     def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
         """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from guerdon.core.arrays import dumps, loads
 from guerdon.core.batch import Batch, Count, Pairs
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
@@ -24,7 +25,8 @@ from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 from guerdon.store.files import atomic
 
-FORMAT = 1
+FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice
+OLDEST = 1
 
 
 def _arrow() -> Any:
@@ -48,7 +50,7 @@ def write_batch(path: Path, batch: Batch) -> None:
     kept = [row_of.get((r["episode"], r["place"]), -1) for r in rows]
     for row, g in zip(rows, kept, strict=True):
         row["row"] = g
-    types = _types(pa, batch.action.is_floating_point())
+    types = _types(pa, batch.action.is_floating_point(), batch.context.is_floating_point())
     table = pa.table({k: pa.array([r[k] for r in rows], types[k]) for k in types})
     for name, array in _column_arrays(batch, kept, pa).items():
         table = table.append_column(name, array)
@@ -57,6 +59,7 @@ def write_batch(path: Path, batch: Batch) -> None:
         "count": dataclasses.asdict(batch.count),
         "columns": [[n, c.level, str(c.value.dtype), list(c.value.shape[1:])] for n, c in batch.cols.items()],
         "actions": [str(batch.action.dtype), list(batch.action.shape[1:])],
+        "context": str(batch.context.dtype),
         "pairs": None if batch.pairs is None else _pairs_row(batch.pairs),
     }
     table = table.replace_schema_metadata({"guerdon": json.dumps(meta)})
@@ -72,7 +75,7 @@ def read_batch(path: str | Path) -> Batch:
         meta = json.loads(table.schema.metadata[b"guerdon"])
     except (OSError, KeyError, TypeError, pa.ArrowInvalid) as error:
         raise UserError(f"{path} is not a rollout file: {str(error).splitlines()[0]}") from error
-    if meta["format"] != FORMAT:
+    if not OLDEST <= meta["format"] <= FORMAT:
         raise UserError(f"{path} was written by another version of guerdon (format {meta['format']})")
     rows = table.to_pylist()
     whole = pack(_episodes(rows, meta))
@@ -102,22 +105,24 @@ def _tensor(dtype: str, values: list[Any]) -> torch.Tensor:
 
 def _json(what: str, value: Any) -> str:
     try:
-        return json.dumps(value)
+        return dumps(value)
     except TypeError as error:
-        raise UserError(f"{what} cannot be stored: {error}; use numbers, strings, lists and dicts") from error
+        raise UserError(f"{what} cannot be stored: {error}; use numbers, strings, lists, dicts and arrays") from error
 
 
 # --- episodes -----------------------------------------------------------------------------------------------------
 
 
-def _types(pa: Any, continuous: bool) -> dict[str, Any]:
+def _types(pa: Any, continuous: bool, observed: bool) -> dict[str, Any]:
+    """`continuous` actions, `observed` floats as contexts: else whole numbers."""
     text, big, small = pa.string(), pa.int64(), pa.int32()
-    action = pa.float32() if continuous else big
+    action, context = (pa.float32() if is_float else big for is_float in (continuous, observed))
     return {
         "row": small, "episode": small, "place": small, "step": big, "number": big, "attempt": big,
         "task_id": text, "family": text, "level": big, "prompt": text, "answer": text, "meta": text, "ask": text, "info": text,
-        "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(big), "actions": pa.list_(action),
-        "logp": pa.list_(pa.float32()), "sampling": text, "version": big, "given": big, "reward": pa.float64(), "end": text,
+        "seed": big, "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(context),
+        "actions": pa.list_(action), "logp": pa.list_(pa.float32()), "sampling": text, "version": big, "given": big,
+        "reward": pa.float64(), "end": text, "rewards": pa.list_(pa.float32()), "made": text,
     }  # fmt: skip
 
 
@@ -127,14 +132,16 @@ def _episode_row(number: int, ep: Episode) -> dict[str, Any]:
         "n": ask.n,
         "prompt": ask.prompt,
         "sampling": ask.sampling and knobs(ask.sampling),
-        "prefix": ask.prefix and {"of": ask.prefix.of, "segment": ask.prefix.segment, "step": ask.prefix.step},
+        "prefix": ask.prefix and {name: getattr(ask.prefix, name) for name in ("of", "segment", "step", "seed")},
         "note": ask.note,
+        "view": ask.view,
+        "seats": ask.seats,
     }
     return {
         "episode": number, "step": ep.step, "number": ep.number, "attempt": ep.attempt,
         "task_id": task.id, "family": task.family, "level": task.level, "prompt": task.prompt, "answer": task.answer,
         "meta": _json(f"the meta of task {task.key}", task.meta), "ask": _json(f"the note of ask {ep.key}", asked),
-        "info": _json(f"the info of episode {ep.key}", ep.info),
+        "info": _json(f"the info of episode {ep.key}", ep.info), "seed": ep.seed,
     }  # fmt: skip
 
 
@@ -143,7 +150,7 @@ def _segment_row(place: int, s: Segment) -> dict[str, Any]:
         "place": place, "role": s.role, "parent": s.parent, "view": _json(f"what {s.role} was shown", s.view), "text": s.text,
         "context": s.context, "actions": s.actions.reshape(-1), "logp": s.logp,
         "sampling": json.dumps(knobs(s.sampling)), "version": s.version, "given": s.given, "reward": s.reward,
-        "end": str(s.end),
+        "end": str(s.end), "rewards": s.rewards, "made": _json(f"what {s.role} made", s.made),
     }  # fmt: skip
 
 
@@ -161,40 +168,48 @@ def _no_segment() -> dict[str, Any]:
         "given",
         "reward",
         "end",
+        "rewards",
+        "made",
     )
     return {"place": -1, **dict.fromkeys(names)}
 
 
 def _episodes(rows: list[dict[str, Any]], meta: dict[str, Any]) -> list[Episode]:
     kind, tail = meta["actions"]
-    dtype = np.float32 if kind == "torch.float32" else np.int64
+    dtype = _number(kind)
+    context = _number(meta.get("context", "torch.int64"))
     found: list[Episode] = []
     for row in rows:
         if row["episode"] == len(found):
             found.append(_episode(row))
         if row["place"] >= 0:
-            found[-1] = found[-1].but(segments=(*found[-1].segments, _segment(row, dtype, tail)))
+            found[-1] = found[-1].but(segments=(*found[-1].segments, _segment(row, dtype, tail, context)))
     return found
 
 
+def _number(kind: str) -> type:
+    return np.float32 if kind == "torch.float32" else np.int64
+
+
 def _episode(row: dict[str, Any]) -> Episode:
-    task = Task(row["task_id"], row["prompt"], row["answer"], row["family"], row["level"], json.loads(row["meta"]))
-    asked = json.loads(row["ask"])
+    task = Task(row["task_id"], row["prompt"], row["answer"], row["family"], row["level"], loads(row["meta"]))
+    asked = loads(row["ask"])
     sampling = asked["sampling"] and _sampling(asked["sampling"])
     prefix = asked["prefix"] and Prefix(**asked["prefix"])
-    ask = Ask(task, asked["n"], asked["prompt"], sampling, prefix, asked["note"])
-    return Episode(ask, (), row["step"], row["number"], row["attempt"], json.loads(row["info"]))
+    ask = Ask(task, asked["n"], asked["prompt"], sampling, prefix, asked["note"], asked.get("view"), asked.get("seats"))
+    return Episode(ask, (), row["step"], row["number"], row["attempt"], loads(row["info"]), row.get("seed", 0))
 
 
 def _sampling(saved: dict[str, Any]) -> Sampling:
     return Sampling(**{**saved, "stop": tuple(saved["stop"])})
 
 
-def _segment(row: dict[str, Any], dtype: type, tail: list[int]) -> Segment:
+def _segment(row: dict[str, Any], dtype: type, tail: list[int], context: type) -> Segment:
+    rewards = row.get("rewards")
     return Segment(
         role=row["role"],
-        view=json.loads(row["view"]),
-        context=np.array(row["context"], np.int64),
+        view=loads(row["view"]),
+        context=np.array(row["context"], context),
         actions=np.array(row["actions"], dtype).reshape(-1, *tail),
         logp=np.array(row["logp"], np.float32),
         text=row["text"],
@@ -204,6 +219,8 @@ def _segment(row: dict[str, Any], dtype: type, tail: list[int]) -> Segment:
         given=row["given"],
         reward=row["reward"],
         end=End(row["end"]),
+        rewards=None if rewards is None else np.array(rewards, np.float32),
+        made=loads(row.get("made") or "null"),
     )
 
 

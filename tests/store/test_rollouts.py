@@ -166,7 +166,7 @@ def test_a_file_of_another_format_is_refused(tmp_path):
     path = tmp_path / "b.parquet"
     write_batch(path, full())
     table = pq.read_table(path)
-    meta = table.schema.metadata[b"guerdon"].replace(b'"format": 1', b'"format": 99')
+    meta = table.schema.metadata[b"guerdon"].replace(b'"format": 2', b'"format": 99')
     pq.write_table(table.replace_schema_metadata({"guerdon": meta}), path)
     with pytest.raises(UserError, match="another version of guerdon"):
         read_batch(path)
