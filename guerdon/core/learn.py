@@ -11,6 +11,7 @@ import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import torch
@@ -18,9 +19,10 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import RunStopped
+from guerdon.core.exact import UNORDERED, exact
 from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
-from guerdon.core.part import knob, live, part
+from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.schedule import settled
 
@@ -70,7 +72,8 @@ class Learn:
     clip: float = knob(default=1.0, ge=0.0)
 
     optimiser: torch.optim.Optimizer | None = live()
-    fits: int | None = live()  # the largest micro-batch that memory holds, once it was found to be less than `micro`
+    fits: int | None = state()  # the largest micro-batch that memory holds, once it was found to be less than `micro`
+    ordered: bool = state(default=True)  # whether all it does on a GPU can be done in a fixed order
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -150,10 +153,17 @@ class Learn:
         while True:
             self.optimiser.zero_grad(set_to_none=True)
             try:
-                return self.backward(rows, play)
+                with exact() if self.ordered else nullcontext():
+                    return self.backward(rows, play)
             except torch.OutOfMemoryError as error:
                 larger = self.at_once(play)
                 self.fits = self._smaller(rows, larger, error)
+            except RuntimeError as error:
+                if UNORDERED not in str(error):
+                    raise
+                self.ordered = False
+                play.warn(f"learning {self.model!r} is not the same to the last bit every time on a GPU: {error}")
+                continue
             play.warn(
                 f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes no result"
                 f" (start there: --set learn.micro={self.fits})"

@@ -2,7 +2,7 @@
 
 A round of several tokens runs without the host looking: the graph draws the tokens, feeds them back and notes them down;
 the host reads a round's tokens at once and trims rows that ended in it. A draw depends on the row's seed and on the
-token's position alone, so neither rounds nor company change it (what does is rounding: products of other sizes).
+token's position alone, and what a row's numbers round to on the row alone: neither rounds nor company change a sample.
 Left out: which rows there are (`continuous.py`), who owns a page (`pages.py`), the kernels (`models/kernels`).
 
 Axes: L layers, B rows, N pages of a row, kv key-value heads, D width of a head, V vocabulary, F tokens of prompts.
@@ -34,7 +34,7 @@ ROUND = 16  # tokens of a row between two looks of the host
 ROWS = 4096  # sampled at a time, at most ...
 FEWEST = 16  # ... and at least: fewer cost no less
 CACHE_SHARE = 0.4  # of the free memory, for keys and values
-BUSY = 512  # programs that keep a GPU busy: fewer rows are split into so many
+SHORT, LONGER = 256, 4  # graphs are for rows of at most so many tokens, so many times as many, and so on
 
 
 class CudaDecoding:
@@ -51,10 +51,11 @@ class CudaDecoding:
         self.moved = True  # rows came, went or changed places since the device was told where they stand
         with torch.no_grad():
             self.weights = self._weights()
-        self.live, self.stop, self.cut = 0, np.zeros(0, np.int64), False  # of the rows as the device was told of them
+        # of the rows as the device was told of them
+        self.live, self.stop, self.cut, self.longest = 0, np.zeros(0, np.int64), False, 0
         self.state = _State(0, 0, self.device)
         self.angles = self.net.rotations(torch.arange(0, device=self.device))  # of every position there is room for
-        self.graphs: dict[int, Callable[[], None]] = {}
+        self.graphs: dict[tuple[int, int], Callable[[], None]] = {}
         self.page_bytes = 2 * PAGE * c.layers * c.kv_heads * c.head_dim * net.dtype.itemsize
         self.most_pages = self._budget() // self.page_bytes
 
@@ -163,7 +164,7 @@ class CudaDecoding:
         return Sampled(token.cpu().numpy()[None], logp.cpu().numpy()[None])
 
     def _draw(self, logits: Tensor, position: npt.NDArray[np.int64], asked: Sequence[Asked]) -> tuple[Tensor, Tensor]:
-        from guerdon.models.kernels.sample import sample
+        from guerdon.models.kernels.sample import sample, vocabulary_splits
 
         heat = [float(a.sampling.temperature) for a in asked]
         if any(a.sampling.cuts for a in asked):
@@ -171,7 +172,7 @@ class CudaDecoding:
             heat = [h and 1.0 for h in heat]  # it is tempered already
         seed = torch.tensor([signed(a.request.seed) for a in asked], device=self.device)
         at = torch.from_numpy(position.astype(np.int32)).to(self.device)
-        return sample(logits, seed, at, torch.tensor(heat, device=self.device), splits(len(asked), 1))
+        return sample(logits, seed, at, torch.tensor(heat, device=self.device), vocabulary_splits(logits.shape[1]))
 
     # --- rounds ---------------------------------------------------------------------------------------------------
 
@@ -184,11 +185,11 @@ class CudaDecoding:
         count = 1 if cut else int(min(ROUND, (stop - self.length[:live]).max()))
         rows = min(bucket(live), self.state.rows)
         if cut:
-            hidden = self.net(self.state.token[:rows], _Extending(self, rows), self.weights)
+            hidden = self.net(self.state.token[:rows], _Extending(self, rows, self.longest), self.weights)
             drawn = self._draw(self.net.logits(hidden[:live]), self.length[:live] + 1, asked)
             sampled = Sampled(drawn[0].cpu().numpy()[None], drawn[1].cpu().numpy()[None])
         else:
-            run = self._graph(rows)
+            run = self._graph(rows, self.longest)
             for _ in range(count):
                 run()
             sampled = self.state.sampled(count, live)
@@ -202,16 +203,17 @@ class CudaDecoding:
         self.live = len(asked)
         self.stop = np.array([len(a.prompt) + a.limit for a in asked])
         self.cut = any(a.sampling.cuts for a in asked)
+        self.longest = min(longest_bucket(int(self.stop.max())), self.state.width * PAGE)
         for row, stop in enumerate(self.stop.tolist()):
             self.pages.grow(row, stop)
         self.state.load(token, self.length[: self.live], self.stop, self.pages.rows[: self.live], asked)
 
-    def _graph(self, rows: int) -> Callable[[], None]:
-        """One token for each of so many rows, as one launch."""
-        if rows not in self.graphs:
-            body = _Token(self, rows)
-            self.graphs[rows] = body if self.device.type != "cuda" else captured(body, self.state)
-        return self.graphs[rows]
+    def _graph(self, rows: int, longest: int) -> Callable[[], None]:
+        """One token for each of so many rows of at most so many tokens, as one launch."""
+        if (rows, longest) not in self.graphs:
+            body = _Token(self, rows, longest)
+            self.graphs[rows, longest] = body if self.device.type != "cuda" else captured(body, self.state)
+        return self.graphs[rows, longest]
 
 
 KEPT: weakref.WeakKeyDictionary[Decoder, CudaDecoding] = weakref.WeakKeyDictionary()
@@ -264,11 +266,11 @@ class _State:
 class _Extending:
     """A `Memory` that takes one token of each of the first rows."""
 
-    def __init__(self, decoding: CudaDecoding, rows: int) -> None:
+    def __init__(self, decoding: CudaDecoding, rows: int, longest: int) -> None:
         from guerdon.models.kernels.rows import places
 
         state = decoding.state
-        self.decoding, self.splits = decoding, splits(rows, decoding.net.config.kv_heads)
+        self.decoding, self.longest = decoding, longest
         self.position, self.table = state.position[:rows], state.table[:rows]
         self.slot, self.length = places(self.position, state.stop[:rows], self.table, PAGE)
 
@@ -285,25 +287,26 @@ class _Extending:
             qkv, turn.at.cos, turn.at.sin, self.position, keys, values, self.slot,
             turn.q_norm, turn.k_norm, turn.eps, turn.plus_one, turn.heads, turn.kv_heads,
         )  # fmt: skip
-        return paged_attention(q, keys, values, self.table, self.length, PAGE, scale, window, self.splits)
+        return paged_attention(q, keys, values, self.table, self.length, PAGE, scale, window, self.longest)
 
 
 class _Token:
     """One token of every row: the body of a graph."""
 
-    def __init__(self, decoding: CudaDecoding, rows: int) -> None:
-        self.decoding, self.rows = decoding, rows
+    def __init__(self, decoding: CudaDecoding, rows: int, longest: int) -> None:
+        self.decoding, self.rows, self.longest = decoding, rows, longest
 
     def __call__(self) -> None:
         from guerdon.models.kernels.rows import note
-        from guerdon.models.kernels.sample import sample
+        from guerdon.models.kernels.sample import sample, vocabulary_splits
 
         decoding, rows = self.decoding, self.rows
         state, net = decoding.state, decoding.net
-        memory = _Extending(decoding, rows)
+        memory = _Extending(decoding, rows, self.longest)
         logits = net.logits(net(state.token[:rows], memory, decoding.weights))
         after = state.position[:rows] + 1
-        token, logp = sample(logits, state.seed[:rows], after, state.temperature[:rows], splits(rows, 1))
+        parts = vocabulary_splits(logits.shape[1])
+        token, logp = sample(logits, state.seed[:rows], after, state.temperature[:rows], parts)
         note(token, logp, state.tick, state.tokens, state.logps, state.token, state.position, state.stop)
         state.tick += 1
 
@@ -368,12 +371,13 @@ def bucket(rows: int) -> int:
     return size
 
 
-def splits(rows: int, heads: int) -> int:
-    """Into how many parts a row's work is cut so that few rows keep the GPU busy too; a power of two."""
-    parts = 1
-    while rows * heads * parts < BUSY and parts < 16:
-        parts *= 2
-    return parts
+def longest_bucket(tokens: int) -> int:
+    """The lengths there are graphs for: few, for a graph takes time to make and memory to keep, and what is longer than the
+    rows costs them little."""
+    size = SHORT
+    while size < tokens:
+        size *= LONGER
+    return size
 
 
 def signed(seed: int) -> int:

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
 
 from guerdon.models.config import Rope
 from guerdon.models.ops import Rotation, rms_norm, rotate
@@ -73,13 +75,52 @@ class Memory(Protocol):
         """[F, h, D] what the queries see, of a layer's [F, h + 2 kv, D]; a `window` of 0 is all."""
 
 
+class Pick:
+    """x[index], for many x: its gradient on a GPU is added up in a fixed order, which is worked out once."""
+
+    def __init__(self, index: Tensor) -> None:
+        self.index = index
+        self.shape = index.shape
+        self._uses: tuple[Tensor, Tensor] | None = None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        if x.is_cuda and torch.is_grad_enabled() and x.requires_grad:
+            picked: Tensor = _Picked.apply(x, self)  # type: ignore[no-untyped-call]
+            return picked
+        return x.index_select(0, self.index.flatten()).view(*self.shape, *x.shape[1:])
+
+    def uses(self, rows: int) -> tuple[Tensor, Tensor]:
+        """The places that each of so many rows is picked for, one row's after another's, and where each row's begin."""
+        if self._uses is None:
+            ordered, order = torch.sort(self.index.flatten(), stable=True)
+            every = torch.arange(rows + 1, device=order.device)
+            self._uses = order, torch.searchsorted(ordered, every)
+        return self._uses
+
+
+class _Picked(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, pick: Pick) -> Tensor:
+        ctx.pick, ctx.shape = pick, x.shape
+        return x.index_select(0, pick.index.flatten()).view(*pick.shape, *x.shape[1:])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        from guerdon.models.kernels.pick import sum_uses
+
+        rows = ctx.shape[0]
+        flat = gradient.reshape(ctx.pick.index.numel(), -1)
+        return sum_uses(flat, *ctx.pick.uses(rows)).view(ctx.shape), None
+
+
 class Block:
     """Runs of about one length, side by side: where their tokens stand in the row, padded with any of them."""
 
     def __init__(self, query: Tensor, key: Tensor, own: Tensor, offset: Tensor, causal: bool) -> None:
-        self.query = query  # [R, Q]
-        self.key = key  # [R, T]
-        self.own = own  # [tokens] which of R * Q are tokens and no padding
+        self.query = Pick(query)  # [R, Q]
+        self.key = Pick(key)  # [R, T]
+        self.own = Pick(own)  # [tokens] which of R * Q are tokens and no padding
         self.offset = offset  # [R] how many tokens a run sees before its first
         self.causal = causal  # long runs without a past: no mask need be written down
         self._masks: dict[int, Tensor] = {}
@@ -88,22 +129,22 @@ class Block:
         """[tokens of the block, h, D]."""
         (R, Q), T = self.query.shape, self.key.shape[1]
         h, kv, D = q.shape[1], k.shape[1], q.shape[2]
-        keys, values = (_pick(x, self.key).transpose(1, 2) for x in (k, v))
-        queries = _pick(q, self.query)  # [R, Q, h, D]
+        keys, values = (self.key(x).transpose(1, 2) for x in (k, v))
+        queries = self.query(q)  # [R, Q, h, D]
         if self.causal and not window:
             queries = queries.transpose(1, 2)
             seen = F.scaled_dot_product_attention(queries, keys, values, is_causal=True, scale=scale, enable_gqa=True)
-            return _pick(seen.transpose(1, 2).reshape(R * Q, h, D), self.own)
+            return self.own(seen.transpose(1, 2).reshape(R * Q, h, D))
         group = h // kv  # heads that share a key stand as so many queries on it
         queries = queries.view(R, Q, kv, group, D).permute(0, 2, 3, 1, 4).reshape(R, kv, group * Q, D)
         mask = self._mask(window, q.dtype).expand(R, 1, group, Q, T).reshape(R, 1, group * Q, T)
         seen = F.scaled_dot_product_attention(queries, keys, values, mask, scale=scale)
-        return _pick(seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D), self.own)
+        return self.own(seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D))
 
     def _mask(self, window: int, dtype: torch.dtype) -> Tensor:
         """[R, 1, 1, Q, T] 0 where a query may look, -inf where not."""
         if window not in self._masks:
-            device = self.query.device
+            device = self.offset.device
             column = torch.arange(self.key.shape[1], device=device)
             last = (torch.arange(self.query.shape[1], device=device) + self.offset[:, None])[..., None]
             hidden = column > last
@@ -177,7 +218,7 @@ class Runs:
     def see(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
             return self._flash(q, k, v, scale, window)
-        return _pick(torch.cat([block.see(q, k, v, scale, window) for block in self._blocks]), self._back)
+        return self._back(torch.cat([block.see(q, k, v, scale, window) for block in self._blocks]))
 
     @cached_property
     def _blocks(self) -> list[Block]:
@@ -195,24 +236,24 @@ class Runs:
         return blocks
 
     @cached_property
-    def _back(self) -> Tensor:
+    def _back(self) -> Pick:
         """[F] where each token that asks stands among the tokens of the blocks."""
-        order = torch.cat([block.query.flatten()[block.own] for block in self._blocks])
-        return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=self.device))
+        order = torch.cat([block.query.index.flatten()[block.own.index] for block in self._blocks])
+        return Pick(torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=self.device)))
 
     @cached_property
-    def _flash_lengths(self) -> tuple[Tensor, Tensor, Tensor, int, int]:
+    def _flash_lengths(self) -> tuple[Tensor, Tensor, Pick, int, int]:
         """What a variable-length kernel asks for: bounds of the queries, of the keys, which keys, and the longest."""
         length, total = self.length[self.silent :], (self.length + self.before)[self.silent :]
         bounds = [np.concatenate([[0], np.cumsum(x)]).astype(np.int32) for x in (length, total)]
         key = np.concatenate([self.keys(r) for r in range(self.silent, len(self.length))])
         tensors = [torch.from_numpy(x).to(self.device) for x in (*bounds, key)]
-        return tensors[0], tensors[1], tensors[2], int(length.max()), int(total.max())
+        return tensors[0], tensors[1], Pick(tensors[2]), int(length.max()), int(total.max())
 
     def _flash(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         q_bounds, k_bounds, key, longest_q, longest_k = self._flash_lengths
         if self.before.any():
-            k, v = _pick(k, key), _pick(v, key)
+            k, v = key(k), key(v)
         # torch's public door to this kernel has changed its arguments from release to release; this one has not
         seen: Tensor = torch.ops.aten._flash_attention_forward(
             q, k, v, q_bounds, k_bounds, longest_q, longest_k, 0.0, True, False,
@@ -242,11 +283,6 @@ def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tu
         blocks[-1][0].append(r)
         far, used = far_now, used + size
     return blocks
-
-
-def _pick(x: Tensor, index: Tensor) -> Tensor:
-    """x[index]; the gradient of this form is a sum over rows, that of an index is one over numbers."""
-    return x.index_select(0, index.flatten()).view(*index.shape, *x.shape[1:])
 
 
 def ceil(n: int) -> int:

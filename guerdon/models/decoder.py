@@ -19,7 +19,7 @@ from torch.utils.checkpoint import checkpoint
 
 from guerdon.models.attention import Memory, Turn
 from guerdon.models.config import DecoderConfig, Rope
-from guerdon.models.ops import Rotation, add_rms_norm, gated, rms_norm, rotation
+from guerdon.models.ops import Rotation, add_rms_norm, gated, rms_norm, rotation, times
 
 
 class LayerWeights(NamedTuple):
@@ -168,9 +168,5 @@ class Decoder(nn.Module):
         return self.embed if self.head is None else self.head
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """[..., E] to [..., V]."""
-        return F.linear(hidden, self.head_weight)
-
-
-def times(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return x @ weight if bias is None else torch.addmm(bias, x, weight)
+        """[F, E] to [F, V]."""
+        return times(hidden, self.head_weight.t())

@@ -79,6 +79,20 @@ def gated(gate_up: Tensor, kind: Gate) -> Tensor:
     return (F.silu(gate) if kind == "silu" else F.gelu(gate, approximate="tanh")) * up
 
 
+def is_steady(x: Tensor) -> bool:
+    """Whether it is multiplied for sampling, which alone is done in inference mode, on a GPU."""
+    return x.is_cuda and x.dtype != torch.float64 and torch.is_inference_mode_enabled()
+
+
+def times(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """[F, K] times [K, N], plus [N]. While sampling on a GPU, a row's product does not depend on how many rows there are."""
+    if is_steady(x):
+        from guerdon.models.kernels.matmul import steady_matmul
+
+        return steady_matmul(x, weight, bias)
+    return x @ weight if bias is None else torch.addmm(bias, x, weight)
+
+
 def rotation(position: Tensor, frequency: Tensor, gain: float, dtype: torch.dtype) -> Rotation:
     """Angles in float32, as in Hugging Face's code."""
     angle = position.float()[:, None] * frequency

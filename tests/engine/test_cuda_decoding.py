@@ -25,6 +25,7 @@ from guerdon.engine import answer, cuda
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.cuda import CudaDecoding, bucket
 from guerdon.engine.pages import Pages
+from guerdon.models.kernels import attention
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy interprets, and says what a GPU does not
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -44,7 +45,8 @@ def small_pages(monkeypatch):
     monkeypatch.setattr(cuda, "PAGE", 16)
     monkeypatch.setattr(cuda, "ROUND", 3)
     monkeypatch.setattr(cuda, "FEWEST", 4 if DEVICE == "cpu" else 16)
-    monkeypatch.setattr(cuda, "BUSY", 5 if DEVICE == "cpu" else 800)  # interpreted programs cost milliseconds
+    monkeypatch.setattr(cuda, "SHORT", 32)
+    monkeypatch.setattr(attention, "SPAN", 32)
 
 
 def sampler_of(model, rows=64):

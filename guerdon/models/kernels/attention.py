@@ -1,7 +1,7 @@
 """Attention of one new token a row over its cached keys and values, which lie scattered in pages.
 
-A row costs what its own length costs, and its result depends on no other row: where it is split follows from its length
-alone. Left out: attention over whole prompts, who owns which page.
+A row costs what its own length costs, and its result depends on no other row, to the last bit: it is split every `SPAN`
+tokens, whatever the others are. Left out: attention over whole prompts, who owns which page.
 
 Axes: B rows, h query heads, kv key heads, D width of a head, N pages of a row, S splits. In the kernels G is the padded
 number of queries that share a key head and C the power of two that holds D.
@@ -15,6 +15,9 @@ from torch import Tensor
 
 from guerdon.models.kernels.jit import kernel, power_of_two
 
+SPAN = 256  # tokens of a row that one program looks at; a multiple of those it reads at a time
+MERGED = 16  # splits that are put together at a time
+
 
 def paged_attention(
     q: Tensor,
@@ -25,30 +28,30 @@ def paged_attention(
     page: int,
     scale: float,
     window: int,
-    splits: int,
+    longest: int,
 ) -> Tensor:
     """What each row's newest token, q [B, h, D], sees: [B, h, D]. A row of length 0 gets zeros.
 
     Row b's token n is at slot table[b, n // page] * page + n % page of keys and values [slots, kv, D], for n < length[b];
-    the newest is the last. With a window a token sees itself and window - 1 before it; 0 is no window. `splits` programs
-    share a row's tokens, for when rows are few and long.
+    the newest is the last. With a window a token sees itself and window - 1 before it; 0 is no window. No row has more than
+    `longest` tokens, which changes no result.
     """
     q, table = q.contiguous(), table.contiguous()
     if not (keys.is_contiguous() and values.is_contiguous()):
         raise ValueError("paged_attention needs a contiguous cache")
     B, h, D = q.shape
-    kv = keys.shape[1]
+    kv, splits = keys.shape[1], max(1, -(-longest // SPAN))
     out = torch.empty_like(q)
     partial = out if splits == 1 else torch.empty((B, h, splits, D), dtype=torch.float32, device=q.device)
     lse = torch.empty((B, h, splits) if splits > 1 else (0,), dtype=torch.float32, device=q.device)
     C = power_of_two(D)
     _attend[(B, kv, splits)](
-        q, keys, values, table, length, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv,
-        GROUP=h // kv, G=max(16, power_of_two(h // kv)), D=D, C=C, PAGE=page, SPLITS=splits,
-        BLOCK=64 if C * q.element_size() <= 256 else 32, num_warps=4, num_stages=3,
+        q, keys, values, table, length, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv, splits,
+        GROUP=h // kv, G=max(16, power_of_two(h // kv)), D=D, C=C, PAGE=page, WHOLE=splits == 1, SPAN=SPAN,
+        BLOCK=min(SPAN, 64 if C * q.element_size() <= 256 else 32), num_warps=4, num_stages=3,
     )  # fmt: skip
     if splits > 1:
-        _merge[(B, h)](partial, lse, out, h, D=D, C=C, SPLITS=splits, S=power_of_two(splits), num_warps=2)
+        _merge[(B, h)](partial, lse, out, h, splits, D=D, C=C, S=MERGED, num_warps=2)
     return out
 
 
@@ -66,8 +69,9 @@ def _slots(
 @kernel
 def _attend(
     q: tl.tensor, keys: tl.tensor, values: tl.tensor, table: tl.tensor, length: tl.tensor, out: tl.tensor,
-    lse: tl.tensor, N: tl.tensor, scale: tl.tensor, window: tl.tensor, kv: tl.tensor, GROUP: tl.constexpr,
-    G: tl.constexpr, D: tl.constexpr, C: tl.constexpr, PAGE: tl.constexpr, SPLITS: tl.constexpr, BLOCK: tl.constexpr,
+    lse: tl.tensor, N: tl.tensor, scale: tl.tensor, window: tl.tensor, kv: tl.tensor, splits: tl.tensor,
+    GROUP: tl.constexpr, G: tl.constexpr, D: tl.constexpr, C: tl.constexpr, PAGE: tl.constexpr, WHOLE: tl.constexpr,
+    SPAN: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     """Online softmax in powers of two over one split of one row's tokens, for the queries of one key head.
 
@@ -79,10 +83,9 @@ def _attend(
     row, head, part = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     known = tl.load(length + row)
     first = tl.where(window > 0, tl.maximum(known - window, 0), 0)
-    whole = first // BLOCK  # blocks start at multiples of BLOCK, so that none crosses a page that BLOCK divides
-    share = tl.cdiv(tl.cdiv(known, BLOCK) - whole, SPLITS)
-    begin = (whole + part * share) * BLOCK
-    end = tl.minimum(begin + share * BLOCK, known)
+    # blocks start at multiples of BLOCK, so that none crosses a page that BLOCK divides
+    begin = tl.maximum(part * SPAN, first // BLOCK * BLOCK)
+    end = tl.minimum((part + 1) * SPAN, known)
 
     member, d = tl.arange(0, G), tl.arange(0, C)
     inside = (member[:, None] < GROUP) & (d[None, :] < D)
@@ -108,26 +111,34 @@ def _attend(
         most = top
 
     some = tl.where(mass > 0, mass, 1.0)  # a split without tokens has seen nothing, which is 0 / 1
-    target = out + (heads[:, None] * SPLITS + part) * D + d[None, :]
+    target = out + (heads[:, None] * splits + part) * D + d[None, :]
     tl.store(target, (seen / some[:, None]).to(out.dtype.element_ty), mask=inside)
-    if SPLITS > 1:
+    if not WHOLE:
         total = tl.where(mass > 0, most + tl.log2(some), float("-inf"))
-        tl.store(lse + heads * SPLITS + part, total, mask=member < GROUP)
+        tl.store(lse + heads * splits + part, total, mask=member < GROUP)
 
 
 @kernel
 def _merge(
-    partial: tl.tensor, lse: tl.tensor, out: tl.tensor, h: tl.tensor, D: tl.constexpr, C: tl.constexpr,
-    SPLITS: tl.constexpr, S: tl.constexpr,
+    partial: tl.tensor, lse: tl.tensor, out: tl.tensor, h: tl.tensor, splits: tl.tensor, D: tl.constexpr,
+    C: tl.constexpr, S: tl.constexpr,
 ) -> None:  # fmt: skip
-    """The mean of a head's splits, each weighed with its share of the softmax."""
+    """The mean of a head's splits, each weighed with its share of the softmax. Those without tokens weigh nothing, so that
+    how many of them follow changes no bit."""
     head = tl.program_id(0).to(tl.int64) * h + tl.program_id(1)
     part, d = tl.arange(0, S), tl.arange(0, C)
-    each = tl.load(lse + head * SPLITS + part, mask=part < SPLITS, other=float("-inf"))
-    top = tl.max(each, 0)
-    weight = tl.exp2(each - tl.where(top == float("-inf"), 0.0, top))
-    inside = (part[:, None] < SPLITS) & (d[None, :] < D)
-    seen = tl.load(partial + (head * SPLITS + part[:, None]) * D + d[None, :], mask=inside, other=0.0)
-    total = tl.sum(weight, 0)
-    mean = tl.sum(seen * weight[:, None], 0) / tl.where(total > 0, total, 1.0)
+    top = tl.full((), float("-inf"), tl.float32)
+    for start in range(0, splits, S):
+        here = start + part < splits
+        top = tl.maximum(top, tl.max(tl.load(lse + head * splits + start + part, mask=here, other=float("-inf")), 0))
+    base = tl.where(top == float("-inf"), 0.0, top)
+    mass, seen = tl.zeros((S,), tl.float32), tl.zeros((S, C), tl.float32)
+    for start in range(0, splits, S):
+        here = start + part < splits
+        weight = tl.exp2(tl.load(lse + head * splits + start + part, mask=here, other=float("-inf")) - base)
+        at = partial + (head * splits + start + part[:, None]) * D + d[None, :]
+        seen += tl.load(at, mask=here[:, None] & (d[None, :] < D), other=0.0) * weight[:, None]
+        mass += weight
+    total = tl.sum(mass, 0)
+    mean = tl.sum(seen, 0) / tl.where(total > 0, total, 1.0)
     tl.store(out + head * D + d, mean.to(out.dtype.element_ty), mask=d < D)

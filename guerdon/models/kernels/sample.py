@@ -17,6 +17,11 @@ from guerdon.models.kernels.jit import kernel, power_of_two, warps
 BLOCK = 2048  # tokens read at a time
 
 
+def vocabulary_splits(size: int) -> int:
+    """Into how many parts a row's vocabulary is cut: by its size alone, for sums in parts round in their own way."""
+    return min(16, power_of_two(-(-size // 8192)))
+
+
 def sample(logits: Tensor, seed: Tensor, position: Tensor, temperature: Tensor, splits: int) -> tuple[Tensor, Tensor]:
     """A token [B] (int64) of each row of logits [B, V], and its log-probability [B] under softmax(logits / temperature).
 

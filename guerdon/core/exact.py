@@ -1,0 +1,39 @@
+"""The same sums every time. A GPU adds many numbers up in whatever order its programs come by, and the last bits of a gradient
+with them; in here torch takes the ways that have an order of their own.
+
+Left out: what the engine does so that samples do not depend on their company (`engine/cuda.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+os.environ.setdefault(
+    "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+)  # torch asks for it, and cuBLAS reads it before its first product
+
+ERROR = 2  # torch's mode that also switches attention to its ordered gradients
+UNORDERED = "does not have a deterministic implementation"  # how torch says that an operation has none
+
+
+@contextmanager
+def exact() -> Iterator[None]:
+    """On a GPU, sums and gradients are the same to the last bit whenever they are computed again; an operation that cannot
+    be raises a RuntimeError that says `UNORDERED`."""
+    if not torch.cuda.is_available():
+        yield
+        return
+    settings: Any = torch.utils.deterministic
+    before, filled = torch.get_deterministic_debug_mode(), settings.fill_uninitialized_memory
+    torch.set_deterministic_debug_mode(ERROR)
+    settings.fill_uninitialized_memory = False  # for finding bugs, at the cost of a pass over each tensor
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
+        settings.fill_uninitialized_memory = filled

@@ -1,0 +1,63 @@
+"""A product whose rows do not know each other: right, and the same to the last bit in any company."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+import torch
+
+if not torch.cuda.is_available():
+    if "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") != "1":
+        pytest.skip("triton is already imported without its interpreter", allow_module_level=True)
+    os.environ["TRITON_INTERPRET"] = "1"
+pytest.importorskip("triton")
+
+from guerdon.models.kernels.matmul import steady_matmul
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+LARGE = torch.cuda.is_available()  # interpreted programs cost milliseconds
+SHAPES = [(576, 960), (1536, 576), (576, 49152), (256, 1024), (100, 70)] if LARGE else [(40, 30), (70, 100)]
+ROWS = [1, 15, 16, 17, 64, 100, 512, 3000] if LARGE else [1, 17, 70]
+dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16] if LARGE else [torch.float32])
+
+
+def draw(*shape, dtype=torch.float32, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
+
+
+@dtypes
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_row_is_the_same_in_any_company(shape, dtype):
+    K, N = shape
+    most = max(ROWS)
+    x, weight = draw(most, K, dtype=dtype), draw(K, N, dtype=dtype, seed=1)
+    whole = steady_matmul(x, weight)
+    right = x.double() @ weight.double()
+    limit = 1e-5 if dtype == torch.float32 else 1e-2
+    assert float((whole.double() - right).norm() / right.norm()) < limit
+    for rows in ROWS:
+        assert torch.equal(steady_matmul(x[:rows], weight), whole[:rows])
+        assert torch.equal(steady_matmul(x[most - rows :], weight), whole[most - rows :])
+
+
+@dtypes
+def test_layouts_and_bias(dtype):
+    x, weight, bias = draw(20, 48, dtype=dtype), draw(48, 33, dtype=dtype, seed=1), draw(33, dtype=dtype, seed=2)
+    want = (x.double() @ weight.double() + bias.double()).to(dtype)
+    sliced, spread = draw(20, 96, dtype=dtype)[:, ::2], torch.empty(66, device=DEVICE, dtype=dtype)
+    sliced.copy_(x)
+    spread[::2] = bias
+    got = [
+        steady_matmul(x, weight, bias),
+        steady_matmul(x, weight.t().contiguous().t(), bias),
+        steady_matmul(x.t().contiguous().t(), weight, bias),
+        steady_matmul(sliced, weight, spread[::2]),
+    ]
+    for each in got:
+        torch.testing.assert_close(each, want, rtol=2e-2 if dtype == torch.bfloat16 else 1e-5, atol=1e-4)
+        assert torch.equal(each, got[0])
+    one = draw(1, 48, dtype=dtype).expand(5, 48)
+    assert torch.equal(steady_matmul(one, weight), steady_matmul(one.contiguous(), weight))
+    assert steady_matmul(x[:0], weight).shape == (0, 33)
