@@ -59,12 +59,20 @@ def kept(logp: Tensor, how: Sequence[Sampling]) -> Tensor:
     top_k, min_p, top_p = torch.tensor(limits, device=logp.device, dtype=torch.float32)[..., None]
     keep = torch.arange(V, device=logp.device) < top_k
     keep &= prob >= min_p * prob[:, :1]
-    keep &= torch.cumsum(prob, dim=-1) - prob < top_p
+    keep &= cumulative(prob) - prob < top_p
     return torch.empty_like(keep).scatter_(1, order, keep)
+
+
+def cumulative(prob: Tensor) -> Tensor:
+    """Sums of probabilities from the first on. A GPU would add them up in whatever order its programs come by; whole numbers
+    come to the same in any, so there they are counted in units of 2^-52."""
+    if not prob.is_cuda:
+        return torch.cumsum(prob, dim=-1)
+    return (torch.cumsum((prob.double() * 2.0**52).long(), dim=-1).double() * 2.0**-52).to(prob.dtype)
 
 
 def choose(logp: Tensor, uniform: Sequence[float]) -> Tensor:
     """[B] the choice at each row's uniform number, by the inverse of the cumulative distribution in float64."""
-    total = torch.cumsum(logp.double().exp(), dim=-1)
+    total = cumulative(logp.double().exp())
     at = torch.tensor(uniform, dtype=torch.float64, device=logp.device)[:, None] * total[:, -1:]
     return torch.searchsorted(total, at, right=True)[:, 0].clamp(max=logp.shape[1] - 1)

@@ -72,3 +72,8 @@ def test_in_bfloat16_and_with_an_adapter_too(tmp_path):
         for n in range(2)
     ]
     assert found[0] == found[1]
+
+
+def test_ahead_of_time_and_with_choices_left_out_too(tmp_path):
+    more = {"max_tokens": 32, "settings": {"ahead": True, "sampling.top_p": 0.9}}
+    assert trained(tmp_path / "a", **more).weights == trained(tmp_path / "b", **more).weights
