@@ -18,7 +18,7 @@ from guerdon.core.play import Play
 from guerdon.rewards.base import Reward, Where
 from guerdon.rewards.function import Leaf, as_reward, ask_all, ask_all_later, reward
 from guerdon.rewards.placing import step_column
-from guerdon.rewards.samples import Samples, paths
+from guerdon.rewards.samples import Samples
 from guerdon.rewards.scores import Outcome, Scores
 
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
@@ -174,26 +174,3 @@ def _checker(source: Any) -> Callable[..., float | None]:
         return source.check(task, completion)  # type: ignore[no-any-return]
 
     return check
-
-
-@part
-class paid:
-    """What the environment paid: the sum of a track's segment rewards."""
-
-    gives_to: str = "reward"
-
-    needs = ()
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
-
-    def __call__(self, batch: Batch, play: Play) -> Batch:
-        value, reason = [], []
-        for (_, path), failed in zip(paths(batch), batch.failed_K.tolist(), strict=True):
-            got = [s.reward for s in path if s.reward is not None]
-            why = Reason.FAILED if failed else Reason.VALUE if got else Reason.NOT_APPLICABLE
-            value.append(sum(got) if why is Reason.VALUE else float("nan"))
-            reason.append(int(why))
-        column = Column("track", torch.tensor(value, dtype=torch.float32), torch.tensor(reason, dtype=torch.int8))
-        return batch.with_cols({self.gives_to: column})

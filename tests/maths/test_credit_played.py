@@ -20,7 +20,8 @@ from guerdon.engine.play import Player
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
 from guerdon.models.tabular import tabular
-from guerdon.rewards.score import paid, score, verified
+from guerdon.rewards.paid import paid
+from guerdon.rewards.score import score, verified
 
 
 def digit(completion):

@@ -7,7 +7,7 @@ from guerdon.core.optim import adam
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.losses.policy import clipped
 from guerdon.models.tabular import tabular
-from guerdon.rewards.score import paid
+from guerdon.rewards.paid import paid
 
 
 @gd.part
