@@ -2,7 +2,8 @@
 
 S steps (decisions with a log-prob), G segments, K tracks, P pairs. A *track* is one role's own path from its first
 segment to a last one; a step shared by several tracks (a tree's trunk) stands once and carries their number as its
-`weight`, so that a tree and the chains it stands for give the same sums. Packing is in `core/pack.py`.
+`weight`, so that a tree and the chains it stands for give the same sums. Packing is in `core/pack.py`, how rows are taken
+and shared out in `core/rows.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from guerdon.core.column import Column, Level, Reason, missing_rows, same_numbers
+from guerdon.core import rows
+from guerdon.core.column import Column, Level, Per, Reason, missing_rows, same_numbers
 from guerdon.core.episode import End, Episode
 from guerdon.core.levels import By, expand, gather_up, starts
 from guerdon.core.task import Sampling
@@ -65,6 +67,7 @@ class Batch:
     seg: Tensor  # [S] which segment; sorted
     logp: Tensor  # [S] log-prob when sampled; NaN where recited
     weight: Tensor  # [S] 0 = do not learn here, k = stands for k tracks
+    muted: Tensor  # [S] a stage's word that nothing is learned here, though the track is learned from
     # segments
     parent: Tensor  # [G] in this batch, -1 for none
     role: Tensor  # [G]
@@ -172,7 +175,7 @@ class Batch:
         if of in COARSE and to in COARSE:
             return x[self._between(of, to)]
         if of in COARSE:
-            x, of = x[self._group_of_track(of)], "track"
+            x, of = x[self.group_of_track(of)], "track"
         if of == to:
             return x
         index, group = self._membership(to, of)
@@ -188,7 +191,8 @@ class Batch:
         """[G]"""
         return self.task_E[self.episode]
 
-    def _group_of_track(self, level: Level) -> Tensor:
+    def group_of_track(self, level: Level) -> Tensor:
+        """[K] the episode, ask or task of each track."""
         return {"episode": self.episode, "ask": self.ask, "task": self.task}[level][self.leaf]
 
     def _between(self, of: Level, to: Level) -> Tensor:
@@ -205,9 +209,9 @@ class Batch:
             return torch.arange(self.S, device=device), self.seg
         if fine in ("step", "segment"):
             index, group = (self.path_seg, self.path_track) if fine == "segment" else self._steps_of_tracks
-            return index, group if coarse == "track" else self._group_of_track(coarse)[group]
+            return index, group if coarse == "track" else self.group_of_track(coarse)[group]
         if fine == "track":
-            return torch.arange(self.K, device=device), self._group_of_track(coarse)
+            return torch.arange(self.K, device=device), self.group_of_track(coarse)
         return torch.arange(self.size(fine), device=device), self._between(coarse, fine)
 
     @cached_property
@@ -228,7 +232,7 @@ class Batch:
         """
         if self.K == 0:
             return torch.zeros(0, dtype=torch.long, device=self.seg.device), 0
-        key = self._group_of_track(by) * len(self.roles) + self.role_K
+        key = self.group_of_track(by) * len(self.roles) + self.role_K
         unique, index = torch.unique(key, return_inverse=True)
         return index, len(unique)
 
@@ -243,17 +247,17 @@ class Batch:
                 raise ValueError(f"column {name!r}: {len(col.value)} values for {self.size(col.level)} {col.level}s")
         return dataclasses.replace(self, cols={**self.cols, **cols})
 
-    def put(self, name: str, level: Literal["step", "track"], value: Tensor, because: Column | None = None) -> Batch:
+    def put(self, name: str, level: Per, value: Tensor, because: Column | None = None) -> Batch:
         """Add a column computed from others. NaN entries take their reason from `because`, at whichever level it is."""
         reason = torch.zeros(len(value), dtype=torch.int8, device=value.device)
         missing = missing_rows(value)
         if because is not None and bool(missing.any()):
             worst = because.reason.double()
-            if because.level == "track" and level == "step":
-                index, group = self._membership("step", "track")
-                worst = gather_up(worst[group], index, self.S, "max")
-            elif because.level == "step" and level == "track":
-                worst = self.up(worst, "track", by="max").nan_to_num(float(Reason.NOT_APPLICABLE))
+            if ORDER.index(because.level) > ORDER.index(level):
+                index, group = self._membership(level, because.level)
+                worst = gather_up(worst[group], index, self.size(level), "max")
+            elif because.level != level:
+                worst = self.up(worst, level, because.level, "max").nan_to_num(float(Reason.NOT_APPLICABLE))
             reason[missing] = worst.to(torch.int8)[missing]
         return self.with_cols({name: Column(level, value, reason)})
 
@@ -269,74 +273,21 @@ class Batch:
 
     def take(self, tracks: Tensor) -> Batch:
         """The rows of some tracks ([K] mask), denominators counted anew. Trunk weights shrink with the tracks left."""
-        if bool(tracks.all()):
-            return self.recount()
-        old_k = torch.nonzero(tracks).flatten()
-        new_k = torch.full((self.K,), -1, dtype=torch.long, device=tracks.device)
-        new_k[old_k] = torch.arange(len(old_k), device=tracks.device)
-        member = tracks[self.path_track]
-        shared = torch.bincount(self.path_seg[member], minlength=self.G)
-        old_g = torch.nonzero(shared).flatten()
-        new_g = torch.full((self.G + 1,), -1, dtype=torch.long, device=tracks.device)  # last: parent -1 stays -1
-        new_g[old_g] = torch.arange(len(old_g), device=tracks.device)
-        old_s = torch.nonzero(shared[self.seg]).flatten()
-        kept_s, was_s = shared[self.seg[old_s]], self.shared[self.seg[old_s]]
-        old_c = torch.nonzero(shared[self.context_seg]).flatten()
-        return dataclasses.replace(
-            self,
-            action=self.action[old_s],
-            seg=new_g[self.seg[old_s]],
-            logp=self.logp[old_s],
-            weight=(self.weight[old_s].double() * kept_s / was_s).to(self.weight.dtype),  # whole numbers stay whole
-            parent=new_g[self.parent[old_g]],
-            **{name: getattr(self, name)[old_g] for name in SEGMENT_ROWS},
-            context=self.context[old_c],
-            context_seg=new_g[self.context_seg[old_c]],
-            leaf=new_g[self.leaf[old_k]],
-            path_track=new_k[self.path_track[member]],
-            path_seg=new_g[self.path_seg[member]],
-            cols={n: c.take(old_s if c.level == "step" else old_k) for n, c in self.cols.items()},
-            pairs=_take_pairs(self.pairs, new_k),
-        ).recount()
+        return rows.take(self, tracks)
 
-    def split(self, most: int) -> list[Batch]:
+    def split(self, most: int, together: Group = "episode") -> list[Batch]:
         """Micro-batches of at most so many steps and what was shown before them (a row larger than that goes alone), all
-        with this batch's count."""
-        unit = self._units()
-        length = (self.length + self.context_length).double()
-        size_m = length[self.path_seg] / self.shared[self.path_seg]  # a trunk's, once in all
-        size = gather_up(size_m, unit[self.path_track], int(unit.max()) + 1 if self.K else 0)
-        bins: list[int] = []
-        room = 0.0
-        for s in size.tolist():
-            if not bins or s > room:
-                bins.append(0 if not bins else bins[-1] + 1)
-                room = most - s
-            else:
-                bins.append(bins[-1])
-                room -= s
-        bin_k = torch.tensor(bins, dtype=torch.long, device=self.seg.device)[unit] if bins else unit
-        found = bins[-1] + 1 if bins else 0
-        if found <= 1:
-            return [self]
-        return [dataclasses.replace(self.take(bin_k == b), count=self.count) for b in range(found)]
+        with this batch's count. What is `together` in an episode, ask or task, or joined by a pair, is not split."""
+        return rows.split(self, most, together)
 
-    def shares(self, n: int, generator: torch.Generator) -> list[Batch]:
+    def shares(self, n: int, generator: torch.Generator, together: Group = "episode") -> list[Batch]:
         """`n` random shares of the rows (fewer, if there are fewer rows), each with its own count."""
-        if n == 1 or self.K == 0:
-            return [self]
-        unit = self._units()
-        size = int(unit.max()) + 1
-        turn = torch.randperm(size, generator=generator).to(unit.device)[unit] * min(n, size) // size
-        return [self.take(turn == i) for i in range(min(n, size))]
+        return rows.shares(self, n, generator, together)
 
-    def _units(self) -> Tensor:
-        """[K] what must stay together when rows are split: tracks of one episode, and tracks joined by a pair."""
-        unit = self._group_of_track("episode")
-        if self.pairs is not None and len(self.pairs):
-            unit = _join(unit, self.pairs.better, self.pairs.worse)
-        index: Tensor = torch.unique(unit, return_inverse=True)[1]
-        return index
+    def share_steps(self, n: int, generator: torch.Generator, apart: bool) -> list[Batch]:
+        """`n` random shares of the steps that are learned from, over all tracks, each with its own count. Of a share's
+        tracks the other steps stay and weigh nothing; read `apart`, each step by itself, they are left out."""
+        return rows.share_steps(self, n, generator, apart)
 
     def to(self, device: str | torch.device) -> Batch:
         moved = {f.name: getattr(self, f.name).to(device) for f in dataclasses.fields(self) if f.type == "Tensor"}
@@ -362,26 +313,3 @@ class Batch:
             a.same(b) for a, b in zip(self.episodes, other.episodes, strict=True)
         )
 
-
-SEGMENT_ROWS = ("role", "episode", "place", "version", "temperature", "end")
-
-
-def _take_pairs(pairs: Pairs | None, new_k: Tensor) -> Pairs | None:
-    if pairs is None:
-        return None
-    better, worse = new_k[pairs.better], new_k[pairs.worse]
-    kept = (better >= 0) & (worse >= 0)
-    return Pairs(better[kept], worse[kept], pairs.margin[kept], pairs.label[kept])
-
-
-def _join(unit: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    """Merge the units that pairs connect: every track ends with the smallest unit it is connected to."""
-    while True:
-        low = torch.minimum(unit[a], unit[b])
-        best = unit.clone().scatter_reduce(0, torch.cat([a, b]), torch.cat([low, low]), "amin")
-        # a unit is one whole: if one of its tracks moved, all of them move
-        floor = torch.arange(int(unit.max()) + 1, device=unit.device).scatter_reduce(0, unit, best, "amin")
-        joined = floor[unit]
-        if torch.equal(joined, unit):
-            return unit
-        unit = joined

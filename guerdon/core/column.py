@@ -1,15 +1,16 @@
-"""A Column: one number per step or per track, and for every missing number the reason why it is missing."""
+"""A Column: one number per step, segment or track, and for every missing number the reason why it is missing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from torch import Tensor
 
 Level = Literal["step", "segment", "track", "episode", "ask", "task"]
+Per = Literal["step", "segment", "track"]  # what a column may have a number for each of
 
 
 def same_numbers(a: Tensor, b: Tensor) -> bool:
@@ -39,31 +40,27 @@ class Reason(IntEnum):
 class Column:
     """`value` is NaN exactly where `reason` is not VALUE. `detail` holds JSON per entry: a verdict, an exception."""
 
-    level: Literal["step", "track"]
+    level: Per
     value: Tensor
     reason: Tensor
     detail: dict[int, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.level not in ("step", "track"):
-            raise ValueError(f"a column is per step or per track, not per {self.level}")
+        if self.level not in get_args(Per):
+            raise ValueError(f"a column is per step, per segment or per track, not per {self.level}")
         if len(self.value) != len(self.reason):
             raise ValueError(f"{len(self.value)} values with {len(self.reason)} reasons")
         if not torch.equal(self.missing, self.reason != Reason.VALUE):
             raise ValueError("a column has NaN without a reason, or a reason with a number beside it")
 
     @classmethod
-    def full(cls, level: Literal["step", "track"], value: Tensor) -> Column:
+    def full(cls, level: Per, value: Tensor) -> Column:
         """A column without missing entries."""
         return cls(level, value, torch.zeros(len(value), dtype=torch.int8, device=value.device))
 
     @classmethod
     def empty(
-        cls,
-        level: Literal["step", "track"],
-        size: int,
-        reason: Reason = Reason.NOT_APPLICABLE,
-        like: Tensor | None = None,
+        cls, level: Per, size: int, reason: Reason = Reason.NOT_APPLICABLE, like: Tensor | None = None
     ) -> Column:
         """A column without values; `like` says how wide its rows are, where they are more than one number."""
         tail, kind = ((), torch.float32) if like is None else (like.shape[1:], like.dtype)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import ENDS, Batch, Count, Pairs
-from guerdon.core.column import Column, Reason
+from guerdon.core.column import Column, Per, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
 
@@ -41,6 +42,7 @@ def pack(episodes: Iterable[Episode]) -> Batch:
         seg=seg,
         logp=_join([s.logp for _, _, s in rows], np.float32),
         weight=weight,
+        muted=torch.zeros(len(seg), dtype=torch.bool),
         parent=_ints(parent),
         role=_ints([number[s.role] for _, _, s in rows]),
         episode=_ints([e for e, _, _ in rows]),
@@ -89,23 +91,23 @@ def cat(batches: Sequence[Batch]) -> Batch:
     if len(batches) == 1:
         return batches[0]
     whole = pack([ep for b in batches for ep in unpack(b)])
-    steps = np.cumsum([0] + [b.S for b in batches])
-    tracks = np.cumsum([0] + [b.K for b in batches])
-    if int(steps[-1]) != whole.S or int(tracks[-1]) != whole.K:
+    offset = {level: np.cumsum([0] + [b.size(level) for b in batches]) for level in get_args(Per)}
+    if any(int(at[-1]) != whole.size(level) for level, at in offset.items()):
         raise ValueError("batches that share episodes cannot be put together")
     names = {name: col for b in batches for name, col in b.cols.items()}
     cols = {}
     for name, like in names.items():
         level = like.level
         parts = [b.cols.get(name) or Column.empty(level, b.size(level), like=like.value) for b in batches]
-        if any(c.level != level for c in parts):
-            raise ValueError(f"column {name!r} is per step in one batch and per track in another")
-        offset = steps if level == "step" else tracks
-        detail = {int(offset[i]) + k: d for i, c in enumerate(parts) for k, d in c.detail.items()}
+        for other in parts:
+            if other.level != level:
+                raise ValueError(f"column {name!r} is per {other.level} in one batch and per {level} in another")
+        detail = {int(offset[level][i]) + k: d for i, c in enumerate(parts) for k, d in c.detail.items()}
         value = torch.cat([c.value for c in parts])
         cols[name] = Column(level, value, torch.cat([c.reason for c in parts]), detail)
-    made = dataclasses.replace(whole, cols=cols, weight=torch.cat([b.weight for b in batches]))
-    paired = [(int(tracks[i]), b.pairs) for i, b in enumerate(batches) if b.pairs is not None]
+    marks = {name: torch.cat([getattr(b, name) for b in batches]) for name in ("weight", "muted")}
+    made = dataclasses.replace(whole, cols=cols, **marks)
+    paired = [(int(offset["track"][i]), b.pairs) for i, b in enumerate(batches) if b.pairs is not None]
     if paired:
         pairs = Pairs(
             torch.cat([p.better + o for o, p in paired]),
@@ -133,7 +135,7 @@ def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
         whole[e] = whole[e].but(segments=(*whole[e].segments, *hung))
     made = pack(whole)
     before = made.place < _ints(old)[made.episode]
-    rows = {"step": before[made.seg], "track": before[made.leaf]}
+    rows = {"step": before[made.seg], "segment": before, "track": before[made.leaf]}
     cols = {}
     for name, col in batch.cols.items():
         place = torch.nonzero(rows[col.level]).flatten()
@@ -141,13 +143,12 @@ def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
         reason = torch.full((made.size(col.level),), int(Reason.NOT_APPLICABLE), dtype=torch.int8)
         value[place], reason[place] = col.value, col.reason
         cols[name] = Column(col.level, value, reason, {int(place[i]): d for i, d in col.detail.items()})
-    weight = made.weight.clone()
-    weight[rows["step"]] = batch.weight
+    made.weight[rows["step"]], made.muted[rows["step"]] = batch.weight, batch.muted
     track = torch.nonzero(rows["track"]).flatten()
     pairs = batch.pairs and dataclasses.replace(
         batch.pairs, better=track[batch.pairs.better], worse=track[batch.pairs.worse]
     )
-    return dataclasses.replace(made, cols=cols, weight=weight, pairs=pairs).recount()
+    return dataclasses.replace(made, cols=cols, pairs=pairs).recount()
 
 
 def _places(batch: Batch) -> list[int]:

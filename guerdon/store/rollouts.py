@@ -1,7 +1,7 @@
 """A batch as a Parquet file, and the same batch, to the last bit, from that file.
 
 One row a segment. Columns of the batch are named `col.NAME` (a column `reward` is not the segment's own `reward`): a
-track's stand in the row of its last segment, a step's in lists; reasons and details beside them. What belongs to the
+track's stand in the row of its last segment, a segment's in its own, a step's in lists; reasons and details beside them. What belongs to the
 batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
 """
 
@@ -85,13 +85,16 @@ def read_batch(path: str | Path) -> Batch:
     for row in in_order:
         kept[at[row["episode"], row["place"]]] = True
     batch = whole.take(kept[whole.leaf])
-    weight = (
-        np.concatenate([np.array(r["weight"], np.float32) for r in in_order]) if in_order else np.zeros(0, np.float32)
-    )
+    weight, muted = _per_step("weight", in_order, np.float32), _per_step("muted", in_order, np.bool_)
     cols = {n: _read_column(n, level, dtype, shape, in_order, batch) for n, level, dtype, shape in meta["columns"]}
     pairs = None if meta["pairs"] is None else Pairs(**{n: _tensor(*saved) for n, saved in meta["pairs"].items()})
     count = Count(**meta["count"])
-    return dataclasses.replace(batch, weight=torch.from_numpy(weight), cols=cols, pairs=pairs, count=count)
+    return dataclasses.replace(batch, weight=weight, muted=muted, cols=cols, pairs=pairs, count=count)
+
+
+def _per_step(name: str, rows: list[dict[str, Any]], kind: type[np.generic]) -> torch.Tensor:
+    """[S] from the lists of the segments."""
+    return torch.from_numpy(np.concatenate([np.zeros(0, kind), *(np.array(r[name], kind) for r in rows)]))
 
 
 def _pairs_row(pairs: Pairs) -> dict[str, Any]:
@@ -236,7 +239,10 @@ def _column_arrays(batch: Batch, kept: list[int], pa: Any) -> dict[str, Any]:
     def per_step(values: np.ndarray) -> list[Any]:
         return [values[begin[g] : ends[g]].reshape(-1) if g >= 0 else None for g in kept]
 
-    made = {"weight": pa.array(per_step(batch.weight.numpy()), pa.list_(pa.float32()))}
+    made = {
+        "weight": pa.array(per_step(batch.weight.numpy()), pa.list_(pa.float32())),
+        "muted": pa.array(per_step(batch.muted.numpy()), pa.list_(pa.bool_())),
+    }
     for name, col in batch.cols.items():
         value, reason, at_name = col.value.double().numpy(), col.reason.numpy(), f"col.{name}"
         if col.level == "step":
@@ -244,7 +250,7 @@ def _column_arrays(batch: Batch, kept: list[int], pa: Any) -> dict[str, Any]:
             made[f"{at_name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
             notes = [_notes(name, col.detail, range(begin[g], ends[g])) if g >= 0 else None for g in kept]
         else:
-            at = [track_of.get(g) for g in kept]
+            at = [track_of.get(g) if col.level == "track" else g if g >= 0 else None for g in kept]
             made[at_name] = pa.array([None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64()))
             made[f"{at_name}:reason"] = pa.array([None if k is None else [reason[k]] for k in at], pa.list_(pa.int8()))
             notes = [None if k is None else _notes(name, col.detail, range(k, k + 1)) for k in at]
@@ -261,7 +267,7 @@ def _read_column(
     name: str, level: Any, dtype: str, shape: list[int], rows: list[dict[str, Any]], batch: Batch
 ) -> Column:
     at_name = f"col.{name}"
-    holders = rows if level == "step" else [rows[g] for g in batch.leaf.tolist()]
+    holders = [rows[g] for g in batch.leaf.tolist()] if level == "track" else rows
     value = np.concatenate([np.array(r[at_name], np.float64) for r in holders]) if holders else np.zeros(0)
     reason = (
         np.concatenate([np.array(r[f"{at_name}:reason"], np.int8) for r in holders])

@@ -23,7 +23,7 @@ def test_a_number_or_a_reason(values, reasons):
 def test_lengths_and_levels_are_checked():
     with pytest.raises(ValueError, match="2 values with 1 reasons"):
         column([1.0, 2.0], [0])
-    with pytest.raises(ValueError, match="per step or per track"):
+    with pytest.raises(ValueError, match="per step, per segment or per track"):
         Column("episode", torch.ones(1), torch.zeros(1, dtype=torch.int8))
 
 
