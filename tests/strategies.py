@@ -6,13 +6,17 @@ need to be arbitrary come from one drawn seed.
 
 from __future__ import annotations
 
+import dataclasses
+from typing import get_args
+
 import numpy as np
 import torch
 from hypothesis import strategies as st
 
 from guerdon.core.batch import Batch, Pairs
-from guerdon.core.column import Column, Reason
+from guerdon.core.column import Column, Per, Reason
 from guerdon.core.episode import End, Episode, Segment
+from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 
 ROLES = ("policy", "judge", "second")
@@ -86,6 +90,7 @@ def segments_of(draw, rng, continuous, skeleton):
                 version=int(rng.integers(5)),
                 given=draw(st.integers(0, length)),
                 reward=draw(st.sampled_from([None, 0.0, 0.1, -1.5])),
+                rewards=draw(st.sampled_from([None, None, rng.normal(size=length)])),
                 end=draw(st.sampled_from([End.DONE, End.DONE, End.DONE, End.CUT, End.FAILED])),
             )
         )
@@ -128,6 +133,14 @@ def columns(draw, batch: Batch, level, width=None):
     value[reason != Reason.VALUE] = float("nan")
     detail = {int(i): {"why": f"entry {i}"} for i in np.flatnonzero(rng.random(size) < 0.2)}
     return Column(level, value, reason, detail)
+
+
+@st.composite
+def marked(draw, eps, width=None):
+    """A packed batch with a column at every level, named after it, and some steps muted."""
+    batch = pack(eps)
+    cols = {level: draw(columns(batch, level, width)) for level in get_args(Per)}
+    return dataclasses.replace(batch.with_cols(cols), muted=draw(masks(batch.S)))
 
 
 @st.composite

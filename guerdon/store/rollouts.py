@@ -1,8 +1,8 @@
 """A batch as a Parquet file, and the same batch, to the last bit, from that file.
 
 One row a segment. Columns of the batch are named `col.NAME` (a column `reward` is not the segment's own `reward`): a
-track's stand in the row of its last segment, a segment's in its own, a step's in lists; reasons and details beside them. What belongs to the
-batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
+track's stand in the row of its last segment, a segment's in its own, a step's in lists; reasons and details beside
+them. What belongs to the batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 from guerdon.store.files import atomic
 
-FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice
+FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice, nor muted steps
 OLDEST = 1
 
 
@@ -85,7 +85,8 @@ def read_batch(path: str | Path) -> Batch:
     for row in in_order:
         kept[at[row["episode"], row["place"]]] = True
     batch = whole.take(kept[whole.leaf])
-    weight, muted = _per_step("weight", in_order, np.float32), _per_step("muted", in_order, np.bool_)
+    weight = _per_step("weight", in_order, np.float32)
+    muted = _per_step("muted", in_order, np.bool_) if meta["format"] > 1 else batch.muted
     cols = {n: _read_column(n, level, dtype, shape, in_order, batch) for n, level, dtype, shape in meta["columns"]}
     pairs = None if meta["pairs"] is None else Pairs(**{n: _tensor(*saved) for n, saved in meta["pairs"].items()})
     count = Count(**meta["count"])

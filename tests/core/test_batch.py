@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import columns, episode, episode_lists, masks, naive_tracks, pairs_of, segment
+from strategies import episode, episode_lists, marked, masks, naive_tracks, pairs_of, segment
 
 from guerdon.core.batch import Count, Pairs
 from guerdon.core.column import Column, Reason, same_numbers
@@ -48,14 +48,19 @@ def test_taking_tracks_is_packing_only_those_tracks(eps, data):
 
 @given(episode_lists(), st.data())
 def test_columns_and_pairs_go_with_their_tracks(eps, data):
-    batch = pack(eps)
-    batch = batch.with_cols({n: data.draw(columns(batch, n)) for n in ("step", "track")})
+    batch = data.draw(marked(eps))
     batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch)))
     mask = data.draw(masks(batch.K))
     taken = batch.take(mask)
     kept = torch.nonzero(mask).flatten().tolist()
     assert same_numbers(taken["track"], batch["track"][kept])
     assert taken.cols["track"].detail == {kept.index(i): d for i, d in batch.cols["track"].detail.items() if i in kept}
+    at = {key: g for g, key in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
+    old_g = torch.tensor([at[e, i] for e, i in zip(taken.episode.tolist(), taken.place.tolist(), strict=True)]).long()
+    assert taken.cols["segment"].same(batch.cols["segment"].take(old_g))
+    old_s = torch.isin(batch.seg, old_g).nonzero().flatten()
+    assert taken.cols["step"].same(batch.cols["step"].take(old_s))
+    assert torch.equal(taken.muted, batch.muted[old_s])
     sure = batch.up(torch.arange(batch.S, dtype=torch.float64), "track", by="min")[mask]
     again = batch.with_cols({"n": Column.full("step", torch.arange(batch.S, dtype=torch.float64))}).take(mask)
     assert same_numbers(again.up(again["n"], "track", by="min"), sure)
@@ -68,7 +73,7 @@ def test_columns_and_pairs_go_with_their_tracks(eps, data):
 
 @given(episode_lists(), st.data())
 def test_taking_twice_is_taking_once(eps, data):
-    batch = pack(eps)
+    batch = data.draw(marked(eps))
     first = data.draw(masks(batch.K))
     second = data.draw(masks(int(first.sum())))
     both = first.clone()
@@ -103,17 +108,28 @@ def leaves(batches):
     return [(int(b.episode[g]), int(b.place[g])) for b in batches for g in b.leaf]
 
 
-@given(episode_lists(), st.integers(1, 9), st.data())
-def test_a_split_covers_every_track_once_keeps_the_count_and_pairs_together(eps, steps, data):
-    batch = pack(eps)
+TOGETHER = st.sampled_from(["episode", "ask", "task"])
+
+
+def never_split(batches, together):
+    """No episode, ask or task lies in two batches."""
+    found = [set(b.group_of_track(together).tolist()) for b in batches]
+    return sum(map(len, found)) == len(set().union(*found)) if found else True
+
+
+@given(episode_lists(), st.integers(1, 9), TOGETHER, st.data())
+def test_a_split_covers_every_track_once_keeps_the_count_and_pairs_together(eps, steps, together, data):
+    batch = data.draw(marked(eps))
     batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch))).recount()
-    micros = batch.split(steps)
+    micros = batch.split(steps, together)
+    assert never_split(micros, together)
+    assert sum(int(m.muted.sum()) for m in micros) == int(batch.muted.sum())
     assert sorted(leaves(micros)) == sorted(leaves([batch]))
     assert all(m.count == batch.count for m in micros)
     assert sum(float(m.weight.sum()) for m in micros) == batch.count.steps
     assert sum(len(m.pairs) if m.pairs is not None else 0 for m in micros) == batch.count.pairs
     for m in micros:
-        whole = len(set(m.episode.tolist())) <= 1 or (m.pairs is not None and len(m.pairs) > 0)
+        whole = len(set(m.group_of_track(together).tolist())) <= 1 or (m.pairs is not None and len(m.pairs) > 0)
         assert steps >= m.S or whole, "only what must stay together may be larger"
 
 
@@ -124,11 +140,12 @@ def test_micro_batches_are_filled():
     assert len(batch.split(21)) == 1
 
 
-@given(episode_lists(), st.integers(1, 5), st.data())
-def test_shares_cover_every_track_once_each_with_its_own_count(eps, n, data):
+@given(episode_lists(), st.integers(1, 5), TOGETHER, st.data())
+def test_shares_cover_every_track_once_each_with_its_own_count(eps, n, together, data):
     batch = pack(eps)
     batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch))).recount()
-    shares = batch.shares(n, torch.Generator().manual_seed(0))
+    shares = batch.shares(n, torch.Generator().manual_seed(0), together)
+    assert never_split(shares, together)
     assert sorted(leaves(shares)) == sorted(leaves([batch]))
     assert sum(len(s.pairs) if s.pairs is not None else 0 for s in shares) == batch.count.pairs
     assert all(s.count == s.recount().count for s in shares)
@@ -144,6 +161,36 @@ def test_shares_are_even_and_drawn_by_the_generator():
     other = batch.shares(4, torch.Generator().manual_seed(2))
     assert all(a.same(b) for a, b in zip(shares, again, strict=True))
     assert not all(a.same(b) for a, b in zip(shares, other, strict=True))
+
+
+@given(episode_lists(), st.integers(1, 5), st.booleans(), st.data())
+def test_shares_of_steps_cover_every_learned_step_once(eps, n, apart, data):
+    batch = data.draw(marked(eps))
+    batch = batch.with_cols({"n": Column.full("step", torch.arange(batch.S, dtype=torch.float64))})
+    shares = batch.share_steps(n, torch.Generator().manual_seed(0), apart)
+    found = torch.cat([s["n"][s.weight > 0] for s in shares]).long()
+    assert sorted(found.tolist()) == torch.nonzero(batch.weight > 0).flatten().tolist()
+    for share in shares:
+        assert share.count == share.recount().count
+        at = share["n"].long()
+        live = share.weight > 0
+        assert torch.equal(share.weight[live], batch.weight[at][live])  # a trunk's step keeps all of its tracks
+        assert torch.equal(share.muted, batch.muted[at])
+        assert share.cols["step"].same(batch.cols["step"].take(at))
+        for name in ("episode", "place"):
+            assert torch.equal(getattr(share, name)[share.seg], getattr(batch, name)[batch.seg[at]])
+        if len(shares) > 1:
+            assert share.S == int(live.sum()) or not apart
+            assert (share.up(live.double(), "track") > 0).all()  # a track with nothing in the share is not in it
+    assert len(shares) <= n
+
+
+def test_steps_read_apart_are_shown_what_their_segments_were_and_no_more():
+    eps = [episode(segment([0], context=[5, 6]), segment([1], parent=0, context=[7]), attempt=i) for i in range(2)]
+    for share in pack(eps).share_steps(4, torch.Generator().manual_seed(0), apart=True):
+        assert (share.S, share.K, share.count) == (1, 1, Count(1.0, 1, 0))
+        assert share.context.tolist() == ([5, 6], [7])[int(share.action[0])]
+        assert (share.context_seg == share.seg[0]).all()
 
 
 def test_a_chain_of_pairs_stays_whole():
@@ -192,6 +239,25 @@ def test_a_track_column_takes_the_worst_reason_of_its_steps():
     assert made.reason.tolist() == [Reason.FAILED, Reason.VALUE, Reason.NOT_APPLICABLE]
 
 
+def test_a_segment_column_takes_its_reasons_from_above_and_below():
+    batch, column = tree_with([Reason.NOT_APPLICABLE, Reason.TIMED_OUT])
+    made = batch.put("a", "segment", batch.down(column.value, "track", "segment"), because=column).cols["a"]
+    assert made.reason.tolist() == [Reason.TIMED_OUT, Reason.NOT_APPLICABLE, Reason.TIMED_OUT]
+    steps = Column("step", torch.tensor([1.0, NAN, NAN]), torch.tensor([0, 1, 2], dtype=torch.int8))
+    made = batch.put("b", "segment", batch.up(steps.value, "segment"), because=steps).cols["b"]
+    assert made.reason.tolist() == [Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED]
+
+
+def test_a_step_or_track_takes_its_reason_from_its_segments():
+    batch = pack([episode(segment([0, 1]), segment([], parent=0), segment([2], parent=1))])
+    turns = Column("segment", torch.tensor([1.0, NAN, NAN]), torch.tensor([0, 2, 1], dtype=torch.int8))
+    assert batch.down(turns.value, "segment").tolist()[:2] == [1.0, 1.0]
+    steps = batch.put("a", "step", batch.down(turns.value, "segment"), because=turns).cols["a"]
+    assert steps.reason.tolist() == [Reason.VALUE, Reason.VALUE, Reason.NOT_APPLICABLE]
+    total = batch.put("b", "track", batch.up(turns.value, "track", of="segment"), because=turns).cols["b"]
+    assert total.reason.tolist() == [Reason.FAILED]
+
+
 def test_a_missing_number_without_a_reason_is_refused():
     batch = pack([episode(segment([0]))])
     with pytest.raises(ValueError, match="NaN without a reason"):
@@ -229,6 +295,7 @@ def test_any_change_makes_another_batch():
     changed = [
         dataclasses.replace(batch, weight=batch.weight * 2),
         dataclasses.replace(batch, logp=batch.logp.double()),
+        dataclasses.replace(batch, muted=~batch.muted),
         dataclasses.replace(batch, count=Count(1.0, 1)),
         dataclasses.replace(batch, pairs=None),
         dataclasses.replace(batch, pairs=Pairs.of(torch.tensor([1]), torch.tensor([0]))),

@@ -11,9 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import (
-    columns,
     episode,
     episode_lists,
+    marked,
     masks,
     naive_groups,
     naive_segments,
@@ -27,7 +27,7 @@ from guerdon.core.batch import ENDS, Pairs
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
-from guerdon.core.pack import cat, pack, unpack
+from guerdon.core.pack import attach, cat, pack, unpack
 
 
 def all_same(a, b):
@@ -144,11 +144,13 @@ def test_tokens_and_continuous_actions_do_not_mix():
 
 @given(episode_lists(), st.data())
 def test_a_batch_cut_in_two_and_put_together_keeps_every_row_and_column(eps, data):
-    batch = pack(eps)
-    batch = batch.with_cols({n: data.draw(columns(batch, n, 0)) for n in ("step", "track")})
+    batch = data.draw(marked(eps, 0))
     mask = data.draw(masks(batch.K))
     a, b = batch.take(mask).without("step"), batch.take(~mask)
     whole = cat([a, b])
+    assert torch.equal(whole.muted, torch.cat([a.muted, b.muted]))
+    assert whole.cols["segment"].take(torch.arange(a.G)).same(a.cols["segment"])
+    assert whole.cols["segment"].take(torch.arange(a.G, whole.G)).same(b.cols["segment"])
     assert torch.equal(whole.weight, torch.cat([a.weight, b.weight]))
     assert torch.equal(whole.action, torch.cat([a.action, b.action]))
     assert whole.count.tracks == batch.K
@@ -190,7 +192,7 @@ def test_a_column_of_two_levels_is_refused():
     a, b = pack([episode(segment([0]))]), pack([episode(segment([1]), attempt=1)])
     a = a.with_cols({"x": Column.full("step", torch.ones(1))})
     b = b.with_cols({"x": Column.full("track", torch.ones(1))})
-    with pytest.raises(ValueError, match="per step in one batch and per track"):
+    with pytest.raises(ValueError, match="per step in one batch and per track in another"):
         cat([a, b])
 
 
@@ -199,3 +201,27 @@ def test_pairs_of_both_batches_are_kept():
     two = dataclasses.replace(pack(eps), pairs=Pairs.of(torch.tensor([0]), torch.tensor([1])))
     pairs = cat([two, two]).pairs
     assert (pairs.better.tolist(), pairs.worse.tolist(), pairs.label.tolist()) == ([0, 2], [1, 3], [1.0, 1.0])
+
+
+# --- attach -------------------------------------------------------------------------------------------------------
+
+
+@given(episode_lists(continuous=False), st.data())
+def test_what_is_hung_below_tracks_leaves_their_rows_columns_and_pairs_alone(eps, data):
+    batch = data.draw(marked(eps))
+    batch = dataclasses.replace(batch, pairs=data.draw(pairs_of(batch))).recount()
+    called = torch.nonzero(data.draw(masks(batch.K))).flatten().tolist()
+    calls = {k: [segment([0, 1], role="caller"), segment([2], role="caller", parent=0)] for k in called}
+    made = attach(batch, calls)
+    new = torch.tensor([made.roles[r] == "caller" for r in made.role], dtype=torch.bool)
+    assert (int(new.sum()), made.K - batch.K) == (2 * len(called), len(called))
+    rows = {"step": new[made.seg], "segment": new, "track": new[made.leaf]}
+    for name, column in batch.cols.items():
+        old = torch.nonzero(~rows[column.level]).flatten()
+        assert made.cols[name].take(old).same(column)
+        assert (made.cols[name].reason[rows[column.level]] == Reason.NOT_APPLICABLE).all()
+    assert torch.equal(made.muted[~rows["step"]], batch.muted) and not made.muted[rows["step"]].any()
+    assert torch.equal(made.weight[~rows["step"]], batch.weight)
+    if batch.pairs is not None:
+        track = torch.nonzero(~rows["track"]).flatten()
+        assert torch.equal(made.pairs.better, track[batch.pairs.better])

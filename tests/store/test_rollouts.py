@@ -13,7 +13,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import columns, episode, episode_lists, masks, pairs_of, segment, task
+from strategies import columns, episode, episode_lists, marked, masks, pairs_of, segment, task
 
 from guerdon.core.batch import Count, Pairs
 from guerdon.core.column import Column, Reason
@@ -35,8 +35,8 @@ def there_and_back(batch):
 @settings(max_examples=100)
 @given(episode_lists(), st.data())
 def test_any_batch_comes_back_to_the_last_bit(eps, data):
-    batch = pack(eps)
-    names = {"reward": "track", "advantage": "step", "policy.logp": "step", "weight": "step", "text": "track"}
+    batch = data.draw(marked(eps))
+    names = {"reward": "track", "turn": "segment", "advantage": "step", "policy.logp": "step", "weight": "step", "text": "track"}
     batch = batch.with_cols(
         {n: data.draw(columns(batch, level)) for n, level in names.items() if data.draw(st.booleans())}
     )
