@@ -312,4 +312,3 @@ class Batch:
         return all(c.same(other.cols[n]) for n, c in self.cols.items()) and all(
             a.same(b) for a, b in zip(self.episodes, other.episodes, strict=True)
         )
-

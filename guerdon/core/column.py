@@ -59,9 +59,7 @@ class Column:
         return cls(level, value, torch.zeros(len(value), dtype=torch.int8, device=value.device))
 
     @classmethod
-    def empty(
-        cls, level: Per, size: int, reason: Reason = Reason.NOT_APPLICABLE, like: Tensor | None = None
-    ) -> Column:
+    def empty(cls, level: Per, size: int, reason: Reason = Reason.NOT_APPLICABLE, like: Tensor | None = None) -> Column:
         """A column without values; `like` says how wide its rows are, where they are more than one number."""
         tail, kind = ((), torch.float32) if like is None else (like.shape[1:], like.dtype)
         kind = kind if kind.is_floating_point else torch.float32

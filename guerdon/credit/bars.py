@@ -6,11 +6,10 @@ from __future__ import annotations
 import torch
 
 from guerdon.core.batch import Batch, Group
-from guerdon.core.column import Column
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, lay
+from guerdon.credit.rows import give, in_all, lay
 
 
 @part
@@ -49,7 +48,7 @@ class shortfall:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column, mark = batch.cols[self.reward], batch.cols[self.mark]
         group, size = batch.group(self.by)
-        reward_K, mark_K = _of_tracks(batch, column), _of_tracks(batch, mark)
+        reward_K, mark_K = in_all(batch, column), in_all(batch, mark)
         gap = gather_up(reward_K, group, size, "mean") - gather_up(mark_K, group, size, "mean")
         if bool((~gap.isnan()).any()):
             play.log(**{f"{self.gives_to}/shortfall": float(gap.nanmean())})
@@ -99,8 +98,8 @@ class sparing:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
         group, size = batch.group(self.by)
-        reward_K = _of_tracks(batch, column)
-        right_K = _of_tracks(batch, batch.cols[self.right]) >= play.at(self.least)  # no value is not right
+        reward_K = in_all(batch, column)
+        right_K = in_all(batch, batch.cols[self.right]) >= play.at(self.least)  # no value is not right
         count, mean, spread = moments(reward_K, group, size)
         worst = gather_up(torch.where(right_K, reward_K, float("nan")), group, size, "min")
         lower = (worst < mean) & (spread > 0)
@@ -110,8 +109,3 @@ class sparing:
             scale, eps = spread[group], play.at(self.eps)
             gap_K = gap_K / (scale + eps if eps else scale.masked_fill(scale == 0, 1.0))
         return give(batch, self.gives_to, lay(batch, gap_K.to(column.value.dtype)), column)
-
-
-def _of_tracks(batch: Batch, column: Column) -> torch.Tensor:
-    """[K] a column in full; of one per step, the sum along each track."""
-    return column.value.double() if column.level == "track" else batch.up(column.value.double(), "track")

@@ -9,7 +9,7 @@ from guerdon.core.batch import Batch, Group
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, lay
+from guerdon.credit.rows import give, in_all, lay
 
 
 @part
@@ -51,15 +51,15 @@ class role_baseline:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column, start, decay = batch.cols[self.reward], play.at(self.start), play.at(self.decay)
-        reward_K = column.value if column.level == "track" else batch.up(column.value, "track")
+        reward_K = in_all(batch, column)
         names, group_K = self._groups(batch)
         base = torch.tensor([self.mean.get(name, start) for name in names], dtype=torch.float64)
-        now = gather_up(reward_K.double(), group_K, len(names), "mean")
+        now = gather_up(reward_K, group_K, len(names), "mean")
         for name, old, new in zip(names, base.tolist(), now.tolist(), strict=True):
             if new == new:
                 self.mean[name] = decay * old + (1 - decay) * new
                 play.log(**{f"{self.gives_to}/baseline_{name}": old})
-        advantage_K = (reward_K.double() - base.to(reward_K.device)[group_K]).to(reward_K.dtype)
+        advantage_K = (reward_K - base.to(reward_K.device)[group_K]).to(column.value.dtype)
         return give(batch, self.gives_to, lay(batch, advantage_K), column)
 
     def _groups(self, batch: Batch) -> tuple[list[str], Tensor]:
@@ -110,7 +110,7 @@ class weighted_baseline:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
         group, n = batch.group(self.by)
-        reward_K = column.value.double() if column.level == "track" else batch.up(column.value.double(), "track")
+        reward_K = in_all(batch, column)
         weight_K = self._weights(batch)
         valued = ~torch.isnan(reward_K)
         weight_K = torch.where(valued, weight_K.nan_to_num(), 0.0)
@@ -127,6 +127,5 @@ class weighted_baseline:
 
     def _weights(self, batch: Batch) -> Tensor:
         if self.weights:
-            named = batch.cols[self.weights]
-            return named.value.double() if named.level == "track" else batch.up(named.value.double(), "track")
+            return in_all(batch, batch.cols[self.weights])
         return batch.up((batch.weight > 0).double(), "track")

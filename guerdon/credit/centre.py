@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from guerdon.core.batch import Batch
-from guerdon.core.levels import moments
+from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.groups import Compare, Compared, compare
@@ -15,12 +15,13 @@ from guerdon.credit.rows import give, lay
 @part
 class centre:
     r"""$A = (r - \bar r_{group}) / (s_{group} + \epsilon)$ with $s$ the sample deviation; `std=False` leaves the division
-    out, and `others=True` takes the mean over the others of the group, $\frac{1}{n-1}\sum_{j \ne i} r_j$.
+    out, and `others=True` takes the mean over the other tries of the group, $\frac{1}{n-1}\sum_{j \ne i} r_j$.
 
     `by` says who is compared, always within a role: all tries at a task, the tries of one ask, the tracks of an episode;
     the segments that continue one `parent` (a segment's number is the mean over its tracks, each child counts once, first
     segments are children of their task); the tries' segments at the same `turn`; their steps at the same `position`. Of a
-    step column, the first three compare steps, `parent` and `turn` the segments' means.
+    column per step or segment, the first three compare steps or segments (and `others` are those of other tries: a try of
+    several rows is left out as a whole), `parent` and `turn` the segments' own numbers, or the means of their steps.
 
     GRPO (Shao et al. 2024, arXiv:2402.03300) is `centre()`, Dr. GRPO (Liu et al. 2025, arXiv:2503.20783) `std=False`, RLOO
     (Ahmadian et al. 2024, arXiv:2402.14740) `std=False, others=True`. `eps` is TRL's.
@@ -68,14 +69,34 @@ def standing(
 ) -> torch.Tensor:
     """[U] where each row stands in its group; what groups were worth is logged under `name`."""
     count, mean, spread = moments(rows.value, rows.group, rows.size)
-    there, flat, single = (int(torch.count_nonzero(x)) for x in (count > 0, spread == 0, count == 1))
-    play.log(**{f"{name}/flat_groups": flat / max(there, 1), f"{name}/single_groups": single / max(there, 1)})
     kind = rows.value.dtype
     gap = rows.value - mean.to(kind).index_select(0, rows.group)
-    if others:  # r - (sum - r) / (n - 1) = (r - mean) n / (n - 1)
-        gap *= (count / (count - 1).clamp_(min=1)).to(kind).index_select(0, rows.group)
+    single = count == 1
+    if others:
+        gap, single = _to_others(gap, rows, count)
+    there, flat, lone = (int(torch.count_nonzero(x)) for x in (count > 0, spread == 0, single))
+    play.log(**{f"{name}/flat_groups": flat / max(there, 1), f"{name}/single_groups": lone / max(there, 1)})
     if not std:
         return gap
     scale = spread.to(kind)
     scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
     return gap.div_(scale.index_select(0, rows.group))
+
+
+def _to_others(gap: torch.Tensor, rows: Compared, count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """[U] the gaps to the mean of the group's other tries, from those to its own mean; and which groups have one try alone.
+
+    The gaps of a group add up to 0, so those of the others to minus the try's own: the mean over the `n - m` others is the
+    group's less the try's sum over `n - m`. Where there are none it is the row's own number.
+    """
+    if rows.track is None:  # each row is a try: (r - mean) n / (n - 1)
+        factor = count / (count - 1).clamp(min=1)
+        return gap * factor.to(gap.dtype).index_select(0, rows.group), count == 1
+    tracks = int(rows.track.max()) + 1 if len(rows.track) else 0
+    valued = ~torch.isnan(gap)
+    own = gather_up(gap.double().nan_to_num(), rows.track, tracks).index_select(0, rows.track)
+    mine = gather_up(valued.double(), rows.track, tracks).index_select(0, rows.track)
+    left = count.index_select(0, rows.group) - mine
+    found = torch.where(left > 0, gap + own / left.clamp(min=1), gap * 0)
+    alone = gather_up((valued & (left == 0)).double(), rows.group, rows.size) > 0
+    return found.to(gap.dtype), alone

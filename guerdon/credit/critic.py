@@ -21,8 +21,8 @@ class gae:
 
     Over the steps of a track, all its segments in order. $V_t$ is `critic.value`, before the action. After the last step
     $V$ is 0 where the track is DONE and `critic.final` where it was CUT: what would have come is unknown, not nothing.
-    `reward` is a column per step, or per track and then paid at its last step. The defaults are those usual for language
-    models, which end within reach: no discount, $\lambda = 0.95$.
+    `reward` is a column per step, or per segment or track and then paid at its last step. The defaults are those usual for
+    language models, which end within reach: no discount, $\lambda = 0.95$.
 
     *Assumes* that the critic was read before the update. *Biased* as far as the critic is wrong if $\lambda < 1$;
     unbiased for any critic with $\lambda = \gamma = 1$ and tracks that are DONE. Many public trainers take 0 after the

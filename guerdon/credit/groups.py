@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.batch import COARSE, Batch
 from guerdon.core.column import Column
 from guerdon.core.levels import gather_up, starts
-from guerdon.credit.rows import along, give, steps_of
+from guerdon.credit.rows import along, at_steps, give, steps_of
 
 Compare = Literal["task", "ask", "episode", "parent", "turn", "position"]
 
@@ -29,6 +29,7 @@ class Compared:
     size: int  # how many groups
     level: Literal["step", "track"]  # what a number for each row can be made one for each of ...
     back: Callable[[Tensor], Tensor]  # ... so
+    track: Tensor | None = None  # [U] whose row it is, where a track has several in its group
 
     def column(self, x_U: Tensor, batch: Batch, because: Column) -> Column:
         """A number for each row as a column, missing where and why `because` is."""
@@ -41,7 +42,7 @@ class Compared:
 def compare(batch: Batch, column: Column, by: Compare) -> Compared:
     """The rows of a column in their groups.
 
-    `task`, `ask`, `episode`: the tracks (or, of a step column, the steps) of one task, ask or episode. `parent`: the
+    `task`, `ask`, `episode`: the tracks (or, of a column per step or segment, those) of one task, ask or episode. `parent`: the
     segments that continue one segment, those without a parent being the children of their task. `turn`: the tries' first
     segments at a task, their second ones, and so on. `position`: their first steps, second steps, and so on.
     """
@@ -52,17 +53,26 @@ def compare(batch: Batch, column: Column, by: Compare) -> Compared:
     group_K, size = batch.group(by if by in COARSE else "task")
     if column.level == "track" and by != "position":
         return Compared(column.value, group_K, size, "track", lambda x_K: x_K)
+    if column.level == "segment" and by != "position":
+        track, seg = batch.path_track, batch.path_seg
+        return Compared(column.value[seg], group_K[track], size, "step", lambda x: _of_steps(batch, x), track)
     way = along(batch)
-    value_M = way.at(column.value) if column.level == "step" else way.of(column.value)
+    value_M = way.of(column.value) if column.level == "track" else way.at(at_steps(batch, column))
     if by == "position":
         group_M, size = places_along(group_K, way.track, steps_of(batch), size)
-    else:
-        group_M = way.of(group_K)
-    return Compared(value_M, group_M, size, "step", way.back)
+        return Compared(value_M, group_M, size, "step", way.back)
+    return Compared(value_M, way.of(group_K), size, "step", way.back, way.track)
+
+
+def _of_steps(batch: Batch, x: Tensor) -> Tensor:
+    """[S] from a number for each segment of each track: the mean over the tracks through a step's segment."""
+    return gather_up(x, batch.path_seg, batch.G, "mean").index_select(0, batch.seg)
 
 
 def _of_segments(batch: Batch, column: Column) -> Tensor:
-    """[G] the mean over a segment's steps, or over the tracks through it."""
+    """[G] a segment's own number, or the mean over its steps, or over the tracks through it."""
+    if column.level == "segment":
+        return column.value
     if column.level == "step":
         return batch.up(column.value, "segment", by="mean")
     return gather_up(column.value[batch.path_track], batch.path_seg, batch.G, "mean")

@@ -13,12 +13,12 @@ from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.centre import standing
 from guerdon.credit.groups import Compare, compare
-from guerdon.credit.rows import give, lay, worst
+from guerdon.credit.rows import at_steps, give, lay, worst
 
 
 @part
 class mixed:
-    r"""$A = \sum_i w_i A_i$ of columns per step or per track: episode and step advantages in one number.
+    r"""$A = \sum_i w_i A_i$ of columns per step, segment or track: episode and step advantages in one number.
 
     GiGPO (Feng et al. 2025, arXiv:2505.10978) adds an advantage among tries and one among steps so. `weights` are all 1
     unless given.
@@ -109,8 +109,11 @@ def add(batch: Batch, name: str, columns: Sequence[Column], weights: Sequence[fl
     spoken = torch.zeros(size, dtype=torch.bool, device=device)
     for column, weight in zip(columns, weights or [1.0] * len(columns), strict=True):
         value, reason = column.value, column.reason
+        if column.level == "segment":
+            reason = reason.index_select(0, batch.seg)
+        if not whole:
+            value = at_steps(batch, column)
         if column.level == "track" and not whole:
-            value = lay(batch, value)
             reason = worst(batch, [column]) if bool(torch.isnan(value).any()) else reason.new_zeros(size)
         missing = torch.isnan(value)
         spoken |= ~missing

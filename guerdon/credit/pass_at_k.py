@@ -11,7 +11,7 @@ from guerdon.core.batch import Batch, Group
 from guerdon.core.levels import gather_up, later_sum, starts
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, lay
+from guerdon.credit.rows import give, in_all, lay
 
 
 @part
@@ -48,7 +48,7 @@ class best_of_k:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
-        reward_K = column.value.double() if column.level == "track" else batch.up(column.value.double(), "track")
+        reward_K = in_all(batch, column)
         group, n = batch.group(self.by)
         count = gather_up(reward_K, group, n, "count")
         enough = count > self.k

@@ -10,17 +10,17 @@ from guerdon.core.batch import Batch
 from guerdon.core.levels import decayed_sum, gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.rows import along, give, paid
+from guerdon.credit.rows import along, at_steps, give, in_all, paid, paid_turns
 
 
 @part
 class reward_to_go:
     r"""$G_t = \sum_{u \ge t} \gamma^{u-t} r_u$ over the steps of a track, all its segments in order.
 
-    `reward` is a column per step (at turn ends, line ends or any step: process rewards) or per track (paid at its last
-    step). With `per="turn"` time is counted in turns: every step of a turn gets the return from its turn's beginning on,
-    and $\gamma$ discounts from turn to turn; that is what `centre(by="turn")` compares. REINFORCE's return (Williams 1992; no
-    paper on arXiv).
+    `reward` is a column per step (at line ends or any step: process rewards), per segment (paid at a turn's last step) or per
+    track (at its last). With `per="turn"` time is counted in turns: every step of a turn gets the return from its turn's
+    beginning on, and $\gamma$ discounts from turn to turn; that is what `centre(by="turn")` compares. REINFORCE's return
+    (Williams 1992; no paper on arXiv).
 
     *Assumes* that an action earns only what comes after it. *Biased* for the undiscounted return if $\gamma < 1$; a track
     that was cut short is returned as far as it goes, without a guess of the rest (`gae` has one).
@@ -57,7 +57,7 @@ class reward_to_go:
             # turns in the order of the path: a turn of each track, numbered along it
             turn = torch.arange(len(batch.path_seg), device=batch.seg.device)
             turn_M = torch.repeat_interleave(turn, batch.length[batch.path_seg])
-            of_turn = gather_up(x_M, turn_M, len(turn))
+            of_turn = gather_up(x_M, turn_M, len(turn)) if column.level != "segment" else paid_turns(batch, column)
             found_M = decayed_sum(of_turn, gamma, batch.path_track).index_select(0, turn_M)
         return give(batch, self.gives_to, way.back(found_M).to(column.value.dtype), column)
 
@@ -96,11 +96,10 @@ class redistribute:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
         way = along(batch)
-        is_whole = column.level == "track"
-        return_K = column.value.double() if is_whole else gather_up(paid(batch, column, way), way.track, batch.K)
+        return_K = in_all(batch, column)
         care_M = torch.ones(len(way.track), dtype=torch.float64, device=way.track.device)
         if self.weights:
-            care_M = way.at(batch[self.weights]).double().nan_to_num(0.0).clamp(min=0.0)
+            care_M = way.at(at_steps(batch, batch.cols[self.weights])).double().nan_to_num(0.0).clamp(min=0.0)
         total_K = gather_up(care_M, way.track, batch.K)
         none_K = total_K == 0
         play.log(**{f"{self.gives_to}/even": float(none_K.double().mean()) if batch.K else 0.0})

@@ -56,6 +56,26 @@ def lay(batch: Batch, x_K: Tensor) -> Tensor:
     return x_G.scatter_(0, batch.path_seg, x_K[batch.path_track]).index_select(0, batch.seg)
 
 
+def at_steps(batch: Batch, column: Column) -> Tensor:
+    """[S] a column's number at each step: its own, its segment's or its track's."""
+    if column.level == "step":
+        return column.value
+    return column.value.index_select(0, batch.seg) if column.level == "segment" else lay(batch, column.value)
+
+
+def in_all(batch: Batch, column: Column) -> Tensor:
+    """[K] in float64, what a column says of each track in all: its number, or the sum of its steps' or segments'.
+
+    What does not apply to a step or segment adds nothing, in a track to which it applies somewhere; a part that is broken
+    leaves the sum without a value.
+    """
+    if column.level == "track":
+        return column.value.double()
+    quiet = column.reason == Reason.NOT_APPLICABLE
+    total_K = batch.up(column.value.double().masked_fill(quiet, 0.0), "track", of=column.level)
+    return total_K.masked_fill(batch.up((~quiet).double(), "track", of=column.level) == 0, float("nan"))
+
+
 def per_track(batch: Batch, x_S: Tensor) -> Tensor:
     """[K] the mean over a track's steps that have a value and are learned from."""
     return batch.up(torch.where(batch.weight > 0, x_S, float("nan")), "track", by="mean")
@@ -64,8 +84,9 @@ def per_track(batch: Batch, x_S: Tensor) -> Tensor:
 def paid(batch: Batch, column: Column, way: Way) -> Tensor:
     """[M] in float64, what each step of each track was paid.
 
-    A number per track is paid at the track's last step. Of a column per step, a step to which it does not apply was paid
-    nothing, in a track to which it applies somewhere; a step whose score is broken has NaN.
+    A number per track is paid at the track's last step, one per segment at the segment's last; of a segment without steps at
+    the step before it, or else at the track's first. Of a column per step or segment, one to which it does not apply was
+    paid nothing, in a track to which it applies somewhere; a step whose score is broken has NaN.
     """
     if column.level == "step":
         x_M = way.at(column.value).double()
@@ -75,9 +96,28 @@ def paid(batch: Batch, column: Column, way: Way) -> Tensor:
         spoken_K = gather_up(way.at(~quiet_S).double(), way.track, batch.K) > 0
         return x_M.masked_fill(way.at(quiet_S) & way.of(spoken_K), 0.0)
     x_M = torch.zeros(len(way.track), dtype=torch.float64, device=way.track.device)
+    if column.level == "segment":
+        place, acted = segment_ends(batch)
+        return x_M.index_add_(0, place[acted], paid_turns(batch, column)[acted])
     last, acted_K = last_steps(batch, way)
     x_M[last] = column.value.double()[acted_K]
     return x_M
+
+
+def paid_turns(batch: Batch, column: Column) -> Tensor:
+    """In float64, what each segment of each track was paid, by a column per segment: nothing where it does not apply, in a
+    track to which it applies somewhere."""
+    quiet = column.reason == Reason.NOT_APPLICABLE
+    spoken_K = batch.up((~quiet).double(), "track", of="segment") > 0
+    return column.value.double()[batch.path_seg].masked_fill(quiet[batch.path_seg] & spoken_K[batch.path_track], 0.0)
+
+
+def segment_ends(batch: Batch) -> tuple[Tensor, Tensor]:
+    """Where in M what a segment was paid lies, for each segment of each track, and whether the track acted at all."""
+    length = batch.length[batch.path_seg]
+    count_K = steps_of(batch)
+    first = starts(count_K)[batch.path_track]
+    return torch.maximum(torch.cumsum(length, 0) - 1, first), (count_K > 0)[batch.path_track]
 
 
 def steps_of(batch: Batch) -> Tensor:
@@ -107,9 +147,7 @@ def worst(batch: Batch, because: Sequence[Column]) -> Tensor:
     for column in because:
         if not bool((column.reason > int(Reason.NOT_APPLICABLE)).any()):
             continue  # nothing worse than where it starts
-        reason = column.reason.double()
-        if column.level == "step":
-            reason = batch.up(reason, "track", by="max").nan_to_num(float(Reason.NOT_APPLICABLE))
-        worst_K = torch.maximum(worst_K, reason)
+        reason_K = batch.up(column.reason.double(), "track", of=column.level, by="max")
+        worst_K = torch.maximum(worst_K, reason_K.nan_to_num(float(Reason.NOT_APPLICABLE)))
     of_G = gather_up(worst_K[batch.path_track], batch.path_seg, batch.G, "max").to(torch.int8)
     return of_G.index_select(0, batch.seg)

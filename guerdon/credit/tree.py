@@ -8,7 +8,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
-from guerdon.credit.rows import give
+from guerdon.credit.rows import give, in_all
 
 
 @part
@@ -46,7 +46,7 @@ class prefix_gain:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
-        reward_K = column.value.double() if column.level == "track" else batch.up(column.value.double(), "track")
+        reward_K = in_all(batch, column)
         value_G = gather_up(reward_K[batch.path_track], batch.path_seg, batch.G, "mean")
         above = batch.parent.clamp(min=0)
         continues = (batch.parent >= 0) & (batch.role[above] == batch.role)

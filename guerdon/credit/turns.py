@@ -12,7 +12,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.credit.groups import places_along
-from guerdon.credit.rows import along, give, lay
+from guerdon.credit.rows import along, at_steps, give
 
 
 @part
@@ -52,13 +52,14 @@ class turn_baseline:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.returns]
         way = along(batch)
-        x_S = column.value.double() if column.level == "step" else lay(batch, column.value.double())
+        x_S = at_steps(batch, column).double()
         x_M = way.at(x_S)
         # rows that are compared: a step of a track, or a turn of one
         if self.per == "step":
             base_M = self._others(batch, x_M, way.track, play)
         else:
-            of_turn = batch.up(x_S, "segment", by="mean")[batch.path_seg]
+            of_turn_G = column.value.double() if column.level == "segment" else batch.up(x_S, "segment", by="mean")
+            of_turn = of_turn_G[batch.path_seg]
             base = self._others(batch, of_turn, batch.path_track, play)
             base_M = torch.repeat_interleave(base, batch.length[batch.path_seg])
         advantage_S = way.back(x_M - base_M)

@@ -10,7 +10,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, lay, per_track
+from guerdon.credit.rows import at_steps, give, per_track
 
 
 @part
@@ -49,8 +49,8 @@ class whiten:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.column]
-        x_S = column.value if column.level == "step" else lay(batch, column.value)
-        if self.over == "step" and column.level == "step":
+        x_S = at_steps(batch, column)
+        if self.over == "step" and column.level != "track":
             x, role, weight = x_S.double(), batch.role.index_select(0, batch.seg), batch.weight.double()
         else:
             x_K = column.value if column.level == "track" else per_track(batch, x_S)

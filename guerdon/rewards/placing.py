@@ -24,7 +24,7 @@ from guerdon.rewards.samples import Samples
 
 def step_column(batch: Batch, whole: Column, play: Play, role: str) -> Column:
     """`whole` is the score of each track, its detail the steps that it came in."""
-    own, turns = _steps_of_tracks(batch), torch.split(batch.path_seg, torch.bincount(batch.path_track).tolist())
+    own, turns = steps_of_tracks(batch), torch.split(batch.path_seg, torch.bincount(batch.path_track).tolist())
     noted = {k: whole.detail.get(k) or {} for k in torch.nonzero(~whole.missing).flatten().tolist()}
     lines = _line_ends(batch, play, role, [k for k, note in noted.items() if "steps" in note and "ends" not in note])
     where, value = [], []
@@ -51,8 +51,13 @@ def _ends(turns: Tensor, size: int, known: Sequence[int] | None) -> Tensor | Non
     if known is not None and len(known) == size and known[-1] <= total:
         return torch.tensor(known) + (total - known[-1]) - 1  # what was put in its mouth comes before the first
     if size == len(turns):
-        return (torch.cumsum(turns, 0) - 1).clamp(min=0)  # a turn without actions shares the place before it
+        return turn_ends(turns)
     return torch.arange(size) if size == total else None
+
+
+def turn_ends(turns: Tensor) -> Tensor:
+    """The places of the last actions of a track's turns, so many a turn; one without any shares the place before it."""
+    return (torch.cumsum(turns, 0) - 1).clamp(min=0)
 
 
 def _line_ends(batch: Batch, play: Play, role: str, tracks: Sequence[int]) -> dict[int, list[int]]:
@@ -69,7 +74,7 @@ def _line_ends(batch: Batch, play: Play, role: str, tracks: Sequence[int]) -> di
     return {k: list(itertools.accumulate(map(len, found))) for k, found in zip(tracks, pieces, strict=True) if found}
 
 
-def _steps_of_tracks(batch: Batch) -> tuple[Tensor, ...]:
+def steps_of_tracks(batch: Batch) -> tuple[Tensor, ...]:
     """Each track's steps, root to leaf."""
     index = expand(batch.path_seg, starts(batch.length), batch.length)
     track = torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg])

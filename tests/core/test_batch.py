@@ -180,7 +180,7 @@ def test_shares_of_steps_cover_every_learned_step_once(eps, n, apart, data):
         for name in ("episode", "place"):
             assert torch.equal(getattr(share, name)[share.seg], getattr(batch, name)[batch.seg[at]])
         if len(shares) > 1:
-            assert share.S == int(live.sum()) or not apart
+            assert int(live.sum()) == share.S or not apart
             assert (share.up(live.double(), "track") > 0).all()  # a track with nothing in the share is not in it
     assert len(shares) <= n
 

@@ -41,16 +41,25 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "centre_others": lambda: centre(std=False, others=True),
     "centre_position": lambda: centre(by="position"),
     "centre_steps": lambda: centre("process"),
+    "centre_steps_others": lambda: centre("process", std=False, others=True),
+    "centre_turns": lambda: centre("turns"),
+    "centre_turns_others": lambda: centre("turns", by="ask", std=False, others=True),
+    "centre_turns_position": lambda: centre("turns", by="position"),
     "whiten": lambda: whiten("reward"),
+    "whiten_turns": lambda: whiten("turns"),
     "whiten_tracks": lambda: whiten("process", over="track"),
     "whiten_steps": lambda: whiten("process"),
     "gae": lambda: gae(gamma=0.9, lam=0.8),
     "gae_steps": lambda: gae("process", gamma=0.9, lam=0.8),
+    "gae_turns": lambda: gae("turns", gamma=0.9, lam=0.8),
+    "reward_to_go_of_turns": lambda: reward_to_go("turns", gamma=0.9),
+    "reward_to_go_of_turns_by_turn": lambda: reward_to_go("turns", gamma=0.9, per="turn"),
     "reward_to_go": lambda: reward_to_go("process", gamma=0.9),
     "reward_to_go_turns": lambda: reward_to_go("process", gamma=0.9, per="turn"),
     "redistribute": lambda: redistribute(weights="care"),
-    "mixed": lambda: mixed(("reward", "process"), (1.0, 0.5)),
-    "separately": lambda: separately(("reward", "process")),
+    "redistribute_turns": lambda: redistribute("turns", weights="turns"),
+    "mixed": lambda: mixed(("reward", "process", "turns"), (1.0, 0.5, 2.0)),
+    "separately": lambda: separately(("reward", "process", "turns")),
     "role_baseline": lambda: role_baseline(start=0.5),
     "weighted_baseline": lambda: weighted_baseline(),
     "shortfall": lambda: shortfall(mark="process"),
@@ -58,12 +67,17 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "best_of_k": lambda: best_of_k(k=1),
     "liking": lambda: liking(gives_to="advantage"),
     "turn_baseline": lambda: turn_baseline("process"),
+    "role_baseline_turns": lambda: role_baseline("turns"),
+    "weighted_baseline_turns": lambda: weighted_baseline("turns", weights="turns", others=True),
+    "turn_baseline_turns": lambda: turn_baseline("turns"),
     "turn_baseline_steps": lambda: turn_baseline("process", per="step"),
 }
 STAGES = {
     **CHAINS,
     "centre_parent": lambda: centre(by="parent"),
     "centre_turn": lambda: centre("process", by="turn"),
+    "centre_turn_turns": lambda: centre("turns", by="turn", others=True),
+    "centre_parent_turns": lambda: centre("turns", by="parent"),
     "centre_episode": lambda: centre(by="episode"),
     "prefix_gain": lambda: prefix_gain(),
 }
@@ -81,6 +95,7 @@ def filled(batch, seed):
         return Column(level, value, reason)
 
     cols = {"reward": column("track", 0.2), "process": column("step", 0.1), "care": column("step", 0.0)}
+    cols["turns"] = column("segment", 0.1)
     return batch.with_cols({**cols, "critic.value": column("step", 0.05), "critic.final": column("track", 0.0),
                             "teacher.logp": column("step", 0.05)})  # fmt: skip
 
@@ -121,7 +136,10 @@ def test_the_order_of_episodes_changes_nothing(name, eps, seed):
     steps = [s for e in order for s in range(first[e], first[e + 1])]
     begin = [0, *torch.cumsum(torch.bincount(batch.episode[batch.leaf], minlength=len(eps)), 0).tolist()]
     tracks = [k for e in order for k in range(begin[e], begin[e + 1])]
+    start = [0, *torch.cumsum(torch.bincount(batch.episode, minlength=len(eps)), 0).tolist()]
+    segments = [g for e in order for g in range(start[e], start[e + 1])]
     index = {"step": torch.tensor(steps, dtype=torch.long), "track": torch.tensor(tracks, dtype=torch.long)}
+    index["segment"] = torch.tensor(segments, dtype=torch.long)
     other = other.with_cols({n: c.take(index[c.level]) for n, c in batch.cols.items()})
     stage, again = STAGES[name](), STAGES[name]()
     column = stage.gives[0]
@@ -138,8 +156,8 @@ def test_a_tree_is_the_chains_it_stands_for(name, eps, seed):
     chains = pack(expanded(eps))
     step_M = along(tree).step
     assert len(step_M) == chains.S
-    every = torch.arange(tree.K)
-    chains = chains.with_cols({n: c.take(step_M if c.level == "step" else every) for n, c in tree.cols.items()})
+    index = {"step": step_M, "segment": tree.path_seg, "track": torch.arange(tree.K)}
+    chains = chains.with_cols({n: c.take(index[c.level]) for n, c in tree.cols.items()})
     stage, again = CHAINS[name](), CHAINS[name]()
     column = stage.gives[0]
     apart = again(chains, Aside())[column].double()

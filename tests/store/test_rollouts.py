@@ -36,7 +36,14 @@ def there_and_back(batch):
 @given(episode_lists(), st.data())
 def test_any_batch_comes_back_to_the_last_bit(eps, data):
     batch = data.draw(marked(eps))
-    names = {"reward": "track", "turn": "segment", "advantage": "step", "policy.logp": "step", "weight": "step", "text": "track"}
+    names = {
+        "reward": "track",
+        "turn": "segment",
+        "advantage": "step",
+        "policy.logp": "step",
+        "weight": "step",
+        "text": "track",
+    }
     batch = batch.with_cols(
         {n: data.draw(columns(batch, level)) for n, level in names.items() if data.draw(st.booleans())}
     )
