@@ -54,6 +54,7 @@ GUESTS = {  # a place that may use one library more, and how it comes there
 LONG_FILES: dict[str, str] = {}  # file: why it is over 400 lines
 LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
 MANY_KNOBS = {
+    "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",
     "Recipe": "the composition itself: each field is one of the places a method can differ in",
 }
 

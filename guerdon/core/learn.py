@@ -12,17 +12,16 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import Batch
-from guerdon.core.errors import RunStopped
+from guerdon.core.batch import COARSE, Batch, Group
+from guerdon.core.errors import RunStopped, UserError, unknown
 from guerdon.core.exact import UNORDERED, exact
-from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
-from guerdon.core.part import knob, live, part, state
+from guerdon.core.part import knob, label, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.schedule import settled
 
@@ -31,8 +30,9 @@ class Loss(Protocol):
     """`needs` are columns of the batch (or `pairs`), `wants` are live readings of the model under training.
 
     Returns a loss and metrics that are sums over the micro-batch divided by `batch.count`: both add up over micro-batches.
-    It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all; and
-    `derive(metrics)`: what an update's sums come to, where that is no sum itself.
+    It may also have `silent(batch)`: [K] the tracks that cannot change the weights, which are then not read at all;
+    `derive(metrics)`: what an update's sums come to, where that is no sum itself; and `together`: "episode" (where it says
+    nothing), "ask" or "task", what no micro-batch may split, for it compares the tries inside.
     """
 
     @property
@@ -42,6 +42,12 @@ class Loss(Protocol):
     def wants(self) -> tuple[str, ...]: ...
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]: ...
+
+
+def together(loss: Any) -> Group:
+    """What a loss says must not be split; it need not say anything."""
+    found: Group = getattr(loss, "together", "episode")
+    return found
 
 
 class NonFinite(RunStopped):
@@ -57,9 +63,10 @@ class Learn:
     """Train `model` with `loss` on the tracks of the seats it holds (on every track, if it holds none).
 
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
-    random shares of the rows. `micro` is the most steps (tokens, and those of the prompts before them) that one forward
-    pass takes (0: as many as the model says its device holds with ease); where memory does not hold so many it is halved,
-    which changes no result. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
+    random shares of the rows: of whole tracks, or, with `mix="step"`, of the single steps of all tracks, as PPO does it in
+    control; a share's denominators are its own. `micro` is the most steps (tokens, and those of the prompts before them)
+    that one forward pass takes (0: as many as the model says its device holds with ease); where memory does not hold so many
+    it is halved, which changes no result. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
     """
 
     model: str
@@ -70,7 +77,9 @@ class Learn:
     updates: int = knob(default=1, ge=1)
     micro: int = knob(default=0, ge=0)
     clip: float = knob(default=1.0, ge=0.0)
+    mix: Literal["track", "step"] = "track"
 
+    idle: int = state(default=0)  # how many steps in a row taught nothing
     optimiser: torch.optim.Optimizer | None = live()
     fits: int | None = state()  # the largest micro-batch that memory holds, once it was found to be less than `micro`
     ordered: bool = state(default=True)  # whether all it does on a GPU can be done in a fixed order
@@ -86,33 +95,44 @@ class Learn:
 
     def start(self, play: Play) -> None:
         """Make the optimiser; the loop does this once, before a checkpoint is read."""
+        if together(self.loss) not in COARSE:
+            raise unknown(f"value of together of {label(self.loss)}", together(self.loss), COARSE)
+        if self.mix == "step" and (together(self.loss) != "episode" or "pairs" in self.loss.needs):
+            raise UserError(f"mix='step' takes tracks apart, and {label(self.loss)} compares whole ones: leave mix out")
         self.optimiser = self.opt.build([p for p in play.models[self.model].weights.parameters() if p.requires_grad])
 
     def rows(self, batch: Batch, play: Play) -> Batch:
-        """What this learner learns from: its seats' tracks that did not fail and have every value the loss needs."""
+        """What this learner learns from: its seats' tracks that did not fail and have every value the loss needs.
+
+        A step without one of them, its own or its segment's, is muted; a track is left out if nothing of its own has one.
+        """
         chosen = self.on(batch, play) if self.on is not None else batch
         seats = [role for role, name in play.seats.items() if name == self.model]
         keep = ~chosen.failed_K
         if seats:
             keep &= chosen.tracks_of(seats)
-        weight = chosen.weight
+        muted = chosen.muted
         for name in self.loss.needs:
             if name == "pairs":
                 keep &= chosen.paired_K
                 continue
             column = chosen.cols[name]
+            missing = column.missing
             if column.level == "track":
-                keep &= ~column.missing
-            else:
-                weight = torch.where(column.missing, torch.zeros_like(weight), weight)
-                keep &= ~_all_missing_at_leaf(chosen, column.missing)
-        return dataclasses.replace(chosen, weight=weight).take(keep)
+                keep &= ~missing
+            elif bool(missing.any()):
+                missing = missing if column.level == "step" else missing[chosen.seg]
+                keep &= ~_speechless(chosen, missing)
+                muted = muted | missing
+        weight = torch.where(muted, 0.0, chosen.weight)
+        return dataclasses.replace(chosen, weight=weight, muted=muted).take(keep)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         assert self.optimiser is not None, "Learn.start was not called"
         rows = self.rows(batch, play)
         if rows.K == 0:
             play.log(**{f"{self.model}/skipped": 1.0})
+            self._note(_why_none(self, batch), play)
             return batch
         lr = play.at(self.opt.lr)
         for group in self.optimiser.param_groups:
@@ -120,12 +140,29 @@ class Learn:
         totals: dict[str, float] = defaultdict(float)
         done = 0
         for epoch in range(self.epochs):
-            for share in rows.shares(self.updates, play.generator("learn", self.model, epoch)):
-                for name, value in self.update(share, play).items():
+            for share in self._shares(rows, play, epoch):
+                try:
+                    metrics = self.update(share, play)
+                except NonFinite as error:  # a share of steps is no batch that can be stored: the rows it is from are
+                    raise NonFinite(str(error), rows if self.mix == "step" else error.batch) from error
+                for name, value in metrics.items():
                     totals[name] += value
                 done += 1
+        self._note("" if totals["grad_norm"] else _FLAT, play)
         play.log(**{f"{self.model}/{k}": v / done for k, v in totals.items()}, **{f"{self.model}/lr": lr})
         return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
+
+    def _shares(self, rows: Batch, play: Play, epoch: int) -> list[Batch]:
+        dice = play.generator("learn", self.model, epoch)
+        if self.mix == "step":
+            return rows.share_steps(self.updates, dice, play.models[self.model].apart)
+        return rows.shares(self.updates, dice, together(self.loss))
+
+    def _note(self, why: str, play: Play) -> None:
+        """Count the steps in a row that taught nothing, and say it once when they are many."""
+        self.idle = self.idle + 1 if why else 0
+        if self.idle == _MANY:
+            play.warn(f"{self.model!r} has learned nothing for {_MANY} steps: {why}")
 
     def update(self, rows: Batch, play: Play) -> dict[str, float]:
         """One optimiser step on the whole of `rows`, however many micro-batches it takes."""
@@ -175,7 +212,7 @@ class Learn:
 
     def _smaller(self, rows: Batch, size: int, error: torch.OutOfMemoryError) -> int:
         """Half of what did not fit."""
-        if len(rows.split(size)) == rows.K or size == 1:
+        if size == 1 or len(rows.split(size, together(self.loss))) == len(rows.split(1, together(self.loss))):
             longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
             raise RunStopped(
                 f"out of memory learning {self.model!r} from a single track of {longest} tokens: have activations computed"
@@ -195,7 +232,7 @@ class Learn:
             rows.count.steps, 1e-9
         )  # metrics are of the tracks that were read
         found: list[tuple[Batch, tuple[str, ...], Tensor]] = []
-        for micro in heard.split(self.at_once(play)):
+        for micro in heard.split(self.at_once(play), together(self.loss)):
             loss, metrics = objective(micro.to(model.device), model.read(micro, objective.wants))
             found.append((micro, tuple(metrics), torch.stack([x.detach().double() for x in (loss, *metrics.values())])))
             loss.backward()
@@ -217,16 +254,39 @@ def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:
     return dataclasses.replace(rows.take(~silent), count=rows.count), float(silent.double().mean())
 
 
-def _all_missing_at_leaf(batch: Batch, missing: Tensor) -> Tensor:
-    """[K] tracks none of whose own last steps has a value: they have nothing to say, not even about the trunk.
+def _speechless(batch: Batch, missing: Tensor) -> Tensor:
+    """[K] tracks none of whose own steps ([S] mask) has a value: they have nothing to say, not even about the trunk.
 
-    The last steps are those of the last segment that has any; a track without a step is not among them.
+    A trunk's value is of those of its tracks that have one, so a track is judged by the segments that it shares with nobody;
+    by all of its steps, if those have none. Steps that were muted before are not held against it.
     """
-    length = batch.length
-    place = torch.arange(len(batch.path_seg), device=length.device, dtype=torch.float64)
-    place = torch.where(length[batch.path_seg] > 0, place, float("nan"))
-    last = gather_up(place, batch.path_track, batch.K, "max")
-    acted = ~torch.isnan(last)
-    segment = batch.path_seg[torch.where(acted, last, 0.0).long()] if len(batch.path_seg) else batch.leaf
-    absent = batch.up(missing.double(), "segment")
-    return acted & (absent == length)[segment]
+
+    def some(steps: Tensor) -> Tensor:
+        return batch.up(steps.double(), "track") > 0
+
+    own = (batch.shared == 1)[batch.seg]
+    alone = some(own)
+    spoken = torch.where(alone, some(own & ~missing), some(~missing))
+    asked = torch.where(alone, some(own & ~batch.muted), some(~batch.muted))
+    return asked & ~spoken
+
+
+# --- when nothing is learned ----------------------------------------------------------------------------------------
+
+_MANY = 5  # steps in a row
+_FLAT = (
+    "every gradient was zero. Tries that score alike have no advantage over each other: take problems that are solved"
+    " sometimes, more tries at each, or a reward that tells them apart"
+)
+
+
+def _why_none(learn: Learn, batch: Batch) -> str:
+    """Why there were no rows, and what to do."""
+    for name in learn.loss.needs:
+        column = batch.cols.get(name)
+        if column is not None and bool(column.missing.all()):
+            broken = "its scores fail" if bool(column.broken.any()) else "it does not apply to any try"
+            return f"{name!r} has no value at all, {broken}. See what gives it: a reward that returns None says nothing"
+    if "pairs" in learn.loss.needs:
+        return "there are no pairs. Two tries at a problem make one only where their scores differ"
+    return "no track was left. See the seats of the model, the tries that failed, and what filters them"

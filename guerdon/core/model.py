@@ -10,7 +10,7 @@ import abc
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from guerdon.core.batch import Batch
+from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
 from guerdon.core.task import Sampling
 
@@ -46,8 +47,11 @@ class Reply:
 class Model(abc.ABC):
     """Base of all models. `net` holds the weights and is None until `start`; `version` counts the updates they have had."""
 
-    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = {"logp": "step"}
+    reads: ClassVar[Mapping[str, Per]] = {"logp": "step"}
     trains: ClassVar[bool] = True
+    apart: ClassVar[bool] = (
+        False  # whether a step is read from its segment's context alone, without the steps before it
+    )
     net: nn.Module | None = None
     version: int = 0
 
@@ -74,7 +78,7 @@ class Model(abc.ABC):
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Numbers about the batch's steps or tracks under the weights as they are; differentiable, and where these are."""
 
-    def readings(self, models: Mapping[str, Model]) -> Mapping[str, Literal["step", "track"]]:
+    def readings(self, models: Mapping[str, Model]) -> Mapping[str, Per]:
         """What `read` can give, and at which level."""
         return self.reads
 

@@ -105,8 +105,8 @@ def cat(batches: Sequence[Batch]) -> Batch:
         detail = {int(offset[level][i]) + k: d for i, c in enumerate(parts) for k, d in c.detail.items()}
         value = torch.cat([c.value for c in parts])
         cols[name] = Column(level, value, torch.cat([c.reason for c in parts]), detail)
-    marks = {name: torch.cat([getattr(b, name) for b in batches]) for name in ("weight", "muted")}
-    made = dataclasses.replace(whole, cols=cols, **marks)
+    weight, muted = torch.cat([b.weight for b in batches]), torch.cat([b.muted for b in batches])
+    made = dataclasses.replace(whole, cols=cols, weight=weight, muted=muted)
     paired = [(int(offset["track"][i]), b.pairs) for i, b in enumerate(batches) if b.pairs is not None]
     if paired:
         pairs = Pairs(

@@ -101,8 +101,8 @@ class knapsack:
     def observe(self, batch: Batch, play: Play) -> None:
         """Remember what came of each problem's tries. One without a value is not among them."""
         column = batch.cols[self.column]
-        if column.level == "step":
-            raise UserError(f"a try is solved or not, and {self.column!r} is a column per step")
+        if column.level != "track":
+            raise UserError(f"a try is solved or not, and {self.column!r} is a column per {column.level}")
         valued = ~column.missing
         if bool(((column.value < 0) | (column.value > 1)).any()):
             raise UserError(

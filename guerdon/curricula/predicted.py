@@ -165,7 +165,7 @@ def ask_rates(batch: Batch, column: str) -> tuple[list[Ask], Tensor]:
     for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True):
         asks.setdefault(number, episode.ask)
     value = batch.cols[column]
-    if value.level == "step":
-        raise UserError(f"a prompt is worth what its tries are, and {column!r} is a column per step")
+    if value.level != "track":
+        raise UserError(f"a prompt is worth what its tries are, and {column!r} is a column per {value.level}")
     group = batch.ask[batch.leaf]
     return [asks[i] for i in sorted(asks)], gather_up(value.value, group, len(asks), "mean")

@@ -47,8 +47,8 @@ class recorded:
 def rates(batch: Batch, column: str) -> dict[str, float]:
     """By the key of its task, the mean of a track column over the tries at each problem that have a value."""
     found = batch.cols[column]
-    if found.level == "step":
-        raise UserError(f"a problem's rate is over whole tries, and {column!r} is a column per step")
+    if found.level != "track":
+        raise UserError(f"a problem's rate is over whole tries, and {column!r} is a column per {found.level}")
     tried: dict[str, list[float]] = {}
     for episode, value in zip(batch.episode[batch.leaf].tolist(), found.value.double().tolist(), strict=True):
         if value == value:

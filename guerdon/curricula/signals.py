@@ -29,4 +29,4 @@ class magnitude:
         if self.column not in batch.cols:
             raise unknown("column for a bandit to choose by", self.column, batch.cols)
         column = batch.cols[self.column]
-        return torch.abs(column.value if column.level == "track" else batch.up(column.value, "track", by="mean"))
+        return torch.abs(batch.up(column.value, "track", of=column.level, by="mean"))

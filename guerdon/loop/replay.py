@@ -162,7 +162,7 @@ def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_S
     if name not in track_columns(batch):
         raise unknown(f"column of step {play.step}", name, track_columns(batch))
     old = {n: batch.cols[n] for n in track_columns(batch) if n == name or n.startswith(f"{name}.")}
-    along = [n for n, c in batch.cols.items() if c.level == "step" and n.removesuffix("_steps") in old]
+    along = [n for n, c in batch.cols.items() if c.level != "track" and _whole(n) in old]
     scored = stage(batch.without(*old, *along), play)
     again = made.advantage(made.old, batch, play)
     before = made.per_track(batch, batch.cols[ADVANTAGE]) if made.stored else again
@@ -187,6 +187,11 @@ def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_S
     )
     same = np.isclose(again, before, rtol=1e-5, atol=1e-6, equal_nan=True)
     return seen, int((~same[mine]).sum())
+
+
+def _whole(name: str) -> str:
+    """The column of tracks that one of steps or turns belongs to."""
+    return name.removesuffix("_steps").removesuffix("_turns")
 
 
 def _values(column: Column) -> Numbers:

@@ -76,9 +76,8 @@ class Credit:
         return self.per_track(batch, batch.cols[ADVANTAGE if ADVANTAGE in made else made[-1]])
 
     def per_track(self, batch: Batch, column: Column) -> NDArray[np.float64]:
-        """[K] one number a sample: the mean over its steps, where steps differ."""
-        value = column.value if column.level == "track" else batch.up(column.value.double(), "track", by="mean")
-        return value.double().numpy()
+        """[K] one number a sample: the mean over its steps or turns, where those differ."""
+        return batch.up(column.value.double(), "track", of=column.level, by="mean").numpy()
 
 
 def find_credit(run: Run, batch: Batch, column: str | None, given: Any) -> Credit:

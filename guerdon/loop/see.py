@@ -44,10 +44,9 @@ def read_columns(batch: Batch, model: str, readings: Sequence[str], play: Play) 
         found = reader.read(batch.take(mine), readings)
     columns = {}
     for reading, level in ((r, reader.readings(play.models)[r]) for r in readings):
-        rows = mine if level == "track" else torch.zeros(batch.G, dtype=torch.bool)
-        if level == "step":
-            rows[batch.path_seg[mine[batch.path_track]]] = True
-            rows = rows[batch.seg]
+        segments = torch.zeros(batch.G, dtype=torch.bool)
+        segments[batch.path_seg[mine[batch.path_track]]] = True
+        rows = {"step": segments[batch.seg], "segment": segments, "track": mine}[level]
         value = torch.full((len(rows), *found[reading].shape[1:]), float("nan"))
         value[rows] = found[reading].float().to(value.device)
         reason = torch.where(rows, int(Reason.VALUE), int(Reason.NOT_APPLICABLE)).to(torch.int8)

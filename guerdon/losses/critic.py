@@ -11,7 +11,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, knob, part
 from guerdon.losses.penalties import nobody
-from guerdon.losses.reduce import Mean, reduce
+from guerdon.losses.reduce import Mean, average, numbers, reduce
 from guerdon.losses.terms import Term
 
 
@@ -59,17 +59,17 @@ class value(Term):
         return nobody(batch, self.weight)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        found, aim = live["value"], torch.nan_to_num(batch[self.target])  # missing steps have weight 0
+        found, aim = live["value"], numbers(batch, self.target)
         error = (found - aim).square()
         loss, metrics = error, {}
         if self.clip:
-            old = torch.nan_to_num(batch[self.old])
+            old = numbers(batch, self.old)
             near = (torch.clamp(found, old - self.clip, old + self.clip) - aim).square()
             loss = torch.maximum(error, near)
-            metrics["value_clipped"] = reduce((near > error).float(), batch)
+            metrics["value_clipped"] = average((near > error).float(), batch)
         left = aim - found.detach()
         noted = {"value_error": left.square(), "error_mean": left, "target_mean": aim, "target_square": aim.square()}
-        metrics |= {name: reduce(x.double(), batch) for name, x in noted.items()}
+        metrics |= {name: average(x.double(), batch) for name, x in noted.items()}
         return self.weight * reduce(loss, batch, self.mean, self.constant), metrics
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.part import knob, part
 from guerdon.losses.penalties import nobody
-from guerdon.losses.reduce import Mean, reduce
+from guerdon.losses.reduce import Mean, average, reduce
 from guerdon.losses.terms import Term
 
 FLOOR = 1e-6  # of the probability beside the named tokens: float32 sums of probabilities are not known to more
@@ -77,7 +77,7 @@ class distilled(Term):
         teacher = self._whole(other)
         apart = torch.where(learned[:, 0], divergence(teacher, student, self.mix), 0.0)
         held = other.exp().sum(1)
-        metrics = {"divergence": reduce(apart.detach(), batch), "teacher_mass": reduce(held, batch)}
+        metrics = {"divergence": average(apart.detach(), batch), "teacher_mass": average(held, batch)}
         return self.weight * reduce(apart, batch, self.mean, self.constant), metrics
 
     def _whole(self, logp: Tensor) -> Tensor:

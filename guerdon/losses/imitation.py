@@ -10,7 +10,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.part import knob, part
-from guerdon.losses.reduce import Mean, reduce
+from guerdon.losses.reduce import Mean, Members, average, has_tracks, numbers, reduce
 from guerdon.losses.terms import Term, effective_samples
 
 
@@ -69,11 +69,12 @@ class advantage_weighted(Term):
         return (self.advantage,)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        advantage = torch.nan_to_num(batch[self.advantage])  # missing steps have weight 0
-        weight = torch.exp(advantage / self.beta).clamp(max=self.most)
+        members = Members.of(batch) if has_tracks(batch, self.advantage) else None
+        weight = torch.exp(numbers(batch, self.advantage, members) / self.beta).clamp(max=self.most)
+        logp = live["logp"] if members is None else live["logp"][members.step]
         noted = {"bounded": (weight == self.most).float(), "weight_mean": weight, "weight_square": weight.square()}
-        metrics = {name: reduce(x, batch) for name, x in noted.items()}
-        return reduce(-weight * live["logp"], batch, self.mean, self.constant), metrics
+        metrics = {name: average(x, batch, members) for name, x in noted.items()}
+        return reduce(-weight * logp, batch, self.mean, self.constant, members), metrics
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         return effective_samples(metrics)

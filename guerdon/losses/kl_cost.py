@@ -61,6 +61,8 @@ class kl_cost:
         known = ~torch.isnan(gap) & learned
         play.log(**{f"{self.gives_to}/kl_{self.to}": float(gap[known].double().mean()) if bool(known.any()) else 0.0})
         cost = play.at(self.weight) * gap
+        if paid.level == "segment":
+            raise UserError(f"{self.reward!r} is a reward per segment: name the column of its steps, as 'reward_steps'")
         if self.per == "track":
             if paid.level == "step":
                 raise UserError(f"{self.reward!r} is a reward per step: use kl_cost(per='step')")

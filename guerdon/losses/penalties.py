@@ -13,7 +13,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.part import knob, part
-from guerdon.losses.reduce import Mean, reduce
+from guerdon.losses.reduce import Mean, average, reduce
 from guerdon.losses.terms import Term
 
 Estimate = Literal["k1", "k2", "k3"]
@@ -72,7 +72,7 @@ class kl(Term):
         gap = estimate(logp, other, self.kind)
         if self.corrected:
             gap = gap * torch.exp(logp - torch.where(batch.weight > 0, batch.logp, logp.detach()))
-        return gap, {f"kl_{self.to}": reduce(k3(logp.detach(), other), batch)}
+        return gap, {f"kl_{self.to}": average(k3(logp.detach(), other), batch)}
 
 
 @part

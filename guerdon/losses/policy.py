@@ -21,11 +21,12 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, knob, part
 from guerdon.losses.old_policy import sampled
 from guerdon.losses.penalties import k3
-from guerdon.losses.reduce import Mean, Members, means, per_track, reduce, weights
+from guerdon.losses.reduce import Mean, Members, average, has_tracks, means, numbers, per_track, reduce, weights
 from guerdon.losses.spread import counted, quantiles
 from guerdon.losses.terms import Term, effective_samples
 
 Ratio = Literal["step", "track"]
+Bound = Any  # a number, or one for each row
 
 
 class PolicyLoss(Term):
@@ -38,6 +39,8 @@ class PolicyLoss(Term):
     weight: 1 on-policy, near 0 where few steps decide.
     """
 
+    low: float | str
+    high: float | str
     ratio: Ratio
     mean: Mean
     constant: float
@@ -48,21 +51,31 @@ class PolicyLoss(Term):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return (self.advantage, *(self.old.needs if self.old is not None else ()))
+        return (self.advantage, *self._named, *(self.old.needs if self.old is not None else ()))
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """The bounds that are columns."""
+        return tuple(bound for bound in (self.low, self.high) if isinstance(bound, str))
 
     def silent(self, batch: Batch) -> Tensor:
         """[K] tracks without any advantage."""
-        speaks = torch.nan_to_num(batch[self.advantage]) * batch.weight != 0
+        if has_tracks(batch, self.advantage):
+            return (batch.up(batch.weight, "track") == 0) | (torch.nan_to_num(batch[self.advantage]) == 0)
+        speaks = numbers(batch, self.advantage) * batch.weight != 0
         return batch.up(speaks.double(), "track") == 0
 
-    def surrogate(self, ratio: Tensor, advantage: Tensor, logp: Tensor) -> tuple[Tensor, Tensor]:
+    def surrogate(
+        self, ratio: Tensor, advantage: Tensor, logp: Tensor, low: Bound, high: Bound
+    ) -> tuple[Tensor, Tensor]:
         """[N] the loss of each row, and whether its pull is bounded."""
         raise NotImplementedError
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         logp = live["logp"]
         to: Any = self.old if self.old is not None else sampled()
-        members = Members.of(batch) if "track" in (self.ratio, to.level) else None
+        apart = "track" in (self.ratio, to.level) or has_tracks(batch, self.advantage, *self._named)
+        members = Members.of(batch) if apart else None
 
         def rows(x: Tensor) -> Tensor:
             return x if members is None else x[members.step]
@@ -71,25 +84,26 @@ class PolicyLoss(Term):
             assert members is not None
             return x[members.track]
 
-        advantage = rows(torch.nan_to_num(batch[self.advantage]))  # missing steps have weight 0
+        advantage = numbers(batch, self.advantage, members)
+        low, high = (numbers(batch, x, members) if isinstance(x, str) else x for x in (self.low, self.high))
         drawn = torch.where(batch.weight > 0, batch.logp, logp.detach())  # given steps have none and weigh nothing
         old = torch.where(batch.weight > 0, batch[to.column], logp.detach()) if to.column else drawn
         gap = logp - old
         gap = rows(gap) if self.ratio == "step" else tracks(per_track(gap, batch, mean=True))
         gap = gap.clamp(-to.bound, to.bound) if to.bound else gap
         ratio = torch.exp(gap)
-        surrogate, bounded = self.surrogate(ratio, advantage, rows(logp))
+        surrogate, bounded = self.surrogate(ratio, advantage, rows(logp), low, high)
         weight = ratio.detach()
         metrics = {
-            "clipped": reduce(bounded.float(), batch, members=members),
+            "clipped": average(bounded.float(), batch, members),
             **means({"entropy": live["entropy"].detach(), "kl_old": k3(logp.detach(), old)}, batch),
         }
         if to.column:
-            apart = old - drawn
-            drift, off = to.weigh(rows(apart) if to.level == "step" else tracks(per_track(apart, batch)))
+            gone = old - drawn
+            drift, off = to.weigh(rows(gone) if to.level == "step" else tracks(per_track(gone, batch)))
             surrogate, weight = surrogate * drift, weight * drift
-            metrics["kl_sampler"] = reduce(k3(drawn, old), batch)
-            metrics[type(to).__name__] = reduce(off.float(), batch, members=members)
+            metrics["kl_sampler"] = average(k3(drawn, old), batch)
+            metrics[type(to).__name__] = average(off.float(), batch, members)
         noted = {"ratio_mean": ratio.detach(), "weight_mean": weight, "weight_square": weight.square()}
         metrics |= means(noted, batch, members) | counted(gap.detach(), weights(batch, members))
         return reduce(surrogate, batch, self.mean, self.constant, members), metrics
@@ -104,8 +118,9 @@ class clipped(PolicyLoss):
     arXiv:1707.06347).
 
     `low = high = 0.2` is PPO's and GRPO's; a larger `high` is DAPO's clip-higher (Yu et al. 2025, arXiv:2503.14476:
-    0.2 and 0.28). `dual` bounds the loss of a step of negative advantage by $-dual\,A$, however large its ratio (dual
-    clip, Ye et al. 2020, arXiv:1912.09729, who use 3; 0: off).
+    0.2 and 0.28). Either may be the name of a column that has a bound for each row, per step, segment or track. `dual`
+    bounds the loss of a step of negative advantage by $-dual\,A$, however large its ratio (dual clip, Ye et al. 2020,
+    arXiv:1912.09729, who use 3; 0: off).
 
     `ratio="step"` is the ratio of each step. `ratio="track"` gives every step of a track
     $\exp\frac{1}{|y|}\sum_t\log\frac{\pi(y_t)}{\pi_{old}(y_t)}$ and pulls at all of them through it (GSPO, Zheng et
@@ -130,8 +145,8 @@ class clipped(PolicyLoss):
     -0.24
     """
 
-    low: float = knob(default=0.2, ge=0.0, le=1.0)
-    high: float = knob(default=0.2, ge=0.0)
+    low: float | str = knob(default=0.2, ge=0.0, le=1.0)
+    high: float | str = knob(default=0.2, ge=0.0)
     mean: Mean = "track"
     constant: float = knob(default=1.0, gt=0.0)
     advantage: str = "advantage"
@@ -140,15 +155,17 @@ class clipped(PolicyLoss):
     dual: float = knob(default=0.0, ge=0.0)
 
     def __post_init__(self) -> None:
-        plain = not any(map(is_schedule, (self.dual, self.high)))
-        if plain and 0 < self.dual <= 1 + self.high:
+        known = not isinstance(self.high, str) and not any(map(is_schedule, (self.dual, self.high)))
+        if known and 0 < self.dual <= 1 + self.high:
             raise UserError(
                 f"clipped.dual must be above 1 + high = {1 + self.high:g}, or 0 for none, not {self.dual:g}"
             )
         _check_old(self.old)
 
-    def surrogate(self, ratio: Tensor, advantage: Tensor, logp: Tensor) -> tuple[Tensor, Tensor]:
-        bounded = ratio.clamp(1 - self.low, 1 + self.high)
+    def surrogate(
+        self, ratio: Tensor, advantage: Tensor, logp: Tensor, low: Bound, high: Bound
+    ) -> tuple[Tensor, Tensor]:
+        bounded = ratio.clamp(min=1 - low).clamp(max=1 + high)
         gain = torch.minimum(ratio * advantage, bounded * advantage)
         stopped = bounded * advantage < ratio * advantage
         if self.dual:
@@ -165,7 +182,7 @@ class reweighted(PolicyLoss):
     CISPO (MiniMax 2025, arXiv:2506.13585). Where `clipped` drops the pull of a step that has moved too far, here
     every step keeps pulling and only its weight is bounded: rare steps that open a turn of thought are not silenced
     after the first update. The paper bounds from above alone, which is `low=1`. TRL's `epsilon_high=5.0` is the bound
-    itself: `high=4` here.
+    itself: `high=4` here. Either may be the name of a column, as `clipped` has it.
 
     Assumes what `clipped` assumes, and is unbiased where it is: at the first update. After it, biased, though less
     than `clipped`: a step's own ratio does not correct for the steps before it, and a bounded weight is no importance
@@ -181,8 +198,8 @@ class reweighted(PolicyLoss):
     [-2.5, 0.25]
     """
 
-    low: float = knob(default=1.0, ge=0.0, le=1.0)
-    high: float = knob(default=4.0, ge=0.0)
+    low: float | str = knob(default=1.0, ge=0.0, le=1.0)
+    high: float | str = knob(default=4.0, ge=0.0)
     mean: Mean = "step"
     constant: float = knob(default=1.0, gt=0.0)
     advantage: str = "advantage"
@@ -192,8 +209,10 @@ class reweighted(PolicyLoss):
     def __post_init__(self) -> None:
         _check_old(self.old)
 
-    def surrogate(self, ratio: Tensor, advantage: Tensor, logp: Tensor) -> tuple[Tensor, Tensor]:
-        weight = ratio.detach().clamp(1 - self.low, 1 + self.high)
+    def surrogate(
+        self, ratio: Tensor, advantage: Tensor, logp: Tensor, low: Bound, high: Bound
+    ) -> tuple[Tensor, Tensor]:
+        weight = ratio.detach().clamp(min=1 - low).clamp(max=1 + high)
         return -weight * advantage * logp, weight != ratio.detach()
 
 

@@ -17,7 +17,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 from guerdon.core.batch import Batch
 from guerdon.core.part import knob, part
 from guerdon.losses.pair import agreement, over_pairs, pairs_of
-from guerdon.losses.reduce import Mean, per_track, reduce
+from guerdon.losses.reduce import Mean, average, numbers, per_track, reduce, reduce_tracks
 from guerdon.losses.terms import Term
 
 
@@ -110,8 +110,8 @@ class outcome(Term):
         below = max(batch.count.tracks, 1)
         if self.kind == "square":
             error = (found - aim).square()
-            return self.weight * error.sum() / below, {"outcome_error": error.detach().sum() / below}
-        loss = binary_cross_entropy_with_logits(found, aim, reduction="sum") / below
+            return self.weight * reduce_tracks(error, batch), {"outcome_error": error.detach().sum() / below}
+        loss = reduce_tracks(binary_cross_entropy_with_logits(found, aim, reduction="none"), batch)
         return self.weight * loss, {"outcome_error": (found.detach().sigmoid() - aim).square().sum() / below}
 
 
@@ -154,11 +154,11 @@ class step_labels(Term):
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         found = live[self.reading]
-        label = torch.nan_to_num(batch[self.target]).to(found.dtype)  # missing steps have weight 0
+        label = numbers(batch, self.target).to(found.dtype)
         loss = -label * self.good * logsigmoid(found) - (1 - label) * logsigmoid(-found)
         good, right = (label > 0.5).float(), ((found > 0) == (label > 0.5)).float()
         noted = {"step_accuracy": right, "good": good, "good_right": good * right, "bad_right": (1 - good) * right}
-        return reduce(loss, batch, self.mean, self.constant), {n: reduce(x, batch) for n, x in noted.items()}
+        return reduce(loss, batch, self.mean, self.constant), {n: average(x, batch) for n, x in noted.items()}
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         found = dict(metrics)
@@ -205,6 +205,6 @@ class implicit_outcome(Term):
         gain = torch.where(batch.weight > 0, live["logp"] - batch[f"{self.to}.logp"], 0.0)
         logit = self.beta * per_track(gain, batch)
         aim = batch[self.target].to(logit.dtype)
-        below = max(batch.count.tracks, 1)
-        right = ((logit > 0) == (aim > 0.5)).float().sum() / below
-        return binary_cross_entropy_with_logits(logit, aim, reduction="sum") / below, {"outcome_accuracy": right}
+        right = ((logit > 0) == (aim > 0.5)).float().sum() / max(batch.count.tracks, 1)
+        loss = binary_cross_entropy_with_logits(logit, aim, reduction="none")
+        return reduce_tracks(loss, batch), {"outcome_accuracy": right}

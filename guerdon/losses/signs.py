@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import ENDS, Batch
+from guerdon.core.batch import ENDS, Batch, Group
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
+from guerdon.core.learn import together
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.losses.terms import Term
@@ -49,6 +50,10 @@ class by_sign(Term):
     @property
     def wants(self) -> tuple[str, ...]:
         return tuple(self.loss.wants)
+
+    @property
+    def together(self) -> Group:
+        return together(self.loss)
 
     def silent(self, batch: Batch) -> Tensor:
         found: Tensor = self.loss.silent(self._weighed(batch))

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import Batch
+from guerdon.core.batch import COARSE, Batch, Group
+from guerdon.core.learn import together
 from guerdon.core.part import part
 
 
@@ -21,6 +22,11 @@ class Term:
 
     def __add__(self, other: Any) -> total:
         return total([*_terms(self), *_terms(other)])
+
+    @property
+    def together(self) -> Group:
+        """What no micro-batch may split."""
+        return "episode"
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """The metrics of a whole update, from the sums of its micro-batches."""
@@ -50,6 +56,10 @@ class total(Term):
     @property
     def wants(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(want for term in self.terms for want in term.wants))
+
+    @property
+    def together(self) -> Group:
+        return max((together(term) for term in self.terms), key=COARSE.index)
 
     def silent(self, batch: Batch) -> Tensor:
         passed = torch.ones(batch.K, dtype=torch.bool, device=batch.seg.device)

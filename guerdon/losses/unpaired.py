@@ -15,7 +15,7 @@ from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.losses.reduce import per_track
+from guerdon.losses.reduce import per_track, reduce_tracks
 from guerdon.losses.terms import Term
 
 
@@ -64,7 +64,7 @@ class kto(Term):
         losses = label * self.good * torch.sigmoid(start - gain) + (1 - label) * self.bad * torch.sigmoid(gain - start)
         below = max(batch.count.tracks, 1)
         noted = {"good_gain": label * gain, "bad_gain": (1 - label) * gain, "good_share": label, "baseline": start}
-        return losses.sum() / below, {name: x.detach().sum() / below for name, x in noted.items()}
+        return reduce_tracks(losses, batch), {name: x.detach().sum() / below for name, x in noted.items()}
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         found = dict(metrics)

@@ -63,8 +63,8 @@ class at_least:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.column]
-        if column.level == "step":
-            raise UserError(f"at_least keeps whole tracks, and {self.column!r} is a column per step")
+        if column.level != "track":
+            raise UserError(f"at_least keeps whole tracks, and {self.column!r} is a column per {column.level}")
         kept = torch.where(column.missing, False, column.value >= play.at(self.least))
         play.log(kept_share=float(kept.double().mean()) if batch.K else 0.0)
         return batch.take(kept)
@@ -180,8 +180,8 @@ class with_rate:
 def _compared(batch: Batch, name: str, by: Group) -> tuple[Tensor, Tensor, int]:
     """[K] a column's values, [K] the group of each track, and how many groups there are."""
     column = batch.cols[name]
-    if column.level == "step":
-        raise UserError(f"groups are compared by a number per track, and {name!r} is a column per step")
+    if column.level != "track":
+        raise UserError(f"groups are compared by a number per track, and {name!r} is a column per {column.level}")
     return column.value, *batch.group(by)
 
 

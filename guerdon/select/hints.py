@@ -165,8 +165,10 @@ class until_solved:
     def _best(self, batch: Batch) -> Tensor:
         """[asks] the best score of each ask's tries, NaN where none has one."""
         column = batch.cols[self.column]
-        if column.level == "step":
-            raise UserError(f"until_solved looks at a number per track, and {self.column!r} is a column per step")
+        if column.level != "track":
+            raise UserError(
+                f"until_solved looks at a number per track, and {self.column!r} is a column per {column.level}"
+            )
         return batch.up(column.value, "ask", of="track", by="max")
 
     def _share(self, batch: Batch) -> Tensor:

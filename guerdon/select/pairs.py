@@ -51,7 +51,7 @@ class paired:
         column = batch.cols[self.column]
         if column.level != "track":
             raise UserError(
-                f"paired compares tracks, and {self.column!r} is a number per step: name a column of tracks"
+                f"paired compares tracks, and {self.column!r} is a number per {column.level}: name a column of tracks"
             )
         value, least = column.value.tolist(), play.at(self.least)
         groups = self._groups(batch, column.missing.tolist())

@@ -48,8 +48,8 @@ class resampled:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.column]
-        if column.level == "step":
-            raise UserError(f"resampled draws whole tracks, and {self.column!r} is a column per step")
+        if column.level != "track":
+            raise UserError(f"resampled draws whole tracks, and {self.column!r} is a column per {column.level}")
         group_K, groups = batch.group(self.by)
         dice, often = play.generator("resampled"), (~column.missing).double()
         for group in range(groups):

@@ -90,6 +90,8 @@ class restructured:
     def _rates(self, batch: Batch, by: Any) -> Tensor:
         """[asks] of the tries at each ask that have a value; NaN where none has."""
         column = batch.cols[self.column]
-        if column.level == "step":
-            raise UserError(f"restructured looks at a number per track, and {self.column!r} is a column per step")
+        if column.level != "track":
+            raise UserError(
+                f"restructured looks at a number per track, and {self.column!r} is a column per {column.level}"
+            )
         return batch.up(column.value, "ask", of="track", by=by)

@@ -12,16 +12,16 @@ from guerdon.core.column import Reason
 
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
-    """For every track column its mean, its spread and the share that failed of what should have a value; for the length
-    of tracks the mean and spread; for episodes the share that failed; and how many asks were about each kind of problem
-    (`draws/countdown:3`).
+    """For every column of tracks or segments its mean, its spread and the share that failed of what should have a value;
+    for the length of tracks the mean and spread; for episodes the share that failed; and how many asks were about each
+    kind of problem (`draws/countdown:3`).
 
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`.
     """
-    found = _spread("length", batch.up(torch.ones(batch.S), "track"), batch)
+    found = _spread("length", batch.up(torch.ones(batch.S), "track"), batch.role_K, batch)
     for name, column in batch.cols.items():
-        if column.level == "track" and column.value.dim() == 1:
-            found |= _spread(name, column.value, batch)
+        if column.level != "step" and column.value.dim() == 1:
+            found |= _spread(name, column.value, batch.role_K if column.level == "track" else batch.role, batch)
             due = int((column.reason != Reason.NOT_APPLICABLE).sum())
             found[f"{name}/failed"] = float(column.broken.sum()) / max(1, due)
     found["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
@@ -35,12 +35,12 @@ def _draws(batch: Batch) -> dict[str, float]:
     return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
 
 
-def _spread(name: str, value: Tensor, batch: Batch) -> dict[str, float]:
-    """Mean and standard deviation over the tracks that have a value, in all and by role."""
+def _spread(name: str, value: Tensor, role: Tensor, batch: Batch) -> dict[str, float]:
+    """Mean and standard deviation over the rows that have a value, in all and by the role of each."""
     found: dict[str, float] = {}
-    groups = {name: torch.ones(batch.K, dtype=torch.bool)}
+    groups = {name: torch.ones(len(value), dtype=torch.bool)}
     if len(batch.roles) > 1:
-        groups |= {f"{name}@{role}": batch.role_K == i for i, role in enumerate(batch.roles)}
+        groups |= {f"{name}@{word}": role == i for i, word in enumerate(batch.roles)}
     for label, rows in groups.items():
         valued = value[rows & ~torch.isnan(value)].double()
         if len(valued):

@@ -27,6 +27,7 @@ from guerdon.losses.policy import clipped, reweighted
 from guerdon.losses.reward_model import bradley_terry, implicit_outcome, outcome, step_labels
 from guerdon.losses.signs import by_sign
 from guerdon.losses.unpaired import kto
+from guerdon.losses.weighed import weighed
 
 NAN = float("nan")
 TOP = 3
@@ -45,6 +46,19 @@ LOSSES = {
     "masked, by track": clipped(ratio="track", old=masked(0.8, 1.2, level="track"), mean="constant"),
     "cispo": reweighted(high=0.2),
     "cispo, by track": reweighted(ratio="track", mean="track"),
+    "bounds by step": clipped(low="tight", high="wide"),
+    "bounds by turn": clipped(high="turn", mean="step"),
+    "bounds by track": clipped(low="label", high="z", mean="constant"),
+    "weights bounded by track": reweighted(high="z", low="tight"),
+    "turns' advantages": clipped(advantage="turn"),
+    "tracks' advantages": reweighted(advantage="z"),
+    "awr, by track": advantage_weighted(advantage="z"),
+    "weighed by step": weighed(clipped(), by="tight"),
+    "weighed by turn": weighed(clipped(mean="step") + kl(0.1), by="turn"),
+    "weighed by track": weighed(sft(mean="constant"), by="z"),
+    "weighed by track, ratio too": weighed(clipped(ratio="track"), by="z"),
+    "kto, weighed": weighed(kto(baseline="z"), by="z"),
+    "outcome, weighed": weighed(outcome("label", kind="logistic"), by="z"),
     "by sign": by_sign(clipped(), positive=0.1),
     "kl": clipped() + kl(0.3) + kl(0.2, kind="k1") + kl(0.1, kind="k2") + entropy(0.1),
     "kl, corrected": kl(0.3, corrected=True),
@@ -102,9 +116,12 @@ def batch_of(eps):
     step["teacher.top_token"] = torch.zeros(batch.S, TOP).double()
     step["teacher.top_logp"] = torch.log_softmax(col("step", 51, TOP + 1), 1)[:, :TOP]
     step["live.logp_at"] = torch.log_softmax(col("step", 52, TOP + 1), 1)[:, :TOP]
+    step |= {"tight": col("step", 53).abs().clamp(max=0.9), "wide": col("step", 54).abs()}
+    segment_ = {"turn": col("segment", 55).abs()}
     track = {"label": (col("track", 60) > 0).double(), "correct": (col("track", 61) > 0).double()}
-    track |= {"z": torch.full((batch.K,), 0.1).double(), "live.final": col("track", 62)}
-    cols = {n: Column.full("step", x) for n, x in step.items()} | {n: Column.full("track", x) for n, x in track.items()}
+    track |= {"z": 0.1 + col("track", 63).abs(), "live.final": col("track", 62)}
+    levels = {"step": step, "segment": segment_, "track": track}
+    cols = {n: Column.full(level, x) for level, named in levels.items() for n, x in named.items()}
     at = {ep.attempt: int(k) for k, ep in _first_track(batch, eps)}
     pairs = Pairs(
         torch.tensor([at[0], at[4], at[1], at[7]]),
@@ -155,7 +172,7 @@ def test_micro_batches_add_up_in_loss_and_metrics(name, most):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_the_gradient_is_that_of_finite_differences(name):
-    if "cispo" in name or name == "masked":
+    if "cispo" in name or name in ("masked", "weights bounded by track", "tracks' advantages"):
         pytest.skip("its weight has no gradient on purpose")
     batch = batch_of(tries())
     wants = LOSSES[name].wants
@@ -207,7 +224,7 @@ def test_tracks_without_a_step_add_nothing_and_break_nothing(name):
     eps = [*tries(), episode(segment([]), attempt=8)]
     batch, plain = batch_of(eps), batch_of(tries())
     kept = dataclasses.replace(batch, count=plain.count)
-    if name in ("kto", "implicit outcome"):  # its log-ratio is 0, which says something about its label
+    if name in ("kto", "kto, weighed", "implicit outcome"):  # its log-ratio is 0, which says something about its label
         assert torch.isfinite(torch.tensor(found(LOSSES[name], kept)[0]))
     else:
         assert found(LOSSES[name], kept)[0] == pytest.approx(found(LOSSES[name], plain)[0], rel=1e-9)
@@ -215,7 +232,8 @@ def test_tracks_without_a_step_add_nothing_and_break_nothing(name):
 
 def test_every_registered_loss_is_held_to_this():
     def classes(loss):
-        return {type(loss)} | {type(t) for t in getattr(loss, "terms", ())} | {type(getattr(loss, "old", None))}
+        inner = {type(getattr(loss, name, None)) for name in ("old", "loss")}
+        return {type(loss)} | {type(t) for t in getattr(loss, "terms", ())} | inner
 
     held = set().union(*(classes(loss) for loss in LOSSES.values()))
     for module in pkgutil.iter_modules(guerdon.losses.__path__):

@@ -108,7 +108,7 @@ def test_a_roles_whole_game_pay_for_players_without_memory():
         segment([0], role="second", reward=4.0),
         segment([0], role="third"),
     )
-    batch, (whole, by_turn, _) = columns([game], of="role")
+    _, (whole, by_turn, _) = columns([game], of="role")
     assert whole.value.tolist()[:4] == [1.0, 3.0, 1.0, 3.0]
     assert whole.reason.tolist() == [VALUE] * 4 + [NONE]
     assert by_turn.value.tolist()[:2] == [1.0, -1.0]
@@ -138,7 +138,9 @@ def test_the_steps_of_a_chain_and_its_turns_add_up_to_its_sum(eps):
             continue
         assert by_turn.value[batch.episode == e].nansum() == pytest.approx(float(whole.value[k]), abs=1e-5)
         if sum(len(chains[e].segments[i].actions) for i in path):
-            assert by_step.value[(batch.episode == e)[batch.seg]].sum() == pytest.approx(float(whole.value[k]), abs=1e-5)
+            assert by_step.value[(batch.episode == e)[batch.seg]].sum() == pytest.approx(
+                float(whole.value[k]), abs=1e-5
+            )
 
 
 @given(episode_lists(continuous=False))

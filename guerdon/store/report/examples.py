@@ -107,7 +107,7 @@ def _shown_steps(batch: Batch, column: Column | None) -> Tensor | None:
     """[S] the number that colours each step."""
     if column is None:
         return None
-    return column.value if column.level == "step" else batch.down(column.value, "track")
+    return batch.down(column.value, column.level)
 
 
 # --- which tracks ---------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ def _spelled(batch: Batch) -> dict[int, bool]:
 
 
 def _entries(batch: Batch, k: int, example: Example, values: dict[str, float]) -> list[Entry]:
-    """Every column's word about a track: its number, or the mean over the track's steps, or why there is none."""
+    """Every column's word about a track: its number, or the mean over its steps or segments, or why there is none."""
     made = []
     for name, column in batch.cols.items():
         if column.value.dim() != 1:
@@ -195,8 +195,8 @@ def _entries(batch: Batch, k: int, example: Example, values: dict[str, float]) -
         if column.level == "track":
             number, reason, detail = float(column.value[k]), Reason(int(column.reason[k])), column.detail.get(k)
         else:
-            number = float(batch.up(column.value.double(), "track", by="mean")[k])
-            reason, detail = _worst_reason(column, example), None
+            number = float(batch.up(column.value.double(), "track", of=column.level, by="mean")[k])
+            reason, detail = _worst_reason(batch, column, k), None
         key = key_of(example.group, k, name)
         if not math.isnan(number):
             values[key] = number
@@ -205,9 +205,9 @@ def _entries(batch: Batch, k: int, example: Example, values: dict[str, float]) -
     return made
 
 
-def _worst_reason(column: Column, example: Example) -> Reason:
-    rows = [int(column.reason[r]) for p in example.pieces for r in p.rows]
-    return Reason(max(rows, default=int(Reason.NOT_APPLICABLE)))
+def _worst_reason(batch: Batch, column: Column, k: int) -> Reason:
+    worst = float(batch.up(column.reason.double(), "track", of=column.level, by="max")[k])
+    return Reason.NOT_APPLICABLE if math.isnan(worst) else Reason(int(worst))
 
 
 def _entry(name: str, key: str | None, reason: Reason, detail: Any) -> Entry:
