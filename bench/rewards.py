@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import guerdon as gd
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.rewards.base import Reward
 from guerdon.rewards.isolation.workers import Workers, workers
 

@@ -11,7 +11,7 @@ would say is read from its probabilities (`sure`), and the prompts are short; a 
 import sys
 
 import guerdon as gd
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 
 ANSWER = "Question: {prompt}\nAnswer: {completion}\n\n"
 PAIR = "Question: {prompt}\nA: {first}\nB: {second}\n\nWhich answer is better, A or B? Reply with one letter."

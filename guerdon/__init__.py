@@ -40,6 +40,7 @@ _WHERE = {
     "check_task": "guerdon.tasks.contract",
     "check_reward": "guerdon.rewards.contract",
     "reward": "guerdon.rewards.function",
+    "score_samples": "guerdon.rewards.scoring",
     "Score": "guerdon.rewards.plain",
     **dict.fromkeys(("blend", "product", "least", "most", "clip", "normalised"), "guerdon.rewards.algebra"),
     **dict.fromkeys(("gate", "veto", "bonus", "bounded", "cascade"), "guerdon.rewards.gates"),

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guerdon.bridges.chat import runs
-from guerdon.bridges.scoring import Scored, no_gaps, score_samples
+from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import UserError
 from guerdon.rewards.function import as_reward
+from guerdon.rewards.scoring import Scored, score_samples
 
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<eos>")
 

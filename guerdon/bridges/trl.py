@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 from guerdon.bridges.chat import runs, sample
-from guerdon.bridges.scoring import Scored, score_samples, warn_broken
+from guerdon.bridges.gaps import warn_broken
 from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, part
 from guerdon.rewards.algebra import blended, weighted
 from guerdon.rewards.base import Reward
 from guerdon.rewards.function import Arguments, Leaf, as_reward
+from guerdon.rewards.scoring import Scored, score_samples
 
 LEFT_OUT = "TRL leaves them out"
 

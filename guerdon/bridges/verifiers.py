@@ -18,12 +18,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from guerdon.bridges.chat import content, runs, sample
-from guerdon.bridges.scoring import Scored, no_gaps, score_samples_later
+from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.part import part
 from guerdon.rewards.base import Reward
 from guerdon.rewards.function import Leaf, as_reward
 from guerdon.rewards.plain import Score
+from guerdon.rewards.scoring import Scored, score_samples_later
 
 
 def for_verifiers(

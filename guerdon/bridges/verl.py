@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from guerdon.bridges.scoring import no_gaps, score_samples
+from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import UserError
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
+from guerdon.rewards.scoring import score_samples
 
 MARK = '"""verl\'s custom reward function, written by guerdon.bridges.verl: '
 TEXT = (

@@ -51,7 +51,7 @@ class Judging(Leaf):
         models = models_of(samples)
         answers = await self._ask([question.asked for question in questions], models)
         unread = [n for n, a in enumerate(answers) if not a.error and questions[n].read(a) is None]
-        again = [questions[n].again(answers[n].text) for n in unread]
+        again = [questions[n].again(answers[n].text, samples.seed) for n in unread]
         for n, answer in zip(unread, await self._ask(again, models), strict=True):
             answers[n] = answer
         return [_found(question, answer) for question, answer in zip(questions, answers, strict=True)]

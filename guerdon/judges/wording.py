@@ -149,12 +149,14 @@ class Question:
     form: str  # of the last line
     in_role: bool = False
 
-    def again(self, said: str) -> Asked:
+    def again(self, said: str, seed: int) -> Asked:
         """The question put once more after an answer that could not be read: with a reminder, or to one that knows only its
-        roles, at random."""
+        roles, at random; `seed` is the run's."""
         if self.in_role:
-            seed = derive("again", self.asked.messages[-1][1])  # of the question alone: asked anew it goes the same way
-            return replace(self.asked, heat=1.0, seed=seed)
+            text = self.asked.messages[-1][
+                1
+            ]  # and no sample's seed: in one run a question goes the same way when asked anew
+            return replace(self.asked, heat=1.0, seed=derive(seed, "again", text))
         reminder = (
             f"Your last line could not be read. Write it again, and nothing else, in exactly this form:\n{self.form}"
         )

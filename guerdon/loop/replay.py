@@ -181,7 +181,7 @@ def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_S
         reason=new.reason.numpy().astype(np.int64)[mine],
         old_advantage=before[mine],
         new_advantage=after[mine],
-        error=[_error(scored, name, int(k)) for k in mine],
+        error=[_error(new, int(k)) for k in mine],
         components={n.removeprefix(f"{name}."): _values(scored.cols[n])[mine] for n in parts},
         old_components={n.removeprefix(f"{name}."): _values(old[n])[mine] for n in parts if n in old},
     )
@@ -198,14 +198,10 @@ def _values(column: Column) -> Numbers:
     return column.value.double().numpy()
 
 
-def _error(batch: Batch, name: str, track: int) -> str:
-    """The last line of what broke this sample: in the whole, or in the first component that broke."""
-    for each in (name, *(n for n in batch.cols if n.startswith(f"{name}."))):
-        column = batch.cols[each]
-        detail = column.detail.get(track)
-        if column.level == "track" and bool(column.broken[track]) and isinstance(detail, dict) and "error" in detail:
-            return str(detail["error"]).strip().rpartition("\n")[2]
-    return ""
+def _error(column: Column, track: int) -> str:
+    """The last line of what broke this sample."""
+    detail = column.detail.get(track)
+    return str((detail or {}).get("error", "")).strip().rpartition("\n")[2] if bool(column.broken[track]) else ""
 
 
 # --- all of them ----------------------------------------------------------------------------------------------------

@@ -82,6 +82,11 @@ class blended(Reward):
         self.terms = {name: as_reward(term) for name, term in self.terms.items()}
         if not self.terms:
             raise UserError("a blend needs at least one reward: blend(exact=exact, brief=brief.weight(0.1))")
+        dotted = [name for name in self.terms if "." in name]
+        if dotted:
+            raise UserError(
+                f"a blend's term {dotted[0]!r} has a dot, which stands between a part and its own: rename it"
+            )
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 Leaves (a function, a judge, a model) look at samples and may be slow, fail or be asked early. Everything
 above them is computed over all samples of a step at once, where groups and schedules are known. Left out: how leaves are
-asked (`function.py`, `score.py`), the formulas (`algebra.py`, `gates.py`, `along.py`).
+asked (`function.py`), how a formula is worked out (`scoring.py`), the formulas (`algebra.py`, `gates.py`, `along.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from guerdon.core.schedule import at
-from guerdon.rewards.scores import Outcome, Scores
+from guerdon.core.seeds import generator
+from guerdon.rewards.scores import Scores
 
 if TYPE_CHECKING:
     from guerdon.rewards.algebra import blended, clip, product, weighted
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Where:
-    """What a formula may know besides the scores: the groups that samples are compared in, and how far the run is."""
+    """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed."""
 
     group: Tensor  # [N]
     step: int = 0
     steps: int = 1
     metrics: Mapping[str, float] = field(default_factory=dict)  # of the step before
+    seed: int = 0  # the run's
 
-    @classmethod
-    def alone(cls, samples: int) -> Where:
-        """Samples that belong to one group, at the start of a run."""
-        return cls(torch.zeros(samples, dtype=torch.long))
+    def generator(self, *path: int | str) -> torch.Generator:
+        """Random numbers for this place in this step: the same again with the same seed, others with another."""
+        return generator(self.seed, self.step, *path)
 
     def now(self, knob: Any) -> float:
         """A knob's value: a number, a schedule over steps, or one over a metric."""
@@ -66,17 +67,6 @@ class Reward:
             return [self]
         return list({id(leaf): leaf for part in self.of.values() for leaf in part.leaves}.values())
 
-    def value(self, asked: Mapping[int, Scores], where: Where, log: dict[str, Scores] | None = None) -> Scores:
-        """Its scores, given those of its leaves (by `id`). Named parts are put into `log` on the way."""
-        if not self.of:
-            return asked[id(self)]
-        found = {}
-        for name, part in self.of.items():
-            found[name] = part.value(asked, where, log)
-            if log is not None:
-                log[name] = found[name]  # an outer part stands before an inner one of its name
-        return self.combine(found, where)
-
     @property
     def sources(self) -> Sequence[Any]:
         """The code that decides its scores: classes and functions."""
@@ -91,12 +81,9 @@ class Reward:
 
     def explain(self, **sample: Any) -> str:
         """How one sample's score comes about, line by line: `r.explain(completion="4", answer="4")`."""
-        from guerdon.rewards.function import ask_all
-        from guerdon.rewards.samples import Samples
+        from guerdon.rewards.scoring import explained
 
-        found = ask_all([(leaf, Samples.of([sample])) for leaf in self.leaves])
-        asked = {id(leaf): Scores.of(outcomes) for leaf, outcomes in zip(self.leaves, found, strict=True)}
-        return "\n".join(_lines(self, asked, Where.alone(1), self.name, 0))
+        return explained(self, sample)
 
     # --- arithmetic ---------------------------------------------------------------------------------------------------
 
@@ -145,20 +132,3 @@ def _added(reward: Any) -> Sequence[Any]:
     from guerdon.rewards.algebra import blended
 
     return list(reward.terms.values()) if isinstance(reward, blended) and not reward.renormalise else [reward]
-
-
-def _lines(reward: Reward, asked: Mapping[int, Scores], where: Where, name: str, depth: int) -> list[str]:
-    found = reward.value(asked, where).at(0)
-    lines = [f"{'  ' * depth}{name}: {said(found)}" + (f"   = {reward}" if reward.of else "")]
-    for inner, part in reward.of.items():
-        lines += _lines(part, asked, where, inner, depth + 1)
-    return lines
-
-
-def said(outcome: Outcome) -> str:
-    """An outcome as a person reads it."""
-    if outcome.reason:
-        cause = outcome.detail.get("error", "") if isinstance(outcome.detail, dict) else ""
-        return outcome.reason.name.lower().replace("_", " ") + (f" ({cause.strip().splitlines()[-1]})" if cause else "")
-    why = outcome.detail.get("why", "") if isinstance(outcome.detail, dict) else ""
-    return f"{outcome.value:g}" + (f" ({why})" if why else "")

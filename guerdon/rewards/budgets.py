@@ -48,7 +48,7 @@ class keeps_to(Around):
     what is too short is paid less, as what is too long is. Without `ramp` it is the paper's band instead (section 4.5), 1
     for all up to $B$, in which the shortest answers are the easiest to earn.
 
-    >>> from guerdon.bridges.scoring import score_samples
+    >>> from guerdon import score_samples
     >>> said = [{"completion": "a " * n} for n in (1, 4, 6, 9)]
     >>> score_samples(keeps_to(4.0, reward=used("words")), said).whole
     [0.25, 1.0, 0.5, 0.0]

@@ -27,6 +27,7 @@ from guerdon.rewards.contract_report import Finding, RewardReport, Sample, brief
 from guerdon.rewards.function import Leaf, as_reward, ask_all
 from guerdon.rewards.samples import FIELDS, Samples, fields_of
 from guerdon.rewards.scores import Outcome, Scores
+from guerdon.rewards.scoring import work_out
 from guerdon.tasks.family import Family
 
 ODD = 4  # problems that odd completions are tried on
@@ -113,8 +114,8 @@ def _asked(formula: Reward, samples: Sequence[Sample], report: RewardReport) -> 
         outcomes[id(leaf)], taken = _answers(leaf, samples, "first")
         seconds += taken
     where = Where(torch.tensor([s.group for s in samples]))
-    parts: dict[str, Scores] = {}
-    whole = formula.value({leaf: Scores.of(found) for leaf, found in outcomes.items()}, where, parts)
+    found = work_out(formula, {leaf: Scores.of(said) for leaf, said in outcomes.items()}, where)
+    whole, parts = found.whole, found.parts
     slowest = int(seconds.argmax())
     failures = _failures(formula, samples, outcomes)
     return report.but(

@@ -47,7 +47,7 @@ class length_by_rate(Reward):
     for only where the problem is within reach, and where it is not, those that fail are to have thought. Nothing about
     length is said between the two. With 8 tries, 0.95 is all of them and 0.9 less than all.
 
-    >>> from guerdon.bridges.scoring import score_samples
+    >>> from guerdon import score_samples
     >>> def right(completion):
     ...     return completion.endswith("4")
     >>> said = [{"completion": text} for text in ("4", "so 4", "so it is 4")]
@@ -123,7 +123,7 @@ class knows_limits(Reward):
     The boundary self-awareness of DR. SAF (Chen et al. 2025, arXiv:2508.11582) as its released code has it, with its words:
     CFRB, a boundary that is completely within reach, and PFRB, one that is in part. The prompt has to ask for them.
 
-    >>> from guerdon.bridges.scoring import score_samples
+    >>> from guerdon import score_samples
     >>> def right(completion):
     ...     return completion.endswith("4")
     >>> said = [{"completion": text} for text in ("CFRB 4", "PFRB 4", "4", "PFRB 4")]

@@ -240,7 +240,8 @@ async def ask_all_later(questions: Sequence[Question]) -> list[list[Outcome]]:
 
 async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
     found = await leaf.score(samples) if len(samples) else []
-    assert len(found) == len(samples), f"{leaf} gave {len(found)} outcomes for {len(samples)} samples"
+    if len(found) != len(samples) or not {*map(type, found)} <= {Outcome}:
+        raise UserError(f"reward {leaf.name}: its `score` must give one Outcome for each of {len(samples)} samples")
     return found
 
 

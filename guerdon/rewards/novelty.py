@@ -33,11 +33,12 @@ class _Remembers(Leaf):
 
     async def score(self, samples: Samples) -> list[Outcome]:
         there = [i for i, fields in enumerate(samples.fields) if fields.get("completion") is not None]
-        rated = self.rate([samples.fields[i] for i in there]) if there else []
+        rated = self.rate([samples.fields[i] for i in there], samples.seed) if there else []
         found = dict(zip(there, rated, strict=True))
         return [outcome_of(found.get(i)) for i in range(len(samples))]
 
-    def rate(self, fields: Sequence[Mapping[str, Any]]) -> list[float | None]:
+    def rate(self, fields: Sequence[Mapping[str, Any]], seed: int) -> list[float | None]:
+        """Of each sample that has a completion; `seed` is the run's."""
         raise NotImplementedError
 
 
@@ -50,7 +51,7 @@ class count_novelty(_Remembers):
     it does not apply. Keys are counted for each `task` apart, or over the whole `run`; beyond `most` of them the oldest is
     forgotten, and new again.
 
-    >>> from guerdon.bridges.scoring import score_samples
+    >>> from guerdon import score_samples
     >>> bold = count_novelty(key="number")
     >>> [score_samples(bold, [{"completion": text}]).whole for text in ("so 4", "it is 4", "it is 5")]
     [[1.0], [0.7071067811865475], [1.0]]
@@ -66,7 +67,7 @@ class count_novelty(_Remembers):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def rate(self, fields: Sequence[Mapping[str, Any]]) -> list[float | None]:
+    def rate(self, fields: Sequence[Mapping[str, Any]], seed: int) -> list[float | None]:
         keys = [self._key(each) for each in fields]
         for key in (k for k in keys if k is not None):
             self.counts[key] = self.counts.get(key, 0) + 1
@@ -118,7 +119,7 @@ class embedding_novelty(_Remembers):
     a paraphrase is new. Of the last `memory` completions of earlier steps the nearest are taken; while there are none it does
     not apply.
 
-    >>> from guerdon.bridges.scoring import score_samples
+    >>> from guerdon import score_samples
     >>> new = embedding_novelty(k=1)
     >>> score_samples(new, [{"completion": "the cat sat"}]).whole
     [None]
@@ -135,7 +136,7 @@ class embedding_novelty(_Remembers):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def rate(self, fields: Sequence[Mapping[str, Any]]) -> list[float | None]:
+    def rate(self, fields: Sequence[Mapping[str, Any]], seed: int) -> list[float | None]:
         new = hashed_ngrams([each["completion"] for each in fields], self.size)
         found: list[float | None] = [None] * len(new)
         if self.seen is not None:
@@ -151,10 +152,10 @@ class rnd(_Remembers):
     predicts a fixed random net $f$ (random network distillation, Burda et al. 2018, arXiv:1810.12894).
 
     $x$ are the hashed n-grams of `embedding_novelty`; both nets have one hidden layer of `width`. Each step is rated first,
-    then learned from in `updates` steps of gradient descent. Burda et al. learn with Adam, and divide by the running
-    deviation of returns.
+    then learned from in `updates` steps of gradient descent. The nets are drawn by the run's seed. Burda et al. learn with
+    Adam, and divide by the running deviation of returns.
 
-    >>> from guerdon.bridges.scoring import score_samples
+    >>> from guerdon import score_samples
     >>> curious = rnd()
     >>> often = [score_samples(curious, [{"completion": "the cat sat"}]).whole[0] for _ in range(50)]
     >>> often[-1] < 0.5 * often[0] < 2 * score_samples(curious, [{"completion": "357 + 12"}]).whole[0]
@@ -165,7 +166,6 @@ class rnd(_Remembers):
     size: int = knob(default=256, ge=8)
     lr: float = knob(default=0.1, gt=0.0)
     updates: int = knob(default=4, ge=1)
-    seed: int = 0
 
     predictor: dict[str, Tensor] = state(factory=dict)
     squares: float = state(default=0.0)  # the sum of the errors' squares so far ...
@@ -175,9 +175,9 @@ class rnd(_Remembers):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def rate(self, fields: Sequence[Mapping[str, Any]]) -> list[float | None]:
-        self.target = self.target or self._fresh("target")
-        self.predictor = self.predictor or self._fresh("predictor")
+    def rate(self, fields: Sequence[Mapping[str, Any]], seed: int) -> list[float | None]:
+        self.target = self.target or self._fresh("target", seed)
+        self.predictor = self.predictor or self._fresh("predictor", seed)
         x = hashed_ngrams([each["completion"] for each in fields], self.size)
         aim = _through(self.target, x)
         error = (_through(self.predictor, x) - aim).square().sum(1)
@@ -192,8 +192,8 @@ class rnd(_Remembers):
             self.predictor = {name: (w - self.lr * slope).detach() for (name, w), slope in steps}
         return [e / usual if usual else 0.0 for e in error.tolist()]
 
-    def _fresh(self, which: str) -> dict[str, Tensor]:
-        draw = generator(self.seed, "rnd", which)
+    def _fresh(self, which: str, seed: int) -> dict[str, Tensor]:
+        draw = generator(seed, "rnd", which)
         shapes = {"first": (self.size, self.width), "second": (self.width, self.width)}
         return {name: torch.randn(shape, generator=draw, dtype=torch.float64) for name, shape in shapes.items()}
 

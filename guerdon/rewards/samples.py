@@ -32,6 +32,7 @@ class Samples:
     batch: Batch | None = None  # the step's batch, inside a run; None in a bridge, a server or `explain`
     track: Tensor | None = None  # [N] each sample's track there
     play: Play | None = None  # the run
+    seed: int = 0  # the run's, for what is random in a reward and no sample's
     made: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # by `once`
 
     @classmethod
@@ -40,11 +41,12 @@ class Samples:
         fields: Sequence[Mapping[str, Any]],
         seeds: Sequence[int] | None = None,
         group: Sequence[int] | Tensor | None = None,
+        seed: int = 0,
     ) -> Samples:
         """Samples from anywhere, by their fields. Without `group` they are tries at one task."""
         filled = [each if "meta" in each else {"meta": {}, **each} for each in fields]
         group = torch.as_tensor([0] * len(filled) if group is None else group, dtype=torch.long)
-        return cls(filled, [0] * len(filled) if seeds is None else seeds, group)
+        return cls(filled, [0] * len(filled) if seeds is None else seeds, group, seed=seed)
 
     @classmethod
     def of_batch(cls, batch: Batch, play: Play | None, role: str, seed: int = 0) -> Samples:
@@ -61,6 +63,7 @@ class Samples:
             batch,
             track,
             play,
+            seed,
         )
 
     def __len__(self) -> int:
@@ -78,6 +81,7 @@ class Samples:
             self.batch,
             None if self.track is None else self.track[at],
             self.play,
+            self.seed,
         )
 
     def once(self, what: Hashable, make: Callable[[], T]) -> T:

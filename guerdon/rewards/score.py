@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,10 +15,11 @@ from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
 from guerdon.rewards.base import Reward, Where
-from guerdon.rewards.function import Leaf, as_reward, ask_all, ask_all_later, reward
+from guerdon.rewards.function import Leaf, as_reward, ask_all_later, reward, run
 from guerdon.rewards.placing import step_column
 from guerdon.rewards.samples import Samples
 from guerdon.rewards.scores import Outcome, Scores
+from guerdon.rewards.scoring import FormulaScores, score_later
 
 Key = tuple[int, str, int, int]  # (step, episode, last segment, leaf): what was asked
 Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]]  # episodes that are to be asked about
@@ -77,31 +77,17 @@ class score:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         samples = Samples.of_batch(batch, play, self.role)
-        asked = self._ask(samples)
+        keys = _keys(samples)
+        known = [[self.early.get((*key, n)) for key in keys] for n in range(len(self.reward.leaves))]
+        found = _scored(self.reward, samples, play, self.before, known)
         self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
-        where = Where(samples.group, play.step, play.steps, self.before)
-        parts: dict[str, Scores] = {}
-        whole = self.reward.value(asked, where, parts)
-        named = {self.gives_to: _blamed(self.reward, asked, whole)}
-        if self.reward.of:
-            named |= {f"{self.gives_to}.{n}": s for n, s in parts.items()}
         columns = {}
-        for name, scores in named.items():
+        parts = {f"{self.gives_to}.{name}": scores for name, scores in found.parts.items()}
+        for name, scores in {self.gives_to: found.whole, **parts}.items():
             columns[name] = _column(batch, self.role, samples, scores)
             if scores.steps:
                 columns[f"{name}_steps"] = step_column(batch, columns[name], play, self.role)
         return batch.with_cols(columns)
-
-    def _ask(self, samples: Samples) -> dict[int, Scores]:
-        """Every leaf's scores by its `id`: those that were asked early, and the others, asked now."""
-        leaves, keys = self.reward.leaves, _keys(samples)
-        known = [[self.early.get((*key, n)) for key in keys] for n in range(len(leaves))]
-        late = [[i for i, outcome in enumerate(each) if outcome is None] for each in known]
-        found = ask_all([(leaf, samples.pick(index)) for leaf, index in zip(leaves, late, strict=True)])
-        for each, index, outcomes in zip(known, late, found, strict=True):
-            for i, outcome in zip(index, outcomes, strict=True):
-                each[i] = outcome
-        return {id(leaf): Scores.of([o for o in each if o]) for leaf, each in zip(leaves, known, strict=True)}
 
     def observe(self, batch: Batch, play: Play) -> None:
         valued = {n: c.value[~c.missing] for n, c in batch.cols.items() if c.level == "track" and c.value.dim() == 1}
@@ -116,16 +102,16 @@ def _keys(samples: Samples) -> list[tuple[int, str, int]]:
     return [(episode.step, episode.key, last) for episode, last in zip(episodes, place, strict=True)]
 
 
-def _blamed(formula: Reward, asked: Mapping[int, Scores], whole: Scores) -> Scores:
-    """The scores of a formula, with the leaf that broke each one that broke."""
-    detail = dict(whole.detail)
-    for i in torch.nonzero(whole.broken).flatten().tolist():
-        for leaf in formula.leaves if formula.of else ():
-            scores = asked[id(leaf)]
-            if scores.reason[i] == whole.reason[i]:
-                detail[i] = {**(scores.detail.get(i) or {}), "by": leaf.name}
-                break
-    return replace(whole, detail=detail)
+def _scored(
+    formula: Reward,
+    samples: Samples,
+    play: Play,
+    metrics: Mapping[str, float],
+    known: Sequence[Sequence[Outcome | None]] | None = None,
+) -> FormulaScores:
+    """The scorer, where the run stands."""
+    where = Where(samples.group, play.step, play.steps, metrics, play.seed)
+    return run(score_later(formula, samples, where, known))
 
 
 def _column(batch: Batch, role: str, samples: Samples, scores: Scores) -> Column:
@@ -165,8 +151,8 @@ class verified:
     def __call__(self, batch: Batch, play: Play) -> Batch:
         check = reward(_checker(self.task), isolate=False)
         samples = Samples.of_batch(batch, play, self.role)
-        (found,) = ask_all([(check, samples)])
-        return batch.with_cols({self.gives_to: _column(batch, self.role, samples, Scores.of(found))})
+        found = _scored(check, samples, play, {})
+        return batch.with_cols({self.gives_to: _column(batch, self.role, samples, found.whole)})
 
 
 def _checker(source: Any) -> Callable[..., float | None]:

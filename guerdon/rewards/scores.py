@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 from guerdon.core.column import Reason
+from guerdon.core.errors import UserError
 from guerdon.rewards.plain import Answer, Score
 
 LINE = 120  # characters of a cause
+LARGEST = torch.finfo(torch.float32).max  # what a column holds
 
 
 class Outcome(NamedTuple):
@@ -75,14 +77,19 @@ def outcome_of(found: Any) -> Outcome:
     if isinstance(found, list | tuple):
         return _along(found)
     try:
-        if isinstance(found, str):
+        if isinstance(found, str | bytes):
             raise TypeError
         value = float(found)
-    except (TypeError, ValueError):
-        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number"})
+    except (TypeError, ValueError, OverflowError):
+        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {_brief(found)}, not a number"})
     if not math.isfinite(value):
         return Outcome(Reason.FAILED, detail={"error": f"ValueError: a reward returned {value}"})
     return Outcome(Reason.VALUE, value)
+
+
+def _brief(found: Any) -> str:
+    text = repr(found)
+    return text if len(text) <= LINE else f"{text[:LINE]}..."
 
 
 def _along(found: Sequence[Any]) -> Outcome:
@@ -90,7 +97,9 @@ def _along(found: Sequence[Any]) -> Outcome:
     each = [outcome_of(x) for x in found]
     bad = next((o for o in each if o.reason is not Reason.VALUE or o.steps is not None), None)
     if bad is not None or not each:
-        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {found!r}, not a number a step"})
+        return Outcome(
+            Reason.FAILED, detail={"error": f"TypeError: a reward returned {_brief(found)}, not a number a step"}
+        )
     return Outcome(Reason.VALUE, math.fsum(o.value for o in each), steps=tuple(o.value for o in each))
 
 
@@ -135,12 +144,39 @@ class Scores:
         )
 
 
+def said(outcome: Outcome) -> str:
+    """An outcome as a person reads it."""
+    if outcome.reason:
+        cause = outcome.detail.get("error", "") if isinstance(outcome.detail, dict) else ""
+        return outcome.reason.name.lower().replace("_", " ") + (f" ({cause.strip().splitlines()[-1]})" if cause else "")
+    why = outcome.detail.get("why", "") if isinstance(outcome.detail, dict) else ""
+    return f"{outcome.value:g}" + (f" ({why})" if why else "")
+
+
 def cause(detail: Any) -> str:
     """Why there is no score, in a line that is the same for all that broke in the same way."""
     error = str(detail.get("error", "")).strip() if isinstance(detail, dict) else ""
     first, last = error.partition("\n")[0], error.rpartition("\n")[2]
     line = first if first.startswith("used more than") else last  # of memory: a bare MemoryError says less
     return f"{detail['by']}: {line[:LINE]}" if isinstance(detail, dict) and "by" in detail else line[:LINE]
+
+
+def sound(scores: Any, name: str, size: int) -> Scores:
+    """The scores of a formula or a leaf as they may be counted on: one a sample, no number beside a reason, and *failed* where
+    a number is none (a division by 0, an overflow)."""
+    if not isinstance(scores, Scores) or len(scores) != size:
+        what = f"{len(scores)} scores" if isinstance(scores, Scores) else _brief(scores)
+        raise UserError(f"reward {name} made {what} of {size} samples: a formula's combine gives Scores, one a sample")
+    valued = scores.valued
+    wrong = valued & ~(scores.value.abs() <= LARGEST)
+    if not bool(wrong.any()) and bool((scores.value.isnan() | valued).all()):
+        return scores
+    detail = dict(scores.detail)
+    for i in torch.nonzero(wrong).flatten().tolist():
+        detail[i] = {"error": f"ValueError: {name} came to {float(scores.value[i]):g}"}
+    reason = torch.where(wrong, int(Reason.FAILED), scores.reason).to(torch.int8)
+    kept = {i: s for i, s in scores.steps.items() if not bool(wrong[i])}
+    return Scores(torch.where(reason == Reason.VALUE, scores.value, math.nan), reason, kept, detail)
 
 
 def joined(terms: Sequence[Scores], counts: Sequence[bool] | None = None) -> Tensor:

@@ -8,7 +8,8 @@ import time
 import pytest
 
 import guerdon as gd
-from guerdon.bridges.scoring import no_gaps, score_samples
+from guerdon import score_samples
+from guerdon.bridges.gaps import no_gaps
 from guerdon.core.column import Reason
 from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.schedule import linear

@@ -10,8 +10,7 @@ from small import small_lm
 from strategies import episode, segment
 
 import guerdon as gd
-from guerdon import tasks
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples, tasks
 from guerdon.bridges.trl import components_for_trl, for_trl, from_trl
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.pack import pack

@@ -8,7 +8,7 @@ import math
 import pytest
 
 import guerdon as gd
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.bridges.verifiers import for_verifiers, for_verifiers_task, from_verifiers
 from guerdon.core.column import Reason
 from guerdon.core.errors import Notice, RunStopped, UserError

@@ -120,7 +120,7 @@ def test_its_loader_takes_the_file(verl, written):
 
 
 def reward_value(written, completion, answer, limit):
-    from guerdon.bridges.scoring import score_samples
+    from guerdon import score_samples
 
     formula = find_reward(f"{written.parent}/my.py:formula")
     return score_samples(formula, [{"completion": completion, "answer": answer, "limit": limit}]).whole[0]

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.user_file import load_file
 

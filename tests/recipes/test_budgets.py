@@ -10,7 +10,7 @@ from killing import killed_at
 from watching import SMALL, TABLE, Watched, train
 
 import guerdon as gd
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack

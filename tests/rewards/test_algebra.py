@@ -18,6 +18,7 @@ from guerdon.rewards.base import Where
 from guerdon.rewards.function import reward
 from guerdon.rewards.gates import bonus, bounded, cascade, gate, veto
 from guerdon.rewards.scores import Outcome, Scores
+from guerdon.rewards.scoring import work_out
 
 VALUE, ABSENT, FAILED, LATE = Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED, Reason.TIMED_OUT
 
@@ -51,7 +52,7 @@ def scores(*outcomes):
 def value(formula, where=None, **leaves):
     known = {id(r): s for r, s in ((A, leaves.get("a")), (B, leaves.get("b")), (C, leaves.get("c"))) if s is not None}
     size = len(next(iter(known.values())))
-    return formula.value(known, where or Where.alone(size))
+    return work_out(formula, known, where or Where(torch.zeros(size, dtype=torch.long))).whole
 
 
 def plain(found):

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task

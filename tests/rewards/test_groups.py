@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guerdon as gd
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.rewards.base import Where

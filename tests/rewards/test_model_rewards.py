@@ -12,7 +12,7 @@ import torch
 from small import small_lm
 from strategies import episode
 
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small import small_lm
 from strategies import episode
 
-from guerdon.bridges.scoring import score_samples
+from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError

@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from guerdon.bridges.scoring import Scored, score_samples_later
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import Metrics
 from guerdon.core.errors import UserError
 from guerdon.rewards.base import Reward
 from guerdon.rewards.function import run
 from guerdon.rewards.samples import Samples
+from guerdon.rewards.scoring import Scored, score_samples_later
 
 THREADS = "guerdon-scoring"
 MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait
@@ -62,7 +62,7 @@ class Desk:
         async with self.turn:
             self.scoring += 1
             try:
-                scored = await score_samples_later(self.formula, samples, group, self.pool)
+                scored = await score_samples_later(self.formula, samples, group, pool=self.pool)
             finally:
                 self.scoring -= 1
         parts = {f"reward.{name}": reasons for name, reasons in scored.part_reasons.items()}

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guerdon.bridges.scoring import Scored
 from guerdon.bridges.serve.strict import strict
+from guerdon.rewards.scoring import Scored
 
 
 class Sample(BaseModel):
