@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -37,7 +38,8 @@ class Task:
 class TaskSource(Protocol):
     """A stream of problems per split, addressed by index: the same index gives the same problem, always.
 
-    One of several kinds of problems also has `kinds()`: a source for each kind by its name.
+    One of several kinds of problems also has `kinds()`: a source for each kind by its name. One whose answers are no text has
+    `check_track(task, track)`, asked in place of `check`: `track` has by name what a reward is given (`made`, `actions`, ...).
     """
 
     @property
@@ -50,6 +52,13 @@ class TaskSource(Protocol):
 
     def check(self, task: Task, completion: str) -> float | None:
         """The truth: 1.0 right, 0.0 wrong, None when this task cannot be checked."""
+
+
+def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float | None:
+    """What a source says of a track: by its `check_track`, where it has one, else by `check` of the text."""
+    look = getattr(source, "check_track", None)
+    found: float | None = source.check(task, track["completion"]) if look is None else look(task, track)
+    return found
 
 
 def kinds_of(source: TaskSource) -> dict[str, TaskSource]:

@@ -31,6 +31,7 @@ from guerdon.engine.play import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.trained import Trained
+from guerdon.rewards.samples import Roles
 from guerdon.store.run import Run
 
 ADVANTAGE = "advantage"
@@ -57,7 +58,7 @@ class Credit:
     new: list[Any]
     source: str
     stored: bool  # whether old advantages are read from the run
-    role: str = "policy"
+    role: Roles = "policy"
     notes: list[str] = field(default_factory=list)
 
     def advantage(self, stages: Sequence[Any], batch: Batch, play: Still) -> NDArray[np.float64]:
@@ -84,7 +85,7 @@ def find_credit(run: Run, batch: Batch, column: str | None, given: Any) -> Credi
     """The credit of a run from its reward to its advantage; `batch` is one of its own, to see what was stored."""
     stages, source, why = _stages(run)
     name = _column(run, batch, column, given, stages)
-    role = str(next((s.role for s in stages if name in s.gives and hasattr(s, "role")), "policy"))
+    role: Roles = next((s.role for s in stages if name in s.gives and hasattr(s, "role")), "policy")
     if given is not None:
         if name not in given.needs:
             raise UserError(f"{label(given)} reads {', '.join(given.needs)}, not {name!r}: give column= to match")

@@ -7,10 +7,9 @@ They know nothing of the truth: add them to a reward that does, or gate them by 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.rewards.algebra import Around, shown
 from guerdon.rewards.base import Where
@@ -22,8 +21,8 @@ from guerdon.rewards.shape import Unit, size
 
 @part
 class used(Leaf):
-    """How long a completion is: a plain number, for formulas to make something of. Not applicable without an episode, where
-    the unit is actions.
+    """How long a completion is: a plain number, for formulas to make something of. Not applicable where the unit is actions
+    and nobody knows them.
 
     >>> used(unit="words")("a b c")
     3.0
@@ -34,8 +33,8 @@ class used(Leaf):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def __call__(self, completion: str, episode: Episode | None = None) -> float | None:
-        n = size(completion, episode, self.unit)
+    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float | None:
+        n = size(completion, actions, self.unit)
         return None if n is None else float(n)
 
 
@@ -98,8 +97,10 @@ class within_budget(Leaf):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def __call__(self, completion: str, episode: Episode | None = None, budget: float | None = None) -> float | None:
-        n = size(completion, episode, self.unit)
+    def __call__(
+        self, completion: str, actions: Sequence[Any] | None = None, budget: float | None = None
+    ) -> float | None:
+        n = size(completion, actions, self.unit)
         if n is None or n > self.limit:
             return n if n is None else 0.0
         if budget is None:

@@ -19,12 +19,12 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.levels import expand, gather_up, starts
 from guerdon.core.play import Play
 from guerdon.rewards.model_reading import told
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.samples import Roles, Samples, acted, paths
 
 
-def step_column(batch: Batch, whole: Column, play: Play, role: str) -> Column:
+def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
     """`whole` is the score of each track, its detail the steps that it came in."""
-    own, turns = steps_of_tracks(batch), torch.split(batch.path_seg, torch.bincount(batch.path_track).tolist())
+    own, ways = steps_of_tracks(batch), paths(batch)
     noted = {k: whole.detail.get(k) or {} for k in torch.nonzero(~whole.missing).flatten().tolist()}
     lines = _line_ends(batch, play, role, [k for k, note in noted.items() if "steps" in note and "ends" not in note])
     where, value = [], []
@@ -32,7 +32,8 @@ def step_column(batch: Batch, whole: Column, play: Play, role: str) -> Column:
         found = torch.zeros(len(own[k]), dtype=torch.float64)
         if len(found):
             numbers = torch.tensor(note.get("steps", [float(whole.value[k])]), dtype=torch.float64)
-            ends = _ends(batch.length[turns[k]], len(numbers), note.get("ends", lines.get(k)))
+            turns = torch.tensor([len(s.actions) for s in acted(ways[k][1])])
+            ends = _ends(turns, len(numbers), note.get("ends", lines.get(k)))
             if ends is None:
                 found[-1] = numbers.sum()
             else:
@@ -60,9 +61,9 @@ def turn_ends(turns: Tensor) -> Tensor:
     return (torch.cumsum(turns, 0) - 1).clamp(min=0)
 
 
-def _line_ends(batch: Batch, play: Play, role: str, tracks: Sequence[int]) -> dict[int, list[int]]:
+def _line_ends(batch: Batch, play: Play, role: Roles, tracks: Sequence[int]) -> dict[int, list[int]]:
     """After how many of their actions the lines of tracks end, where the model that played spells text."""
-    name = play.seats.get(role, "")
+    name = play.seats.get(role, "") if isinstance(role, str) else ""
     model = play.models.get(name)
     if not tracks or not (hasattr(model, "decode") or hasattr(model, "shell")):
         return {}

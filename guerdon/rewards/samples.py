@@ -15,11 +15,15 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError
+from guerdon.core.part import label
 from guerdon.core.play import Play
 from guerdon.core.seeds import derive
 
 T = TypeVar("T")
 FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
+FIELDS += ("path", "made", "actions", "view")
+Roles = str | tuple[str, ...]  # one, or several of which each is scored by itself
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,11 @@ class Samples:
         return cls(filled, [0] * len(filled) if seeds is None else seeds, group, seed=seed)
 
     @classmethod
-    def of_batch(cls, batch: Batch, play: Play | None, role: str, seed: int = 0) -> Samples:
-        """The tracks of a role that did not fail: those a reward is asked about. `seed` is the run's, where `play` is not
-        there to tell."""
+    def of_batch(cls, batch: Batch, play: Play | None, role: Roles, seed: int = 0) -> Samples:
+        """The tracks of a role, or of several, that did not fail: those a reward is asked about. `seed` is the run's, where
+        `play` is not there to tell. Tries at one task are a group for each role."""
         seed = play.seed if play is not None else seed
-        track = torch.nonzero(batch.tracks_of([role]) & ~batch.failed_K).flatten()
+        track = torch.nonzero(batch.tracks_of(each_role(role)) & ~batch.failed_K).flatten()
         every, place = paths(batch), batch.place[batch.leaf].tolist()
         chosen = [(*every[k], place[k]) for k in track.tolist()]
         return cls(
@@ -92,20 +96,44 @@ class Samples:
         return found
 
 
+def each_role(role: Roles) -> tuple[str, ...]:
+    return (role,) if isinstance(role, str) else tuple(role)
+
+
+def check_roles(stage: Any) -> None:
+    """Refuse a stage whose `role` is none."""
+    if not isinstance(stage.role, str | list | tuple) or not all(
+        r and isinstance(r, str) for r in each_role(stage.role)
+    ):
+        raise UserError(f"{label(stage)}.role is a role or several, ('first', 'second'), not {stage.role!r}")
+    if not each_role(stage.role):
+        raise UserError(f"{label(stage)}.role names nobody: leave it out, or say whose tracks are meant")
+
+
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
     """What a reward may ask for about one track."""
-    task = episode.task
+    ask, task, turns = episode.ask, episode.task, acted(path)
     return {
-        "prompt": episode.ask.shown,
-        "completion": path[-1].text,
+        "prompt": task.prompt if ask.prompt is None else ask.prompt,
+        "completion": turns[-1].text,
         "answer": task.answer,
         "task": task,
-        "meta": {**task.meta, **episode.ask.note},
+        "meta": {**task.meta, **ask.note},
         "level": task.level,
         "role": path[-1].role,
-        "turns": [s.text for s in path],
+        "turns": [s.text for s in turns],
         "episode": episode,
+        "path": path,
+        "made": turns[-1].made,
+        "actions": turns[-1].actions,
+        "view": path[0].view,
     }
+
+
+def acted(path: Sequence[Segment]) -> list[Segment]:
+    """The segments of a path that something was done or said in: not the view that ends a track which was cut. Where there is
+    none, the last."""
+    return [s for s in path if len(s.actions) or s.text] or [*path[-1:]]
 
 
 def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:

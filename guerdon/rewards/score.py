@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,10 +14,11 @@ from guerdon.core.episode import Episode
 from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
+from guerdon.core.task import truth_of
 from guerdon.rewards.base import Reward, Where
 from guerdon.rewards.function import Leaf, as_reward, ask_all_later, reward, run
 from guerdon.rewards.placing import step_column
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.samples import Roles, Samples, check_roles, each_role
 from guerdon.rewards.scores import Outcome, Scores
 from guerdon.rewards.scoring import FormulaScores, score_later
 
@@ -27,17 +28,17 @@ Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]
 
 @part
 class score:
-    """Score every track of `role` with a reward; tracks of other roles are *not applicable*, failed tracks *failed*.
+    """Score every track of `role`, or of several, with a reward; others' are *not applicable*, failed tracks *failed*.
 
     The reward may be a formula: each of its named parts gets a column of its own, `reward.NAME`, beside the whole. What
     comes in steps also gets one at the level of steps, `reward_steps` or `reward.NAME_steps` (`placing.py`). What waits is
     asked about an episode as soon as it ends, while others are still being played. Groups, for what is normalised within
-    them, are the tries at one task.
+    them, are the tries at one task by one role.
     """
 
     reward: Any
     gives_to: str = "reward"
-    role: str = "policy"
+    role: Roles = "policy"
 
     before: dict[str, float] = state(factory=dict)  # the means of the step before, for schedules that follow one
     needs = ()
@@ -45,6 +46,7 @@ class score:
     ended: Ended = live()
 
     def __post_init__(self) -> None:
+        check_roles(self)
         self.reward = as_reward(self.reward)
         self.early = {}
         self.ended = {}
@@ -114,10 +116,10 @@ def _scored(
     return run(score_later(formula, samples, where, known))
 
 
-def _column(batch: Batch, role: str, samples: Samples, scores: Scores) -> Column:
+def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Column:
     """A track column from the scores of some tracks; the others failed, or are of another role."""
     assert samples.track is not None
-    index, mine, failed = samples.track, batch.tracks_of([role]), batch.failed_K
+    index, mine, failed = samples.track, batch.tracks_of(each_role(role)), batch.failed_K
     reason = torch.where(mine, torch.where(failed, int(Reason.FAILED), 0), int(Reason.NOT_APPLICABLE)).to(torch.int8)
     value = torch.full((batch.K,), float("nan"), dtype=torch.float32)
     reason[index], value[index] = scores.reason, scores.value.float()
@@ -136,27 +138,32 @@ def _column(batch: Batch, role: str, samples: Samples, scores: Scores) -> Column
 
 @part
 class verified:
-    """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is."""
+    """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is. `role` is
+    whose tracks it looks at, one role's or several's."""
 
     task: Any
     gives_to: str = "correct"
-    role: str = "policy"
+    role: Roles = "policy"
 
     needs = ()
+
+    def __post_init__(self) -> None:
+        check_roles(self)
 
     @property
     def gives(self) -> tuple[str, ...]:
         return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        check = reward(_checker(self.task), isolate=False)
         samples = Samples.of_batch(batch, play, self.role)
-        found = _scored(check, samples, play, {})
+        found = _scored(checker(self.task), samples, play, {})
         return batch.with_cols({self.gives_to: _column(batch, self.role, samples, found.whole)})
 
 
-def _checker(source: Any) -> Callable[..., float | None]:
-    def check(task: Any, completion: str) -> float | None:
-        return source.check(task, completion)  # type: ignore[no-any-return]
+def checker(source: Any) -> Leaf:
+    """A task's own verdict as a reward."""
 
-    return check
+    def correct(task: Any, **track: Any) -> float | None:
+        return truth_of(source, task, track)
+
+    return reward(correct, isolate=False)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.checks import check_pattern, check_plain
@@ -100,17 +99,11 @@ def _in_order(text: str, tags: list[str]) -> bool:
 # --- length -------------------------------------------------------------------------------------------------------
 
 
-def size(completion: str, episode: Episode | None, unit: Unit) -> int | None:
-    """How long a completion is. Actions (tokens) are those of the segment with this text, the last one if none has it; None
-    without an episode."""
-    if unit == "characters":
-        return len(completion)
-    if unit == "words":
-        return len(completion.split())
-    if episode is None or not episode.segments:
-        return None
-    own = [s for s in episode.segments if s.text == completion] or episode.segments  # others may hang below it
-    return len(own[-1].actions)
+def size(completion: str, actions: Sequence[Any] | None, unit: Unit) -> int | None:
+    """How long a completion is; None where the unit is actions and nobody knows them."""
+    if unit == "actions":
+        return None if actions is None else len(actions)
+    return len(completion.split() if unit == "words" else completion)
 
 
 @part
@@ -131,8 +124,8 @@ class length(Leaf):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def __call__(self, completion: str, episode: Episode | None = None) -> float | None:
-        n = size(completion, episode, self.unit)
+    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float | None:
+        n = size(completion, actions, self.unit)
         if n is None:
             return None
         return 1.0 if n <= self.limit else max(0.0, 1 - (n - self.limit) / self.margin) if self.margin else 0.0
@@ -163,8 +156,8 @@ class cosine_length(Leaf):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def __call__(self, completion: str, correct: float | None, episode: Episode | None = None) -> float | None:
-        n = size(completion, episode, self.unit)
+    def __call__(self, completion: str, correct: float | None, actions: Sequence[Any] | None = None) -> float | None:
+        n = size(completion, actions, self.unit)
         if n is None or correct is None:
             return None
         pair = (self.right_short, self.right_long) if correct == 1 else (self.wrong_short, self.wrong_long)
@@ -191,8 +184,8 @@ class overlong(Leaf):
         if self.margin > self.limit:
             raise UserError(f"overlong.margin lies within its limit: at most {self.limit}, not {self.margin}")
 
-    def __call__(self, completion: str, episode: Episode | None = None) -> float | None:
-        n = size(completion, episode, self.unit)
+    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float | None:
+        n = size(completion, actions, self.unit)
         if n is None:
             return None
         beyond = n - (self.limit - self.margin)

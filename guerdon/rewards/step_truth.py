@@ -14,7 +14,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import check_knobs, part
 from guerdon.core.play import Play
 from guerdon.rewards.model_reading import Told
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.samples import Roles, Samples, check_roles
 from guerdon.tasks.family import Family
 from guerdon.tasks.roles import marks
 
@@ -35,12 +35,13 @@ class line_labels:
 
     task: Any
     gives_to: str = "labels"
-    role: str = "policy"
+    role: Roles = "policy"
 
     needs = ()
 
     def __post_init__(self) -> None:
         check_knobs(self)
+        check_roles(self)
         if not isinstance(self.task, Family):
             name = getattr(self.task, "name", repr(self.task))
             raise UserError(f"{name} has no step checker: choose a generated family (guerdon list tasks)")
@@ -73,16 +74,17 @@ class Checked:
         return self.labels.index(0.0) if 0.0 in self.labels else None
 
 
-def checked_solutions(batch: Batch, task: Family, play: Play, role: str = "policy") -> list[Checked]:
-    """Every track of a role that did not fail and has a line. Turns are taken together, one below the other."""
+def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "policy") -> list[Checked]:
+    """Every track of a role, or several, that did not fail and has a line. Turns are taken together, one below the other."""
     samples = Samples.of_batch(batch, play, role)
     assert samples.track is not None
-    seen, name = Told(play, batch, samples.track, own=True), play.seats.get(role, role)
+    seen = Told(play, batch, samples.track, own=True)
     cut = (batch.end == ENDS.index(End.CUT))[batch.leaf].tolist()
     found = []
     for k, fields, steps in zip(samples.track.tolist(), samples.fields, seen.steps(), strict=True):
         text = "\n".join(fields["turns"])
         if len(steps) and text.strip():
+            name = play.seats.get(fields["role"], fields["role"])
             ends = [int(piece[-1]) for piece in seen.cut(steps, "line", name)]
             found.append(_checked(k, ends, marks(task, fields["task"], text), cut[k]))
     return found

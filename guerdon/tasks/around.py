@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Self
 
 from guerdon.core.part import label
-from guerdon.core.task import Split, Task, kinds_of
+from guerdon.core.task import Split, Task, kinds_of, truth_of
 
 
 class Around:
@@ -28,6 +29,9 @@ class Around:
     def check(self, task: Task, completion: str) -> float | None:
         found: float | None = self.source.check(task, completion)
         return found
+
+    def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        return truth_of(self.source, task, track)
 
     def kinds(self) -> dict[str, Self]:
         inner = kinds_of(self.source)

@@ -5,11 +5,12 @@ Left out: how often which kind is drawn for training (`curricula/`); read in ord
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.part import live, part
-from guerdon.core.task import Split, Task, TaskSource
+from guerdon.core.task import Split, Task, TaskSource, truth_of
 
 
 @part
@@ -67,6 +68,9 @@ class mixed:
     def check(self, task: Task, completion: str) -> float | None:
         found: float | None = self.of(task).check(task, completion)
         return found
+
+    def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        return truth_of(self.of(task), task, track)
 
     def solution(self, task: Task) -> str:
         return str(self.of(task).solution(task))

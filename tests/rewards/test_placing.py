@@ -47,11 +47,17 @@ def test_a_number_an_action_lies_on_it():
     assert batch["reward_steps"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0]
 
 
-def test_a_turn_without_actions_shares_the_place_before_it():
-    turns = segment([0, 1]), segment([], parent=0), segment([2], parent=1)
+def test_a_turn_that_is_only_text_shares_the_place_before_it():
+    turns = segment([0, 1]), segment([], parent=0, text="so"), segment([2], parent=1)
     assert scored(here(lambda turns: [1, 2, 4]), episode(*turns))["reward_steps"].tolist() == [0.0, 3.0, 4.0]
-    turns = segment([]), segment([2, 1], parent=0)
+    turns = segment([], text="so"), segment([2, 1], parent=0)
     assert scored(here(lambda turns: [1, 2]), episode(*turns))["reward_steps"].tolist() == [1.0, 2.0]
+
+
+def test_what_was_only_shown_is_no_turn():
+    turns = segment([0, 1]), segment([], parent=0), segment([2], parent=1), segment([], parent=2)
+    batch = scored(here(lambda turns: [4.0 ** (n + 1) for n in range(len(turns))]), episode(*turns))
+    assert batch["reward_steps"].tolist() == [0.0, 4.0, 16.0]
 
 
 def test_a_plain_number_and_steps_of_unknown_place_lie_on_the_last_action():

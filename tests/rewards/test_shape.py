@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 from strategies import episode, segment
 
 from guerdon.core.errors import UserError
+from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
+from guerdon.core.task import Sampling
+from guerdon.engine.play import Player
 from guerdon.rewards.function import as_reward, reward
+from guerdon.rewards.score import score
 from guerdon.rewards.shape import cosine_length, follows, length, overlong, repetition
 
 GOOD = "<think>why</think>\n<answer>4</answer>"
@@ -112,17 +116,18 @@ def test_what_is_correct_must_be_known():
 
 
 def test_lengths_have_units():
-    said = segment([5, 6, 7], text="ab c")
-    assert length(3)("ab c", episode(said)) == 1.0 and length(2)("ab c", episode(said)) == 0.0
+    assert length(3)("ab c", [5, 6, 7]) == 1.0 and length(2)("ab c", [5, 6, 7]) == 0.0
     assert length(4, unit="characters")("ab c") == 1.0 and length(3, unit="characters")("ab c") == 0.0
     assert length(2, unit="words")("ab c") == 1.0 and length(1, unit="words")("ab c") == 0.0
-    assert length(3)("ab c") is None and length(3)("ab c", episode()) is None
+    assert length(3)("ab c") is None and length(0)("", []) == 1.0
 
 
-def test_actions_are_those_of_the_text_that_is_scored():
-    judged = episode(segment([1, 2, 3], text="mine"), segment([1] * 9, role="judge", parent=0, text="good"))
-    assert overlong(3, 3)("mine", judged) == -1.0 and length(3)("mine", judged) == 1.0
-    assert length(8)("another", judged) == 0.0  # nobody said it: the last segment's
+def test_actions_are_those_of_the_track_that_is_scored():
+    """Another role said the same in fewer words, and later."""
+    both = episode(segment([1, 2, 3], text="yes"), segment([1], role="judge", parent=0, text="yes"))
+    play = Player({}, {}, None, Sampling(), 0, 1)
+    scored = score(length(1, margin=4))(pack([both]), play)
+    assert scored["reward"][scored.tracks_of(["policy"])].tolist() == [0.5]
 
 
 # --- repetition ---------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from guerdon.rewards.scoring import Scored, score_samples_later
 
 THREADS = "guerdon-scoring"
 MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait
-IN_A_RUN_ONLY = ("task", "episode")
+IN_A_RUN_ONLY = ("task", "episode", "path")
 
 
 class Desk:

@@ -16,8 +16,7 @@ from guerdon.losses.penalties import kl as divergence
 from guerdon.models.snapshot import snapshot
 from guerdon.rewards.base import Reward
 from guerdon.rewards.function import as_reward
-from guerdon.rewards.function import reward as as_leaf
-from guerdon.rewards.score import score, verified
+from guerdon.rewards.score import checker, score, verified
 
 
 def scored(task: Any, reward: Any) -> list[Any]:
@@ -28,13 +27,7 @@ def scored(task: Any, reward: Any) -> list[Any]:
 
 def worth(source: Any, reward: Any) -> Reward:
     """What a try is worth, as a reward that others can be added to: the one given, or the task's own verdict."""
-    if reward is not None:
-        return as_reward(reward)
-
-    def correct(task: Any, completion: str) -> Any:
-        return source.check(task, completion)
-
-    return as_leaf(correct, isolate=False)
+    return checker(source) if reward is None else as_reward(reward)
 
 
 def paid(stages: Sequence[Any]) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 import cloudpickle
 
@@ -67,8 +67,8 @@ def _refused(function: Any, why: str, mend: str) -> UserError:
 
 
 def pack(arguments: Sequence[Mapping[str, Any]]) -> bytes | list[bytes | str]:
-    """The arguments of some calls as bytes: in one piece if they are plain data, else each call's for itself, or why they
-    can not be, so that one that is broken breaks no other."""
+    """The arguments of some calls as bytes: in one piece if they are plain data and arrays, else each call's for itself, or
+    why they can not be, so that one that is broken breaks no other."""
     buffer = io.BytesIO()
     try:
         _Plain(buffer, 5).dump(arguments)
@@ -79,9 +79,12 @@ def pack(arguments: Sequence[Mapping[str, Any]]) -> bytes | list[bytes | str]:
 
 
 class _Plain(pickle.Pickler):
-    """Plain data only. It is many times faster than cloudpickle, and would send a class of a script's by name."""
+    """Plain data and arrays only. It is many times faster than cloudpickle, and would send a class of a script's by name."""
 
-    def reducer_override(self, value: Any) -> NoReturn:
+    def reducer_override(self, value: Any) -> Any:
+        named = value if isinstance(value, type) or callable(value) else type(value)
+        if (getattr(named, "__module__", None) or "").partition(".")[0] == "numpy":
+            return NotImplemented  # as numpy has it: an array is its type, its shape and its bytes
         raise pickle.PicklingError("not plain data")
 
 
