@@ -28,8 +28,9 @@ class Leaf(Reward):
     """A reward that is asked about samples: a callable whose parameters name what it needs of one.
 
     Names are those of the track: prompt, completion (the last turn's text), answer, task, meta, level, role, turns (every
-    turn's text), episode, or any key of the task's meta. It returns a number, a bool, None for *not applicable*, a list
-    with a number a step, or a `Score`. An exception is *failed*, a TimeoutError *timed out*; neither becomes a number.
+    turn's text), episode; path (the track's own segments), made and actions (of its last turn), view (what it was shown); or
+    any key of the task's meta. It returns a number, a bool, None for *not applicable*, a list with a number a step, or a
+    `Score`. An exception is *failed*, a TimeoutError *timed out*; neither becomes a number.
 
     One that compares samples, or reads the step's batch, is not `alone` and has a `score` of its own instead.
     """

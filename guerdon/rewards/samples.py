@@ -21,8 +21,10 @@ from guerdon.core.play import Play
 from guerdon.core.seeds import derive
 
 T = TypeVar("T")
-FIELDS = ("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode")
-FIELDS += ("path", "made", "actions", "view")
+FIELDS = (
+    *("prompt", "completion", "answer", "task", "meta", "level", "role", "turns", "episode"),
+    *("path", "made", "actions", "view"),
+)
 Roles = str | tuple[str, ...]  # one, or several of which each is scored by itself
 
 
@@ -96,18 +98,15 @@ class Samples:
         return found
 
 
-def each_role(role: Roles) -> tuple[str, ...]:
+def each_role(role: Roles | Sequence[str]) -> tuple[str, ...]:
     return (role,) if isinstance(role, str) else tuple(role)
 
 
 def check_roles(stage: Any) -> None:
     """Refuse a stage whose `role` is none."""
-    if not isinstance(stage.role, str | list | tuple) or not all(
-        r and isinstance(r, str) for r in each_role(stage.role)
-    ):
-        raise UserError(f"{label(stage)}.role is a role or several, ('first', 'second'), not {stage.role!r}")
-    if not each_role(stage.role):
-        raise UserError(f"{label(stage)}.role names nobody: leave it out, or say whose tracks are meant")
+    roles = each_role(stage.role) if isinstance(stage.role, str | list | tuple) else ()
+    if not roles or not all(isinstance(role, str) and role for role in roles):
+        raise UserError(f"{label(stage)}.role is a role, or several: ('first', 'second'), not {stage.role!r}")
 
 
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
