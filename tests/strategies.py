@@ -91,7 +91,8 @@ def segments_of(draw, rng, continuous, skeleton):
                 given=draw(st.integers(0, length)),
                 reward=draw(st.sampled_from([None, 0.0, 0.1, -1.5])),
                 rewards=draw(st.sampled_from([None, None, rng.normal(size=length)])),
-                end=draw(st.sampled_from([End.DONE, End.DONE, End.DONE, End.CUT, End.FAILED])),
+                end=draw(st.sampled_from([End.DONE, End.DONE, End.DONE, End.CUT, End.FAILED, End.STOPPED])),
+                goes_on=draw(st.sampled_from([False, False, False, True])),
             )
         )
     return tuple(made)

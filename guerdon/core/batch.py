@@ -75,7 +75,7 @@ class Batch:
     place: Tensor  # [G] number of the segment in its episode
     version: Tensor  # [G]
     temperature: Tensor  # [G]
-    end: Tensor  # [G] DONE, CUT or FAILED, as a place in `ENDS`
+    end: Tensor  # [G] DONE, CUT, FAILED or STOPPED, as a place in `ENDS`
     context: Tensor  # [C] what the segments were shown, one after the other: tokens, or floats
     context_seg: Tensor  # [C] which segment; sorted
     # tracks

@@ -23,11 +23,12 @@ INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
 
 
 class End(StrEnum):
-    """Why a segment stopped. Three different facts that must never be mixed up."""
+    """Why a segment stopped. Four different facts that must never be mixed up; numbered in this order, so new ones go last."""
 
     DONE = "done"  # the actor finished
     CUT = "cut"  # a limit stopped it: what would have come is unknown
     FAILED = "failed"  # something broke: nothing may be learned from it
+    STOPPED = "stopped"  # it said a stop string: as whole as DONE, but its turn may go on
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Segment:
     end: End = End.DONE
     rewards: npt.NDArray[np.float32] | None = None  # [T] ... and for each of its actions, if it did
     made: Any = None  # what the actions amount to where that is no text: a picture, a state
+    goes_on: bool = False  # whether it continues its parent's turn: its view was put in raw, and nothing was closed or opened
 
     def __post_init__(self) -> None:
         """One type for each array, so that what is packed or stored comes back the same; and lengths that fit."""

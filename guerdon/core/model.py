@@ -32,6 +32,7 @@ class Request:
     sampling: Sampling
     seed: int
     given: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))  # actions already taken for it
+    go_on: bool = False  # the turn of the path's last segment goes on: nothing closes it, and the view is put in raw
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ class Model(abc.ABC):
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[Any]:
         """A view as this model reads it after `path`, its own earlier segments: what becomes a segment's `context`."""
 
+    def more(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+        """The same where the turn of the path's last segment goes on: raw, with nothing that closes or opens one."""
+        return self.encode(view, path)
+
     @abc.abstractmethod
     def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         """What the reply would be had the model said exactly `text`; log-probs are NaN, for nothing was sampled."""
@@ -95,6 +100,11 @@ class Model(abc.ABC):
     def device(self) -> torch.device:
         """Where its weights are."""
         return next((w.device for w in self.weights.parameters()), torch.device("cpu"))
+
+    @property
+    def max_positions(self) -> int | None:
+        """The most it can look at, what it is shown and what it does together; None where there is no limit."""
+        return None
 
     @property
     def steps_at_once(self) -> int:

@@ -121,4 +121,4 @@ class histories:
 
     def _may_join(self, episode: Episode) -> bool:
         last = episode.segments[-1]
-        return last.end is End.DONE and len(last.text) <= self.longest
+        return last.end in (End.DONE, End.STOPPED) and len(last.text) <= self.longest

@@ -27,21 +27,32 @@ class Seat:
         self.table, self.role, self.name, self.model = table, role, name, model
 
     async def act(
-        self, view: Any, *, after: int | None = None, fresh: bool = False, sampling: Sampling | None = None
+        self,
+        view: Any,
+        *,
+        after: int | None = None,
+        fresh: bool = False,
+        sampling: Sampling | None = None,
+        go_on: bool = False,
     ) -> Segment:
         """Show `view` (what is new since this role last acted) and wait for its actions.
 
-        `after` branches off an earlier segment by its number; `fresh` starts without memory.
+        `after` branches off an earlier segment by its number; `fresh` starts without memory. With `go_on` the turn of that
+        segment goes on: nothing closes it and no new one is opened, and `view` stands in it as plain text (a tool's output;
+        or "", after a stop string or a limit).
         """
         table = self.table
         parent = self._parent(after, fresh)
+        if go_on:
+            self._check_open(parent)
         recorded, given = table.recorded(self.role)
         if recorded is not None:
             return table.add(recorded.but(parent=parent))
         how = sampling or table.ask.sampling or table.sampling
-        request = Request(table.path(self.role, parent), view, how, table.next_seed(), given)
+        request = Request(table.path(self.role, parent), view, how, table.next_seed(), given, go_on)
         version = self.model.version
-        return table.add(self._segment(view, await table.call(self.name, request), parent, how, version, len(given)))
+        made = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
+        return table.add(made.but(goes_on=True) if go_on else made)
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored."""
@@ -49,6 +60,17 @@ class Seat:
         reply = self.model.recite(view, text, self.table.path(self.role, parent))
         how = self.table.ask.sampling or self.table.sampling
         return self.table.add(self._segment(view, reply, parent, how, self.model.version, 0))
+
+    def _check_open(self, parent: int) -> None:
+        """Refuse to go on with a turn that is over, or that never was."""
+        path = self.table.path(self.role, parent)
+        if not path:
+            raise UserError(f"{self.role!r} cannot go on: it has not acted; leave out go_on=True")
+        if path[-1].end in (End.DONE, End.FAILED):
+            raise UserError(
+                f"{self.role!r} cannot go on: its turn is over ({path[-1].end}); go on after CUT or STOPPED, or leave out"
+                " go_on=True"
+            )
 
     def _parent(self, after: int | None, fresh: bool) -> int:
         if after is not None:

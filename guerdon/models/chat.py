@@ -102,6 +102,10 @@ class Chat:
         """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text."""
         return self._opening(view) if isinstance(view, str) and not path else self._encode(view, path)
 
+    def more(self, view: Any) -> tuple[int, ...]:
+        """A view inside a turn that goes on: its text as it is, with nothing of the template around it."""
+        return tuple(self.tokens(_plain(view)))
+
     def _encode(self, view: Any, path: Sequence[Segment]) -> tuple[int, ...]:
         if self._template is None:
             start = [self.special[self.format.names["bos_token"]]] if self.format.starts and not path else []
@@ -110,6 +114,8 @@ class Chat:
         messages: list[Any] = []
         after = -1
         for segment in path:
+            if segment.goes_on:  # it is part of the words above it, and only what follows the last of them is written
+                continue
             messages += _marked(_messages(segment.view), texts)
             messages.append({"role": "assistant", "content": _mark(segment.text, texts)})
             after = len(texts) - 1

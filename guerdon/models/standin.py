@@ -29,13 +29,20 @@ class StandIn(Model):
         """The class and knobs of the model it stands in for, around the weights it chose."""
 
     def readings(self, models: Mapping[str, Model]) -> Mapping[str, Any]:
-        return models[self.of].readings(models)
+        return (models[self.of] if self.of in models else self.shell()).readings(models)
+
+    @property
+    def max_positions(self) -> int | None:
+        return self.shell().max_positions
 
     def build(self, seed: int) -> nn.Module:
         raise AssertionError(f"a {type(self).__name__} takes its weights from {self.of!r}, it makes none")
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
         return self.shell().encode(view, path)
+
+    def more(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+        return self.shell().more(view, path)
 
     def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
         return self.shell().recite(view, text, path)

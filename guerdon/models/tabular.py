@@ -35,7 +35,8 @@ class Table(nn.Module):
 
 @part
 class tabular(Model):
-    """`vocab` holds the actions, one character each. A turn is `length` actions long; 0: until the end action is chosen.
+    """`vocab` holds the actions, one character each. A turn is `length` actions long, given ones and those of a turn that goes
+    on included; 0: until the end action is chosen.
 
     `spread` is the standard deviation of the first logits: 0 starts every situation uniform.
     """
@@ -66,11 +67,11 @@ class tabular(Model):
         logits = self.weights.logits
         assert isinstance(logits, Tensor)
         rows = [_mix(_path(r), self.encode(r.view), given=r.given) for r in requests]
-        limit = [min(r.sampling.max_tokens, self.length or r.sampling.max_tokens) for r in requests]
+        limit = [self._limit(r) for r in requests]
         draw = [random.Random(r.seed) for r in requests]
         actions: list[list[int]] = [r.given.tolist() for r in requests]
         logp: list[list[float]] = [[float("nan")] * len(r.given) for r in requests]
-        alive = [i for i in range(len(requests)) if self._goes_on(actions[i], limit[i])]
+        alive = [i for i in range(len(requests)) if self._goes_on(requests[i], actions[i], limit[i])]
         while alive:
             table = logits[torch.tensor([_place(rows[i], self.rows) for i in alive])]
             logp_all = distribution(table, [requests[i].sampling for i in alive])
@@ -81,20 +82,47 @@ class tabular(Model):
                 actions[i].append(a)
                 logp[i].append(lp)
                 rows[i] = _add(rows[i], a)
-            alive = [i for i in alive if self._goes_on(actions[i], limit[i])]
-        return [self._reply(r.view, a, lp) for r, a, lp in zip(requests, actions, logp, strict=True)]
+            alive = [i for i in alive if self._goes_on(requests[i], actions[i], limit[i])]
+        return [
+            self._reply(r.view, a, lp, self._before(r), self._stop(r, a))
+            for r, a, lp in zip(requests, actions, logp, strict=True)
+        ]
 
-    def _goes_on(self, actions: list[int], limit: int) -> bool:
-        return len(actions) < limit and actions[-1:] != [self.end_action]
+    def _limit(self, request: Request) -> int:
+        most = len(request.given) + request.sampling.max_tokens
+        return min(most, self.length - self._before(request)) if self.length else most
 
-    def _reply(self, view: Any, actions: list[int], logp: list[float]) -> Reply:
-        done = len(actions) == self.length if self.length else actions[-1:] == [self.end_action]
+    def _before(self, request: Request) -> int:
+        """How many actions of this turn were taken in earlier segments of it."""
+        before = 0
+        for segment in reversed(request.path if request.go_on else ()):
+            before += len(segment.actions)
+            if not segment.goes_on:
+                break
+        return before
+
+    def _goes_on(self, request: Request, actions: list[int], limit: int) -> bool:
+        is_over = actions[-1:] == [self.end_action] or self._stop(request, actions) is not None
+        return len(actions) < limit and not is_over
+
+    def _stop(self, request: Request, actions: list[int]) -> int | None:
+        """Where in the text a stop string begins that was sampled."""
+        if not request.sampling.stop:
+            return None
+        text, given = self.decode(actions), len(self.decode(request.given))
+        found = [text.find(stop, given) for stop in request.sampling.stop if stop]
+        return min((at for at in found if at >= 0), default=None)
+
+    def _reply(
+        self, view: Any, actions: list[int], logp: list[float], before: int = 0, stop: int | None = None
+    ) -> Reply:
+        done = before + len(actions) == self.length if self.length else actions[-1:] == [self.end_action]
         return Reply(
             self.encode(view),
             np.array(actions, np.int64),
             np.array(logp, np.float32),
-            self.decode(actions),
-            End.DONE if done else End.CUT,
+            self.decode(actions)[:stop],
+            End.STOPPED if stop is not None else End.DONE if done else End.CUT,
         )
 
     def recite(self, view: Any, text: str, path: Sequence[Segment] = ()) -> Reply:
@@ -143,11 +171,12 @@ def _place(row: int, rows: int) -> int:
     return (row ^ (row >> 33)) % rows
 
 
-def _mix(row: int, context: Iterable[int], given: Iterable[int] = ()) -> int:
-    """The hash after being shown `context` (closed by a mark, so that shown and done are told apart) and doing `given`."""
+def _mix(row: int, context: Sequence[int] | npt.NDArray[np.int64], given: Iterable[int] = ()) -> int:
+    """The hash after being shown `context` (closed by a mark, so that shown and done are told apart) and doing `given`.
+    Where nothing was shown there is nothing to close: a turn that goes on so is one that never stopped."""
     for number in context:
         row = _add(row, int(number))
-    row = _add(row, 1 << 20)
+    row = _add(row, 1 << 20) if len(context) else row
     for number in given:
         row = _add(row, int(number))
     return row

@@ -31,6 +31,7 @@ from guerdon.models.chat import Chat
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,9 @@ class TextModel(Model):
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
         return np.array(self.chat.encode(view, path), np.int64)
 
+    def more(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:
+        return np.array(self.chat.more(view), np.int64)
+
     def decode(self, actions: Sequence[int]) -> str:
         """Ids that the tokenizer does not have (a vocabulary may be padded) are passed over."""
         return self.tokenizer.decode(actions, skip_special_tokens=True)
@@ -124,21 +128,22 @@ class TextModel(Model):
 
     def asked(self, request: Request) -> Asked:
         """A request in tokens, for whoever samples."""
-        prompt = new = self.chat.encode(request.view, request.path)
+        prompt = new = (
+            self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
+        )
         given = request.given.tolist()
         if request.path or given:
             past = (array.tolist() for segment in request.path for array in (segment.context, segment.actions))
             prompt = (*itertools.chain(*past), *new, *given)
         room = self.max_positions - len(prompt)
-        if room < 1:
+        is_over = bool(given) and given[-1] in self.ends
+        if room < 1 and not is_over:
             raise UserError(
                 f"a prompt of {len(prompt)} tokens leaves no room in a context of {self.max_positions}: shorten it,"
                 " or use a model with a longer context"
             )
-        limit = max(0, min(request.sampling.max_tokens - len(given), room))
-        stop = tuple(request.sampling.stop)
-        if given and (given[-1] in self.ends or _cut(self.decode(given), stop) is not None):
-            limit = 0
+        limit = 0 if is_over else min(request.sampling.max_tokens, room)
+        stop = tuple(filter(None, request.sampling.stop))
         stops_after = functools.partial(self._stops_after, given, stop) if stop else None
         pictures = tuple(digest(view) for view in (*(s.view for s in request.path), request.view))
         return Asked(request, np.array(new, np.int64), prompt, limit, stops_after, pictures)
@@ -146,12 +151,19 @@ class TextModel(Model):
     def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
         """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
         tail = 8 + 4 * max(map(len, stop))
-        said = [*given, *before][-tail:]
-        for count, token in enumerate(now, start=1):
-            said = [*said, token][-tail:]
-            if _cut(self.decode(said), stop) is not None:
+        said = [*given, *before, *now]
+        known = len(said) - len(now)
+        for count in range(1, len(now) + 1):
+            first = max(0, known + count - tail)
+            told = said[first : known + count]
+            if _cut(self.decode(told)[self._spelled(told[: max(0, len(given) - first)]) :], stop) is not None:
                 return count
         return None
+
+    def _spelled(self, given: Sequence[int]) -> int:
+        """How many characters of a text are given: stop strings are looked for behind them. What is sampled is spelled
+        together with what was given, for a tokenizer may drop a text's first space, or need two tokens for a character."""
+        return len(self.decode(given).rstrip(UNFINISHED)) if len(given) else 0
 
     def replies(self, said: Sequence[tuple[Asked, Ints, Floats]]) -> list[Reply]:
         """What was sampled, tokens and their log-probs, as replies."""
@@ -160,9 +172,12 @@ class TextModel(Model):
         return [self._reply(*one, text) for one, text in zip(whole, texts, strict=True)]
 
     def _reply(self, asked: Asked, actions: Ints, logp: Floats, text: str) -> Reply:
-        stopped = _cut(text, asked.sampling.stop) if asked.sampling.stop else None
-        done = stopped is not None or (len(actions) > 0 and int(actions[-1]) in self.ends)
-        text = text if stopped is None else stopped
+        if asked.sampling.stop:
+            given = self._spelled(asked.request.given)
+            stopped = _cut(text[given:], asked.sampling.stop)
+            if stopped is not None:
+                return Reply(asked.context, actions, logp, text[:given] + stopped, End.STOPPED)
+        done = len(actions) > 0 and int(actions[-1]) in self.ends
         return Reply(asked.context, actions, logp, text, End.DONE if done else End.CUT)
 
     # --- reading ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.levels import expand, gather_up, starts
 from guerdon.core.play import Play
 from guerdon.rewards.model_reading import told
-from guerdon.rewards.samples import Roles, Samples, acted, paths
+from guerdon.rewards.samples import Roles, Samples, paths, turns_of
 
 
 def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
@@ -32,7 +32,7 @@ def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
         found = torch.zeros(len(own[k]), dtype=torch.float64)
         if len(found):
             numbers = torch.tensor(note.get("steps", [float(whole.value[k])]), dtype=torch.float64)
-            turns = torch.tensor([len(s.actions) for s in acted(ways[k][1])])
+            turns = torch.tensor([sum(len(s.actions) for s in turn) for turn in turns_of(ways[k][1])])
             ends = _ends(turns, len(numbers), note.get("ends", lines.get(k)))
             if ends is None:
                 found[-1] = numbers.sum()

@@ -111,20 +111,21 @@ def check_roles(stage: Any) -> None:
 
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
     """What a reward may ask for about one track."""
-    ask, task, turns = episode.ask, episode.task, acted(path)
+    ask, task, turns = episode.ask, episode.task, turns_of(path)
+    last, said = turns[-1][-1], [text_of(turn) for turn in turns]
     return {
         "prompt": task.prompt if ask.prompt is None else ask.prompt,
-        "completion": turns[-1].text,
+        "completion": said[-1],
         "answer": task.answer,
         "task": task,
         "meta": {**task.meta, **ask.note},
         "level": task.level,
         "role": path[-1].role,
-        "turns": [s.text for s in turns],
+        "turns": said,
         "episode": episode,
         "path": path,
-        "made": turns[-1].made,
-        "actions": turns[-1].actions,
+        "made": last.made,
+        "actions": last.actions,
         "view": path[0].view,
     }
 
@@ -133,6 +134,20 @@ def acted(path: Sequence[Segment]) -> list[Segment]:
     """The segments of a path that something was done or said in: not the view that ends a track which was cut. Where there is
     none, the last."""
     return [s for s in path if len(s.actions) or s.text] or [*path[-1:]]
+def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
+    """The turns of a path in which something was done or said; what went on is of one turn with what it goes on from."""
+    found: list[list[Segment]] = []
+    for s in acted(path):
+        if s.goes_on and found:
+            found[-1].append(s)
+        else:
+            found.append([s])
+    return found
+
+
+def text_of(turn: Sequence[Segment]) -> str:
+    """What was said in a turn, with what was put in between where it went on."""
+    return turn[0].text + "".join(f"{s.view}{s.text}" for s in turn[1:])
 
 
 def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:

@@ -90,9 +90,7 @@ class asked_first:
         asked = ask.but(n=self.tries, prompt=self.template.format(prompt=ask.shown), sampling=self.sampling)
         if not self.start:
             return asked
-        prefix = begun(asked, self.start, play, ROLE)
-        longest = prefix.step + self.sampling.max_tokens  # what is given counts in a try's length
-        return asked.but(prefix=prefix, sampling=self.sampling.but(max_tokens=longest))
+        return asked.but(prefix=begun(asked, self.start, play, ROLE))
 
     def is_settled(self, forecasts: Sequence[float], play: Play) -> bool:
         if not forecasts or np.std(forecasts) >= play.at(self.spread):

@@ -127,6 +127,7 @@ def _types(pa: Any, continuous: bool, observed: bool) -> dict[str, Any]:
         "seed": big, "role": text, "parent": small, "view": text, "text": text, "context": pa.list_(context),
         "actions": pa.list_(action), "logp": pa.list_(pa.float32()), "sampling": text, "version": big, "given": big,
         "reward": pa.float64(), "end": text, "rewards": pa.list_(pa.float32()), "made": text,
+        "goes_on": pa.bool_(),
     }  # fmt: skip
 
 
@@ -154,7 +155,7 @@ def _segment_row(place: int, s: Segment) -> dict[str, Any]:
         "place": place, "role": s.role, "parent": s.parent, "view": _json(f"what {s.role} was shown", s.view), "text": s.text,
         "context": s.context, "actions": s.actions.reshape(-1), "logp": s.logp,
         "sampling": json.dumps(knobs(s.sampling)), "version": s.version, "given": s.given, "reward": s.reward,
-        "end": str(s.end), "rewards": s.rewards, "made": _json(f"what {s.role} made", s.made),
+        "end": str(s.end), "rewards": s.rewards, "made": _json(f"what {s.role} made", s.made), "goes_on": s.goes_on,
     }  # fmt: skip
 
 
@@ -174,6 +175,7 @@ def _no_segment() -> dict[str, Any]:
         "end",
         "rewards",
         "made",
+        "goes_on",
     )
     return {"place": -1, **dict.fromkeys(names)}
 
@@ -225,6 +227,7 @@ def _segment(row: dict[str, Any], dtype: type, tail: list[int], context: type) -
         end=End(row["end"]),
         rewards=None if rewards is None else np.array(rewards, np.float32),
         made=loads(row.get("made") or "null"),
+        goes_on=bool(row.get("goes_on")),
     )
 
 
