@@ -51,7 +51,9 @@ class Segment:
     end: End = End.DONE
     rewards: npt.NDArray[np.float32] | None = None  # [T] ... and for each of its actions, if it did
     made: Any = None  # what the actions amount to where that is no text: a picture, a state
-    goes_on: bool = False  # whether it continues its parent's turn: its view was put in raw, and nothing was closed or opened
+    goes_on: bool = (
+        False  # whether it continues its parent's turn: its view was put in raw, and nothing was closed or opened
+    )
 
     def __post_init__(self) -> None:
         """One type for each array, so that what is packed or stored comes back the same; and lengths that fit."""

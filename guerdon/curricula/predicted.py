@@ -19,9 +19,11 @@ from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.levels import gather_up
+from guerdon.core.model import Model
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
+from guerdon.core.probe import probe
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.laps import Laps
 
@@ -139,19 +141,23 @@ def nearest(tasks: Sequence[Task], forecast: Sequence[float], target: float, n: 
 
 def forecasts(asks: Sequence[Ask], model: str, play: Play) -> list[float]:
     """What a model's head says at the end of each prompt. Nothing is sampled."""
-    rows = prompt_rows(asks, model, play)
-    with torch.no_grad():
-        found = play.models[model].read(rows, ["final"])["final"]
-    return found.double().tolist()
+    found = probe(_forecaster(model, play), [((), ask.shown, None) for ask in asks], ["final"])
+    if None in found:
+        raise UserError(f"prompt {found.index(None)} is longer than the context of {model!r}: leave out long problems")
+    return [float(each["final"].double()) for each in found if each]
+
+
+def _forecaster(model: str, play: Play) -> Model:
+    if model not in play.models:
+        raise unknown("model that forecasts", model, play.models)
+    if "final" not in play.models[model].readings(play.models):
+        raise UserError(f"{model!r} says no number at the end of a prompt: give it a value head (lm(value=True))")
+    return play.models[model]
 
 
 def prompt_rows(asks: Sequence[Ask], model: str, play: Play) -> Batch:
     """A track for each ask: its prompt as the model reads it, and no action."""
-    if model not in play.models:
-        raise unknown("model that forecasts", model, play.models)
-    reader = play.models[model]
-    if "final" not in reader.readings(play.models):
-        raise UserError(f"{model!r} says no number at the end of a prompt: give it a value head (lm(value=True))")
+    reader = _forecaster(model, play)
     none, said = np.zeros(0, np.int64), np.zeros(0, np.float32)
     return pack(
         Episode(ask, (Segment(ROLE, ask.shown, reader.encode(ask.shown), none, said),), play.step, number)

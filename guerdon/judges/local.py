@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from guerdon import models as shelf
-from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
-from guerdon.core.pack import pack
 from guerdon.core.part import knob, label, part
-from guerdon.core.task import Ask, Sampling, Task
+from guerdon.core.probe import probe
+from guerdon.core.task import Sampling
 from guerdon.engine.sampler import answer
 from guerdon.judges.answerer import Answer, Answerer, Asked, added, spellings
 from guerdon.judges.cache import Keep, Remembering
@@ -128,7 +127,7 @@ def _answers(model: TextModel, asked: Sequence[Asked], how: Sequence[Sampling]) 
     words = _word_logps(model, {n: (views[n], stem, asked[n]) for n, stem in stems.items() if stem is not None})
     found = []
     for n, each in enumerate(asked):
-        if not fits[n]:
+        if not fits[n] or (stems.get(n) is not None and n not in words):
             error = f"a question of {sizes[n]} tokens leaves no room in a context of {model.max_positions}"
         else:
             error = f"it did not end in {' or '.join(each.choices)}" if n in stems and stems[n] is None else ""
@@ -151,28 +150,25 @@ def _stem(asked: Asked, reply: Reply | None) -> str | None:
 
 
 def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, Asked]]) -> dict[int, dict[str, float]]:
-    """For each question the log-prob of each word, in any of its spellings, after what was said before it."""
+    """For each question the log-prob of each word, in any of its spellings, after what was said before it. Where that is too
+    long for the model there is none."""
     rows = [
-        (n, word, model.recite(view, stem + spelled))
+        (n, word, np.array(model.chat.tokens(stem + spelled), np.int64))
         for n, (view, stem, asked) in wanted.items()
         for word in asked.choices
         for spelled in (spellings(word) if not stem else (word,))
     ]
-    if not rows:
-        return {}
-    ask, how = Ask(Task("judged", "")), Sampling()
-    segments = [Segment("judge", "", r.context, r.actions, r.logp, r.text, sampling=how) for _, _, r in rows]
-    batch = pack([Episode(ask, (segment,), 0, at, 0) for at, segment in enumerate(segments)])
-    with torch.no_grad():
-        logp_S = model.read(batch, ["logp"])["logp"].double().cpu().numpy()
-    logp = np.split(logp_S, np.cumsum([len(r.actions) for _, _, r in rows])[:-1])
-    mine_of: dict[int, list[tuple[str, np.ndarray, np.ndarray]]] = {}
-    for (n, word, reply), p in zip(rows, logp, strict=True):
-        mine_of.setdefault(n, []).append((word, reply.actions, p))
+    read = probe(model, [((), wanted[n][0], actions) for n, _, actions in rows], ["logp"])
+    mine_of: dict[int, list[tuple[str, np.ndarray, Tensor]]] = {n: [] for n in wanted}
+    for (n, word, actions), one in zip(rows, read, strict=True):
+        if one is None:
+            mine_of.pop(n, None)
+        elif n in mine_of:
+            mine_of[n].append((word, actions, one["logp"].double()))
     found: dict[int, dict[str, float]] = {}
     for n, mine in mine_of.items():
         shared = _shared([actions for _, actions, _ in mine])
-        told = {(w, *actions[:-1].tolist()): float(p[shared:-1].sum()) for w, actions, p in mine}  # [-1] ends the turn
+        told = {(w, *actions.tolist()): float(p[shared:].sum()) for w, actions, p in mine}
         found[n] = {word: added(p for (w, *_), p in told.items() if w == word) for word in wanted[n][2].choices}
     return found
 

@@ -65,7 +65,7 @@ class lm(TextModel):
     value: bool = False
 
     reads: ClassVar[Mapping[str, Level]] = dict.fromkeys(
-        ("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at"), "step"
+        ("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at", "hidden"), "step"
     )
     config: DecoderConfig = live()
     chat: Chat = live()
@@ -217,14 +217,15 @@ class lm(TextModel):
         `logp` and `entropy` are of the distribution each step was sampled from; `certainty`, without a gradient, is how far
         it is from uniform before anything is cut from it; `top_token` and `top_logp`, [S, T], are its likeliest tokens, and
         `logp_at` the log-probs of those that another model named (the batch's column `MODEL.top_token`). What the head says
-        is `value` before each step, `after` it, and `final` after each track's last.
+        is `value` before each step, `after` it, and `final` after each track's last. `hidden`, [S, E], is the last layer's
+        state after each step.
         """
         net = self.decoder
         self._check_lengths(batch)
         found: dict[str, list[Tensor]] = {name: [] for name in want}
         place: dict[Level, list[Tensor]] = {"step": [], "track": []}
         weights = net.layer_weights()
-        steps_read, ends = self._reader(batch, want), "final" in want or "after" in want
+        steps_read, ends = self._reader(batch, want), bool({"final", "after", "hidden"} & set(want))
         most = batch.S + len(batch.context) if torch.is_grad_enabled() else READ_TOKENS  # all is kept for the gradient
         for row in rows(batch, most, net.device, ends):
             if len(row.step) == len(row.track) == 0:
@@ -232,6 +233,7 @@ class lm(TextModel):
             hidden = net(row.token, row.runs, weights)
             known = steps_read(hidden[row.before], row.step) if len(row.step) else {}
             known |= {n: self._value(hidden[at]) for n, at in (("after", row.after), ("final", row.end)) if n in want}
+            known |= {"hidden": hidden[row.after].float()} if "hidden" in want else {}
             for name, value in known.items():
                 found[name].append(value)
             place["step"].append(row.step)

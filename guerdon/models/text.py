@@ -128,9 +128,7 @@ class TextModel(Model):
 
     def asked(self, request: Request) -> Asked:
         """A request in tokens, for whoever samples."""
-        prompt = new = (
-            self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
-        )
+        prompt = new = self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
         given = request.given.tolist()
         if request.path or given:
             past = (array.tolist() for segment in request.path for array in (segment.context, segment.actions))

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import torch
-
 from guerdon.core.column import Reason
-from guerdon.core.episode import Episode, Segment
-from guerdon.core.pack import pack
 from guerdon.core.part import part
-from guerdon.core.task import Ask, Task
+from guerdon.core.probe import probe
 from guerdon.rewards.checks import check_plain
-from guerdon.rewards.model_reading import Reads, fits, model_of, recited, too_long
+from guerdon.rewards.model_reading import Reads, model_of, too_long
 from guerdon.rewards.samples import Samples
 from guerdon.rewards.scores import Outcome, outcome_of
 
@@ -37,22 +33,14 @@ class perplexity_gain(Reads):
         check_plain(self)
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        play = self.play_of(samples)
-        model = model_of(play, self.model)
+        model = model_of(self.play_of(samples), self.model)
         asked: list[tuple[str, str, str] | None] = []  # (prompt, prompt with the completion, answer)
         for fields in samples.fields:
             prompt, said, answer = (str(fields.get(name) or "") for name in ("prompt", "completion", "answer"))
             asked.append((prompt, prompt + self.between + said, answer) if answer.strip() else None)
-        turns: dict[tuple[str, str], Segment] = {}  # a prompt's tries share what is said without them
-        for one in asked:
-            for view in one[:2] if one else ():
-                if one and (view, one[2]) not in turns:
-                    turns[view, one[2]] = recited(model, "reader", view, one[2])
-        known = {key: turn for key, turn in turns.items() if fits(model, [turn])}
-        batch = pack([Episode(Ask(Task("", key[0])), (turn,), number=n) for n, (key, turn) in enumerate(known.items())])
-        with torch.no_grad():
-            logp = model.read(batch, ["logp"])["logp"].cpu()
-        mean = dict(zip(known, batch.up(logp.double(), "track", by="mean").tolist(), strict=True))
+        said = [(view, one[2]) for one in asked if one for view in one[:2]]
+        told = probe(model, [((), view, answer) for view, answer in said], ["logp"])
+        mean = {key: float(found["logp"].double().mean()) for key, found in zip(said, told, strict=True) if found}
         return [self._gain(one, mean) for one in asked]
 
     def _gain(self, asked: tuple[str, str, str] | None, mean: dict[tuple[str, str], float]) -> Outcome:

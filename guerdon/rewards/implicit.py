@@ -12,8 +12,9 @@ import torch
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
+from guerdon.core.probe import reads_alike
 from guerdon.rewards.checks import check_plain
-from guerdon.rewards.model_reading import Reads, each, model_of, reads_alike, told
+from guerdon.rewards.model_reading import Reads, each, model_of, told
 from guerdon.rewards.samples import Samples
 from guerdon.rewards.scores import Outcome, outcome_of
 

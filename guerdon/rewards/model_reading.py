@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
-from guerdon.core.episode import End, Episode, Segment
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.levels import expand, starts
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
 from guerdon.core.play import Play
+from guerdon.core.probe import fits, readable, reads_alike, retold
 from guerdon.rewards.function import Leaf
 from guerdon.rewards.samples import Samples, paths
 from guerdon.rewards.scores import Outcome
@@ -56,11 +56,7 @@ class Told:
     def read(self, name: str, want: Sequence[str]) -> dict[str, Tensor]:
         """What a model says about the batch; what a stage before this one had it say is not asked again."""
         model = model_of(self.play, name)
-        for reading in want:
-            known = model.readings(self.play.models)
-            if reading not in known:
-                needs = ": a value head has it, lm(..., value=True)" if reading in ("after", "final") else ""
-                raise UserError(f"the model {name!r} does not read {reading!r}, only {', '.join(sorted(known))}{needs}")
+        readable(model, want, name, self.play.models)
         there = {r: self.batch[f"{name}.{r}"] for r in want if f"{name}.{r}" in self.batch.cols}
         missing = [r for r in want if r not in there or bool(torch.isnan(there[r]).any())]
         with torch.no_grad():
@@ -103,11 +99,6 @@ def told(samples: Samples, play: Play, name: str) -> Told:
     return Told(play, batch.take(mask), (torch.cumsum(mask, 0) - 1)[track], own=True)
 
 
-def reads_alike(model: Model, first: Segment) -> bool:
-    """Whether a model reads what a track was shown first in the same tokens."""
-    return np.array_equal(model.encode(first.view), first.context)
-
-
 def each(seen: Told, name: str, say: Callable[[int, Tensor], Outcome]) -> list[Outcome]:
     """What `say` makes of each sample's track and steps. Without a step nothing applies; one too long for the model failed."""
     found = []
@@ -136,34 +127,15 @@ def _decoder(play: Play, name: str) -> Callable[[Sequence[int]], str]:
     return decode
 
 
-def fits(model: Model, segments: Sequence[Segment]) -> bool:
-    """Whether a model's context holds these one after another."""
-    most = getattr(model, "max_positions", None)
-    return most is None or sum(len(s.context) + len(s.actions) for s in segments) <= most
-
-
 def too_long(name: str) -> Outcome:
     return Outcome(Reason.FAILED, detail={"error": f"ValueError: longer than the context of the model {name!r}"})
-
-
-def recited(
-    model: Model, role: str, view: Any, text: str, path: Sequence[Segment] = (), end: End = End.DONE
-) -> Segment:
-    """A turn as the model would have said it; one that was cut has no end to say."""
-    reply = model.recite(view, text, path)
-    kept = len(reply.actions) - (end is End.CUT and len(reply.actions) > 0)
-    return Segment(
-        role, view, reply.context, reply.actions[:kept], reply.logp[:kept], text, len(path) - 1, end=end
-    )  # fmt: skip
 
 
 def _retold(model: Model, chosen: Sequence[tuple[Episode, list[Segment]]], play: Play) -> Told:
     episodes: list[Episode] = []
     track: list[int] = []
     for episode, path in chosen:
-        said: list[Segment] = []
-        for s in path:
-            said.append(recited(model, s.role, s.view, s.text, said, s.end))
+        said = retold(model, path)
         track.append(len(episodes) if fits(model, said) else -1)
         if track[-1] >= 0:
             episodes.append(Episode(episode.ask, tuple(said), number=len(episodes)))

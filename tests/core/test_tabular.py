@@ -146,6 +146,30 @@ def test_given_actions_come_first_and_sampling_goes_on():
     assert np.isnan(reply.logp).tolist() == [True, True, False, False]
 
 
+def test_what_is_given_is_not_taken_off_the_limit():
+    with torch.no_grad():
+        fixed = model(length=5).act([Request((), "x", Sampling(max_tokens=2), 1, np.array([2, 0]))])[0]
+        whole = model(length=5).act([Request((), "x", Sampling(max_tokens=3), 1, np.array([2, 0]))])[0]
+        free = model().act([Request((), "x", Sampling(max_tokens=2), s, np.array([2, 0, 1])) for s in range(8)])
+    assert (len(fixed.actions), fixed.end) == (4, End.CUT)
+    assert (len(whole.actions), whole.end) == (5, End.DONE)
+    assert {len(r.actions) for r in free if r.end is End.CUT} == {5}
+
+
+def test_a_stop_string_ends_a_turn_where_it_was_sampled():
+    m = model()
+    with torch.no_grad():
+        plain = m.act([Request((), "x", Sampling(max_tokens=30), s, np.array([1])) for s in range(30)])
+        stopped = m.act([Request((), "x", Sampling(max_tokens=30, stop=("b",)), s, np.array([1])) for s in range(30)])
+    assert {r.end for r in stopped} == {End.DONE, End.STOPPED}
+    for a, b in zip(plain, stopped, strict=True):
+        if "b" in a.text[1:]:
+            assert (b.end, b.text) == (End.STOPPED, a.text[: a.text.index("b", 1)])
+            assert b.actions.tolist() == a.actions[: len(b.actions)].tolist() and b.actions[-1] == 1
+        else:
+            assert same_reply(a, b)
+
+
 def test_a_turn_that_was_given_to_its_end_is_not_gone_on_with():
     with torch.no_grad():
         reply = model().act([Request((), "x", Sampling(), 1, np.array([2, 4]))])[0]

@@ -182,7 +182,7 @@ def test_stop_strings(model):
     plain = answer(model, [request(seed=5, max_tokens=40)])[0]
     stop = plain.text[6:9]
     reply = answer(model, [request(seed=5, max_tokens=40, stop=("never said", stop))])[0]
-    assert reply.text == plain.text[: plain.text.index(stop)] and reply.end is End.DONE
+    assert reply.text == plain.text[: plain.text.index(stop)] and reply.end is End.STOPPED
     said = model.decode(reply.actions)
     assert stop in said and stop not in model.decode(reply.actions[:-1])
     assert reply.actions.tolist() == plain.actions[: len(reply.actions)].tolist()
@@ -192,7 +192,8 @@ def test_given_actions_are_seen_and_not_sampled(model):
     given = model.recite("", "so the").actions[:-1]
     reply = answer(model, [request(given=given, seed=3)])[0]
     assert reply.actions[: len(given)].tolist() == given.tolist() and np.isnan(reply.logp[: len(given)]).all()
-    assert len(reply.actions) <= 12 and not np.isnan(reply.logp[len(given) :]).any() and reply.text.startswith("so the")
+    assert len(reply.actions) <= 12 + len(given) and not np.isnan(reply.logp[len(given) :]).any()
+    assert reply.text.startswith("so the")
     asked = request(given=given, seed=3)
     batch = pack([episode(segment(asked, reply))])
     sampled = ~torch.isnan(batch.logp)
@@ -200,17 +201,35 @@ def test_given_actions_are_seen_and_not_sampled(model):
 
 
 def test_given_actions_may_already_be_all(model):
-    done, stopped, full = answer(
-        model,
-        [
-            request(given=[5, model.ends[0]]),
-            request(given=model.recite("", "so. then").actions[:-1], stop=(".",)),
-            request(given=[40] * 12),
-        ],
-    )
+    (done,) = answer(model, [request(given=[5, model.ends[0]])])
     assert (done.end, len(done.actions)) == (End.DONE, 2)
-    assert (stopped.end, stopped.text) == (End.DONE, "so")
-    assert (full.end, len(full.actions)) == (End.CUT, 12)
+
+
+def test_what_is_given_stops_nothing_and_is_not_taken_off_the_limit(model):
+    given = model.recite("", "so. then").actions[:-1]
+    plain = answer(model, [request(given=given, seed=s) for s in range(20)])
+    stopped = answer(model, [request(given=given, seed=s, stop=(".",)) for s in range(20)])
+    assert all(r.text.startswith("so. then") for r in stopped)
+    for a, b in zip(plain, stopped, strict=True):
+        said = model.decode(a.actions)[len("so. then") :]
+        if "." not in said:
+            same(a, b)
+        else:
+            assert b.end is End.STOPPED and b.text == "so. then" + said[: said.index(".")]
+    assert {len(r.actions) - len(given) for r in plain if r.end is End.CUT} == {12}
+
+
+def test_a_stop_string_is_not_begun_by_what_was_given(model):
+    """A stop string that lies half in the given text and half in what was sampled was not sampled."""
+    given = model.recite("", "so the").actions[:-1]
+    plain = answer(model, [request(given=given, seed=3)])[0]
+    behind = plain.text[len("so the") :]
+    assert same_start(model, given, f"e{behind[0]}") is not End.STOPPED or behind[0] in behind[1:]
+    assert same_start(model, given, behind[0]) is End.STOPPED
+
+
+def same_start(model, given, stop):
+    return answer(model, [request(given=given, seed=3, stop=(stop,))])[0].end
 
 
 def test_a_second_turn_continues_the_first(model):

@@ -7,7 +7,12 @@ from guerdon.store.report.examples import STEPS_SHOWN, Entry, Example, Piece
 from guerdon.store.report.markup import Html, Style, el, free, join, key_of, show
 
 REASONS = {"NOT_APPLICABLE": "not applicable", "FAILED": "failed", "TIMED_OUT": "timed out", "VALUE": "no value"}
-ENDS = {End.DONE: "ended by itself", End.CUT: "cut short by a limit", End.FAILED: "failed", End.STOPPED: "stopped at a stop string"}
+ENDS = {
+    End.DONE: "ended by itself",
+    End.CUT: "cut short by a limit",
+    End.FAILED: "failed",
+    End.STOPPED: "stopped at a stop string",
+}
 
 
 def rollout(example: Example, values: dict[str, float]) -> Html:
