@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
@@ -50,9 +52,25 @@ class Seat(Protocol):
     """A role at the table of one episode."""
 
     async def act(
-        self, view: Any, *, after: int | None = None, fresh: bool = False, sampling: Sampling | None = None
+        self,
+        view: Any,
+        *,
+        after: int | None = None,
+        fresh: bool = False,
+        sampling: Sampling | None = None,
+        go_on: bool = False,
     ) -> Segment:
-        """Show what is new since this role last acted; wait for its actions."""
+        """Show what is new since this role last acted; wait for its actions. `go_on`: in the same turn, as plain text."""
+
+    async def read(
+        self,
+        want: str | Sequence[str],
+        *,
+        view: Any = None,
+        text: str | np.ndarray | None = None,
+        after: int | None = None,
+    ) -> dict[str, Tensor]:
+        """What a model says about this role's path, or a text after it: `await seat.read("final")`."""
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth."""

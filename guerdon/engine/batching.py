@@ -1,15 +1,20 @@
 """Requests of many episodes meet in one sampler a model: whoever is ready joins, whoever is answered goes on at once.
 
-Replies depend on their own request alone, so how they meet changes the speed and nothing else.
+Replies depend on their own request alone, so how they meet changes the speed and nothing else. What episodes want to have
+read meets too, in one pass; there, company changes how sums are rounded.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from guerdon.core.errors import UserError
+from torch import Tensor
+
+from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
+from guerdon.core.probe import Item, probe
 from guerdon.engine.sampler import Sampler, open_sampler
 
 
@@ -49,12 +54,46 @@ class Line:
         return answered
 
     def _break(self, error: Exception) -> None:
-        fault = error if isinstance(error, UserError) else EngineFault(f"model {self.name!r} could not act")
-        fault.__cause__ = error if fault is not error else None
         waiting, self.asked = self.asked, {}
-        for _, future in waiting.values():
-            if not future.done():
-                future.set_exception(fault)
+        _fail([future for _, future in waiting.values()], error, f"model {self.name!r} could not act")
+
+
+class Desk:
+    """What is to be read by one model, and who waits for it."""
+
+    def __init__(self, name: str, model: Model) -> None:
+        self.name, self.model = name, model
+        self.asked: list[tuple[Item, tuple[str, ...], asyncio.Future[dict[str, Tensor]]]] = []
+
+    def add(self, item: Item, want: Sequence[str]) -> asyncio.Future[dict[str, Tensor]]:
+        future: asyncio.Future[dict[str, Tensor]] = asyncio.get_running_loop().create_future()
+        self.asked.append((item, tuple(want), future))
+        return future
+
+    def step(self) -> int:
+        """Answer all who wait, in one pass for each kind of question; how many they were."""
+        waiting, self.asked = self.asked, []
+        for want in dict.fromkeys(want for _, want, _ in waiting):
+            mine = [(item, future) for item, wanted, future in waiting if wanted == want and not future.done()]
+            try:
+                found = probe(self.model, [item for item, _ in mine], want)
+            except Exception as error:  # noqa: BLE001 - handed to every episode that waits for it, which lets it through
+                _fail([future for _, future in mine], error, f"model {self.name!r} could not read")
+                continue
+            for (_, future), read in zip(mine, found, strict=True):
+                if read is None:
+                    future.set_exception(UserError(f"what {self.name!r} is to read is longer than its context"))
+                else:
+                    future.set_result({name: x.cpu() for name, x in read.items()})
+        return len(waiting)
+
+
+def _fail(waiting: Sequence[asyncio.Future[Any]], error: Exception, said: str) -> None:
+    fault = error if isinstance(error, UserError) else EngineFault(said)
+    fault.__cause__ = error if fault is not error else None
+    for future in waiting:
+        if not future.done():
+            future.set_exception(fault)
 
 
 class Batcher:
@@ -63,6 +102,7 @@ class Batcher:
     def __init__(self, models: Mapping[str, Model]) -> None:
         self.models = models
         self.lines: dict[str, Line] = {}
+        self.desks: dict[str, Desk] = {}
         self.calls = 0
         self.tokens = 0
         self._working: asyncio.Task[None] | None = None
@@ -71,17 +111,31 @@ class Batcher:
         if name not in self.lines:
             self.lines[name] = Line(name, self.models[name])
         future = self.lines[name].add(request)
+        self._wake()
+        return await future
+
+    async def read(self, name: str, item: Item, want: Sequence[str]) -> dict[str, Tensor]:
+        if name not in self.models:
+            raise unknown("model of the run", name, self.models)
+        if name not in self.desks:
+            self.desks[name] = Desk(name, self.models[name])
+        future = self.desks[name].add(item, want)
+        self._wake()
+        return await future
+
+    def _wake(self) -> None:
         if self._working is None or self._working.done():
             self._working = asyncio.ensure_future(self._work())
-        return await future
 
     async def _work(self) -> None:
         """Turn by turn while anyone waits: let all who are ready ask, then work a while for each model."""
         while True:
             await asyncio.sleep(0)
             waiting = [line for line in self.lines.values() if line.asked]
-            if not waiting:
+            reading = [desk for desk in self.desks.values() if desk.asked]
+            if not waiting and not reading:
                 return
+            self.calls += sum(desk.step() for desk in reading)
             for line in waiting:
                 for request, reply in line.step():
                     self.calls += 1

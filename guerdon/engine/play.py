@@ -76,7 +76,7 @@ class Player:
         for number, ask in enumerate(asks, start=self.asked):
             for attempt in range(ask.n):
                 place = (self.seed, self.step, number, attempt)
-                table = Seats(ask, seats, self.models, sampling, place, batcher.call)
+                table = Seats(ask, seats, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
         episodes = _run(_gather(jobs))

@@ -10,14 +10,17 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
+from guerdon.core.probe import Item
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling
 
 Call = Callable[[str, Request], Awaitable[Reply]]
+Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]
 
 
 class Seat:
@@ -53,6 +56,31 @@ class Seat:
         version = self.model.version
         made = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
         return table.add(made.but(goes_on=True) if go_on else made)
+
+    async def read(
+        self,
+        want: str | Sequence[str],
+        *,
+        view: Any = None,
+        text: str | np.ndarray | None = None,
+        after: int | None = None,
+    ) -> dict[str, Tensor]:
+        """What a model says about this role's path so far, or about `text` said after it: `await seat.read("final")`.
+
+        `logp`, `entropy`, `value`, `after` and `hidden` are of the text's steps, `final` is a number at the end of it all. By
+        default it is the role's own model; `"critic.final"` asks another of the run. `view` is shown first; without, the
+        text goes on where the role stopped. Nothing is recorded and nothing learned.
+        """
+        item = (self.table.path(self.role, self._parent(after, fresh=False)), view, text)
+        asked: dict[str, dict[str, str]] = {}  # by model: reading, and what it was asked for as
+        for name in [want] if isinstance(want, str) else want:
+            model, _, reading = name.rpartition(".")
+            asked.setdefault(model or self.name, {})[reading] = name
+        found: dict[str, Tensor] = {}
+        for model, named in asked.items():
+            told = await self.table.read(model, item, list(named))
+            found |= {name: told[reading] for reading, name in named.items()}
+        return found
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored."""
@@ -105,8 +133,9 @@ class Seats(Mapping[str, Seat]):
         sampling: Sampling,
         place: tuple[int, int, int, int],
         call: Call,
+        read: Read,
     ) -> None:
-        self.ask, self.sampling, self.call = ask, sampling, call
+        self.ask, self.sampling, self.call, self.read = ask, sampling, call, read
         self.place = place  # (run seed, step, number of the ask, attempt)
         self.segments: list[Segment] = []
         self.calls = 0

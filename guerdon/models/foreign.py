@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from guerdon.core.batch import Batch
+from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.core.task import Sampling
@@ -50,6 +51,7 @@ class foreign(TextModel):
     rows: int = knob(default=64, ge=1)
     on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
 
+    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = dict.fromkeys(("logp", "entropy", "hidden"), "step")
     config: Any = live()
     chat: Chat = live()
     opened: str = live()
@@ -105,34 +107,54 @@ class foreign(TextModel):
     # --- reading ------------------------------------------------------------------------------------------------
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
-        """Log-prob and entropy of every step, of the distribution it was sampled from, under the weights as they are."""
+        """Log-prob and entropy of every step, of the distribution it was sampled from, and `hidden`, [S, E], the last layer's
+        state after it, under the weights as they are."""
         self._check_lengths(batch)
         if self.head_fits is None:
             self.head_fits = _head_fits(self.weights)
         device = self.device
         token_S, seg_S, how_G = batch.action.to(device), batch.seg.to(device), batch.sampling
-        found: list[tuple[Tensor, Tensor]] = []
+        found: dict[str, list[Tensor]] = {name: [] for name in want}
         steps: list[Tensor] = []
         most = READ_TOKENS if self.head_fits else max(1, LOGITS // self.config.get_text_config().vocab_size)
-        for block in _blocks(_tracks(batch), most):
+        for block in _blocks(_tracks(batch, ends="hidden" in want), most):
             step = torch.from_numpy(np.concatenate([track.step for track in block])).to(device)
             how = [how_G[g] for g in seg_S[step].tolist()]
-            found.append(self._scores(_padded(block, device), token_S[step], how))
+            known = self._known(_padded(block, device), token_S[step], how, want)
+            for name in want:
+                found[name].append(known[name])
             steps.append(step)
         if not steps:
             nothing = next(self.weights.parameters()).flatten()[:0].float()
             return dict.fromkeys(want, nothing)
         order = torch.argsort(torch.cat(steps))
-        columns = dict(zip(("logp", "entropy"), zip(*found, strict=True), strict=True))
-        return {name: torch.cat(columns[name])[order] for name in want}
+        return {name: torch.cat(values)[order] for name, values in found.items()}
 
-    def _scores(self, rows: Rows, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
+    def _known(self, rows: Rows, token: Tensor, how: Sequence[Sampling], want: Sequence[str]) -> dict[str, Tensor]:
+        """What is wanted of the steps of one block."""
+        known: dict[str, Tensor] = {}
+        hidden = self._hidden(rows) if self.head_fits or "hidden" in want else torch.zeros(0)
+        if "hidden" in want:
+            known["hidden"] = hidden[rows.row, rows.before + 1].float()
+        if "logp" in want or "entropy" in want:
+            known |= zip(("logp", "entropy"), self._scores(rows, hidden, token, how), strict=True)
+        return known
+
+    def _hidden(self, rows: Rows) -> Tensor:
+        """[B, T, E]"""
+        net: Any = self.weights
+        out = net.base_model(rows.token, attention_mask=rows.mask, use_cache=False)
+        hidden: Tensor | None = getattr(out, "last_hidden_state", None)
+        if hidden is None:
+            raise UserError(f"a {type(net).__name__} does not show its hidden states")
+        return hidden
+
+    def _scores(self, rows: Rows, hidden: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         """[N] log-probs and [N] entropies of one block."""
         if not self.head_fits:  # the logits are made once more for the gradient, as those of our own models are
             found: tuple[Tensor, Tensor] = checkpoint(self._from_logits, rows, token, how, use_reentrant=False)
             return found
         net: Any = self.weights
-        hidden = net.base_model(rows.token, attention_mask=rows.mask, use_cache=False).last_hidden_state
         hidden, head = _with_bias(hidden[rows.row, rows.before], net.get_output_embeddings())
         if any(h.cuts for h in how):
             return cut_scores(hidden, head, token, how)
@@ -196,8 +218,9 @@ class Rows:
     before: Tensor  # [N]
 
 
-def _tracks(batch: Batch) -> Iterator[Track]:
-    """Every step once: those of a shared trunk are read off the first track that goes through it."""
+def _tracks(batch: Batch, ends: bool = False) -> Iterator[Track]:
+    """Every step once: those of a shared trunk are read off the first track that goes through it. With `ends` the last
+    token of each is there too."""
     context, action = batch.context.cpu().numpy(), batch.action.cpu().numpy()
     context_end, action_end = (np.cumsum(n.cpu().numpy()) for n in (batch.context_length, batch.length))
     path: dict[int, list[int]] = {}
@@ -223,7 +246,7 @@ def _tracks(batch: Batch) -> Iterator[Track]:
             tokens += [shown, done]
         if step:
             last = np.concatenate(before)
-            yield Track(np.concatenate(tokens)[: last[-1] + 1], np.concatenate(step), last)
+            yield Track(np.concatenate(tokens)[: last[-1] + 1 + ends], np.concatenate(step), last)
 
 
 def _blocks(tracks: Iterator[Track], most: int) -> Iterator[list[Track]]:

@@ -171,7 +171,7 @@ class TextModel(Model):
 
     def _reply(self, asked: Asked, actions: Ints, logp: Floats, text: str) -> Reply:
         if asked.sampling.stop:
-            given = self._spelled(asked.request.given)
+            given = self._spelled(asked.request.given.tolist())
             stopped = _cut(text[given:], asked.sampling.stop)
             if stopped is not None:
                 return Reply(asked.context, actions, logp, text[:given] + stopped, End.STOPPED)

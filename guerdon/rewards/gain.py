@@ -38,9 +38,9 @@ class perplexity_gain(Reads):
         for fields in samples.fields:
             prompt, said, answer = (str(fields.get(name) or "") for name in ("prompt", "completion", "answer"))
             asked.append((prompt, prompt + self.between + said, answer) if answer.strip() else None)
-        said = [(view, one[2]) for one in asked if one for view in one[:2]]
-        told = probe(model, [((), view, answer) for view, answer in said], ["logp"])
-        mean = {key: float(found["logp"].double().mean()) for key, found in zip(said, told, strict=True) if found}
+        turns = [(view, one[2]) for one in asked if one for view in one[:2]]
+        told = probe(model, [((), *turn) for turn in turns], ["logp"])
+        mean = {turn: float(found["logp"].double().mean()) for turn, found in zip(turns, told, strict=True) if found}
         return [self._gain(one, mean) for one in asked]
 
     def _gain(self, asked: tuple[str, str, str] | None, mean: dict[tuple[str, str], float]) -> Outcome:

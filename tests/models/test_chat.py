@@ -360,7 +360,9 @@ def test_a_model_knows_its_past_when_it_recites(tmp_path):
     format = Format(CHATML, NAMES, ends=(7,))
     huggingface.write(tmp_path, Decoder(small_config(vocab=400)).reset(0), byte_level(), format)
     model = lm(source=str(tmp_path))
-    seats = Seats(Ask(Task("t", "hello")), {"policy": "policy"}, {"policy": model}, Sampling(), (0, 0, 0, 0), None)
+    seats = Seats(
+        Ask(Task("t", "hello")), {"policy": "policy"}, {"policy": model}, Sampling(), (0, 0, 0, 0), None, None
+    )
     first = seats["policy"].recite("hello", "help")
     second = seats["policy"].recite("why?", "you")
     assert model.tokenizer.decode(first.context.tolist(), skip_special_tokens=False).startswith("<|im_start|>system")

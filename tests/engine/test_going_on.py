@@ -1,0 +1,251 @@
+"""A turn that goes on, and readings for an environment: `seat.act(view, go_on=True)` and `seat.read`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small import small_lm
+from strategies import task
+
+from guerdon import models
+from guerdon.core.episode import End
+from guerdon.core.errors import UserError
+from guerdon.core.pack import pack
+from guerdon.core.part import part
+from guerdon.core.probe import probe
+from guerdon.core.task import Ask, Sampling
+from guerdon.engine import cpu
+from guerdon.engine.play import Player
+from guerdon.models import value_head
+from guerdon.models.lm import lm
+from guerdon.models.snapshot import snapshot
+from guerdon.models.tabular import tabular
+from guerdon.rewards.samples import turns_of
+
+ASKS = [Ask(task(n), 2) for n in "abc"]
+
+
+@part
+class stretches:
+    """One turn in so many stretches, `between` put in before each but the first."""
+
+    count: int = 1
+    between: str = ""
+    after: Any = None
+    roles = ("policy",)
+
+    async def play(self, ask, seats):
+        s = await seats["policy"].act(ask.shown)
+        for _ in range(self.count - 1):
+            if s.end in (End.CUT, End.STOPPED):
+                s = await seats["policy"].act(self.between, go_on=True)
+        if self.after is not None:
+            await seats["policy"].act(self.after)
+        return seats.episode()
+
+
+def table(**knobs):
+    return tabular(**{"vocab": "0123456789", "spread": 1.5, **knobs})
+
+
+def played(model, env, asks=ASKS, **how):
+    model.start(1, {})
+    return Player({"policy": model}, {"policy": "policy"}, env, Sampling(**how), 0, 10)(asks)
+
+
+def numbers(model, episodes):
+    with torch.no_grad():
+        found = model.read(pack(episodes), ["logp", "entropy"])
+    return found["logp"], found["entropy"]
+
+
+@pytest.fixture(params=["table", "fixed", "small", "sprig"])
+def model(request, tmp_path):
+    if request.param in ("table", "fixed"):
+        return table(length=9 if request.param == "fixed" else 0)
+    return small_lm(tmp_path / "lm") if request.param == "small" else models.load("sprig")
+
+
+def test_a_turn_that_goes_on_is_a_turn_that_never_stopped(model):
+    whole = played(model, stretches(), temperature=0.0, max_tokens=8)
+    halves = played(model, stretches(count=2), temperature=0.0, max_tokens=4)
+    assert any(len(e.segments) == 2 for e in halves)
+    for one, two in zip(whole, halves, strict=True):
+        assert np.concatenate([s.actions for s in two.segments]).tolist() == one.segments[0].actions.tolist()
+        assert two.segments[-1].end is one.segments[0].end
+        assert turns_of(two.segments) == [one.segments[0].text]
+    for a, b in zip(numbers(model, whole), numbers(model, halves), strict=True):
+        torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
+
+
+def test_what_is_sampled_in_a_turn_that_goes_on_is_what_is_read(model):
+    found = played(model, stretches(count=3, between="12"), max_tokens=2)
+    batch = pack(found)
+    assert len(found) < batch.G and len(found) == batch.K
+    torch.testing.assert_close(numbers(model, found)[0], batch.logp, atol=1e-5, rtol=0)
+
+
+def test_only_the_last_token_is_read_to_go_on(tmp_path, monkeypatch):
+    model = small_lm(tmp_path / "lm")
+    read = []
+    plain = cpu.CpuDecoding.read
+    monkeypatch.setattr(
+        cpu.CpuDecoding, "read", lambda self, some: read.append([len(p.tokens) for p in some]) or plain(self, some)
+    )
+    (found,) = played(model, stretches(count=3), [Ask(task("a"))], max_tokens=4, temperature=0.0)
+    assert len(found.segments) == 3 and read == [[len(found.segments[0].context)], [1], [1]]
+    assert [len(s.context) for s in found.segments[1:]] == [0, 0]
+
+
+def test_a_fixed_length_counts_the_whole_turn():
+    found = played(table(length=5), stretches(count=3), max_tokens=2)
+    assert {tuple(len(s.actions) for s in e.segments) for e in found} == {(2, 2, 1)}
+    assert {tuple(s.end for s in e.segments) for e in found} == {(End.CUT, End.CUT, End.DONE)}
+
+
+def test_text_stands_in_the_turn_as_it_is(tmp_path):
+    model = small_lm(tmp_path / "lm")
+    found = played(model, stretches(count=2, between="so the <|end|>", after="and?"), max_tokens=3)
+    gone = [e for e in found if len(e.segments) == 3]
+    assert gone
+    for e in gone:
+        first, more, last = e.segments
+        assert more.goes_on and more.context.tolist() == model.chat.tokens("so the <|end|>")
+        joined = first.but(actions=np.concatenate([first.actions, more.context, more.actions]),
+                           logp=np.zeros(len(first.actions) + len(more.context) + len(more.actions)))  # fmt: skip
+        assert not last.goes_on and last.context.tolist() == model.encode("and?", (joined,)).tolist()
+        assert turns_of(e.segments)[0] == first.text + "so the <|end|>" + more.text
+
+
+def test_a_stop_string_lets_an_environment_put_something_in():
+    """A tool: whatever the table says up to 7 is answered with 00, in the same turn."""
+    found = played(table(), stretches(count=4, between="00"), max_tokens=40, stop=("7",))
+    used = [e for e in found if len(e.segments) > 1]
+    assert used and all(s.end is End.STOPPED for e in used for s in e.segments[:-1])
+    assert all(s.text + "7" == table().decode(s.actions) for e in used for s in e.segments[:-1])
+    assert {s.end for e in found for s in e.segments[-1:]} <= {End.DONE, End.STOPPED}
+
+
+def test_a_turn_that_is_over_does_not_go_on():
+    @part
+    class always:
+        """Goes on whatever happened."""
+
+        roles = ("policy",)
+
+        async def play(self, ask, seats):
+            await seats["policy"].act("x")
+            await seats["policy"].act("", go_on=True)
+            return seats.episode()
+
+    @part
+    class early(always):
+        """Goes on before anything happened."""
+
+        async def play(self, ask, seats):
+            await seats["policy"].act("x", go_on=True)
+            return seats.episode()
+
+    with pytest.raises(UserError, match=r"'policy' cannot go on: its turn is over \(done\)"):
+        played(table(length=3), always())
+    with pytest.raises(UserError, match="'policy' cannot go on: it has not acted"):
+        played(table(length=3), early())
+
+
+def test_a_restart_goes_on_as_before():
+    first = played(table(length=9), stretches(count=3), max_tokens=3)
+    model = table(length=9)
+    model.start(1, {})
+    play = Player({"policy": model}, {"policy": "policy"}, stretches(count=3), Sampling(max_tokens=3), 0, 10)
+    again = play([Ask(e.task, 1, prefix=e.prefix(1, 2)) for e in first])
+    for old, new in zip(first, again, strict=True):
+        assert [s.goes_on for s in new.segments] == [False, True, True]
+        assert new.segments[1].actions[:2].tolist() == old.segments[1].actions[:2].tolist()
+        assert [s.given for s in new.segments] == [3, 2, 0]
+        assert sum(len(s.actions) for s in new.segments) == 9
+
+
+# --- readings for an environment ------------------------------------------------------------------------------------------
+
+
+@part
+class reading:
+    """Acts, has something read, and tells."""
+
+    want: Any = "final"
+    text: Any = None
+    turns: int = 2
+    roles = ("policy",)
+
+    async def play(self, ask, seats):
+        seen = []
+        for turn in range(self.turns):
+            await seats["policy"].act(f"{ask.shown} {turn}")
+            found = await seats["policy"].read(self.want, text=self.text)
+            seen.append({name: x.tolist() for name, x in found.items()})
+        return seats.episode(seen=seen)
+
+
+def valued(folder, **changes):
+    small_lm(folder, **changes)
+    made = lm(source=str(folder), value=True)
+    made.start(0, {})
+    with torch.no_grad():
+        value_head.head_of(made.decoder).weight.copy_(torch.linspace(-1, 1, made.config.hidden))
+    return made
+
+
+def test_an_environment_is_told_what_the_head_says(tmp_path):
+    model = valued(tmp_path / "lm")
+    found = played(model, reading(), max_tokens=4)
+    for e in found:
+        with torch.no_grad():
+            last = model.read(pack([e]), ["final"])["final"]
+            first = model.read(pack([e.but(segments=e.segments[:1])]), ["final"])["final"]
+        seen = [each["final"] for each in e.info["seen"]]
+        assert seen == pytest.approx([float(first), float(last)], abs=1e-5)
+
+
+def test_a_text_is_read_where_the_role_stopped():
+    model = table(length=6)
+    found = played(model, reading(want=["logp", "entropy"], text="42", turns=1), max_tokens=4)
+    for e in found:
+        (told,) = probe(model, [(e.segments, None, "42")], ["logp", "entropy"])
+        assert e.info["seen"] == [{name: x.tolist() for name, x in told.items()}]
+        assert len(e.info["seen"][0]["logp"]) == 2
+
+
+def test_readings_of_many_episodes_are_one_pass_and_are_counted(tmp_path, monkeypatch):
+    model = valued(tmp_path / "lm")
+    passes = []
+    read = lm.read
+    monkeypatch.setattr(lm, "read", lambda self, batch, want: passes.append(batch.K) or read(self, batch, want))
+    play = Player({"policy": model}, {"policy": "policy"}, reading(turns=1), Sampling(max_tokens=1), 0, 10)
+    play(ASKS)
+    assert passes == [6] and play.calls == 12
+
+
+def test_another_model_of_the_run_is_asked_by_its_name(tmp_path):
+    model, critic = small_lm(tmp_path / "lm"), valued(tmp_path / "critic", seed=7)
+    model.start(0, {})
+    table = {"policy": model, "critic": critic, "old": snapshot("critic")}
+    table["old"].start(0, table)
+    want = ["critic.final", "old.final", "logp"]
+    play = Player(table, {"policy": "policy"}, reading(want=want, turns=1), Sampling(max_tokens=4), 0, 10)
+    for e in play(ASKS):
+        (told,) = probe(critic, [(e.segments, None, None)], ["final"])
+        (seen,) = e.info["seen"]
+        assert seen["critic.final"] == seen["old.final"] == pytest.approx(float(told["final"]), abs=1e-5)
+        assert seen["logp"] == []
+
+
+def test_what_cannot_be_read_stops_the_run(tmp_path):
+    with pytest.raises(UserError, match="does not read 'final'"):
+        played(table(), reading())
+    with pytest.raises(UserError, match="unknown model of the run 'critik'"):
+        played(table(), reading(want="critik.final"))
+    with pytest.raises(UserError, match="longer than its context"):
+        played(valued(tmp_path / "lm", max_positions=32), reading(text="so the " * 20), max_tokens=2)
