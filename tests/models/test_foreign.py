@@ -25,6 +25,7 @@ from guerdon.models import foreign as module
 from guerdon.models import huggingface
 from guerdon.models.chat import Chat
 from guerdon.models.foreign import foreign
+from guerdon.models.probe import probe
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tokenizer import train_tokenizer
 
@@ -186,7 +187,7 @@ def test_how_a_turn_ends(neox):
         ],
     )
     assert replies[0].actions[: len(given)].tolist() == given.tolist() and np.isnan(replies[0].logp[: len(given)]).all()
-    assert [(r.end, len(r.actions)) for r in replies[1:4]] == [(End.DONE, 2), (End.CUT, 12), (End.CUT, 1)]
+    assert [(r.end, len(r.actions)) for r in replies[1:4]] == [(End.DONE, 2), (End.CUT, 24), (End.CUT, 1)]
     ended = [r for r in replies[4:] if r.end is End.DONE]
     assert ended and all(r.actions[-1] == neox.ends[0] and neox.ends[0] not in r.actions[:-1] for r in ended)
     full = answer(neox, [request("1" * 240, max_tokens=400, temperature=2.0)])[0]
@@ -196,6 +197,21 @@ def test_how_a_turn_ends(neox):
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_hidden_states_are_after_each_step_the_last_one_too(model):
+    """As `transformers` gives them, for the architectures that show them."""
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(model.source)
+    view, text = "the sum of 12 and 3", "so the answer"
+    (found,) = probe(model, [((), view, text)], ["hidden", "logp"])
+    tokens = torch.tensor([*model.encode(view), *model.recite("", text).actions])[None]
+    with torch.no_grad():
+        expected = theirs.base_model(tokens).last_hidden_state[0, len(model.encode(view)) :]
+    torch.testing.assert_close(found["hidden"], expected, atol=1e-5, rtol=1e-4)
+    with_others = probe(model, [((), "x", text), ((), view, text)], ["hidden", "logp"])[1]
+    torch.testing.assert_close(with_others["hidden"], found["hidden"], atol=1e-5, rtol=1e-4)
+    (alone,) = probe(model, [((), view, text)], ["logp"])
+    torch.testing.assert_close(alone["logp"], found["logp"], atol=1e-5, rtol=0)
 
 
 def test_turns_and_branches_are_read_as_they_were_sampled(neox):

@@ -410,9 +410,9 @@ def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path, student):
     assert resumed.metrics.drop_columns(["seconds"]) == whole.metrics.drop_columns(["seconds"])
 
 
-def test_a_hint_longer_than_what_may_be_said_leaves_nothing_to_say(student):
+def test_a_hint_takes_nothing_off_what_may_be_said(student):
     play, source = player(models.load(student), max_tokens=3), load("chain:3")
     ask = hint(source, how="start").into(Ask(source.get("train", 0)), 1.0, play)
     assert ask.prefix.step > 3
     batch = pack(play([ask]))
-    assert (batch.count.steps, play.tokens) == (0.0, 0)
+    assert (batch.count.steps, play.tokens) == (3.0, 3)
