@@ -134,6 +134,8 @@ def acted(path: Sequence[Segment]) -> list[Segment]:
     """The segments of a path that something was done or said in: not the view that ends a track which was cut. Where there is
     none, the last."""
     return [s for s in path if len(s.actions) or s.text] or [*path[-1:]]
+
+
 def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
     """The turns of a path in which something was done or said; what went on is of one turn with what it goes on from."""
     found: list[list[Segment]] = []
