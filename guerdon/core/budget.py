@@ -6,18 +6,25 @@ import math
 from typing import Literal, get_args
 
 from guerdon.core.batch import Batch
-from guerdon.core.errors import UserError
+from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 
-Unit = Literal["tokens", "samples", "steps", "seconds"]
+Unit = Literal["tokens", "read", "updates", "samples", "steps", "seconds"]
+IDLE = 25  # steps in a row that spend nothing, after which none ever will
 
 
 @part
 class Budget:
-    """A run ends after the step that reaches `amount`: tokens or samples (whole tries) of everything that was played for
-    training, hints, searches, judges and tries that were thrown away included; or steps; or seconds of training, which are
-    the one unit that differs from run to run. Evaluation is measured, not spent.
+    """A run ends after the step that reaches `amount` of a `unit`:
+
+    - `tokens` that were sampled for training, hints, searches, judges and tries that were thrown away included, or recited to
+      be learned from; `samples` are the whole tries;
+    - tokens `read` by any model: prompts (one that several tries share, once), whatever is scored, each pass that learns;
+    - `updates` of weights, by all learners; `steps`;
+    - `seconds` of training, the one unit that differs from run to run.
+
+    Evaluation is measured, not spent. A run that spends nothing for many steps in a row is stopped: it would never end.
 
     >>> Budget(1000, "samples").share
     0.0
@@ -27,6 +34,7 @@ class Budget:
     unit: Unit = "tokens"
 
     spent: float = state(default=0.0)
+    idle: int = state(default=0)  # steps in a row that spent nothing
 
     @property
     def share(self) -> float:
@@ -34,7 +42,14 @@ class Budget:
         return min(1.0, self.spent / self.amount)
 
     def observe(self, batch: Batch, play: Play) -> None:
-        self.spent += play.spent(self.unit)
+        now = play.spent(self.unit)
+        self.spent += now
+        self.idle = 0 if now else self.idle + 1
+        if self.idle == IDLE:
+            raise RunStopped(
+                f"{IDLE} steps in a row spent none of {self.amount:g} {self.unit}: is anything drawn (and, for updates, learned"
+                f" from)? Count in a unit that it spends ({self.amount:g}:steps), or give --steps in place of --budget"
+            )
 
     def steps(self, done: int, most: int) -> int:
         """How many steps there will be, as far as the cost of those done tells: what schedules span."""
@@ -42,7 +57,7 @@ class Budget:
 
 
 def read_budget(text: str) -> Budget:
-    """A budget as typed: 400000, 2e6, 5000:samples."""
+    """A budget as typed: 400000, 2e6, 5000:samples, 100:updates."""
     amount, _, unit = text.partition(":")
     try:
         number = float(amount)

@@ -35,13 +35,22 @@ class Started(Event):
 
 @dataclass(frozen=True)
 class StepDone(Event):
-    """A step's metrics. `tokens`, `calls` and `episodes` count everything played, judges and searches included."""
+    """A step's metrics. `tokens`, `calls` and `episodes` count everything played, judges and searches included; `read` are
+    tokens that any model read, `updates` those of all learners."""
 
     metrics: dict[str, float] = field(default_factory=dict)
     tokens: int = 0
     calls: int = 0
     episodes: int = 0
     seconds: float = 0.0
+    read: int = 0
+    updates: int = 0
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """What the step cost, in every unit of a budget."""
+        cost = {"tokens": self.tokens, "read": self.read, "updates": self.updates, "seconds": self.seconds}
+        return {**cost, "samples": self.episodes, "steps": 1}
 
 
 @dataclass(frozen=True)

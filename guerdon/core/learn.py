@@ -182,6 +182,7 @@ class Learn:
             raise NonFinite(f"the gradient of {self.model!r} is {float(norm)}", rows)
         self.optimiser.step()
         model.version += 1
+        model.meter.updates += 1
         return metrics
 
     def _backward_that_fits(self, rows: Batch, play: Play) -> dict[str, float]:

@@ -45,8 +45,19 @@ class Reply:
     made: Any = None  # what the actions amount to where that is no text: a picture, a state
 
 
+@dataclass
+class Meter:
+    """What a step made models do, in tokens: said (sampled, or recited to be learned from) and read; and updates of weights.
+    Who does it counts it."""
+
+    tokens: int = 0
+    read: int = 0
+    updates: int = 0
+
+
 class Model(abc.ABC):
-    """Base of all models. `net` holds the weights and is None until `start`; `version` counts the updates they have had."""
+    """Base of all models. `net` holds the weights and is None until `start`; `version` counts the updates they have had. A
+    run gives all of its models one `meter`; a model that reads adds what it reads to it."""
 
     reads: ClassVar[Mapping[str, Per]] = {"logp": "step"}
     trains: ClassVar[bool] = True
@@ -55,6 +66,7 @@ class Model(abc.ABC):
     )
     net: nn.Module | None = None
     version: int = 0
+    meter: Meter = Meter()  # of models outside of a run, where nobody looks at it
 
     @abc.abstractmethod
     def build(self, seed: int) -> nn.Module:

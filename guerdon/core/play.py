@@ -33,10 +33,10 @@ class Play(Protocol):
         """Add numbers to this step's record."""
 
     def count(self, more: Mapping[str, int]) -> None:
-        """Add `tokens`, `calls` and the like that were spent elsewhere to this step's budget."""
+        """Add `tokens`, `read`, `calls` and the like that were spent elsewhere to this step's budget."""
 
     def spent(self, unit: str) -> float:
-        """What this step has cost so far, in `tokens`, `samples`, `steps` or `seconds`."""
+        """What this step has cost so far, in a unit of budgets (`core/budget.py`)."""
 
     def warn(self, message: str) -> None:
         """Tell the user something, once in the run."""

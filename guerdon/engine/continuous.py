@@ -51,7 +51,9 @@ class Continuous:
             fresh = self._admit()
             if fresh:
                 first = len(self.live) - len(fresh)
-                logits = self.decoding.read(self._prompts(fresh, first))
+                prompts = self._prompts(fresh, first)
+                self.model.meter.read += sum(len(prompt.tokens) for prompt in prompts)
+                logits = self.decoding.read(prompts)
                 self.said.take(fresh, self.decoding.begin(first, logits, [row.asked for row in fresh]))
             elif self.live:
                 token = self.said.latest(self.live)

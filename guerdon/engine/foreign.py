@@ -122,6 +122,7 @@ class ForeignSampler:
             if self.waiting and len(self.live) <= min(len(self.waiting), self.most // 2):
                 while self.waiting and len(self.live) < self.most:
                     self.live.append(self.waiting.popleft())
+                    self.model.meter.read += len(self.live[-1].asked.prompt)
                 self._sample(self.reader.read([[*row.asked.prompt, *row.tokens] for row in self.live]))
             elif self.live:
                 self._sample(self.reader.go_on(self.said.latest(self.live).tolist()))

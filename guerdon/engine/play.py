@@ -13,7 +13,7 @@ import torch
 
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
-from guerdon.core.model import Model
+from guerdon.core.model import Meter, Model
 from guerdon.core.part import is_schedule, knobs
 from guerdon.core.play import Env
 from guerdon.core.schedule import at
@@ -45,25 +45,34 @@ class Player:
         self.begin(0)
 
     def begin(self, step: int) -> None:
-        """Turn to a step: counters at zero, nothing logged."""
+        """Turn to a step: counters at zero, nothing logged. From now on the models count for this player: an exam that had a
+        player of its own in between is not billed to the run."""
         self.step = step
         self.began = time.perf_counter()
-        self.asked = self.tokens = self.calls = self.episodes = 0
+        self.asked = self.calls = self.episodes = 0
+        self.meter = Meter()
+        for model in self.models.values():
+            model.meter = self.meter
         self.metrics: dict[str, float] = {}
 
+    @property
+    def tokens(self) -> int:
+        return self.meter.tokens
+
     def counts(self) -> dict[str, int]:
-        """What was asked and sampled since `begin`."""
-        return {name: getattr(self, name) for name in ("asked", "tokens", "calls", "episodes")}
+        """What was asked, sampled, read and learned since `begin`."""
+        return {name: getattr(self, name) for name in ("asked", "calls", "episodes")} | vars(self.meter)
 
     def spent(self, unit: str) -> float:
         if unit == "seconds":
             return time.perf_counter() - self.began
-        return {"tokens": self.tokens, "samples": self.episodes, "steps": 1}[unit]
+        return {**vars(self.meter), "samples": self.episodes, "steps": 1}[unit]
 
     def count(self, more: Mapping[str, int]) -> None:
-        """Add what another player asked and sampled for this step."""
+        """Add what was done elsewhere for this step, by another player for one."""
         for name, number in more.items():
-            setattr(self, name, getattr(self, name) + number)
+            holder = self.meter if hasattr(self.meter, name) else self
+            setattr(holder, name, getattr(holder, name) + number)
 
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
@@ -80,7 +89,7 @@ class Player:
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
         episodes = _run(_gather(jobs))
-        self.tokens += batcher.tokens
+        self.meter.tokens += batcher.tokens
         self.calls += batcher.calls
         self.episodes += len(episodes)
         return episodes

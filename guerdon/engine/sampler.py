@@ -45,6 +45,7 @@ class AtOnce:
         asked, self.waiting = self.waiting, []
         with torch.no_grad():
             replies = self.model.act([request for _, request in asked])
+        self.model.meter.read += sum(len(reply.context) for reply in replies)
         return [(ticket, reply) for (ticket, _), reply in zip(asked, replies, strict=True)]
 
 

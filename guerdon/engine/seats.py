@@ -83,9 +83,10 @@ class Seat:
         return found
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
-        """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored."""
+        """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored. Counted as if sampled."""
         parent = self._parent(after, fresh)
         reply = self.model.recite(view, text, self.table.path(self.role, parent))
+        self.model.meter.tokens += len(reply.actions)
         how = self.table.ask.sampling or self.table.sampling
         return self.table.add(self._segment(view, reply, parent, how, self.model.version, 0))
 

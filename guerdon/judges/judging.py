@@ -69,7 +69,8 @@ class Judging(Leaf):
         if now:
             play.log(**said(self.name, now, self.total))
             # what a judge reads and writes is part of a run's budget
-            play.count({"tokens": int(now["tokens_out"]), "calls": int(now["asked"] - now["hits"])})
+            words = {"tokens": int(now["tokens_out"]), "read": int(now["tokens_in"])}
+            play.count({**words, "calls": int(now["asked"] - now["hits"])})
 
 
 def models_of(samples: Samples) -> Mapping[str, Model]:

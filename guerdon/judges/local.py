@@ -5,6 +5,7 @@ The log-probs of words are exact: each is read as the answer it would be. Left o
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from guerdon import models as shelf
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.model import Model, Reply, Request
+from guerdon.core.model import Meter, Model, Reply, Request
 from guerdon.core.part import knob, label, part
 from guerdon.core.probe import probe
 from guerdon.core.task import Sampling
@@ -78,7 +79,9 @@ class run_model(Remembering):
         return {"name": self.name}
 
     async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
-        return _answers(self._found(models), asked, [self.how(each) for each in asked])
+        model = copy.copy(self._found(models))
+        model.meter = Meter()  # what is asked and answered is counted as that of all judges (`judging.py`)
+        return _answers(model, asked, [self.how(each) for each in asked])
 
     def _found(self, models: Mapping[str, Model]) -> TextModel:
         if not models:

@@ -111,6 +111,8 @@ class Recorder:
                 calls=self.play.calls,
                 episodes=self.play.episodes,
                 seconds=time.perf_counter() - self.began,
+                read=self.play.meter.read,
+                updates=self.play.meter.updates,
             )
         )
 

@@ -94,6 +94,7 @@ class balanced(Learn):
         for number, ask in asked.items():
             text = self.solve.of(ask.task)
             said = model.recite(ask.shown, text)
+            model.meter.tokens += len(said.actions)
             shown = Segment(self.role, ask.shown, said.context, said.actions, said.logp, text, sampling=Sampling())
             made.append(Episode(ask, (shown,), play.step, number))
         return pack(made)

@@ -118,6 +118,7 @@ class foreign(TextModel):
         steps: list[Tensor] = []
         most = READ_TOKENS if self.head_fits else max(1, LOGITS // self.config.get_text_config().vocab_size)
         for block in _blocks(_tracks(batch, ends="hidden" in want), most):
+            self.meter.read += sum(len(track.token) for track in block)
             step = torch.from_numpy(np.concatenate([track.step for track in block])).to(device)
             how = [how_G[g] for g in seg_S[step].tolist()]
             known = self._known(_padded(block, device), token_S[step], how, want)

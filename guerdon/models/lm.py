@@ -230,6 +230,7 @@ class lm(TextModel):
         for row in rows(batch, most, net.device, ends):
             if len(row.step) == len(row.track) == 0:
                 continue
+            self.meter.read += len(row.token)
             hidden = net(row.token, row.runs, weights)
             known = steps_read(hidden[row.before], row.step) if len(row.step) else {}
             known |= {n: self._value(hidden[at]) for n, at in (("after", row.after), ("final", row.end)) if n in want}

@@ -135,6 +135,7 @@ class tabular(Model):
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         logits = self.weights.logits
         assert isinstance(logits, Tensor)
+        self.meter.read += batch.S + len(batch.context)
         how = batch.sampling
         table = logits[self._rows(batch)]
         logp, entropy = scores(table, [how[g] for g in batch.seg.tolist()], batch.action)

@@ -61,14 +61,14 @@ class Run:
 
     @property
     def spent(self) -> dict[str, float]:
-        """What the run has cost so far, in every unit of a budget."""
-        done = self.events(StepDone)
-        return {
-            "tokens": sum(e.tokens for e in done),
-            "samples": sum(e.episodes for e in done),
-            "steps": len(done),
-            "seconds": sum(e.seconds for e in done),
-        }
+        """What the run has cost so far, in every unit of a budget; a study, what the runs in it have."""
+        costs = [run.spent for run in self.inner] + [e.spent for e in self.events(StepDone)]
+        return {unit: sum(cost[unit] for cost in costs) for unit in StepDone(0).spent}
+
+    @property
+    def inner(self) -> list[Run]:
+        """The runs of a study."""
+        return [Run(card.parent) for card in sorted(self.folder.inner.glob("*/run.json"))]
 
     @property
     def weights(self) -> str | None:
@@ -95,16 +95,19 @@ class Run:
 
     @property
     def metrics(self) -> Any:
-        """A pyarrow table, one row a step: step, tokens, calls, episodes, seconds and every metric (null if missing)."""
+        """A pyarrow table, one row a step: step, tokens, read, updates, seconds, calls, episodes and every metric (null if
+        missing)."""
         import pyarrow as pa
 
         rows = [
             {
                 "step": e.step,
                 "tokens": e.tokens,
+                "read": e.read,
+                "updates": e.updates,
+                "seconds": e.seconds,
                 "calls": e.calls,
                 "episodes": e.episodes,
-                "seconds": e.seconds,
                 **e.metrics,
             }
             for e in self.events(StepDone)
