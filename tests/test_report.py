@@ -138,11 +138,13 @@ class Truth:
         return self.card[name]
 
     def of_run(self, name: str) -> float:
-        seconds = math.fsum(r["seconds"] for r in self.done.values())
+        rows = [*self.done.values()]  # a study has no steps of its own: it costs what the runs in it do
+        rows += [r for card in self.path.glob("inner/*/run.json") for r in Truth(card.parent).done.values()]
+        seconds = math.fsum(r["seconds"] for r in rows)
         units = {"seconds": 1, "minutes": 60, "hours": 3600}
         if name in units:
             return seconds / units[name]
-        return max(self.done, default=-1) + 1 if name == "steps_done" else sum(r[name] for r in self.done.values())
+        return max(self.done, default=-1) + 1 if name == "steps_done" else sum(r[name] for r in rows)
 
     def of_eval(self, rest: str) -> float:
         i, _, name = rest.partition("/")

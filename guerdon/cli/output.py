@@ -87,6 +87,12 @@ def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
     return f"{percent(result[name])} ({100 * low:.1f} to {100 * high:.1f})"
 
 
+def cost(spent: Mapping[str, float]) -> str:
+    """What a run has cost, in the four things that are counted."""
+    units = {"tokens": "tokens generated", "read": "read", "updates": "updates", "seconds": "seconds"}
+    return ", ".join(f"{spent[unit]:,.0f} {words}" for unit, words in units.items()) if any(spent.values()) else ""
+
+
 def first_paragraph(doc: str | None) -> str:
     """What a docstring says first, on one line."""
     return " ".join((doc or "").strip().partition("\n\n")[0].split())

@@ -33,8 +33,7 @@ class Goal:
 
     def spend(self, event: StepDone) -> float:
         """The share of the run that is done after this step."""
-        cost = {"tokens": event.tokens, "samples": event.episodes, "steps": 1, "seconds": event.seconds}
-        self.spent += cost.get(self.unit, 0)
+        self.spent += event.spent.get(self.unit, 0)
         return self.share(event.step + 1)
 
     def share(self, done: int) -> float:
@@ -135,14 +134,18 @@ class Watch:
 
 
 def numbers(event: StepDone, seconds_left: float) -> str:
-    """A step in one line: reward, accuracy, speed, time left. What the step does not have is left out."""
+    """A step in one line: reward, accuracy, speed (tokens generated, and read), updates, time left. What the step does not
+    have is left out."""
     correct = event.metrics.get("correct/mean")
     reward = event.metrics.get("reward/mean", correct)
     words = [] if reward is None else [f"reward {reward:.3f}"]
     if correct is not None:
         words.append(f"accuracy {percent(correct)}")
     if event.seconds > 0:
-        words.append(f"{short(event.tokens / event.seconds)} tokens/s")
+        read = f", {short(event.read / event.seconds)} read/s" if event.read else ""
+        words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
+    if event.updates > 1:
+        words.append(f"{event.updates} updates")
     return "  ".join([*words, f"{clock(seconds_left)} left"])
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
-from guerdon.cli.output import Output
+from guerdon.cli.output import Output, cost
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -243,6 +243,7 @@ def _show_run(output: Output, path: str) -> None:
             "seed": str(card["seed"]),
             "status": f"{found['status']}, {run.progress}",
             "accuracy": progress_made(run.evaluations),
+            "spent": cost(found["spent"]),
             "weights": found["weights"],
             "report": found["report"],
             "kept": ", ".join(f"{k}={v}" for k, v in card["options"].items()),

@@ -31,7 +31,7 @@ from guerdon.cli.options import (
     parse_data,
     parse_settings,
 )  # fmt: skip
-from guerdon.cli.output import Output, rate
+from guerdon.cli.output import Output, cost, rate
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -63,7 +63,12 @@ def train(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option("--budget", metavar="N[:UNIT]", help="End when N tokens (samples, steps, seconds) are spent."),
+        typer.Option(
+            "--budget",
+            metavar="N[:UNIT]",
+            help="End when N are spent: tokens, sampled or recited to be learned from; or read (tokens, by any model),"
+            " updates (of weights), samples (whole tries), steps, seconds.",
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="S", help="Where all chance comes from.  [default: 0]")
@@ -171,6 +176,7 @@ def summary(run: Run) -> dict[str, Any]:
         "seed": run.card["seed"],
         "hash": run.card["hash"],
         "weights": run.weights,
+        "spent": run.spent,
         "evaluations": run.evaluations,
         "failures": run.failures,
         "warnings": run.warnings,
@@ -184,8 +190,8 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     found = summary(run)
     if was_complete:
         output.say(f"{run.path} was already complete: nothing to do")
-    shown = {"accuracy": progress_made(run.evaluations), "weights": found["weights"], "run": found["run"]}
-    shown["report"] = found["report"]
+    shown = {"accuracy": progress_made(run.evaluations), "spent": cost(found["spent"]), "weights": found["weights"]}
+    shown |= {"run": found["run"], "report": found["report"]}
     output.pairs({k: v for k, v in shown.items() if v})
     if found["resume"]:
         output.say(f"{found['status']} after {run.progress}; go on with:")

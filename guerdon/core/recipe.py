@@ -156,8 +156,8 @@ class Claim:
     `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is a key of what an evaluation
     finds, at the end, or, after the word `mean`, on average over the budget; of a study a key of its result. `levels` are
     those of the task's that count (none: all). `start` is trained once, before the others and outside of their budget: all
-    arms then begin with its policy. `seeds` are how many, from `first_seed` on: not 0 where runs that had been seen are done
-    again with new ones.
+    arms then begin with its policy; `start={"rm": "reward_model steps=60"}` prepares models by name, for the arms that have
+    one. `seeds` are how many, from `first_seed` on: not 0 where runs that had been seen are done again with new ones.
     """
 
     says: str
@@ -167,7 +167,7 @@ class Claim:
     task: str = ""
     model: str = "sprig"
     settings: str = ""
-    start: str = ""
+    start: str | dict[str, str] = ""
     metric: str = "pass@1"
     better: Literal["higher", "lower"] = "higher"
     levels: tuple[int, ...] = ()

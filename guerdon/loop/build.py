@@ -38,6 +38,9 @@ class Wish:
     data: Mapping[str, Any] | None = None  # the knobs of `tasks.files.rows`
     settings: Mapping[str, Any] = field(default_factory=dict)
     text: bool = False  # settings come from a command line, to be parsed
+    models: Mapping[str, str] = field(
+        default_factory=dict
+    )  # folders with models to put in place of the recipe's, by name
 
     @property
     def plain(self) -> bool:
@@ -53,14 +56,13 @@ class Wish:
             "settings": {k: v if self.text else describe(v) for k, v in self.settings.items()},
             "text": self.text,
             "plain": self.plain,
+            "models": dict(self.models),
         }
 
     @classmethod
     def of_card(cls, card: Mapping[str, Any]) -> Wish:
-        wish = card["wish"]
-        return cls(
-            card["recipe"], wish["task"], wish["model"], wish["reward"], card["data"], card["settings"], card["text"]
-        )
+        named = [card["wish"][slot] for slot in ("task", "model", "reward")]
+        return cls(card["recipe"], *named, card["data"], card["settings"], card["text"], card.get("models", {}))
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ def build(wish: Wish) -> Built:
             leaf.check_arguments(task.get("train", 0).meta)
     made = entry.build(slots, wish.settings, text=wish.text)
     if isinstance(made, Recipe):
+        made.models |= {name: models.load(folder) for name, folder in wish.models.items()}
         made.check()
     return Built(entry.name, made, task)
 

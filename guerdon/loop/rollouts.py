@@ -65,7 +65,9 @@ class Rollouts:
             self.play.log(**found.metrics)
             episodes = found.episodes
         if not episodes:
-            self.play.warn("nothing was drawn for a step, so nothing is played or learned in it: see the curriculum's draw")
+            self.play.warn(
+                "nothing was drawn for a step, so nothing is played or learned in it: see the curriculum's draw"
+            )
         if self.worker is not None and step + 1 < self.last:
             self._begin(step + 1)
         return episodes

@@ -31,8 +31,8 @@ class balanced(Learn):
     demonstrations of the same problems, each over its own denominator.
 
     The reference solution of every problem that was tried is recited (`solve.of(task)`: `hint(task)` knows them) and learned as
-    text; nothing is sampled for it, and it stands neither in the batch nor in any rate. At $\mu = 0$ it is `Learn`, at 1
-    supervised fine-tuning. AMFT (He et al. 2025, arXiv:2508.06944) has this form.
+    text; it counts in the budget as if it were sampled, and stands neither in the batch nor in any rate. At $\mu = 0$ it is
+    `Learn`, at 1 supervised fine-tuning. AMFT (He et al. 2025, arXiv:2508.06944) has this form.
 
     Assumes that both losses are means of about one size: $\mu$ weighs what they are, whatever they are. Biased towards the
     demonstrations on purpose. Notes `mu`, `imitation` (the loss of demonstrations) and `silent_tries`; `silent` is 0, for

@@ -40,7 +40,7 @@ def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
     where = ", ".join(
         part for part in (said["task"], levels, said["model"], cost, f"with {knobs}" * bool(knobs)) if part
     )
-    begun = f" All arms begin with what `{said['start']}` trained." if said.get("start") else ""
+    begun = _begun(said.get("start") or "")
     return [
         f"## {said['says'][0].upper()}{said['says'][1:]}",
         f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),
@@ -52,8 +52,19 @@ def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
     ]
 
 
+def _begun(start: str | Mapping[str, str]) -> str:
+    """What was trained first, and for whom."""
+    if isinstance(start, str):
+        return f" All arms begin with what `{start}` trained." if start else ""
+    return "".join(f" `{model}` is what `{text}` trained, in all arms that have it." for model, text in start.items())
+
+
 def _arms(claim: Mapping[str, Any]) -> str:
-    units = [unit for unit in ("tokens", "samples", "steps", "seconds") if _mean(claim["arms"]["method"]["runs"], unit)]
+    units = [
+        unit
+        for unit in ("tokens", "read", "updates", "samples", "steps", "seconds")
+        if _mean(claim["arms"]["method"]["runs"], unit)
+    ]
     head = ["arm", "recipe", "score", "less the method", *units]
     rows = [f"| {' | '.join(head)} |", f"| --- | --- |{' ---: |' * (len(head) - 2)}"]
     for name, arm in claim["arms"].items():

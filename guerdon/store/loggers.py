@@ -47,7 +47,8 @@ def _scalars(event: Event) -> dict[str, float]:
     """What an event says in numbers, by the name it has everywhere else."""
     if isinstance(event, StepDone):
         speed = event.tokens / event.seconds if event.seconds else 0.0
-        return {**event.metrics, "tokens": float(event.tokens), "tokens_per_second": speed}
+        counts = {name: float(getattr(event, name)) for name in ("tokens", "read", "updates")}
+        return {**event.metrics, **counts, "tokens_per_second": speed}
     if isinstance(event, Evaluated):
         return {f"held_out/{k}": float(v) for k, v in event.result.items() if isinstance(v, int | float)}
     return {}

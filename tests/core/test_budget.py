@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import pytest
+from small import small_lm
 
 import guerdon as gd
 from guerdon.core.budget import Budget, read_budget
-from guerdon.core.errors import UserError
-from guerdon.core.events import StepDone
+from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.events import StepDone, from_json
+from guerdon.core.optim import adam
+from guerdon.core.pack import pack
+from guerdon.core.task import Ask, Sampling, Task
+from guerdon.engine.play import Player
+from guerdon.envs.simple import recital, single_turn
 from guerdon.loop.build import Wish, build
+from guerdon.loop.see import see
+from guerdon.losses.imitation import sft
+from guerdon.models.snapshot import snapshot
+from guerdon.models.tabular import tabular
 from guerdon.store.run import Run
 
 
@@ -87,3 +97,124 @@ def test_budgets_as_typed(text, amount, unit):
 def test_budgets_that_cannot_be(text):
     with pytest.raises(UserError):
         read_budget(text)
+
+
+# --- what is counted ------------------------------------------------------------------------------------------------
+
+
+@gd.part
+class fixed:
+    """Draws one task `tries` times a step; nothing in the steps of `idle`."""
+
+    tries: int = 3
+    idle: tuple[int, ...] = ()
+
+    def draw(self, n, play):
+        return [] if play.step in self.idle else [Ask(Task("1", "ab", "0"), self.tries)]
+
+
+def paid_alike(epochs=1, updates=1, **more):
+    """Two actions a try on a table, all of them learned from: every number can be counted by hand."""
+    learn = gd.Learn("policy", sft(), opt=adam(lr=0.1), epochs=epochs, updates=updates)
+    fields = {"curriculum": fixed(), "env": single_turn(), "stages": [learn], "steps": 4, **more}
+    return gd.Recipe({"policy": tabular(length=2)}, **fields)
+
+
+def test_the_four_things_by_hand(tmp_path):
+    run = gd.train(paid_alike(epochs=2, updates=3), out=tmp_path / "run")
+    for step in run.events(StepDone):
+        assert step.tokens == 3 * 2  # three tries of two actions
+        assert step.updates == 2 * 3
+        assert step.read == 3 * 2 + 2 * 3 * (2 + 2)  # a prompt of two for each try; twice all tries, prompt and actions
+    assert run.spent == {**run.spent, "tokens": 24, "read": 120, "updates": 24, "samples": 12, "steps": 4}
+    assert run.metrics.column("read").to_pylist() == [30] * 4 and run.metrics.column("updates").to_pylist() == [6] * 4
+
+
+@pytest.mark.parametrize(("unit", "steps"), [("read", 3), ("updates", 11)])
+def test_budgets_in_what_is_read_and_in_updates(tmp_path, unit, steps):
+    amount = {"read": 61, "updates": 61}[unit]
+    run = gd.train(paid_alike(epochs=2, updates=3), budget=Budget(amount, unit), out=tmp_path / "run")
+    assert run.complete and run.steps_done == steps and run.spent[unit] >= amount
+
+
+def test_what_is_recited_to_be_learned_from_is_spent(tmp_path):
+    run = gd.train(paid_alike(env=recital()), budget="10", out=tmp_path / "run")
+    assert run.complete and run.steps_done == 4  # one action a try, three tries: 12 after the fourth step
+    assert run.spent["tokens"] == 12 and run.spent["read"] == 4 * 3 * (
+        2 + 1
+    )  # nothing is sampled, so no prompt is read
+
+
+def test_recipes_that_sample_nothing_end(tmp_path):
+    how = {"task": "countdown:2", "model": "sprig", "prompts": 2}
+    run = gd.train("dpo", **how, budget="300", out=tmp_path / "run", options=gd.Options(eval_tasks=0))
+    assert run.complete and run.spent["tokens"] >= 300 > run.spent["tokens"] - run.events(StepDone)[-1].tokens
+
+
+def test_a_language_model_reads_shared_prompts_once(tmp_path):
+    model = small_lm(tmp_path / "model")
+    model.start(0, {})
+    play = Player(
+        {"policy": model, "before": (kept := snapshot("policy"))},
+        {"policy": "policy"},
+        single_turn(),
+        Sampling(max_tokens=4),
+        0,
+        1,
+    )
+    kept.start(0, play.models)
+    play.begin(0)
+    prompt = len(model.encode("x + 4 = 9"))
+    batch = pack(play([Ask(Task("1", "x + 4 = 9"), 3)]))
+    assert (play.tokens, play.meter.read) == (batch.S, prompt)
+    see(batch, ["policy.logp", "before.logp"], play)
+    assert play.meter.read == prompt + 2 * (prompt + batch.S - 3)  # no track's last action is read: nothing follows it
+
+
+def test_who_has_the_meter(tmp_path):
+    """An exam between two steps counts for itself, and the run's next step for the run again."""
+    model = tabular(length=2)
+    model.start(0, {})
+    play, exam = (Player({"policy": model}, {"policy": "policy"}, single_turn(), Sampling(), 0, 1) for _ in range(2))
+    play.begin(0)
+    play([Ask(Task("1", "ab"), 2)])
+    exam.begin(0)
+    exam([Ask(Task("1", "abcd"), 5)])
+    assert (play.meter.read, exam.meter.read) == (4, 20)
+    play.begin(1)
+    play([Ask(Task("1", "ab"), 1)])
+    assert (play.meter.read, exam.meter.read) == (2, 20)
+
+
+def test_exams_are_not_billed(tmp_path):
+    few, many = (
+        gd.train("grpo", **small(), steps=4, out=tmp_path / f"{n}", options=gd.Options(eval_tasks=n, eval_every=1))
+        for n in (0, 8)
+    )
+    for unit in ("tokens", "read", "updates"):
+        assert few.spent[unit] == many.spent[unit] > 0
+
+
+def test_a_run_that_spends_nothing_stops_with_the_mend(tmp_path):
+    recipe = paid_alike(curriculum=fixed(idle=tuple(range(2, 100))))
+    with pytest.raises(RunStopped, match=r"25 steps in a row spent none of 1000 tokens.*1000:steps"):
+        gd.train(recipe, budget="1000", out=tmp_path / "run", options=gd.Options(save_every=10))
+    assert Run(tmp_path / "run").steps_done == 2 + 24
+    with pytest.raises(RunStopped, match="25 steps in a row"):  # where it stood is in the checkpoint
+        gd.train(recipe, resume=tmp_path / "run")
+    assert Run(tmp_path / "run").steps_done == 2 + 24
+    pauses = paid_alike(curriculum=fixed(idle=tuple(n for n in range(60) if n % 20)))
+    assert gd.train(pauses, budget="18", out=tmp_path / "pauses").steps_done == 41  # no 25 in a row
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_an_empty_draw_is_legal_and_warned_of_once(tmp_path, ahead):
+    run = gd.train(paid_alike(curriculum=fixed(idle=(1, 2)), ahead=ahead), out=tmp_path / "run")
+    assert run.complete and [w for w in run.warnings if "drawn" in w] == run.warnings[:1]
+    assert run.metrics.column("tokens").to_pylist() == [6, 0, 0, 6]
+
+
+def test_events_without_the_new_numbers_are_read():
+    row = {"type": "StepDone", "step": 3, "tokens": 5, "episodes": 2, "seconds": 0.5}
+    spent = {"tokens": 5, "read": 0, "updates": 0, "samples": 2, "steps": 1, "seconds": 0.5}
+    assert from_json(row).spent == spent

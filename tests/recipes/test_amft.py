@@ -137,11 +137,11 @@ def test_where_no_try_says_anything_the_demonstrations_still_do():
     assert play.metrics["policy/imitation"] > 0
 
 
-def test_what_is_shown_is_in_no_batch_and_costs_nothing():
+def test_what_is_shown_is_in_no_batch_and_is_spent():
     play = player()
     batch = tried(play, [0, 1], [1.0, -1.0])
     assert learner(play)(batch, play) is not None
-    assert (len(batch.episodes), play.tokens) == (2, 0)
+    assert (len(batch.episodes), play.tokens) == (2, 1)  # both tries are of one ask, whose solution is one action
 
 
 def test_small_micro_batches_give_the_same():

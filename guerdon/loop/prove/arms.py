@@ -3,41 +3,59 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Container
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
-from guerdon.core.part import fingerprint, knobs
+from guerdon.core.learn import Learn
+from guerdon.core.part import fingerprint, knobs, walk
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.loop.api import set_length
 from guerdon.loop.build import Built, Wish, build
 from guerdon.loop.catalog import entries_in, find_recipe, in_file
 from guerdon.loop.record import Options
+from guerdon.store.folder import RunFolder
 
 METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
 TOKENS = "tokens"  # a unit of budgets, and the knob by which a study is told its own
-START_SEED = 0  # of what all arms begin with: one policy, as a model that was downloaded is one
+POLICY = "policy"
+START_SEED = 0  # of what arms begin with: one model, as one that was downloaded is
 
 
 @dataclass(frozen=True)
 class Arm:
     """A recipe with its settings, and how long and how closely it is run: without a budget, as long as the recipe says. `what`
-    is how people call it; the policy of `start` is what it begins with."""
+    is how people call it; `starts` are what it begins with, by the model that each prepares."""
 
     what: str
     wish: Wish
     budget: Budget | None
     options: Options
-    start: Arm | None = None
+    starts: Mapping[str, Arm] = field(default_factory=dict)
 
     def begun(self, runs: Path) -> Arm:
-        """The arm as it is run: it begins with what `start` left among the runs."""
-        if self.start is None:
-            return self
-        return replace(self, wish=replace(self.wish, model=str(runs / self.start.key(START_SEED))))
+        """The arm as it is run: it begins with what its starts left among the runs."""
+        left = {name: RunFolder(runs / start.key(START_SEED)) for name, start in self.starts.items()}
+        model = {"model": str(left.pop(POLICY).path)} if POLICY in left else {}
+        named = {name: str(run.models / self.starts[name].trains(name)) for name, run in left.items()}
+        return replace(self, wish=replace(self.wish, **model, models=named))
+
+    def trains(self, name: str) -> str:
+        """Which of its models prepares another recipe's `name`: the one called so, or the only one that learns."""
+        learners = [part.model for _, part in walk(self.build().recipe) if isinstance(part, Learn)]
+        if name not in learners and len(set(learners)) != 1:
+            raise UserError(
+                f"start: {self.what!r} trains {', '.join(learners) or 'nothing'}, none of which is {name!r}"
+            )
+        return name if name in learners else learners[0]
+
+    def has(self, name: str) -> bool:
+        """Whether a start can give it this model."""
+        made = self.build().recipe
+        return name == POLICY or (isinstance(made, Recipe) and name in made.models)
 
     def build(self) -> Built:
         """The recipe, given its budget. A study spends what its knobs say."""
@@ -52,7 +70,7 @@ class Arm:
 
     def key(self, seed: int) -> str:
         """The same for all runs that would come out the same."""
-        before = [] if self.start is None else [self.start.key(START_SEED)]
+        before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
         spends = None if self.budget is None else knobs(self.budget)
         return fingerprint([self.hash, spends, knobs(self.options), seed, *before])
 
@@ -63,26 +81,38 @@ def unspent(budget: Budget) -> Budget:
 
 
 def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
-    """The method, the baseline and, where the claim has one, the ablation."""
+    """The method, the baseline and, where the claim has one, the ablation; each with the starts that it has a model for."""
     file, name = in_file(recipe)
     beside = entries_in(file) if file else {}
     method = f"{name or next(iter(beside))} {claim.method}".strip()
     named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
-    return {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
+    arms = {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
+    for model in next(iter(arms.values())).starts:
+        if not any(arm.has(model) for arm in arms.values()):
+            raise UserError(
+                f"start prepares the model {model!r}, which no arm has: name one of the models of its recipes"
+            )
+    return {n: replace(a, starts={m: s for m, s in a.starts.items() if a.has(m)}) for n, a in arms.items()}
+
+
+def starts_of(claim: Claim) -> dict[str, str]:
+    """What is trained first, by the model that it prepares: the policy, unless it is said."""
+    return {POLICY: claim.start} if claim.start and isinstance(claim.start, str) else dict(claim.start or {})
 
 
 def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: Container[str] = ()) -> Arm:
     """An arm from its words: a recipe and, after it, knobs (`grpo kl=0.04`); the claim's settings come first. Recipes
     `beside` the claim's own, in the same `file`, are meant before those of the package."""
-    start = None
-    if claim.start:
-        start = make_arm(claim.start, replace(claim, settings="", start=""), options, file, beside)
-        start = replace(start, budget=None)
+    alone = replace(claim, settings="", start="")
+    starts = {
+        model: replace(make_arm(first, alone, options, file, beside), budget=None)
+        for model, first in starts_of(claim).items()
+    }
     name, *own = text.split()
     where = f"{file}:{name}" if name in beside else name
     settings = {**_spending(where, claim), **read_settings(claim.settings.split(), text), **read_settings(own, text)}
     wish = Wish(where, claim.task or None, claim.model or None, settings=settings, text=True)
-    return Arm(text, wish, Budget(claim.budget, claim.unit), options, start)
+    return Arm(text, wish, Budget(claim.budget, claim.unit), options, starts)
 
 
 def _spending(recipe: str, claim: Claim) -> dict[str, str]:

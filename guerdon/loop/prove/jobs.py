@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +48,8 @@ class Job:
     seed: int
     folder: Path
     at_a_time: int = 1  # how many run at once, which is what their seconds depend on
-    keeps: bool = False  # its policy, for others to begin with
+    keeps: bool = False  # its models, for others to begin with
+    after: tuple[Path, ...] = ()  # folders of the runs that it begins with
 
     @property
     def name(self) -> str:
@@ -89,11 +90,12 @@ def at_a_time() -> int:
 
 
 def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> None:
-    """Run what is not yet done, `workers` at a time; `done` is told of each as it ends.
+    """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends.
 
     One that fails does not stop the others: all that failed are told together at the end.
     """
     left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
+    left.sort(key=lambda job: bool(job.after))
     failed: dict[str, str | BaseException] = {}
     for job, why in _each(left, min(workers, len(left))):
         if why == INTERRUPTED:
@@ -118,17 +120,22 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseExcept
         return
     spawn = multiprocessing.get_context("spawn")
     stop = spawn.Event()
+    held, under_way = list(jobs), dict[Future[str], Job]()
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
-        with _no_ctrl_c():  # for who is started: it is told by `stop`, whatever it is doing then
-            waiting = {pool.submit(_work, job): job for job in jobs}
         try:
-            for future in as_completed(waiting):
-                error = future.exception()
-                if isinstance(error, BrokenProcessPool):
-                    raise RunStopped(
-                        "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
-                    ) from error
-                yield waiting[future], error or future.result()
+            while held or under_way:
+                missing = {job.folder for job in (*held, *under_way.values())}
+                ready = [job for job in held if missing.isdisjoint(job.after)]
+                held = [job for job in held if not missing.isdisjoint(job.after)]
+                with _no_ctrl_c():  # for who is started: it is told by `stop`, whatever it is doing then
+                    under_way |= {pool.submit(_work, job): job for job in ready}
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        raise RunStopped(
+                            "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
+                        ) from error
+                    yield under_way.pop(future), error or future.result()
         finally:  # however we leave: each run ends its step and saves, and what waits is not begun
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)

@@ -13,7 +13,7 @@ from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Entry, Recipe
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, START_SEED, Arm, arms_of, changed
+from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, POLICY, START_SEED, Arm, arms_of, changed
 from guerdon.loop.prove.jobs import Job, at_a_time, is_done, run_all
 from guerdon.loop.prove.results import mean_curve, result_of
 from guerdon.loop.prove.verdict import Compared, among, compare, discoveries
@@ -65,14 +65,16 @@ class Trial:
 
     def jobs(self, how: How) -> dict[str, Job]:
         """By key, seed after seed: equal arms are one."""
-        pairs = [(arm, seed) for seed in self.seeds for arm in self.arms.values()]
-        keyed = {arm.key(seed): (arm, seed) for arm, seed in pairs}
-        return {key: Job(arm, seed, how.runs / key) for key, (arm, seed) in keyed.items()}
+        after = {
+            name: tuple(how.runs / start.key(START_SEED) for start in arm.starts.values())
+            for name, arm in self.arms.items()
+        }
+        pairs = [(arm, seed, after[name]) for seed in self.seeds for name, arm in self.arms.items()]
+        return {arm.key(seed): Job(arm, seed, how.runs / arm.key(seed), after=first) for arm, seed, first in pairs}
 
     def starts(self, how: How) -> dict[str, Job]:
-        """By key: what must be there before the arms can begin."""
-        found = [arm.start for arm in self.arms.values() if arm.start is not None]
-        keyed = {arm.key(START_SEED): arm for arm in found}
+        """By key: what must be there before arms can begin."""
+        keyed = {start.key(START_SEED): start for arm in self.arms.values() for start in arm.starts.values()}
         return {key: Job(arm, START_SEED, how.runs / key, keeps=True) for key, arm in keyed.items()}
 
     def is_done(self, how: How) -> bool:
@@ -98,11 +100,9 @@ def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None],
 
 
 def run_trials(trials: Sequence[Trial], how: How, told: Callable[[int, int, Job | None], None]) -> None:
-    """Run the arms that are not done, after what they begin with."""
+    """Run the arms that are not done, each after what it begins with."""
     starts = {key: job for trial in trials if not trial.is_done(how) for key, job in trial.starts(how).items()}
-    if starts:
-        run_jobs(starts, how, told)
-    run_jobs({key: job for trial in trials for key, job in trial.jobs(how).items()}, how, told)
+    run_jobs({**starts, **{key: job for trial in trials for key, job in trial.jobs(how).items()}}, how, told)
 
 
 def run_jobs(jobs: Mapping[str, Job], how: How, told: Callable[[int, int, Job | None], None]) -> None:
@@ -128,7 +128,7 @@ def _trial(name: str, claim: Claim, how: How) -> Trial:
         claim = changed(claim, seeds=QUICK_SEEDS)
     claim = changed(claim, **how.changes)
     if how.quick:
-        claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_start(name, claim, how))
+        claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_starts(name, claim, how))
     least = QUICK_SEEDS if how.quick else SEEDS
     if claim.seeds < least:
         raise UserError(
@@ -137,14 +137,17 @@ def _trial(name: str, claim: Claim, how: How) -> Trial:
     return Trial(claim, arms_of(name, claim, how.options))
 
 
-def _quick_start(name: str, claim: Claim, how: How) -> str | None:
-    """What all arms begin with, trained for a part of its steps."""
-    start = arms_of(name, claim, how.options)[METHOD].start
-    if start is None:
-        return None
+def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:
+    """What arms begin with, trained for a part of its steps."""
+    starts = {m: s for arm in arms_of(name, claim, how.options).values() for m, s in arm.starts.items()}
+    brief = {model: f"{start.what} steps={_quick_steps(start)}" for model, start in starts.items()}
+    return brief.get(POLICY, "") if isinstance(claim.start, str) else brief
+
+
+def _quick_steps(start: Arm) -> int:
     made = start.build().recipe
-    assert isinstance(made, Recipe)
-    return f"{claim.start} steps={max(1, round(QUICK_SHARE * made.steps))}"
+    assert isinstance(made, Recipe), f"a start is a recipe, and {start.what!r} is a study"
+    return max(1, round(QUICK_SHARE * made.steps))
 
 
 def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from guerdon.loop.statistics import t_interval
 from guerdon.store.run import Run
 
 MEAN = "mean "
-UNIT_OF = {"tokens": "tokens", "samples": "episodes", "seconds": "seconds"}
 
 
 def result_of(folder: Path, seed: int, claim: Claim) -> dict[str, Any]:
@@ -39,7 +38,7 @@ def curve_of(run: Run, claim: Claim) -> list[dict[str, Any]]:
     cost: dict[int, float] = {}
     total = 0.0
     for done in run.events(StepDone):
-        total += 1 if claim.unit == "steps" else getattr(done, UNIT_OF[claim.unit])
+        total += done.spent[claim.unit]
         cost[done.step] = total
     metric = claim.metric.removeprefix(MEAN)
     found = []

@@ -5,7 +5,7 @@ released code (github.com/TSYJ-He/AMFT), which has no sampling. Every update fol
 step's problems and on their reference solutions. Every `every` steps problems apart are tried, and mu moves by
 rate * <grad U, grad L_GRPO - grad L_SFT>, U their expected reward: its derivative through the update just made, to first order.
 After each step it also moves by `entropy_rate` times what the policy's entropy lacks of that at the start, the code's sign.
-Held-out tries count in the budget; solutions are given, and cost nothing.
+Held-out tries and the solutions that are recited count in the budget.
 Leaves out: PPO with a critic for the exploring half (here GRPO); the warm-up by imitation alone, which sprig comes with; the
 code's U, which is the cross-entropy of held-out solutions, and which it moves mu to make larger.
 """

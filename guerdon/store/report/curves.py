@@ -66,6 +66,7 @@ def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
 
 def _counts(event: StepDone) -> dict[str, float]:
     found = {"tokens": event.tokens, "calls": event.calls, "episodes": event.episodes, "seconds": event.seconds}
+    found |= {"read": event.read, "updates": event.updates}
     return {**found, "tokens_per_second": event.tokens / event.seconds} if event.seconds > 0 else found
 
 

@@ -35,14 +35,15 @@ def _facts(run: Run, numbers: Numbers) -> list[Html]:
     facts: list[tuple[str, str]] = []
     if run.card.get("kind") != "study":
         steps = [_data(values, "run/steps_done", "count"), " of ", _data(values, "card/steps", "count")]
-        seconds = values["run/seconds"]
-        unit, sign = ("seconds", "s") if seconds < 600 else ("minutes", "min") if seconds < 36000 else ("hours", "h")
-        facts += [
-            ("steps", join(steps)),
-            ("episodes", _data(values, "run/episodes", "count")),
-            ("tokens", _data(values, "run/tokens", "count")),
-            ("time in steps", join([_data(values, f"run/{unit}", "number"), f" {sign}"])),
-        ]
+        facts += [("steps", join(steps)), ("episodes", _data(values, "run/episodes", "count"))]
+    seconds = values["run/seconds"]
+    unit, sign = ("seconds", "s") if seconds < 600 else ("minutes", "min") if seconds < 36000 else ("hours", "h")
+    facts += [
+        ("tokens", _data(values, "run/tokens", "count")),
+        ("tokens read", _data(values, "run/read", "count")),
+        ("updates", _data(values, "run/updates", "count")),
+        ("time in steps", join([_data(values, f"run/{unit}", "number"), f" {sign}"])),
+    ]
     facts.append(("seed", _seed(values)))
     facts.append(("started", free(str(run.card.get("created", "unknown")).replace("T", " ").rstrip("Z"))))
     weights = run.weights if run.folder.events.exists() else None

@@ -64,7 +64,7 @@ def report_numbers(run: Run) -> Numbers:
     done = [e for e in events if isinstance(e, StepDone)]
     for name in ("seed", "steps"):
         found.put(key_of("card", name), run.card.get(name))
-    _totals(found, done)
+    _totals(found, run, done)
     _evaluations(found, [e for e in events if isinstance(e, Evaluated)])
     _troubles(found, events)
     _curves(found, done)
@@ -76,11 +76,14 @@ def report_numbers(run: Run) -> Numbers:
     return found
 
 
-def _totals(found: Numbers, done: list[StepDone]) -> None:
+def _totals(found: Numbers, run: Run, done: list[StepDone]) -> None:
     found.put("run/steps_done", max((e.step + 1 for e in done), default=0))
-    for name in ("tokens", "episodes", "calls"):
+    spent = run.spent
+    for name in ("tokens", "read", "updates"):
+        found.put(f"run/{name}", spent[name])
+    for name in ("episodes", "calls"):
         found.put(f"run/{name}", sum(getattr(e, name) for e in done))
-    seconds = math.fsum(e.seconds for e in done)
+    seconds = spent["seconds"]
     found.put("run/seconds", seconds)
     found.put("run/minutes", seconds / 60)
     found.put("run/hours", seconds / 3600)
