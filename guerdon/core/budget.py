@@ -11,6 +11,7 @@ from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 
 Unit = Literal["tokens", "read", "updates", "samples", "steps", "seconds"]
+NO_END = 1_000_000  # steps of a run that a budget ends
 IDLE = 25  # steps in a row that spend nothing, after which none ever will
 
 

@@ -66,7 +66,7 @@ class Player:
     def spent(self, unit: str) -> float:
         if unit == "seconds":
             return time.perf_counter() - self.began
-        return {**vars(self.meter), "samples": self.episodes, "steps": 1}[unit]
+        return {**self.counts(), "samples": self.episodes, "steps": 1}[unit]
 
     def count(self, more: Mapping[str, int]) -> None:
         """Add what was done elsewhere for this step, by another player for one."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.budget import Budget, read_budget
+from guerdon.core.budget import NO_END, Budget, read_budget
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
@@ -24,8 +24,6 @@ from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
 from guerdon.store.events import Listener
 from guerdon.store.folder import RunFolder
-
-NO_END = 1_000_000  # steps of a run that a budget ends
 
 
 def train(
@@ -70,12 +68,11 @@ def train(
 
 def set_length(built: Built, steps: int | None, budget: Budget | None = None) -> int:
     """How long a run is, is part of a recipe, for schedules span the run. With a budget the steps are only the most there may
-    be."""
+    be. A study is told its budget."""
     if isinstance(built.recipe, Study):
-        if steps is not None or budget is not None:
-            raise UserError(
-                f"{built.name!r} is a study and decides how long its runs are; leave --steps and --budget out"
-            )
+        if steps is not None:
+            raise UserError(f"{built.name!r} is a study and decides how long its runs are; leave --steps out")
+        built.recipe.budget = budget
         return 0
     if steps is not None:
         if steps < 0:
@@ -130,9 +127,8 @@ def _resume(
     elif wish.recipe is None:
         raise UserError(f"{folder.path} was started from Python objects: resume it with gd.train(recipe, resume=...)")
     built = build(wish)
-    if isinstance(built.recipe, Recipe):
-        budget = card.get("budget")
-        set_length(built, card["steps"], Budget(**budget) if budget else None)
+    budget = Budget(**card["budget"]) if card.get("budget") else None
+    set_length(built, card["steps"] if isinstance(built.recipe, Recipe) else None, budget)
     if built.recipe.hash != card["hash"]:
         raise UserError(
             f"{folder.path} was started with another version of this recipe, its data or its reward; start anew with --out"

@@ -61,8 +61,9 @@ class Wish:
 
     @classmethod
     def of_card(cls, card: Mapping[str, Any]) -> Wish:
-        named = [card["wish"][slot] for slot in ("task", "model", "reward")]
-        return cls(card["recipe"], *named, card["data"], card["settings"], card["text"], card.get("models", {}))
+        slots = {slot: card["wish"][slot] for slot in ("task", "model", "reward")}
+        kept = {name: card[name] for name in ("data", "settings", "text", "models") if name in card}
+        return cls(card["recipe"], **slots, **kept)
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
         "hash": built.recipe.hash,
         "seed": seed,
         "steps": steps,
-        "budget": knobs(built.recipe.budget) if isinstance(built.recipe, Recipe) and built.recipe.budget else None,
+        "budget": knobs(built.recipe.budget) if built.recipe.budget else None,
         **wish.to_card(),
         "options": knobs(options),
         "parts": describe(built.recipe),

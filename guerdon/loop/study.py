@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.budget import NO_END, Budget
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Started, Stopped
+from guerdon.core.events import Ended, Evaluated, Started, StepDone, Stopped
 from guerdon.core.model import Model, weights_hash
-from guerdon.core.part import fingerprint
+from guerdon.core.part import describe, fingerprint
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
 from guerdon.envs.simple import single_turn
@@ -32,15 +33,40 @@ class Interrupted(Exception):
 
 
 class StudyRun:
-    """What a study's body is handed. Everything it does is remembered: running the body again repeats nothing."""
+    """What a study's body is handed. Everything it does is remembered: running the body again repeats nothing.
 
-    def __init__(self, folder: RunFolder, options: Options, seed: int, listeners: Sequence[Listener]) -> None:
-        self.folder, self.options, self.seed, self.listeners = folder, options, seed, listeners
+    `budget` is what the study was told to spend, None where it was told nothing; `spent` what its runs have cost by now.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        options: Options,
+        seed: int,
+        log: EventLog,
+        budget: Budget | None = None,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self.folder, self.options, self.seed, self.log, self.listeners = folder, options, seed, log, listeners
+        self.budget = budget
+        self.runs: dict[Path, Trained] = {}
         self.made: list[str] = []  # weights of the inner runs, in order
 
-    def train(self, recipe: Recipe, *, seed: int | None = None, steps: int | None = None) -> Trained:
-        """Train a recipe, or read the finished run of the same recipe and seed."""
-        recipe = recipe.but(steps=steps) if steps is not None else recipe.but()
+    @property
+    def spent(self) -> dict[str, float]:
+        """In every unit of a budget. Playing and evaluating outside of a run is measuring, and costs nothing."""
+        costs = [run.spent for run in self.runs.values()]
+        return {unit: sum(cost[unit] for cost in costs) for unit in StepDone(0).spent}
+
+    def train(
+        self, recipe: Recipe, *, seed: int | None = None, steps: int | None = None, budget: Budget | None = None
+    ) -> Trained:
+        """Train a recipe, or read the finished run of the same recipe and seed.
+
+        With a `budget` it takes as many steps as that allows; `budget=run.budget` gives it as much as the study was told to
+        spend. A recipe without one trains for its steps, and within what is left of the study's: once that is spent, for none.
+        """
+        recipe = self._lengthened(recipe, steps, budget)
         recipe.check()
         seed = self.seed if seed is None else seed
         inner = RunFolder(self.folder.inner / fingerprint([recipe.hash, seed]))
@@ -50,29 +76,52 @@ class StudyRun:
             raise Interrupted
         run = Trained(inner.path, recipe)
         self.made.append(str(run.weights))
+        if inner.path not in self.runs:
+            self._note(run)
         return run
+
+    def _lengthened(self, recipe: Recipe, steps: int | None, budget: Budget | None) -> Recipe:
+        if budget is not None:
+            return recipe.but(steps=NO_END if steps is None else steps, budget=budget)
+        recipe = recipe.but(steps=steps) if steps is not None else recipe.but()
+        if self.budget is not None and recipe.budget is None:
+            left = self.budget.amount - self.spent[self.budget.unit]
+            recipe = recipe.but(budget=Budget(left, self.budget.unit)) if left > 0 else recipe.but(steps=0)
+        return recipe
+
+    def _note(self, run: Trained) -> None:
+        """A run's evaluations are the study's too, after all that it had spent before."""
+        before = self.spent
+        for cost, result in run.curve:
+            spent = {unit: before[unit] + cost[unit] for unit in before}
+            self.log.emit(Evaluated(int(spent["steps"]) - 1, result=result, spent=spent))
+        self.runs[run.path] = run
+
+    def remember(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make()` gave the first time that it was asked for by this key, as JSON has it: a run of another library, which
+        a killed study then does not repeat. The key is whatever decides the result: numbers, names, parts, functions."""
+        path = self.folder.inner / f"remembered-{fingerprint(key)}.json"
+        if not path.exists():
+            made = make()
+            try:
+                write_json(path, made)
+            except TypeError as error:
+                said = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
+                raise UserError(said) from error
+        return json.loads(path.read_text())
 
     def eval(
         self, model: Model, task: TaskSource, *, tasks: int = 64, tries: int = 4, sampling: Sampling | None = None
     ) -> dict[str, Any]:
         """Held-out accuracy of a model, remembered by its weights."""
-        how = sampling or Sampling()
-        key = fingerprint([weights_hash(model.weights), task, how, tasks, tries, self.seed])
-        path = self.folder.inner / f"eval-{key}.json"
-        if not path.exists():
-            found = evaluate(
-                {"policy": model},
-                {"policy": "policy"},
-                single_turn(),
-                task,
-                how,
-                tasks=tasks,
-                tries=tries,
-                seed=self.seed,
-            )
-            write_json(path, found)
-        result: dict[str, Any] = json.loads(path.read_text())
-        return result
+        how, seats = sampling or Sampling(), {"policy": "policy"}
+        found: dict[str, Any] = self.remember(
+            ["eval", weights_hash(model.weights), task, how, tasks, tries, self.seed],
+            lambda: evaluate(
+                {"policy": model}, seats, single_turn(), task, how, tasks=tasks, tries=tries, seed=self.seed
+            ),
+        )
+        return found
 
     def play(self, recipe: Recipe, asks: Sequence[Ask]) -> list[Episode]:
         """Have a recipe's models play in its environment; nothing is learned, nothing is stored."""
@@ -87,8 +136,9 @@ def run_study(study: Study, folder: RunFolder, options: Options, seed: int, list
         if any(isinstance(e, Ended) for e in events):
             return _result(folder.path)
         with EventLog(folder.events, next_attempt(events)) as log:
-            log.emit(Started(0))
-            run = StudyRun(folder, options, seed, listeners)
+            budget = study.budget
+            log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
+            run = StudyRun(folder, options, seed, log, budget, listeners)
             try:
                 result = study.body(run, seed)
                 write_json(folder.path / "result.json", result if isinstance(result, dict) else None)

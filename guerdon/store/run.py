@@ -52,12 +52,13 @@ class Run:
 
     @property
     def progress(self) -> str:
-        """How far it came, in words: steps, or what is spent of its budget."""
-        budget = self.card.get("budget")
-        if not budget:
+        """How far it came, in words: steps, or what is spent of its budget; of a study, how many runs."""
+        budget, is_study = self.card.get("budget"), self.card["kind"] == "study"
+        if not budget and not is_study:
             return f"{self.steps_done} of {self.card['steps']} steps"
-        spent = self.spent[budget["unit"]]
-        return f"{self.steps_done} steps, {spent:,.0f} of {budget['amount']:,.0f} {budget['unit']}"
+        done = f"{len(self.inner)} runs" if is_study else f"{self.steps_done} steps"
+        of = f", {self.spent[budget['unit']]:,.0f} of {budget['amount']:,.0f} {budget['unit']}" if budget else ""
+        return done + of
 
     @property
     def spent(self) -> dict[str, float]:
@@ -80,6 +81,15 @@ class Run:
     def evaluations(self) -> list[dict[str, Any]]:
         """Held-out results in order, each with the number of steps done when it was taken."""
         return [{"steps_done": e.step + 1, **e.result} for e in self.events(Evaluated)]
+
+    @property
+    def curve(self) -> list[tuple[dict[str, float], dict[str, Any]]]:
+        """Every evaluation: what was spent before it, in every unit of a budget, and what it found."""
+        total = StepDone(0).spent | {"steps": 0}
+        before = {-1: total}
+        for done in self.events(StepDone):
+            before[done.step] = total = {unit: total[unit] + cost for unit, cost in done.spent.items()}
+        return [(e.spent or before.get(e.step, before[-1]), e.result) for e in self.events(Evaluated)]
 
     @property
     def failures(self) -> dict[str, dict[str, int]]:

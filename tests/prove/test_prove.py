@@ -18,14 +18,15 @@ import pytest
 from command_line import Cli, command_line
 
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.core.events import Evaluated
+from guerdon.core.events import Evaluated, StepDone
 from guerdon.core.recipe import Claim
-from guerdon.loop.catalog import find_recipe
+from guerdon.loop import catalog
 from guerdon.loop.prove import null
 from guerdon.loop.prove.arms import arms_of, make_arm
 from guerdon.loop.prove.null import prove_null
 from guerdon.loop.prove.prove import OPTIONS, How, prove, settle
 from guerdon.loop.prove.results import mean_curve, score_of, value_of
+from guerdon.models import load
 from guerdon.store import evidence
 from guerdon.store.run import Run
 
@@ -235,32 +236,49 @@ def test_arms_have_the_claims_settings_and_their_own():
 
 
 STUDY = '''
-from guerdon.core.budget import Budget
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.recipes.house.grpo import grpo
 
 
 @recipe("twice", family="mine", on=grpo, claim=Claim(
-    says="x", baseline="twice times=1", task="successor:1", model="tabular", settings="prompts=4 tries=8 lr=0.3",
-    metric="total", budget=5000))
-def twice(made: Recipe, *, times: int = 2, tokens: float = 5000) -> Study:
-    """Several runs, one after the other."""
+    says="x", baseline="twice times=1", task="successor:1", model="tabular", settings="prompts=4 tries=8 lr=0.3 steps=1000",
+    metric="pass@1", budget=50000))
+def twice(made: Recipe, *, times: int = 2) -> Study:
+    """Several runs, one after the other, each from the weights of the one before."""
     def body(run, seed):
-        lesson = made.but(steps=10**6, budget=Budget(tokens))
-        return {"total": sum(run.train(lesson, seed=seed + 100 * i).spent["tokens"] for i in range(times))}
+        for i in range(times):
+            trained = run.train(made, seed=seed + 100 * i, steps=1000 if i else 5)
+            made.models["policy"] = trained.model()
+        return RESULT
     return Study(body)
 '''
 
 
-def test_a_budget_reaches_a_study_that_has_a_knob_for_it(mine, tmp_path):
-    Path(mine).write_text(STUDY)
-    claim = find_recipe(mine).claims[0]
-    assert "tokens" not in arms_of(mine, claim, OPTIONS)["method"].wish.settings  # it is the study's own
+def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_path):
+    Path(mine).write_text(STUDY.replace("RESULT", "None"))
     (found,) = prove([mine], how(tmp_path, quick=True), quiet)
-    spent = {role: arm["runs"][0]["score"] for role, arm in found["claims"][0]["arms"].items()}
-    assert (
-        500 <= spent["baseline"] < 1000 <= spent["method"] < 2000
-    )  # a tenth of 5,000, up to a whole step, once and twice
+    arms = found["claims"][0]["arms"]
+    for run in arms["method"]["runs"]:
+        spent, curve = run["spent"], run["curve"]
+        assert 5000 <= spent["tokens"] < 6000  # a tenth, up to a whole step: five steps, then what is left
+        assert spent["steps"] > 5 and spent["updates"] > 5 and spent["read"] > spent["tokens"]
+        assert [curve[0]["spent"], curve[3]["spent"]] == [0, spent["tokens"]]
+        assert curve[1]["spent"] == curve[2]["spent"], "where the first run ended, the second began"
+        assert run["score"] == run["curve"][-1]["value"]
+    assert [run["spent"]["steps"] for run in arms["baseline"]["runs"]] == [5, 5]
+    assert arms["method"]["curve"][0]["spent"] == 0
+
+
+def test_what_a_study_returns_counts_before_what_its_runs_found(mine, tmp_path):
+    Path(mine).write_text(STUDY.replace("RESULT", '{"pass@1": 7.0 + times, "spent": {"samples": 3}}'))
+    (found,) = prove([mine], how(tmp_path, quick=True), quiet)
+    arms = found["claims"][0]["arms"]
+    assert {arm: (runs["runs"][0]["score"], runs["runs"][0]["spent"]["samples"]) for arm, runs in arms.items()} == {
+        "method": (9.0, 3), "baseline": (8.0, 3)
+    }  # fmt: skip
+    Path(mine).write_text(STUDY.replace("RESULT", "None").replace('metric="pass@1"', 'metric="pas@1"'))
+    with pytest.raises(UserError, match=r"unknown key of the study's result and evaluations 'pas@1'.*pass@1"):
+        prove([mine], how(tmp_path, quick=True), quiet)
 
 
 def test_seeds_too_few(mine, tmp_path):
@@ -341,15 +359,88 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
     (claim,) = found["claims"]
     before = {arm["runs"][0]["curve"][0]["value"] for arm in claim["arms"].values()}
     arm = arms_of(mine, Claim(**claim["claim"]), with_start.options)["baseline"]
-    assert arm.start is not None
-    start = Run(with_start.runs / arm.start.key(0))
+    start = Run(with_start.runs / arm.starts["policy"].key(0))
     end = list(start.events(Evaluated))[-1].result["pass@1"]
     assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
     assert {p.name for p in (tmp_path / "runs").iterdir() if (p / "models").is_dir()} == {start.path.name}
     assert start.card["settings"]["steps"] == "3"  # a quick look trains it for a tenth
     assert len(list((tmp_path / "runs").iterdir())) == 1 + 2 * 2  # it is trained once, for both arms and seeds
-    assert arm.key(0) != replace(arm, start=None).key(0)
+    assert arm.key(0) != replace(arm, starts={}).key(0)
     assert (
         "begin with what `faster prompts=4 tries=8 steps=30 steps=3` trained"
         in (with_start.folder / "faster.md").read_text()
     )
+
+
+HELPED = '''
+from guerdon.core.recipe import Claim, Recipe, recipe
+from guerdon.losses.penalties import kl
+from guerdon.models.tabular import tabular
+from guerdon.recipes.house.grpo import grpo
+
+
+@recipe("guided", family="mine", on=grpo, claim=Claim(
+    says="near to one that knows is better", baseline="grpo lr=0.003", ablation="guided pull=0.1", task="successor:1",
+    model="tabular", settings="prompts=4 tries=8", start={"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60"}, budget=5000))
+def guided(made: Recipe, *, lr: float = 0.003, pull: float = 5.0) -> Recipe:
+    """GRPO that is held near to another model."""
+    made.models["guide"] = tabular()
+    made.stages[-1].loss += kl(pull, to="guide")
+    return made
+'''
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: int) -> None:
+    Path(mine).write_text(HELPED)
+    told: list[str] = []
+    setting = how(tmp_path, quick=True, jobs=jobs)
+    (found,) = prove(
+        [mine], setting, lambda done, total, last: told.append(last.name if last else f"{done} of {total}")
+    )
+    (claim,) = found["claims"]
+    assert claim["claim"]["start"] == {"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6"}
+    assert told[0] == "0 of 7" and len(told) == 8  # one run for all arms and seeds, and the arms' own
+    arms = arms_of(mine, Claim(**claim["claim"]), setting.options)
+    start = arms["method"].starts["guide"]
+    assert told.index(f"{start.what} seed 0") < min(told.index(f"guided{arm} seed 0") for arm in ("", " pull=0.1"))
+    assert not arms["baseline"].starts, "it has no such model: its runs are the same without a start"
+    kept = Run(setting.runs / start.key(0))
+    assert {p.name for p in setting.runs.iterdir() if (p / "models").is_dir()} == {kept.path.name}
+    trained = load(str(kept.folder.models / "policy"))  # the only one that it trains
+    for name in ("method", "ablation"):
+        run = Run(setting.runs / arms[name].key(1))
+        assert run.card["models"] == {"guide": str(kept.folder.models / "policy")}
+        assert run.card["parts"]["knobs"]["models"]["guide"]["identity"] == trained.identity()
+        last = run.events(StepDone)[-1].tokens
+        assert run.spent["tokens"] - last < 500, "what was trained first is not among what an arm spends"
+    page = (setting.folder / "guided.md").read_text()
+    assert "`guide` is what `grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6` trained, in all arms that have it" in page
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        ({"guard": "grpo"}, "start prepares the model 'guard', which no arm has"),
+        ({"guide": "grop"}, "did you mean 'grpo'"),
+        ({"guide": "grpo stepps=3"}, "did you mean 'steps'"),
+    ],
+)
+def test_starts_that_cannot_be(mine: str, tmp_path: Path, start: dict[str, str], says: str) -> None:
+    Path(mine).write_text(HELPED)
+    with pytest.raises(UserError, match=says) as told:
+        prove([mine], how(tmp_path, quick=True, changes={"start": start}), quiet)
+    assert "\n" not in str(told.value)
+
+
+def test_claims_with_a_dict_are_read_as_text(mine: str) -> None:
+    Path(mine).write_text(HELPED)
+    (listing,) = catalog._read(Path(mine), "mine")
+    assert listing.claims == ("near to one that knows is better",)
+
+
+def test_a_start_that_fails_is_what_is_told(mine: str, tmp_path: Path) -> None:
+    broken = HELPED.replace("return made", "return made.but(env=refuses()) if pull == 0 else made") + REFUSES
+    Path(mine).write_text(broken.replace("grpo lr=0.3 prompts=4 tries=8 steps=60", "guided pull=0"))
+    with pytest.raises(RunStopped, match=r"runs failed; guided pull=0 steps=10 seed 0: .*no table"):
+        prove([mine], how(tmp_path, quick=True), quiet)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import json
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -28,6 +27,7 @@ from guerdon.loop.prove.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.models.tabular import tabular
+from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
 from guerdon.studies.curves import held_out
@@ -84,28 +84,33 @@ def test_the_ranking_goes_by_variance_and_of_equals_by_place():
 # --- held-out curves ---------------------------------------------------------------------------------------------
 
 
-def test_a_curve_has_what_was_spent_before_each_evaluation():
+def test_a_curve_has_what_was_spent_before_each_evaluation(tmp_path):
     done = [StepDone(step, metrics={}, tokens=10 * (step + 1)) for step in range(3)]
     found = [Evaluated(-1, result={"pass@1": 0.2}), Evaluated(2, result={"pass@1": 0.5, "kinds": {"a:1": 0.5}})]
-    run = SimpleNamespace(events=lambda kind: {StepDone: done, Evaluated: found}[kind])
-    assert held_out(run) == [
+    folder = RunFolder(tmp_path)
+    folder.create({"recipe": "x", "kind": "recipe"})
+    with EventLog(folder.events, 0) as log:
+        for event in (*done, *found):
+            log.emit(event)
+    assert held_out(Run(tmp_path)) == [
         {"spent": 0, "value": 0.2, "kinds": {}},
         {"spent": 60, "value": 0.5, "kinds": {"a:1": 0.5}},
     ]
     with pytest.raises(UserError, match="leave eval_tasks above 0"):
-        held_out(SimpleNamespace(events=lambda kind: []))
+        folder.events.unlink()
+        held_out(Run(tmp_path))
 
 
 # --- the study ---------------------------------------------------------------------------------------------------
 
-SMALL = {"prompts": 4, "tries": 4, "lr": 0.3, "epochs": 4, "tokens": 64.0}
+SMALL = {"prompts": 4, "tries": 4, "lr": 0.3, "epochs": 4}
 
 
 def study(out, **settings):
     """`parity:4@8` on a table of one row a problem: what is learned of one problem is nothing to another."""
     model = tabular("01", length=1, rows=256)
     options = gd.Options(eval_tasks=4, eval_tries=2, save_every=2)
-    wish = {"task": load("parity:4@8"), "model": model, "settings": {**SMALL, **settings}}
+    wish = {"task": load("parity:4@8"), "model": model, "settings": {**SMALL, **settings}, "budget": "64"}
     return gd.train(NAME, out=out, seed=3, options=options, **wish)
 
 
@@ -116,7 +121,7 @@ def result(run):
 def inner(run):
     """The runs in a study: the one that chose, if there was one, and the one that counts."""
     found = [Run(card.parent) for card in run.folder.inner.glob("*/run.json")]
-    return sorted(found, key=lambda each: each.card["budget"] is not None)
+    return sorted(found, key=lambda each: each.card["budget"]["unit"] == "tokens")
 
 
 def test_the_problem_that_varied_most_fills_every_batch(tmp_path):

@@ -18,6 +18,8 @@ from guerdon.core.optim import sgd
 from guerdon.core.schedule import linear, rex
 from guerdon.core.seeds import generator
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.study import StudyRun
+from guerdon.studies import classify, federated
 from guerdon.studies import digits as data
 from guerdon.studies.class_orders import distances, one_at_a_time, rank_agreement, similarity_score
 from guerdon.studies.classify import (
@@ -304,6 +306,12 @@ def test_a_recipe_is_a_study_whose_arms_can_all_be_built(name):
         entry.build({}, {"no_such_knob": 1})
 
 
+def ended(folder, study, seed=0):
+    """What a study comes to when it is run in a folder."""
+    gd.train(study, out=folder, seed=seed)
+    return json.loads((folder / "result.json").read_text())
+
+
 SMALL = {
     "rex": ({"shares": (0.01,)}, "accuracy"),
     "refined-linear-decay": ({"steps": 40}, "loss"),
@@ -313,34 +321,62 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_a_study_gives_what_its_claim_compares_and_the_same_for_the_same_seed(name):
+def test_a_study_gives_what_its_claim_compares_and_the_same_for_the_same_seed(name, tmp_path):
     knobs, metric = SMALL[name]
     study = find_recipe(name).build({}, knobs)
-    first = study.body(None, 5)
-    assert first == study.body(None, 5)
-    assert json.loads(json.dumps(first)) == first
+    first = ended(tmp_path / "first", study, 5)
+    assert first == ended(tmp_path / "second", study, 5)
     assert isinstance(first[metric], float)
 
 
-def test_cyclical_arms_see_equally_many_samples_and_look_equally_often():
+@pytest.mark.parametrize("name", ["rex", "refined-linear-decay", "curricula-in-federated-learning"])
+def test_a_killed_study_of_digits_does_not_repeat_what_it_learned(name, tmp_path, monkeypatch):
+    study = find_recipe(name).build({}, SMALL[name][0])
+    whole = ended(tmp_path / "whole", study, 5)
+    taken = []
+    plain = classify.learn
+    for room in (classify, federated):
+        monkeypatch.setattr(room, "learn", lambda *args: taken.append(1) or plain(*args))
+    real = StudyRun.remember
+
+    def killed(run, key, make):
+        found = real(run, key, make)
+        raise RuntimeError("killed") if len(list(run.folder.inner.iterdir())) == 1 else None
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StudyRun, "remember", killed)
+        with pytest.raises(RuntimeError):
+            ended(tmp_path / "cut", study, 5)
+    before, taken[:] = len(taken), []
+    gd.train(study, resume=tmp_path / "cut")
+    assert json.loads((tmp_path / "cut" / "result.json").read_text()) == whole
+    resumed, taken[:] = len(taken), []
+    assert ended(tmp_path / "again", study, 5) == whole and resumed == len(taken) - before < len(taken)
+
+
+def test_cyclical_arms_see_equally_many_samples_and_look_equally_often(tmp_path):
     entry = find_recipe("cyclical-curriculum-learning")
-    curves = [entry.build({}, {"start": start, "samples": 4000}).body(None, 0)["curve"] for start in (0.25, 1.0)]
+    curves = [
+        ended(tmp_path / f"{start}", entry.build({}, {"start": start, "samples": 4000}))["curve"]
+        for start in (0.25, 1.0)
+    ]
     assert [len(curve) for curve in curves] == [40, 40]
     assert curves[0][-1]["spent"] == curves[1][-1]["spent"] == 4000
 
 
-def test_a_refinement_that_counts_its_first_run_has_half_the_steps():
+def test_a_refinement_that_counts_its_first_run_has_half_the_steps(tmp_path):
     entry = find_recipe("refined-linear-decay")
-    ends = {counted: entry.build({}, {"steps": 80, "count_first": counted}).body(None, 0)["curve"][-1]["spent"] for counted in (False, True)}  # fmt: skip  # noqa: E501
+    ends = {counted: ended(tmp_path / f"{counted}", entry.build({}, {"steps": 80, "count_first": counted}))["curve"][-1]["spent"] for counted in (False, True)}  # fmt: skip  # noqa: E501
     assert ends == {False: 80, True: 40}
 
 
-def test_the_designers_ranking_turned_round_agrees_as_little_as_it_agrees(monkeypatch):
+def test_the_designers_ranking_turned_round_agrees_as_little_as_it_agrees(monkeypatch, tmp_path):
     from guerdon.recipes.curriculum import curriculum_designer as room
 
     monkeypatch.setattr(room, "TAUGHT", 3)
     monkeypatch.setattr(room, "TOP", 2)
-    found = {rank: find_recipe("curriculum-designer").build({}, {"rank": rank}).body(None, 0) for rank in ("similarity", "reversed")}  # fmt: skip  # noqa: E501
+    found = {rank: ended(tmp_path / rank, find_recipe("curriculum-designer").build({}, {"rank": rank})) for rank in ("similarity", "reversed")}  # fmt: skip  # noqa: E501
     assert found["similarity"]["agreement"] == pytest.approx(-found["reversed"]["agreement"])
 
 

@@ -53,8 +53,8 @@ def study(out, together):
     """Two domains of digits on a table that has a row for every prompt."""
     model = tabular("0123456789", length=1, rows=64)
     wish = {"task": load("parity:1+successor:1"), "model": model}
-    knobs = {"prompts": 8, "tries": 8, "lr": 0.5, "together": together, "tokens": 1500.0}
-    return gd.train(NAME, out=out, seed=1, options=gd.Options(eval_tasks=40, eval_tries=4), settings=knobs, **wish)
+    wish |= {"settings": {"prompts": 8, "tries": 8, "lr": 0.5, "together": together}, "budget": "1500"}
+    return gd.train(NAME, out=out, seed=1, options=gd.Options(eval_tasks=40, eval_tries=4), **wish)
 
 
 def result(run):

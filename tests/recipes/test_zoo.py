@@ -117,8 +117,8 @@ def test_what_is_learned_from():
 def study(out, **settings):
     """One digit to say, odd or even, after one digit or four: a table of few rows knows neither at first."""
     model = tabular("01", length=1, rows=4096)
-    knobs = {"prompts": 8, "tries": 4, "lr": 0.5, "tokens": 320.0, **settings}
-    wish = {"task": load("parity:1+parity:4"), "model": model, "settings": knobs}
+    knobs = {"prompts": 8, "tries": 4, "lr": 0.5, **settings}
+    wish = {"task": load("parity:1+parity:4"), "model": model, "settings": knobs, "budget": "320"}
     return gd.train(NAME, out=out, seed=1, options=gd.Options(eval_tasks=40, eval_tries=2), **wish)
 
 
@@ -134,7 +134,7 @@ def test_every_base_is_trained_on_half_of_the_kinds_and_examined_on_all(tmp_path
     assert found["accuracy"] == pytest.approx(sum(base["after"] for base in found["bases"].values()) / 3)
     assert {len(base["kinds"]) for base in found["bases"].values()} == {1}
     runs = [Run(card.parent) for card in run.folder.inner.glob("*/run.json")]
-    lessons = [each for each in runs if each.card["budget"]]
+    lessons = [each for each in runs if each.card["budget"]["unit"] == "tokens"]
     assert len(lessons) == 3 and len(runs) == 4
     for each in lessons:
         assert len({e.task.kind for _, batch in each.batches() for e in batch.episodes}) == 1

@@ -12,15 +12,14 @@ from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
-from guerdon.core.recipe import Claim, Recipe
+from guerdon.core.recipe import Claim
 from guerdon.loop.api import set_length
 from guerdon.loop.build import Built, Wish, build
-from guerdon.loop.catalog import entries_in, find_recipe, in_file
+from guerdon.loop.catalog import entries_in, in_file
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
 
 METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
-TOKENS = "tokens"  # a unit of budgets, and the knob by which a study is told its own
 POLICY = "policy"
 START_SEED = 0  # of what arms begin with: one model, as one that was downloaded is
 
@@ -39,9 +38,9 @@ class Arm:
     def begun(self, runs: Path) -> Arm:
         """The arm as it is run: it begins with what its starts left among the runs."""
         left = {name: RunFolder(runs / start.key(START_SEED)) for name, start in self.starts.items()}
-        model = {"model": str(left.pop(POLICY).path)} if POLICY in left else {}
+        model = str(left.pop(POLICY).path) if POLICY in left else self.wish.model
         named = {name: str(run.models / self.starts[name].trains(name)) for name, run in left.items()}
-        return replace(self, wish=replace(self.wish, **model, models=named))
+        return replace(self, wish=replace(self.wish, model=model, models=named))
 
     def trains(self, name: str) -> str:
         """Which of its models prepares another recipe's `name`: the one called so, or the only one that learns."""
@@ -54,13 +53,12 @@ class Arm:
 
     def has(self, name: str) -> bool:
         """Whether a start can give it this model."""
-        made = self.build().recipe
-        return name == POLICY or (isinstance(made, Recipe) and name in made.models)
+        return name == POLICY or name in getattr(self.build().recipe, "models", ())
 
     def build(self) -> Built:
-        """The recipe, given its budget. A study spends what its knobs say."""
+        """The recipe, given its budget."""
         built = build(self.wish)
-        if self.budget is not None and isinstance(built.recipe, Recipe):
+        if self.budget is not None:
             set_length(built, None, unspent(self.budget))
         return built
 
@@ -87,7 +85,9 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
     method = f"{name or next(iter(beside))} {claim.method}".strip()
     named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
     arms = {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
-    for model in next(iter(arms.values())).starts:
+    for model, start in arms[METHOD].starts.items():
+        if model != POLICY:
+            start.trains(model)
         if not any(arm.has(model) for arm in arms.values()):
             raise UserError(
                 f"start prepares the model {model!r}, which no arm has: name one of the models of its recipes"
@@ -110,16 +110,9 @@ def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: 
     }
     name, *own = text.split()
     where = f"{file}:{name}" if name in beside else name
-    settings = {**_spending(where, claim), **read_settings(claim.settings.split(), text), **read_settings(own, text)}
+    settings = {**read_settings(claim.settings.split(), text), **read_settings(own, text)}
     wish = Wish(where, claim.task or None, claim.model or None, settings=settings, text=True)
     return Arm(text, wish, Budget(claim.budget, claim.unit), options, starts)
-
-
-def _spending(recipe: str, claim: Claim) -> dict[str, str]:
-    """A study decides how long its runs are: the budget reaches one that has a knob for it, `tokens`, if it is another than
-    its own."""
-    own = find_recipe(recipe).knobs().get(TOKENS)
-    return {} if own in (None, claim.budget) or claim.unit != TOKENS else {TOKENS: f"{claim.budget:.0f}"}
 
 
 def read_settings(words: list[str], where: str) -> dict[str, str]:

@@ -71,9 +71,10 @@ def run_job(job: Job) -> str:
             card = card_of(built, arm.wish, job.seed, steps, options)
             folder.create({**card, "at_a_time": job.at_a_time})
         if isinstance(recipe, Study):
-            if run_study(recipe, folder, options, job.seed) is None:
-                return INTERRUPTED
-        elif not run_recipe(recipe, folder, options, job.seed, steps):
+            run_study(recipe, folder, options, job.seed)
+        else:
+            run_recipe(recipe, folder, options, job.seed, steps)
+        if not is_done(job.folder):
             return INTERRUPTED
     except UserError as error:
         return str(error)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.events import Evaluated, StepDone
 from guerdon.core.recipe import Claim
 from guerdon.loop.statistics import t_interval
 from guerdon.store.run import Run
@@ -35,16 +34,11 @@ def result_of(folder: Path, seed: int, claim: Claim) -> dict[str, Any]:
 
 def curve_of(run: Run, claim: Claim) -> list[dict[str, Any]]:
     """Every evaluation: what was spent before it, and what it found."""
-    cost: dict[int, float] = {}
-    total = 0.0
-    for done in run.events(StepDone):
-        total += done.spent[claim.unit]
-        cost[done.step] = total
     metric = claim.metric.removeprefix(MEAN)
     found = []
-    for event in run.events(Evaluated):
-        kinds = event.result.get("kinds", {})
-        point = {"spent": cost.get(event.step, 0.0), "value": value_of(event.result, metric, claim.levels)}
+    for spent, result in run.curve:
+        kinds = result.get("kinds", {})
+        point = {"spent": float(spent[claim.unit]), "value": value_of(result, metric, claim.levels)}
         found.append({**point, **({"kinds": {k: round(v, 5) for k, v in kinds.items()}} if kinds else {})})
     return found
 
@@ -67,7 +61,7 @@ def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
 def _at(curve: Sequence[Mapping[str, Any]], spent: float) -> float:
     """A curve's value at an amount, on the straight line between the evaluations around it."""
     for a, b in pairwise(curve):
-        if spent <= b["spent"]:
+        if a["spent"] <= spent <= b["spent"] > a["spent"]:
             share = (spent - a["spent"]) / (b["spent"] - a["spent"])
             return float(a["value"] + share * (b["value"] - a["value"]))
     return float(curve[-1]["value"])
@@ -97,18 +91,22 @@ def score_of(curve: list[dict[str, Any]], claim: Claim) -> float:
 
 
 def _study(run: Run, seed: int, claim: Claim) -> dict[str, Any]:
-    """A study's score is in its result; its cost is that of the runs in it, and what it says itself it `spent`."""
-    result = json.loads((run.path / "result.json").read_text())
-    if not isinstance(result, dict) or claim.metric not in result:
-        raise unknown("key of the study's result", claim.metric, result if isinstance(result, dict) else ())
-    inner = [Run(card.parent).spent for card in sorted(run.folder.inner.glob("*/run.json"))]
-    spent = {unit: round(sum(each[unit] for each in inner), 3) for unit in (inner[0] if inner else ())}
-    spent |= result.get("spent", {})  # of what is no run
+    """A study's score is in its result, or else what its evaluations came to, as a recipe's; so is its curve. Its cost is that
+    of the runs in it, and what it says itself it `spent`."""
+    result = json.loads((run.path / "result.json").read_text()) or {}
+    known = [found for _, found in run.curve]
+    metric = claim.metric.removeprefix(MEAN)
+    is_measured = bool(known) and all(metric in found for found in known)
+    if claim.metric not in result and not is_measured:
+        told = [*result, *(known[-1] if known else ())]
+        raise unknown("key of the study's result and evaluations", claim.metric, told)
+    curve = result.get("curve", []) or (curve_of(run, claim) if is_measured else [])
+    spent = {unit: round(cost, 3) for unit, cost in run.spent.items() if cost}
     return {
         "seed": seed,
-        "score": float(result[claim.metric]),
-        "spent": spent,
+        "score": float(result[claim.metric]) if claim.metric in result else round(score_of(curve, claim), 6),
+        "spent": spent | result.get("spent", {}),  # of what is no run
         "weights": run.weights,
-        "curve": result.get("curve", []),
+        "curve": curve,
         "result": {k: v for k, v in result.items() if k not in ("curve", "spent")},
     }

@@ -56,9 +56,11 @@ def auto_cei(
             if refusal != "none":
                 bar = or_refused(c1, c2 if refusal == "curriculum" else 0.0)
                 lesson = to_refuse_late(task, policy, lr, steps, bar, temperature)
-            return run.train(lesson, seed=100 * seed + number).model()  # every round has problems of its own
+            # every round has problems of its own, and the budget
+            return run.train(lesson, seed=100 * seed + number, budget=run.budget).model()
 
-        begun = examined(start := run.train(to_refuse(task, model, lr, steps), seed=100 * seed + 99).model())
+        start = run.train(to_refuse(task, model, lr, steps), seed=100 * seed + 99, budget=run.budget).model()
+        begun = examined(start)
         size, c2 = min(0.2 * begun["spread"], 0.5), 0.5756 / max(begun["spread"], 0.1)  # a quarter of log 10
         temperature = max(begun["precision"], 0.05)
         found = climb(start, begun["depth"] + size, size, rounds, another, lambda policy: examined(policy)["objective"])

@@ -4,14 +4,15 @@ Paper: Singh et al. 2022, Learning to Learn: How to Continuously Teach Humans an
 code (github.com/ZhangLab-DeepNeuroCogLab/Learning2Learn). Five classes are learned one at a time, each seen once, in all 120
 orders. The designer scores an order from the distances between the classes' mean images (`studies/class_orders.py`). Accuracy
 is the mean final accuracy on all five of the tenth of orders that it ranks highest, agreement the rank correlation of its
-scores with what all orders came to. Every seed draws its own five digits.
-Followed: score, five classes and all their orders, one pass. Different: a small replay memory, without which any order ends in
-knowing one class; mean images in place of a pretrained network's features; every order is run once, with the same weights.
-Leaves out: people, other learners than replay, optimal-transport distances, the paper's F-measure with forgetting in it.
+scores with what all orders came to. Every seed draws its own five digits. Followed: score, classes, all orders, one pass.
+Different: a small replay memory, without which any order ends in knowing one class; mean images in place of a network's
+features; every order is run once. Leaves out: people, learners without replay, optimal-transport distances, the F-measure.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import permutations
 from statistics import fmean
 from typing import Any, Literal
@@ -56,12 +57,13 @@ def curriculum_designer(
         if rank != "similarity":
             scores = torch.rand(len(orders), generator=draw).tolist() if rank == "random" else [-s for s in scores]
 
-        found = []
-        for order in orders:
+        def learned(order: Sequence[int]) -> float:
             net = network(seed)
             batches = one_at_a_time(data.train, [taught[i] for i in order], BATCH, keep, seed)
             learn(net, batches, sgd(lr=lr, momentum=0.9), 1)
-            found.append(accuracy(net, exam))
+            return accuracy(net, exam)
+
+        found = [run.remember(order, partial(learned, order)) for order in orders]
         top = sorted(range(len(orders)), key=lambda i: -scores[i])[:TOP]
         return {"accuracy": fmean(found[i] for i in top), "agreement": rank_agreement(scores, found)}
 

@@ -3,19 +3,18 @@
 Paper: Kesgin & Amasyali 2022, Cyclical Curriculum Learning (arXiv:2202.05531), and the authors' code
 (github.com/CyclicalCurriculum/Cyclical-Curriculum). A pass takes a share of the examples that goes up and down
 (`studies/subsets.py`); which ones is drawn by scores, 1 / loss under a network trained before in the plain way. That network
-costs as much as the run itself; as in the paper it is not counted. All arms see equally many samples.
-Followed: sizes, scores, drawing, defaults. Different: the authors report the best test accuracy of any pass, and a cyclical run
-has more of them; here all arms look equally often, and the look that is best on held-out digits counts.
-Leaves out: the paper's data sets and architectures, scores that follow the model in training.
+costs as much as the run itself; as in the paper it is not counted. All arms see equally many samples. Followed: sizes, scores,
+drawing, defaults. Different: the authors report the best test accuracy of any pass, and a cyclical run has more of them; here
+all arms look equally often, and the best look on held-out digits counts. Leaves out: other data, scores that follow the model.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import accumulate
 from typing import Any, Literal
 
 import torch
-from torch import nn
 
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Study, recipe
@@ -54,12 +53,13 @@ def cyclical_curriculum_learning(
         data, net, opt = digits(seed), network(seed), adam()
         chances = torch.ones(len(data.train), dtype=torch.float64)
         if scores == "easy":
-            teacher = fitted(seed, data.train, opt, samples // BATCH, BATCH)
-            chances = 1.0 / losses(teacher, data.train).double().clamp(min=1e-9)
+            plain = partial(fitted, seed, data.train, opt, samples // BATCH, BATCH)
+            told = run.remember("losses", lambda: losses(plain(), data.train).tolist())
+            chances = 1.0 / torch.tensor(told, dtype=torch.float64).clamp(min=1e-9)
         batches = list(drawn(data.train, chances, cycle(start, end, alpha), samples, BATCH, seed))
         seen, every, looks = [0, *accumulate(map(len, batches))], samples // LOOKS, []
 
-        def look(net: nn.Module, done: int) -> None:
+        def look(net: torch.nn.Module, done: int) -> None:
             if seen[done] // every > seen[done - 1] // every:
                 looks.append((accuracy(net, data.validation), accuracy(net, data.test), seen[done]))
 

@@ -3,7 +3,7 @@
 Paper: Li et al. 2025, Can One Domain Help Others? A Data-Centric Study on Multi-Domain Reasoning via Reinforcement Learning
 (arXiv:2507.17512): mathematics, code and puzzles, alone, in pairs and all three. Of its six pairs four rise, by 4 to 13 points,
 and two fall by 3 (table 9); all three together are best over all. Here a domain is a family of problems in the task (sums,
-programs to trace, countdown). Every run begins with the same model and has the same `tokens`; sets of more domains draw evenly
+programs to trace, countdown). Every run begins with the same model and has the same budget; sets of more domains draw evenly
 from their kinds. `gains` is the transfer matrix, in accuracy on held-out problems since the start: `own` is its mean over what
 a run trained on, `transfer` over what it did not, and `accuracy` is over all domains at the end. With `together=0` nothing is
 trained.
@@ -17,7 +17,6 @@ from itertools import combinations
 from statistics import fmean
 from typing import Any
 
-from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.curricula.uniform import uniform
@@ -42,7 +41,7 @@ ALL: Any = {"method": "together=3", "baseline": f"{NAME} together=1", "ablation"
     ),
     on=grpo,
 )
-def multi_domain_rlvr_study(made: Recipe, task: Any, *, together: int = 1, tokens: float = 200_000) -> Study:
+def multi_domain_rlvr_study(made: Recipe, task: Any, *, together: int = 1) -> Study:
     """Train on every set of so many domains, and measure all domains."""
     domains = domains_of(task)
     if len(domains) < 2 or not 0 <= together <= len(domains):
@@ -54,12 +53,12 @@ def multi_domain_rlvr_study(made: Recipe, task: Any, *, together: int = 1, token
         found: dict[str, list[float]] = {"own": [], "transfer": [], "accuracy": []}
         matrix = {}
         for names in combinations(domains, together):
-            lesson = made.but(steps=0)
             if names:
                 source = mixed("+".join(names), [each for name in names for each in domains[name]])
                 drawn = uniform(source, made.curriculum.tries)
-                lesson = made.but(curriculum=drawn, steps=10**6, budget=Budget(tokens))
-            curve = held_out(run.train(lesson))
+                curve = held_out(run.train(made.but(curriculum=drawn), budget=run.budget))
+            else:
+                curve = held_out(run.train(made, steps=0))
             matrix["+".join(names)] = gained = gains(curve)
             results = split(names, gained) | {"accuracy": fmean(by_domain(curve[-1]["kinds"]).values())}
             for key, value in results.items():

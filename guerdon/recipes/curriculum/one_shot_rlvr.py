@@ -4,8 +4,8 @@ Paper: Wang et al. 2025, Reinforcement Learning for Reasoning in Large Language 
 (arXiv:2504.20571), with the released code (github.com/ypwang61/One-Shot-RLVR). A first run goes through a finite set `epochs`
 times; problems are ranked by the variance of their rates of success over it. The model begins anew, and the first of the
 ranking fills every batch, each copy a group of its own. The loss is GRPO's, with a KL to the start model and a bonus for
-entropy. `train` is also "any" (a problem by lot), "all" (the whole set) or "nothing". The first run is not among the `tokens`,
-as in the paper; it stands in what an arm spent. Leaves out: weight decay; few problems at once; entropy without any reward.
+entropy. `train` is also "any" (a problem by lot), "all" (the whole set) or "nothing". The budget is that of the second run, as
+in the paper; the first stands in what an arm spent. Leaves out: weight decay; few problems at once; entropy without a reward.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def one_shot_rlvr(
     entropy: float = 0.001,  # the paper's
     kl: float = 0.001,  # the paper's beta
     epochs: int = 8,  # of the first run; the paper's are some fifty
-    tokens: float = 400_000,
 ) -> Study:
     """Choose one problem by historical variance, and train on it alone."""
     if (size := task.size("train")) is None:
@@ -57,14 +56,14 @@ def one_shot_rlvr(
     def picked(run: Any, seed: int) -> int:
         if train == "any":
             return derive(seed, "one example") % int(size)
-        first = made.but(curriculum=recorded(made.curriculum), steps=-(-epochs * size // made.prompts))
-        return by_variance(task, history_of(done.metrics for done in run.train(first).events(StepDone)))[0]
+        length = Budget(-(-epochs * size // made.prompts), "steps")  # its own: what the lesson may spend is no matter
+        first = run.train(made.but(curriculum=recorded(made.curriculum)), budget=length)
+        return by_variance(task, history_of(done.metrics for done in first.events(StepDone)))[0]
 
     def body(run: Any, seed: int) -> dict[str, Any]:
         numbers = tuple(range(size)) if train in ("all", "nothing") else (picked(run, seed),)
-        length = {"steps": 0} if train == "nothing" else {"steps": 10**6, "budget": Budget(tokens)}
-        lesson = made.but(curriculum=uniform(chosen(task, numbers), made.curriculum.tries), **length)
-        curve = held_out(run.train(lesson))
+        lesson = made.but(curriculum=uniform(chosen(task, numbers), made.curriculum.tries))
+        curve = held_out(run.train(lesson, **({"steps": 0} if train == "nothing" else {"budget": run.budget})))
         return {"accuracy": curve[-1]["value"], "before": curve[0]["value"], "problem": numbers[0], "curve": curve}
 
     return Study(body)

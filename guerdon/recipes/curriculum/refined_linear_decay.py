@@ -12,6 +12,7 @@ Leaves out: the paper's tasks, and refining a second time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from torch import nn
@@ -54,13 +55,14 @@ def refined_linear_decay(
         def fit(lr: Any, watch: Callable[[nn.Module, int], None] | None = None) -> nn.Module:
             return fitted(seed, data.train, OPTIMISERS[optimiser](lr), length, BATCH, watch)
 
-        def at_its_best(shape: Callable[[float], Any]) -> Any:
-            return shape(best_rate(optimiser, lambda peak: fit(shape(peak)), data.validation))
+        def at_its_best(number: int, shape: Callable[[float], Any]) -> Any:
+            best = partial(best_rate, optimiser, lambda peak: fit(shape(peak)), data.validation)
+            return shape(run.remember(number, best))
 
-        lr = at_its_best(SHAPES.get(schedule, SHAPES["linear"]))
+        lr = at_its_best(1, SHAPES.get(schedule, SHAPES["linear"]))
         if schedule == "refined":
             fit(lr, lambda net, done: norms.append(gradient_norm(net, power)))
-            lr = at_its_best(lambda peak: refined(peak, norms, power=power))
+            lr = at_its_best(2, lambda peak: refined(peak, norms, power=power))
 
         net = fit(lr, lambda net, done: curve.append({"spent": done, "value": loss(net, data.test)}))
         return {"loss": curve[-1]["value"], "accuracy": accuracy(net, data.test), "curve": curve[EVERY - 1 :: EVERY]}

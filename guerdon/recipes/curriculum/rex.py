@@ -3,14 +3,14 @@
 Paper: Chen, Wolfe & Kyrillidis 2021, REX: Revisiting Budgeted Training with an Improved Schedule (arXiv:2107.04197). The rate
 is peak (1 - z) / (1 - z/2), z the share of the run done, set anew at every step: `core/schedule.py:rex`, which any learning
 rate takes (`adam(lr=rex(3e-4))`). Here a small network learns digits on a small share of a full run; every schedule gets the
-peak, of the same five, that is best on held-out digits at that budget.
-Followed: formula, schedules compared, budgets as shares of a full run, with SGD with momentum and with Adam, a peak chosen for
-each. Leaves out: the paper's seven tasks, its schedules by plateau and OneCycle, sampling a profile less often than each step.
+peak, of the same five, that is best on held-out digits at that budget. Followed: formula, schedules compared, budgets as shares
+of a full run, SGD with momentum and Adam, a peak for each. Leaves out: the paper's tasks, plateaus, OneCycle, coarser profiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from statistics import fmean
 from typing import Any, Literal
 
@@ -63,7 +63,7 @@ def rex(
                 rate = PROFILES[schedule](peak, steps)
                 return fitted(seed, data.train, OPTIMISERS[optimiser](rate), steps, BATCH)
 
-            peak = best_rate(optimiser, trained, data.validation)
+            peak = run.remember(share, partial(best_rate, optimiser, trained, data.validation))
             curve.append({"spent": steps, "value": accuracy(trained(peak), data.test), "peak": peak})
         return {"accuracy": fmean(point["value"] for point in curve), "curve": curve}
 

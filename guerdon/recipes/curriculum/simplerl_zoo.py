@@ -5,7 +5,7 @@ Paper: Zeng et al. 2025, Investigating and Taming Zero Reinforcement Learning fo
 too hard for a base broke its training. Here three bases come of one model: as it is; one that all but lost the mark of an
 answer, by a few steps of imitating solutions without it; one blunted by noise on its weights. Answers are checked with or
 without the mark. A base gets the half of the kinds of problems that it solves nearest to half of the time, or its hardest half
-(`hard`); `strict` pays -1 (the paper's) for an answer without its mark. Each base has `tokens`; `accuracy` is their mean.
+(`hard`); `strict` pays -1 (the paper's) for an answer without its mark. Each base has the budget; `accuracy` is their mean.
 Leaves out: other sizes and families (`--model` takes one at a time); prompts for weak bases; length, and verifying oneself.
 """
 
@@ -29,7 +29,7 @@ from guerdon.tasks.unmarked import unmarked
 ARMS: Any = {"task": "countdown:1-6", "metric": "accuracy", "settings": "lr=5e-5 max_tokens=64", "budget": 130_000}
 TOO_HARD: Any = {"baseline": "simplerl-zoo hard=true", **ARMS}
 STRICT: Any = {"baseline": "simplerl-zoo strict=true", **ARMS}
-IMITATION, NOISE = {"prompts": 64, "lr": 1e-4, "steps": 5}, 0.3  # sprig rarely says the mark; it solves half as much
+IMITATION, NOISE = {"prompts": 64, "lr": 1e-4}, 0.3  # five steps: sprig rarely says the mark; it solves half as much
 
 
 @recipe(
@@ -44,9 +44,7 @@ IMITATION, NOISE = {"prompts": 64, "lr": 1e-4, "steps": 5}, 0.3  # sprig rarely 
     ),
     on=grpo,
 )
-def simplerl_zoo(
-    made: Recipe, task: Any, model: Model, *, hard: bool = False, strict: bool = False, tokens: float = 130_000
-) -> Study:
+def simplerl_zoo(made: Recipe, task: Any, model: Model, *, hard: bool = False, strict: bool = False) -> Study:
     """Zero RL across three bases: fitting or hard problems, with or without a strict format."""
     lenient = unmarked(task)
     made.exam, made.stages[0] = lenient, verified(lenient)
@@ -55,15 +53,15 @@ def simplerl_zoo(
         made.stages[1:-2] = [score(insistent(lenient))]
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        taught = run.train(sft.make({"task": lenient, "model": model, **IMITATION})).model()
+        taught = run.train(sft.make({"task": lenient, "model": model, **IMITATION}), budget=Budget(5, "steps")).model()
         bases = {"as it is": blunted(model, 0.0), "unmarked": taught, "blunted": blunted(model, NOISE, seed)}
         found = {}
         for name, base in bases.items():
             start = run.eval(base, lenient, tasks=192, tries=2, sampling=made.sampling)
             kinds = fitting(start["kinds"], hard)
-            lesson = made.but(steps=10**6, budget=Budget(tokens), models={**made.models, "policy": base})
+            lesson = made.but(models={**made.models, "policy": base})
             lesson.curriculum.task = mixed(task.name, [lenient.kinds()[kind] for kind in kinds])
-            curve = held_out(run.train(lesson))
+            curve = held_out(run.train(lesson, budget=run.budget))
             found[name] = {"before": curve[0]["value"], "after": curve[-1]["value"], "kinds": kinds}
         return {"accuracy": fmean(each["after"] for each in found.values()), "bases": found}
 
