@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.loop.statistics import t_interval
+from guerdon.exams.statistics import t_interval
 from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, Line, curves, path, px, svg, text
 from guerdon.store.report.charts import scale
 from guerdon.store.report.markup import Html, el

@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 _WHERE = {
     "train": "guerdon.loop.api",
     "evaluate": "guerdon.loop.api",
-    "best_of": "guerdon.loop.best_of",
+    "best_of": "guerdon.loop.api",
     "replay": "guerdon.loop.replay",
     "Options": "guerdon.loop.record",
     "Run": "guerdon.store.run",
@@ -21,6 +21,8 @@ _WHERE = {
     "Recipe": "guerdon.core.recipe",
     "Study": "guerdon.core.recipe",
     "Claim": "guerdon.core.recipe",
+    "Exam": "guerdon.core.exam",
+    "Sitting": "guerdon.core.exam",
     "Learn": "guerdon.core.learn",
     "Task": "guerdon.core.task",
     "Ask": "guerdon.core.task",

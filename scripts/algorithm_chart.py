@@ -121,7 +121,7 @@ def recipe_row(name: str, settings: Mapping[str, str], recipe: Recipe) -> str:
     title = f"[{name}](../../{HOUSE}/{name}.py)" + "".join(f", `{k}={v}`" for k, v in knobs_set.items())
     learners = [s for s in recipe.stages if isinstance(s, Learn)]
     scores = [s for s in recipe.stages if folder_of(s) == "rewards"]
-    given = {id(x) for x in (recipe.curriculum, recipe.exam, *scores, *(p for s in scores for _, p in walk(s)))}
+    given = {id(x) for x in (recipe.curriculum, *(e.source for e in recipe.exams), *scores, *(p for s in scores for _, p in walk(s)))}
     others = [s for s in recipe.stages if s not in learners and s not in scores]
     chosen = [s for s in others if folder_of(s) == "select"]
     credit = [s for s in others if s not in chosen]
@@ -152,9 +152,7 @@ def else_of(recipe: Recipe, scores: Iterable[Any], given: set[int]) -> str:
         found.append(f"asks `{formula(recipe.curriculum, given)}`")
     if label(recipe.env) != "single_turn":
         found.append(f"plays `{formula(recipe.env, given)}`")
-    found += [
-        f"scores `{formula(s, set())}`" for s in scores if label(s) != "verified" and not label(s).endswith("_exam")
-    ]
+    found += [f"scores `{formula(s, set())}`" for s in scores if label(s) != "verified"]
     others = [name for name in recipe.models if name not in ("policy", "reference")]
     if others:
         found.append(f"models {', '.join(f'`{name}`' for name in others)}")

@@ -26,7 +26,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.play import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.statistics import pass_at_k
+from guerdon.exams.statistics import pass_at_k
 from guerdon.tasks.corpus import LEVELS, WITH_TOOLS, family_names
 from guerdon.tasks.family import Family
 from guerdon.tasks.role_tasks import in_role

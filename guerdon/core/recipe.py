@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.exam import Exam, check_exams
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.part import (
@@ -39,8 +40,8 @@ RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
 @part
 class Recipe:
-    """The parts of a training run. `seats` says which model plays which role; a step draws `prompts` asks; `exam` is the
-    task source whose held-out problems measure progress. `ahead` plays the next step's episodes while this step's are
+    """The parts of a training run. `seats` says which model plays which role; a step draws `prompts` asks; `exams`
+    measure progress on held-out problems and cost the run nothing. `ahead` plays the next step's episodes while this step's are
     learned from, with the weights from before this step: one update off-policy. A `budget` ends the run before its last step
     once it is spent."""
 
@@ -50,7 +51,7 @@ class Recipe:
     stages: list[Any]
     seats: dict[str, str] = knob(factory=lambda: {"policy": "policy"})
     sampling: Sampling = knob(factory=Sampling)
-    exam: Any = None
+    exams: list[Exam] = knob(factory=list)
     prompts: int = knob(default=16, ge=1)
     steps: int = knob(default=100, ge=0)
     ahead: bool = False
@@ -93,6 +94,7 @@ class Recipe:
             if isinstance(found, Learn):
                 self._check_learn(found)
         self._check_columns()
+        check_exams(self.exams, self.models, self.seats, self.env)
 
     def _check_learn(self, learn: Learn) -> None:
         if learn.model not in self.models:

@@ -47,6 +47,11 @@ class contrasts:
         self.drawn += n
         return asks
 
+    def exam_asks(self, tasks: int, tries: int, play: Play) -> list[Ask]:
+        """As an exam asks: the first held-out problems, once each, for tries of its own are the environment's to make."""
+        size = self.task.size("test")
+        return [self.ask("test", i, play.seed) for i in range(tasks if size is None else min(tasks, size))]
+
     def ask(self, split: Split, index: int, seed: int) -> Ask:
         """Problem number `index` of a split (of a finite one, over and over)."""
         size = self.task.size(split)

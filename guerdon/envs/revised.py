@@ -8,16 +8,10 @@ from guerdon.core.play import Seats
 from guerdon.core.task import Ask
 from guerdon.core.template import check_template
 
-DEPTH = "depth"  # the note of an ask that is one step of its own: how many answers came before it
-
-
 @part
 class revised:
     """The problem is answered, and the answer shown again `times` times to be revised, each time by itself, as `template`
     writes it. Everything but the last answer is said by `draft`, so that the last alone is the `role`'s, and what is scored.
-
-    An ask that notes its `depth` is one step, from wherever it starts: it is shown and answered once. A recipe that trains on
-    such asks is so examined on the whole chain.
 
     >>> revised("{prompt}\\n{attempt}", times=2).roles
     ('draft', 'policy')
@@ -38,7 +32,7 @@ class revised:
 
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         view = ask.shown
-        for _ in range(0 if DEPTH in ask.note else self.times):
+        for _ in range(self.times):
             said = await seats[self.draft].act(view, fresh=True)
             view = self.template.format(prompt=ask.shown, attempt=said.text)
         await seats[self.role].act(view, fresh=True)

@@ -11,8 +11,7 @@ from guerdon.core.task import Ask
 @part
 class side_by_side:
     """Each of the solutions an ask brings (`note["say"]`) is recited from the start, as a track of its own; then the role
-    tries `tries` times itself. An ask that brings none is a single turn: a recipe that learns from recitals is so examined
-    on what its model says by itself.
+    tries `tries` times itself.
 
     >>> side_by_side(tries=2).roles
     ('policy',)
@@ -26,11 +25,8 @@ class side_by_side:
         return (self.role,)
 
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        said = ask.note.get("say")
-        for text in said or ():
+        for text in ask.note["say"]:
             seats[self.role].recite(ask.shown, text, fresh=True)
-        for _ in range(
-            1 if said is None else self.tries
-        ):  # one after the other, so that their order is always the same
+        for _ in range(self.tries):  # one after the other, so that their order is always the same
             await seats[self.role].act(ask.shown, fresh=True)
         return seats.episode()

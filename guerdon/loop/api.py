@@ -1,8 +1,7 @@
-"""The front door in Python: `train`, `evaluate`. The command line is a thin coat over these."""
+"""The front door in Python: `train`, `evaluate`, `best_of`. The command line is a thin coat over these."""
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,14 +9,17 @@ from typing import Any
 
 from guerdon.core.budget import NO_END, Budget, read_budget
 from guerdon.core.errors import UserError
+from guerdon.core.exam import Exam
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.play import Player
 from guerdon.envs.simple import single_turn
+from guerdon.exams.accuracy import accuracy
+from guerdon.exams.best_of import best_of as choice
 from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task, versions
-from guerdon.loop.evaluate import evaluate as evaluate_models
+from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
@@ -175,23 +177,48 @@ def evaluate(
     *,
     task: Any = None,
     data: Mapping[str, Any] | None = None,
+    exam: Exam | Sequence[Exam] | None = None,
+    models: Mapping[str, Any] | None = None,
     tasks: int = 64,
     tries: int = 1,
     seed: int = 0,
     sampling: Sampling | None = None,
 ) -> dict[str, Any]:
-    """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task."""
+    """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or each of
+    several, measures. `models` are others that exams seat or read, by the names they have for them."""
     source = find_task(task, data)
-    if source is None:
-        raise UserError("evaluate on what? give a task")
-    found = find_model(model)
-    assert isinstance(found, Model)
-    found = copy.copy(found)
-    found.start(seed, {})
-    how = sampling or Sampling()
-    return evaluate_models(
-        {"policy": found}, {"policy": "policy"}, single_turn(), source, how, tasks=tasks, tries=tries, seed=seed
+    exams = [exam] if isinstance(exam, Exam) else list(exam or ())
+    if (source is None) == (not exams):
+        raise UserError("evaluate on what? give a task, or an exam")
+    named: dict[str, Model] = {}
+    for name, wanted in {"policy": model, **(models or {})}.items():
+        found = find_model(wanted)
+        assert isinstance(found, Model)
+        named[name] = found
+    return examined(
+        named, exams or [Exam(source)], single_turn(), seed, sampling=sampling or Sampling(), tasks=tasks, tries=tries
     )
+
+
+def best_of(
+    model: Any,
+    reward: Any,
+    *,
+    task: Any,
+    n: int = 4,
+    models: Mapping[str, Any] | None = None,
+    tasks: int = 64,
+    seed: int = 0,
+    sampling: Sampling | None = None,
+) -> dict[str, Any]:
+    """Accuracy on held-out problems of the try that `reward` likes best among `n`, beside pass@1 and pass@n of the same tries:
+    an exam with the metrics `accuracy` and `best_of`. `models` are those that the reward reads, by the names it has for them:
+    `best_of("sprig", gd.outcome_model("rm"), task="countdown:2", models={"rm": run.model("rm")})`."""
+    source = find_task(task)
+    if source is None or n < 1:
+        raise UserError("best of what? give a task, and n of at least 1")
+    exam = Exam(source, [accuracy(), choice(reward)], tries=n)
+    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, sampling=sampling)
 
 
 def answers(model: Model, tasks: Sequence[Task], *, sampling: Sampling | None = None, seed: int = 0) -> list[str]:

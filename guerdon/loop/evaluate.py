@@ -1,87 +1,80 @@
-"""Held-out accuracy: pass@1, pass@k without bias, and intervals over tasks."""
+"""Sitting exams: held-out problems are played by a player of their own, so that nothing is billed, and measured."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guerdon.core.errors import RunStopped
+import torch
+
+from guerdon.core.errors import UserError
+from guerdon.core.exam import TRUTH, Exam, Sitting, check_exams
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
+from guerdon.core.part import label
 from guerdon.core.play import Env
 from guerdon.core.seeds import derive
-from guerdon.core.task import Ask, Sampling, TaskSource
+from guerdon.core.task import Sampling
 from guerdon.engine.play import Player
-from guerdon.loop.statistics import interval, pass_at_k
+from guerdon.exams.accuracy import accuracy, length
+from guerdon.loop.see import see
 from guerdon.rewards.score import verified
 
 
 def evaluate(
+    exams: Sequence[Exam],
     models: Mapping[str, Model],
     seats: Mapping[str, str],
     env: Env,
-    task: TaskSource,
     sampling: Sampling,
     *,
     tasks: int = 64,
     tries: int = 4,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Play the first `tasks` held-out problems `tries` times each. The same seed gives the same tries for equal weights.
-
-    A problem that comes twice counts once, with all its tries: intervals are over different problems.
-
-    Tries that could not be checked are in no rate; their share is `missing`. With several kinds of problems, `kinds` has
-    the pass@1 of each.
-    """
-    size = task.size("test")
-    number = tasks if size is None else min(tasks, size)
-    play = Player(models, seats, env, sampling, derive(seed, "evaluate"), 1)
-    batch = pack(play([Ask(task.get("test", i), tries) for i in range(number)]))
-    batch = verified(task)(batch, play)
-    column = batch.cols["correct"]
-    scores: dict[int, list[float]] = defaultdict(list)
-    kind: dict[int, str] = {}
-    checked: set[int] = set()
-    tried = batch.episode[batch.leaf].tolist()
-    for problem, episode, value in zip(batch.task[batch.leaf].tolist(), tried, column.value.tolist(), strict=True):
-        if value == value:
-            scores[problem].append(value)
-            kind[problem] = batch.episodes[episode].task.kind
-            checked.add(episode)
-    if not scores:
-        errors = [d["error"] for d in column.detail.values() if "error" in d]
-        errors += [str(e.info["error"]) for e in batch.episodes if e.failed]
-        first = errors[0] if errors else "no task could be checked"
-        raise RunStopped(f"evaluation has no checked try: {first.strip().splitlines()[-1]}")
-    return {
-        "task": task.name,
-        "tasks": len(scores),
-        "tries": tries,
-        **_rates(list(scores.values()), tries),
-        **_by_kind(scores, kind),
-        "missing": 1.0 - len(checked) / len(batch.episodes),
-        "length": float(batch.length.double().sum() / max(1, batch.K)),
-    }
-
-
-def _by_kind(scores: Mapping[int, list[float]], kind: Mapping[int, str]) -> dict[str, Any]:
-    """pass@1 of each kind of problem, where there are several."""
-    found: dict[str, list[float]] = defaultdict(list)
-    for problem, tried in scores.items():
-        found[kind[problem]].append(sum(v >= 0.5 for v in tried) / len(tried))
-    return {"kinds": {k: sum(v) / len(v) for k, v in found.items()}} if len(found) > 1 else {}
-
-
-def _rates(scores: list[list[float]], tries: int) -> dict[str, float]:
-    """pass@1 and, by powers of two up to `tries`, pass@k, each with the ends of its interval."""
-    found: dict[str, float] = {}
-    k = 1
-    while k <= tries:
-        enough = [s for s in scores if len(s) >= k]
-        rates = [pass_at_k(len(s), sum(v >= 0.5 for v in s), k) for s in enough]
-        mean, low, high = interval(rates)
-        found |= {f"pass@{k}": mean, f"pass@{k}_low": low, f"pass@{k}_high": high}
-        k = k * 2 if k * 2 <= tries or k == tries else tries
+    """Sit every exam; what it finds by name, `NAME/metric` for one that has a name. What an exam does not say itself (its seats,
+    environment, sampling, how many problems and tries) is as told here. The same seed gives the same tries for equal weights."""
+    found: dict[str, Any] = {}
+    for exam in exams:
+        how = (exam.seats or seats, exam.env or env, exam.sampling or sampling)
+        play = Player(models, *how, derive(seed, "evaluate"), 1)
+        said = sit(exam, play, exam.tasks or tasks, exam.tries or tries)
+        found |= {f"{exam.name}/{name}" if exam.name else name: value for name, value in said.items()}
     return found
+
+
+def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
+    """Play an exam and measure it."""
+    batch = pack(play(exam.asks(tasks, tries, play)))
+    if exam.truth is not None:
+        batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
+    found: dict[str, Any] = {"task": _name(exam), "tries": tries}
+    given_by = dict.fromkeys(found, "every exam")
+    for metric in exam.metrics or (accuracy(), length()):
+        batch = see(batch, getattr(metric, "needs", ()), play)
+        with torch.no_grad():
+            said = metric(Sitting(exam, batch, play, tries))
+        for name in said:
+            if name in given_by:
+                raise UserError(
+                    f"{label(metric)} and {given_by[name]} both give {name!r}: put one of them into an exam of its own"
+                )
+        found, given_by = {**found, **said}, {**given_by, **dict.fromkeys(said, label(metric))}
+    return found
+
+
+def _name(exam: Exam) -> str:
+    """What is asked about, in a word."""
+    return next((str(s.name) for s in (exam.source, exam.truth) if hasattr(s, "name")), label(exam.source))
+
+
+def examined(models: Mapping[str, Model], exams: Sequence[Exam], env: Env, seed: int, **how: Any) -> dict[str, Any]:
+    """What exams find about models that are in no run: each is started, and `policy` sits in the seat of that name unless an
+    exam seats others."""
+    seats = {"policy": "policy"}
+    check_exams(exams, models, seats, env)
+    started = {name: copy.copy(model) for name, model in models.items()}
+    for model in sorted(started.values(), key=lambda model: hasattr(model, "of")):
+        model.start(seed, started)
+    return evaluate(exams, started, seats, env, how.pop("sampling"), seed=seed, **how)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,14 @@ from guerdon.core.budget import NO_END, Budget
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.events import Ended, Evaluated, Started, StepDone, Stopped
+from guerdon.core.exam import Exam
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import describe, fingerprint
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Built, Wish, card_of
-from guerdon.loop.evaluate import evaluate
+from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.train import run_recipe, start
 from guerdon.loop.trained import Trained
@@ -111,15 +112,23 @@ class StudyRun:
         return json.loads(path.read_text())
 
     def eval(
-        self, model: Model, task: TaskSource, *, tasks: int = 64, tries: int = 4, sampling: Sampling | None = None
+        self,
+        model: Model,
+        task: TaskSource | Exam,
+        *,
+        models: Mapping[str, Model] | None = None,
+        tasks: int = 64,
+        tries: int = 4,
+        sampling: Sampling | None = None,
     ) -> dict[str, Any]:
-        """Held-out accuracy of a model, remembered by its weights."""
-        how, seats = sampling or Sampling(), {"policy": "policy"}
+        """Held-out accuracy of a model, or what an exam of it finds, remembered by its weights and those of the other `models`
+        that the exam seats or reads."""
+        exam, how = task if isinstance(task, Exam) else Exam(task), sampling or Sampling()
+        sitting = {"policy": model, **(models or {})}
+        weights = {name: weights_hash(each.weights) for name, each in sitting.items()}
         found: dict[str, Any] = self.remember(
-            ["eval", weights_hash(model.weights), task, how, tasks, tries, self.seed],
-            lambda: evaluate(
-                {"policy": model}, seats, single_turn(), task, how, tasks=tasks, tries=tries, seed=self.seed
-            ),
+            ["eval", weights, exam, how, tasks, tries, self.seed],
+            lambda: examined(sitting, [exam], single_turn(), self.seed, sampling=how, tasks=tasks, tries=tries),
         )
         return found
 

@@ -146,10 +146,10 @@ def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> No
 
 def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int) -> None:
     options = record.options
-    if recipe.exam is None or options.eval_tasks == 0:
+    if not recipe.exams or options.eval_tasks == 0:
         return
     result = evaluate(
-        recipe.models, recipe.seats, recipe.env, recipe.exam, recipe.sampling,
+        recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
         tasks=options.eval_tasks, tries=options.eval_tries, seed=play.seed,
     )  # fmt: skip
     record.emit(Evaluated(done - 1, result=result))

@@ -18,7 +18,7 @@ from guerdon.rewards.algebra import Around
 from guerdon.rewards.base import Where
 from guerdon.rewards.checks import check_plain
 from guerdon.rewards.function import Leaf
-from guerdon.rewards.reading import marked, normal, number
+from guerdon.rewards.reading import vote
 from guerdon.rewards.samples import Samples
 from guerdon.rewards.scores import Outcome, Scores, numbers
 
@@ -57,33 +57,24 @@ class majority(Leaf):
     async def score(self, samples: Samples) -> list[Outcome]:
         groups = samples.group.tolist()
         said = [fields.get("completion") for fields in samples.fields]
-        votes = [None if text is None else self._vote(text) for text in said]
+        votes = [None if text is None else vote(text, self.answer, self.marks, self.fallback) for text in said]
         tally: dict[int, Counter[Hashable]] = {g: Counter() for g in groups}
-        for g, vote in zip(groups, votes, strict=True):
-            if vote is not None:
-                tally[g][vote] += 1
+        for g, choice in zip(groups, votes, strict=True):
+            if choice is not None:
+                tally[g][choice] += 1
         return [
-            Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(tally[g], vote)
-            for g, text, vote in zip(groups, said, votes, strict=True)
+            Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(tally[g], choice)
+            for g, text, choice in zip(groups, said, votes, strict=True)
         ]
 
-    def _vote(self, text: str) -> Hashable | None:
-        after = marked(text, self.marks)
-        if after is None and not self.fallback:
-            return None
-        if self.answer == "text":
-            return normal(text if after is None else after, casefold=True, spaces=True) or None
-        found = number(text, last=True) if after is None else number(after)
-        return None if found is None else found.value
-
-    def _outcome(self, tally: Counter[Hashable], vote: Hashable | None) -> Outcome:
+    def _outcome(self, tally: Counter[Hashable], choice: Hashable | None) -> Outcome:
         if not tally:
             return Outcome(Reason.NOT_APPLICABLE, detail={"why": "nobody in the group has an answer"})
-        votes = tally[vote] if vote is not None else 0
+        votes = tally[choice] if choice is not None else 0
         most = max(tally.values())
         tied = sum(n == most for n in tally.values())
         value = votes / tally.total() if self.share else (votes == most) / tied
-        why = "no answer" if vote is None else f"{votes} of {tally.total()} votes for {vote}"
+        why = "no answer" if choice is None else f"{votes} of {tally.total()} votes for {choice}"
         return Outcome(Reason.VALUE, value, {"why": why})
 
 

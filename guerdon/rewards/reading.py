@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -98,6 +98,22 @@ def number(text: str, last: bool = False) -> Number | None:
     """
     found = deque(NUMBER.finditer(text), maxlen=1) if last else [m for m in (NUMBER.search(text),) if m]
     return _read(found[0]) if found else None
+
+
+def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashable | None:
+    """The answer that a text gives, for counting: the number, or the text (in any case, any space as one), that follows the
+    last place of the first of `marks` that occurs; without one the last number, or the whole text, unless `fallback` is off.
+
+    >>> vote("so 4, Answer: five", "text", ("Answer:",), True), str(vote("so 4", "number", ("Answer:",), True))
+    ('five', '4')
+    """
+    after = marked(text, marks)
+    if after is None and not fallback:
+        return None
+    if answer == "text":
+        return normal(text if after is None else after, casefold=True, spaces=True) or None
+    found = number(text, last=True) if after is None else number(after)
+    return None if found is None else found.value
 
 
 def _read(found: re.Match[str]) -> Number | None:

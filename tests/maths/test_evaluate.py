@@ -9,7 +9,7 @@ from guerdon.core.errors import RunStopped
 from guerdon.core.part import part
 from guerdon.core.task import Sampling
 from guerdon.loop.evaluate import evaluate
-from guerdon.loop.statistics import interval, pass_at_k
+from guerdon.exams.statistics import interval, pass_at_k
 from guerdon.models.tabular import tabular
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from guerdon.loop.statistics import interval, pass_at_k
+from guerdon.exams.statistics import interval, pass_at_k
 
 
 @pytest.mark.parametrize("n", range(1, 8))

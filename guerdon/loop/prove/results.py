@@ -11,7 +11,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.recipe import Claim
-from guerdon.loop.statistics import t_interval
+from guerdon.exams.statistics import t_interval
 from guerdon.store.run import Run
 
 MEAN = "mean "

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from guerdon.loop.statistics import t_interval
+from guerdon.exams.statistics import t_interval
 
 Verdict = Literal["holds", "reversed", "no difference", "inconclusive"]
 CONFIDENCE = 0.95

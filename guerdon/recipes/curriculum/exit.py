@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.exam import Exam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.curricula.histories import histories
 from guerdon.envs.revised import revised
@@ -47,6 +48,7 @@ def exit(
 ) -> Recipe:
     """GRPO on problems and on its own attempts at them, one revision at a time."""
     made.curriculum = histories(task, template, tries=tries, share=share, power=power, keep=keep)
-    made.env, made.seats = revised(template, times=times), {"draft": "policy", "policy": "policy"}
+    seats = {"draft": "policy", "policy": "policy"}
+    made.exams = [Exam(task, env=revised(template, times=times), seats=seats)]
     made.stages[-2].by = "ask"
     return made

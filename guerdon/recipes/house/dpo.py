@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -16,6 +17,7 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
 from guerdon.curricula.contrasts import contrasts
 from guerdon.envs.side_by_side import side_by_side
+from guerdon.envs.simple import single_turn
 from guerdon.losses import pair
 from guerdon.models.snapshot import snapshot
 from guerdon.rewards.score import verified
@@ -47,7 +49,7 @@ def dpo(
             Learn("policy", pair.dpo(beta=beta, smoothing=smoothing), opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exam=task,
+        exams=[Exam(task, env=single_turn())],
         prompts=prompts,
         steps=steps,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -17,10 +18,10 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
 from guerdon.curricula.contrasts import contrasts
 from guerdon.envs.side_by_side import side_by_side
+from guerdon.exams.scorers import first_error
 from guerdon.losses.reward_model import step_labels
 from guerdon.models.snapshot import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.rewards.exams import step_exam
 from guerdon.rewards.step_truth import line_labels
 
 
@@ -39,7 +40,7 @@ def process_reward_model(
     exam_tasks: int = 64,
     steps: int = 40,
 ) -> Recipe:
-    """A process reward model of exact step labels. Logs held-out step accuracy, calibration and first-error F1."""
+    """A process reward model of exact step labels. Examined on held-out lines: step accuracy, calibration and first-error F1."""
     asks = contrasts(task, wrong=wrong)
     return Recipe(
         models={"prm": with_head(model), "author": snapshot("prm")},
@@ -48,10 +49,10 @@ def process_reward_model(
         seats={"policy": "author"},
         stages=[
             line_labels(task),
-            step_exam(asks, "prm", tasks=exam_tasks),
             Learn("prm", step_labels(good=good), opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        exams=[Exam(asks, [first_error("prm")], name="prm", tasks=exam_tasks)],
         prompts=prompts,
         steps=steps,
     )

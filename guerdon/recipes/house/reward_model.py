@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -17,10 +18,10 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
 from guerdon.curricula.contrasts import contrasts
 from guerdon.envs.side_by_side import side_by_side
+from guerdon.exams.scorers import pair_accuracy
 from guerdon.losses.reward_model import bradley_terry
 from guerdon.models.snapshot import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.rewards.exams import pair_exam
 from guerdon.rewards.score import verified
 from guerdon.select.pairs import paired
 
@@ -40,7 +41,7 @@ def reward_model(
     exam_tasks: int = 64,
     steps: int = 60,
 ) -> Recipe:
-    """A scalar reward model of exact preferences. Logs held-out pair accuracy, calibration error and Brier score."""
+    """A scalar reward model of exact preferences. Examined on held-out pairs: accuracy, calibration error and Brier score."""
     asks = contrasts(task, wrong=wrong)
     return Recipe(
         models={"rm": with_head(model), "author": snapshot("rm")},
@@ -50,10 +51,10 @@ def reward_model(
         stages=[
             verified(task),
             paired("correct", which="all"),
-            pair_exam(asks, "rm", tasks=exam_tasks),
             Learn("rm", bradley_terry(centre=centre), opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
+        exams=[Exam(asks, [pair_accuracy("rm")], name="rm", tasks=exam_tasks)],
         prompts=prompts,
         steps=steps,
     )

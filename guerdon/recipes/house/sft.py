@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.episode import Episode
+from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -35,11 +36,9 @@ class worked(uniform):
 
 @part
 class told(single_turn):
-    """The role recites the solution that an ask brings; without one it is asked, as in an exam."""
+    """The role recites the solution that an ask brings."""
 
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        if SOLUTION not in ask.note:
-            return await super().play(ask, seats)
         seats[self.role].recite(ask.shown, ask.note[SOLUTION])
         return seats.episode()
 
@@ -55,7 +54,7 @@ def sft(
         env=told(),
         stages=[Learn("policy", imitation(), opt=adam(lr=lr))],
         sampling=Sampling(max_tokens=max_tokens),
-        exam=task,
+        exams=[Exam(task, env=single_turn())],
         prompts=prompts,
         steps=steps,
     )

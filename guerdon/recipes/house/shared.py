@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -63,7 +64,7 @@ def on_policy(
         env=single_turn(),
         stages=list(stages),
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exam=task,
+        exams=[Exam(task)],
         prompts=prompts,
         steps=steps,
     )

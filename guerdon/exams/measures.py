@@ -1,6 +1,6 @@
 """How good a scorer's numbers are: as probabilities, and at finding the first wrong step. Plain functions on lists.
 
-Left out: where the numbers come from (`exams.py`).
+Left out: where the numbers come from (`scorers.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def brier(chance: Sequence[float], truth: Sequence[float]) -> float:
     return math.fsum((p - y) ** 2 for p, y in zip(chance, truth, strict=True)) / max(len(chance), 1)
 
 
-def first_error(chance: Sequence[float]) -> int | None:
+def first_wrong(chance: Sequence[float]) -> int | None:
     """The first step that is called wrong, None where none is."""
     return next((i for i, p in enumerate(chance) if p < CERTAIN), None)
 

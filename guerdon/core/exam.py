@@ -1,0 +1,96 @@
+"""An Exam: what is asked of a run's models on held-out things, and what is measured of their tries.
+
+What it takes to play one is in `loop/evaluate.py`, what can be measured on the shelf `exams/`. Nothing is learned from an
+exam, and nothing that it plays is spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guerdon.core.batch import Batch
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.model import Model
+from guerdon.core.part import check_knobs, knob, label, part
+from guerdon.core.play import Play
+from guerdon.core.task import Ask, Sampling
+
+TRUTH = "correct"  # the column of right and wrong, there wherever the source knows
+
+
+@part
+class Exam:
+    """The held-out problems of `source` (or whatever its `exam_asks(tasks, tries, play)` asks), and the `metrics` of how
+    `role` does at them (none: accuracy and length).
+
+    `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0: as
+    many as the run's options say). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
+    """
+
+    source: Any
+    metrics: list[Any] = knob(factory=list)
+    env: Any = None
+    seats: dict[str, str] | None = None
+    sampling: Sampling | None = None
+    role: str = "policy"
+    name: str = ""
+    tasks: int = knob(default=0, ge=0)
+    tries: int = knob(default=0, ge=0)
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        if not hasattr(self.source, "exam_asks") and not (hasattr(self.source, "get") and hasattr(self.source, "size")):
+            raise UserError(f"an Exam is made of a task, or of something with exam_asks, not of {self.source!r}")
+        if "/" in self.name:
+            raise UserError(f"the name of an exam stands before a /, and has none: not {self.name!r}")
+
+    @property
+    def truth(self) -> Any:
+        """Who can tell right from wrong: the source, or the task that it asks about; None where nobody can."""
+        return next((s for s in (self.source, getattr(self.source, "task", None)) if hasattr(s, "check")), None)
+
+    def asks(self, tasks: int, tries: int, play: Play) -> list[Ask]:
+        if hasattr(self.source, "exam_asks"):
+            return list(self.source.exam_asks(tasks, tries, play))
+        size = self.source.size("test")
+        return [Ask(self.source.get("test", i), tries) for i in range(tasks if size is None else min(tasks, size))]
+
+    def check(self, models: Mapping[str, Model], seats: Mapping[str, str], env: Any) -> None:
+        """Refuse an exam that could not be sat with these models, in these seats and environment where it has none."""
+        mine, who = self.seats or seats, f"of exam {self.name!r}" if self.name else "of the exam"
+        for role, seated in mine.items():
+            if seated not in models:
+                raise unknown(f"model in seat {role!r} {who}", seated, models)
+        for role in (*getattr(self.env or env, "roles", ()), self.role):
+            if role not in mine:
+                raise unknown(f"role {who} without a seat", role, mine)
+        there = {f"{name}.{want}" for name, model in models.items() for want in model.readings(models)}
+        there |= {TRUTH} if self.truth is not None else set()
+        if not self.metrics and self.truth is None:
+            raise UserError(f"nobody can tell right from wrong {who}: give it metrics, Exam(..., metrics=[...])")
+        for metric in self.metrics:
+            for need in getattr(metric, "needs", ()):
+                if need not in there:
+                    raise UserError(f"{label(metric)} {who} cannot be measured: {unknown('column', need, there)}")
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """An exam as it was sat: what a metric is called with, to return JSON numbers by name. `tries` is how many each problem
+    had. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`."""
+
+    exam: Exam
+    batch: Batch
+    play: Play
+    tries: int
+
+
+def check_exams(exams: Sequence[Exam], models: Mapping[str, Model], seats: Mapping[str, str], env: Any) -> None:
+    for i, exam in enumerate(exams):
+        if not isinstance(exam, Exam):
+            raise UserError(f"a recipe's exams are a list of Exam(...), not {exam!r}")
+        if exam.name in [other.name for other in exams[:i]]:
+            raise UserError(f"two exams are called {exam.name!r}: give each a name of its own, Exam(..., name=...)")
+        exam.check(models, seats, env)

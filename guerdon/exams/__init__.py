@@ -1,0 +1,1 @@
+"""What is measured on held-out things: metrics for an `Exam`, each a part that is called with a `Sitting`."""

@@ -1,0 +1,93 @@
+"""What the environment paid: returns, and who won a game, seat by seat."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from statistics import fmean, pstdev
+from typing import Any
+
+from guerdon.core.errors import RunStopped
+from guerdon.core.exam import Exam, Sitting
+from guerdon.core.part import part
+from guerdon.exams.tries import with_interval
+
+
+@part
+class mean_return:
+    r"""`return` $= \frac1E \sum_e \sum_t r_{e,t}$: what the environment paid the exam's role in an episode, all its turns together,
+    on average; `return_std`, the deviation over episodes; `episodes`, how many were paid.
+
+    Episodes that failed, or paid the role nothing at all, are left out. Unbiased.
+
+    >>> from guerdon.exams.example import sat
+    >>> mean_return()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 3.0], [1.0, 3.0]]))
+    {'return': 2.0, 'return_std': 1.0, 'episodes': 4}
+    """
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        paid = [value for values in returns(sitting).values() for value in values]
+        return {"return": fmean(paid), "return_std": pstdev(paid), "episodes": len(paid)}
+
+
+@part
+class win_rate:
+    r"""`win_rate`, `draw_rate`, `loss_rate`: in which share of its games the exam's role was paid more than `even`, just that, or
+    less, over all its turns; the first with its interval over deals.
+
+    No formula. Which model plays the role, and against whom, is the exam's `seats`; `against` makes an exam for each seat. Games that
+    failed, or paid the role nothing at all, are left out; `games` are the others.
+
+    >>> from guerdon.exams.example import sat
+    >>> found = win_rate()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
+    >>> found["win_rate"], found["draw_rate"], found["loss_rate"], found["games"]
+    (0.5, 0.25, 0.25, 4)
+    """
+
+    even: float = 0.0  # what a draw pays
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        deals = returns(sitting)
+        paid = [value for values in deals.values() for value in values]
+        return {
+            **with_interval("win_rate", [fmean(value > self.even for value in values) for values in deals.values()]),
+            "draw_rate": fmean(value == self.even for value in paid),
+            "loss_rate": fmean(value < self.even for value in paid),
+            "games": len(paid),
+        }
+
+
+def against(opponent: str, source: Any, env: Any, model: str = "policy", **more: Any) -> list[Exam]:
+    """A game, examined from each of its seats: `model` in that seat and `opponent` in all the others. The numbers are called by
+    opponent and seat, `start@first/win_rate`; `more` are further fields of each `Exam`.
+
+    >>> from types import SimpleNamespace
+    >>> from guerdon.tasks.tiny import parity
+    >>> [e.name for e in against("start", parity(), SimpleNamespace(roles=("white", "black")))]
+    ['start@white', 'start@black']
+    """
+    fields = {"metrics": [win_rate(), mean_return()], **more}
+    return [
+        Exam(
+            source,
+            env=env,
+            seats={role: model if role == mine else opponent for role in env.roles},
+            role=mine,
+            name=f"{opponent}@{mine}",
+            **fields,
+        )
+        for mine in env.roles
+    ]
+
+
+def returns(sitting: Sitting) -> dict[str, list[float]]:
+    """For each problem what the exam's role was paid in each of its episodes. An episode that branches is one all the same."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for episode in sitting.batch.episodes:
+        paid = [s.reward for s in episode.segments if s.role == sitting.exam.role and s.reward is not None]
+        if paid and not episode.failed:
+            found[episode.task.key].append(sum(paid))
+    if not found:
+        errors = [str(e.info["error"]).strip().splitlines()[-1] for e in sitting.batch.episodes if e.failed]
+        why = errors[0] if errors else "seats.reward(...) pays a role in an environment"
+        raise RunStopped(f"the environment paid {sitting.exam.role!r} nothing in any episode: {why}")
+    return found

@@ -1,0 +1,150 @@
+"""How good scorers are at telling right from wrong: reward models on pairs, process reward models on lines, and anybody's
+confidence. Left out: what a scorer is worth to a policy (`best_of.py`)."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import Any
+
+import torch
+
+from guerdon.core.errors import UserError
+from guerdon.core.exam import TRUTH, Sitting
+from guerdon.core.part import part
+from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
+from guerdon.rewards.function import as_reward
+from guerdon.rewards.score import score
+from guerdon.rewards.step_truth import checked_solutions
+from guerdon.tasks.family import Family
+
+
+@part
+class pair_accuracy:
+    r"""Every right try against every wrong one of the same problem, by what the value head of `model` says after each.
+
+    With $p=\sigma(r^+-r^-)$: `pair_accuracy`, the share with $p>\frac12$ (a tie counts half); `pair_brier`, the mean of
+    $(1-p)^2$; `pair_ece`, the expected calibration error of the verdict, which is as sure as $\max(p, 1-p)$. Problems
+    with tries of one kind only make no pair; `pairs_examined` says how many there were. Pairs of one problem are not
+    independent.
+
+    >>> from guerdon.exams.example import sat
+    >>> found = pair_accuracy("rm")(sat([["= 4", "= 5"], ["= 6", "= 4"]], answer="4", rm__final=[2.0, 1.0, 1.0, 0.0]))
+    >>> found["pair_accuracy"], found["pairs_examined"]
+    (0.5, 2)
+    """
+
+    model: str = "rm"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (TRUTH, f"{self.model}.final")
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        batch = sitting.batch
+        right, said = batch[TRUTH], batch[f"{self.model}.final"].double()
+        group, _ = batch.group("task")
+        right = torch.where(said.isnan(), said.float(), right)
+        better, worse = torch.nonzero(
+            (group[:, None] == group[None, :]) & (right[:, None] == 1) & (right[None, :] == 0), as_tuple=True
+        )
+        chance = torch.sigmoid(said[better] - said[worse]).tolist()
+        if not chance:
+            return {"pairs_examined": 0}
+        hit = [0.5 if p == 0.5 else float(p > 0.5) for p in chance]
+        return {
+            "pair_accuracy": fmean(hit),
+            "pair_ece": calibration_error([max(p, 1 - p) for p in chance], hit),
+            "pair_brier": brier(chance, [1.0] * len(chance)),
+            "pairs_examined": len(chance),
+        }
+
+
+@part
+class first_error:
+    r"""Lines of solutions against the task's step checker, with $p=\sigma(v)$ of what the value head of `model` says after each
+    line's last token.
+
+    Over lines up to the first error: `step_accuracy` at $p\ge\frac12$, `step_ece` and `step_brier`. Over solutions, by the
+    protocol of ProcessBench (Zheng et al. 2024, arXiv:2412.06559): `found_share` of the wrong ones (the first line with
+    $p<\frac12$ is the first wrong one), `cleared_share` of the right ones, and `first_error_f1`. Solutions that were cut short
+    are in no share. `lines_examined` says how many lines there were.
+
+    >>> first_error("prm").needs
+    ('prm.after',)
+    """
+
+    model: str = "prm"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (f"{self.model}.after",)
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        family = sitting.exam.truth
+        if not isinstance(family, Family):
+            name = getattr(family, "name", repr(family))
+            raise UserError(f"{name} has no step checker: choose a generated family (guerdon list tasks)")
+        after = torch.sigmoid(sitting.batch[f"{self.model}.after"].double()).tolist()
+        solutions = checked_solutions(sitting.batch, family, sitting.play, sitting.exam.role)
+        lines = [(after[s], y) for each in solutions for s, y in zip(each.ends, each.labels, strict=False)]
+        if not lines:
+            return {"lines_examined": 0}
+        chance, truth = zip(*lines, strict=True)
+        whole = [each for each in solutions if each.whole]
+        said = [first_wrong([after[s] for s in each.ends]) for each in whole]
+        return {
+            "step_accuracy": fmean((p >= CERTAIN) == (y == 1) for p, y in lines),
+            "step_ece": calibration_error(chance, truth),
+            "step_brier": brier(chance, truth),
+            **first_error_scores(said, [each.wrong for each in whole]),
+            "lines_examined": len(lines),
+        }
+
+
+@part
+class calibration:
+    r"""Whether a confidence is worth its number: over the tries that have one and could be checked, `ece`, the expected
+    calibration error $\sum_b \frac{n_b}{n}|\text{said}_b - \text{right}_b|$ over ten equal bins (Guo et al. 2017,
+    arXiv:1706.04599); `brier`, the mean of $(p-y)^2$; `confidence`, the mean of $p$, to be held against
+    pass@1; and `confident`, how many they were.
+
+    `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with `squash`
+    $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
+
+    >>> from guerdon.exams.example import sat
+    >>> found = calibration("rm.final")(sat([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))
+    >>> round(found["ece"], 4), round(found["brier"], 4), round(found["confidence"], 4)
+    (0.15, 0.025, 0.55)
+    """
+
+    confidence: Any
+    squash: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.confidence, str):
+            self.confidence = as_reward(self.confidence)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (TRUTH, self.confidence) if isinstance(self.confidence, str) else (TRUTH,)
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        batch, name = sitting.batch, self.confidence
+        if not isinstance(name, str):
+            batch, name = score(self.confidence, role=sitting.exam.role)(batch, sitting.play), "reward"
+        column, truth = batch.cols[name], batch.cols[TRUTH]
+        if column.level != "track":
+            raise UserError(f"calibration is of one number for each try; {name!r} has one for each {column.level}")
+        there = ~(column.missing | truth.missing)
+        said = column.value.double()[there]
+        sure, right = (torch.sigmoid(said) if self.squash else said).tolist(), truth.value[there].tolist()
+        if any(not 0.0 <= p <= 1.0 for p in sure):
+            raise UserError(f"a confidence lies between 0 and 1, and {name!r} does not: calibration(..., squash=True)")
+        if not sure:
+            return {"confident": 0}
+        return {
+            "ece": calibration_error(sure, right),
+            "brier": brier(sure, right),
+            "confidence": fmean(sure),
+            "confident": len(sure),
+        }

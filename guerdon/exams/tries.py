@@ -1,0 +1,56 @@
+"""The tries of a sitting as metrics see them: problem by problem, ask by ask; and a rate over problems with its interval."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from guerdon.core.errors import RunStopped
+from guerdon.core.exam import TRUTH, Sitting
+from guerdon.exams.statistics import interval
+
+Asked = list[list[int]]  # of one problem: for each time that it was asked the tracks of the tries that could be checked
+
+
+def checked(sitting: Sitting) -> list[Asked]:
+    """Every problem that has a checked try. One that comes twice counts once, with all its tries: intervals are over different
+    problems. A sitting without any is no result, and the run stops with the first reason there is."""
+    batch, column = sitting.batch, sitting.batch.cols[TRUTH]
+    found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    problem, ask = batch.task[batch.leaf].tolist(), batch.ask[batch.leaf].tolist()
+    for k, missing in enumerate(column.missing.tolist()):
+        if not missing:
+            found[problem[k]][ask[k]].append(k)
+    if not found:
+        errors = [d["error"] for d in column.detail.values() if "error" in d]
+        errors += [str(e.info["error"]) for e in batch.episodes if e.failed]
+        first = errors[0] if errors else "no task could be checked"
+        raise RunStopped(f"evaluation has no checked try: {first.strip().splitlines()[-1]}")
+    return [list(asks.values()) for asks in found.values()]
+
+
+def rights(sitting: Sitting) -> list[bool]:
+    """[K] whether a try is right; False also where it could not be checked."""
+    return [value >= 0.5 for value in sitting.batch[TRUTH].tolist()]
+
+
+def texts(sitting: Sitting) -> list[str]:
+    """[K] what was said last."""
+    batch = sitting.batch
+    ends = zip(batch.episode[batch.leaf].tolist(), batch.place[batch.leaf].tolist(), strict=True)
+    return [batch.episodes[e].segments[i].text for e, i in ends]
+
+
+def with_interval(name: str, rates: Sequence[float]) -> dict[str, float]:
+    """The mean of a rate per problem, and as NAME_low and NAME_high the ends of its 95 % interval."""
+    mean, low, high = interval(rates)
+    return {name: mean, f"{name}_low": low, f"{name}_high": high}
+
+
+def powers(most: int) -> list[int]:
+    """1, 2, 4, ... and `most` itself.
+
+    >>> powers(6)
+    [1, 2, 4, 6]
+    """
+    return sorted({1 << i for i in range(most.bit_length()) if 1 << i <= most} | {most})
