@@ -121,7 +121,15 @@ def recipe_row(name: str, settings: Mapping[str, str], recipe: Recipe) -> str:
     title = f"[{name}](../../{HOUSE}/{name}.py)" + "".join(f", `{k}={v}`" for k, v in knobs_set.items())
     learners = [s for s in recipe.stages if isinstance(s, Learn)]
     scores = [s for s in recipe.stages if folder_of(s) == "rewards"]
-    given = {id(x) for x in (recipe.curriculum, *(e.source for e in recipe.exams), *scores, *(p for s in scores for _, p in walk(s)))}
+    given = {
+        id(x)
+        for x in (
+            recipe.curriculum,
+            *(e.source for e in recipe.exams),
+            *scores,
+            *(p for s in scores for _, p in walk(s)),
+        )
+    }
     others = [s for s in recipe.stages if s not in learners and s not in scores]
     chosen = [s for s in others if folder_of(s) == "select"]
     credit = [s for s in others if s not in chosen]

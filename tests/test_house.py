@@ -33,7 +33,17 @@ MAY_IMPORT = {
     "judges": {"core", "rewards", "models", "engine", "tasks", "store"},
     "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams"},
     "recipes": {
-        "core", "tasks", "envs", "models", "rewards", "curricula", "select", "credit", "losses", "studies", "exams",
+        "core",
+        "tasks",
+        "envs",
+        "models",
+        "rewards",
+        "curricula",
+        "select",
+        "credit",
+        "losses",
+        "studies",
+        "exams",
     },
     "cli": {"core", "loop", "store", "models", "tasks", "rewards", "bridges"},
 }

@@ -151,7 +151,7 @@ def _run(path: Path) -> dict[str, Any]:
             "task": run.card["wish"]["task"] or (run.card["data"] or {}).get("path"),
             "steps": f"{run.steps_done}" if run.card.get("budget") else f"{run.steps_done}/{run.card['steps']}",
             "status": run.status,
-            "pass@1": percent(last["pass@1"]) if last else None,
+            "pass@1": percent(last["pass@1"]) if last and "pass@1" in last else None,
         }
     except UserError as error:  # one broken folder must not hide the others
         return {"run": str(path), "status": f"unreadable: {error}"}

@@ -93,6 +93,25 @@ def cost(spent: Mapping[str, float]) -> str:
     return ", ".join(f"{spent[unit]:,.0f} {words}" for unit, words in units.items()) if any(spent.values()) else ""
 
 
+def exam_lines(result: Mapping[str, Any]) -> dict[str, str]:
+    """An evaluation's numbers in a line for each exam by name; of the one without a name ("") those that `rate` does not
+    tell."""
+    found: dict[str, list[str]] = {}
+    for key, value in result.items():
+        exam, _, name = key.partition("/") if "/" in key else ("", "", key)
+        told = name in ("task", "tasks", "tries", "steps_done") or name.endswith(("_low", "_high"))
+        told |= not exam and name.startswith(("pass@", "missing", "length"))
+        if not told and isinstance(value, int | float):
+            low, high = (result.get(f"{key}_{end}") for end in ("low", "high"))
+            around = "" if low is None or high is None else f" ({_plain(low)} to {_plain(high)})"
+            found.setdefault(exam, []).append(f"{name} {_plain(value)}{around}")
+    return {exam: ", ".join(words) for exam, words in found.items()}
+
+
+def _plain(number: float) -> str:
+    return f"{number:.3f}" if isinstance(number, float) else str(number)
+
+
 def first_paragraph(doc: str | None) -> str:
     """What a docstring says first, on one line."""
     return " ".join((doc or "").strip().partition("\n\n")[0].split())

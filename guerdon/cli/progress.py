@@ -13,7 +13,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from guerdon.cli.output import percent, rate
+from guerdon.cli.output import exam_lines, percent, rate
 from guerdon.core.events import Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
@@ -88,7 +88,8 @@ class Watch:
         elif isinstance(event, StepDone):
             self._step(event)
         elif isinstance(event, Evaluated):
-            self._say(evaluation(event))
+            for line in evaluation(event):
+                self._say(line)
         elif isinstance(event, ScoresMissing):
             self._missing(event)
         elif isinstance(event, TimeoutFired):
@@ -149,12 +150,15 @@ def numbers(event: StepDone, seconds_left: float) -> str:
     return "  ".join([*words, f"{clock(seconds_left)} left"])
 
 
-def evaluation(event: Evaluated) -> str:
+def evaluation(event: Evaluated) -> list[str]:
+    """What was found: accuracy, and a line for each exam that measured something else."""
     done = event.step + 1
     when = f"after {done} step{'s' * (done != 1)}" if done else "before training"
     unchecked = event.result.get("missing", 0.0)
     note = f"; {percent(unchecked)} of the tries could not be checked" if unchecked else ""
-    return f"held-out accuracy {when}: {rate(event.result)}{note}"
+    accuracy = [f"held-out accuracy {when}: {rate(event.result)}{note}"] if "pass@1" in event.result else []
+    others = exam_lines(event.result).items()
+    return accuracy + [f"{exam or 'held-out numbers'} {when}: {numbers}" for exam, numbers in others]
 
 
 def short(number: float) -> str:

@@ -199,7 +199,7 @@ def _tell_formula(output: Output, made: Recipe | Study) -> None:
             "  env": repr(made.env),
             "  stages": "\n".join(stages),
             "  sampling": repr(made.sampling),
-            "  exam": repr(made.exam),
+            "  exams": "\n".join(map(repr, made.exams)),
             "  prompts": str(made.prompts),
             "  steps": str(made.steps),
         }
@@ -226,7 +226,7 @@ def _stage(stage: Any) -> str:
 
 
 def _show_run(output: Output, path: str) -> None:
-    from guerdon.cli.train import progress_made, summary
+    from guerdon.cli.train import held_out, summary
     from guerdon.store.run import Run
 
     run = Run(path)
@@ -242,7 +242,7 @@ def _show_run(output: Output, path: str) -> None:
             "asked for": ", ".join(f"{k}={v}" for k, v in wish.items()),
             "seed": str(card["seed"]),
             "status": f"{found['status']}, {run.progress}",
-            "accuracy": progress_made(run.evaluations),
+            **held_out(run.evaluations),
             "spent": cost(found["spent"]),
             "weights": found["weights"],
             "report": found["report"],

@@ -31,7 +31,7 @@ from guerdon.cli.options import (
     parse_data,
     parse_settings,
 )  # fmt: skip
-from guerdon.cli.output import Output, cost, rate
+from guerdon.cli.output import Output, cost, exam_lines, rate
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     found = summary(run)
     if was_complete:
         output.say(f"{run.path} was already complete: nothing to do")
-    shown = {"accuracy": progress_made(run.evaluations), "spent": cost(found["spent"]), "weights": found["weights"]}
+    shown = {**held_out(run.evaluations), "spent": cost(found["spent"]), "weights": found["weights"]}
     shown |= {"run": found["run"], "report": found["report"]}
     output.pairs({k: v for k, v in shown.items() if v})
     if found["resume"]:
@@ -198,9 +198,14 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
         output.say(f"  {found['resume']}")
 
 
-def progress_made(evaluations: list[dict[str, Any]]) -> str:
-    """Held-out accuracy, first and last."""
+def held_out(evaluations: list[dict[str, Any]]) -> dict[str, str]:
+    """Accuracy, first and last; and what else exams found in the end, a line each."""
     if not evaluations:
-        return ""
+        return {}
     ends = evaluations[:1] if len(evaluations) == 1 else [evaluations[0], evaluations[-1]]
-    return f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0]['task']}, {ends[0]['tasks']} tasks"
+    found = {}
+    if all("pass@1" in e for e in ends):
+        found["accuracy"] = (
+            f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0]['task']}, {ends[0]['tasks']} tasks"
+        )
+    return found | {exam or "held-out": numbers for exam, numbers in exam_lines(ends[-1]).items()}

@@ -158,12 +158,12 @@ class Claim:
     budget.
 
     `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
-    `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is a key of what an evaluation
-    finds, at the end, or, after the word `mean`, on average over the budget; of a study a key of its result. `levels` are
-    those of the task's that count (none: all). `start` is trained once, before the others and outside of their budget: all
-    arms then begin with its policy; `start={"rm": "reward_model steps=60"}` prepares models by name, for the arms that have
-    one. `seeds` are how many, from `first_seed` on: not 0 where runs that had been seen are done again with new ones.
-    """
+    `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is any number of any exam
+    (`pass@1`, `rm/pair_accuracy`, `kinds/countdown:3`), at the end, or, after the word `mean`, on average over the budget;
+    of a study a key of its result. `levels` are those of the task's that count (none: all). `start` is trained once, before
+    the others and outside of their budget: all arms then begin with its policy; `start={"rm": "reward_model steps=60"}`
+    prepares models by name, for the arms that have one. `seeds` are how many, from `first_seed` on: not 0 where runs that had
+    been seen are done again with new ones."""
 
     says: str
     baseline: str = "grpo"

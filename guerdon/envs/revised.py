@@ -8,6 +8,7 @@ from guerdon.core.play import Seats
 from guerdon.core.task import Ask
 from guerdon.core.template import check_template
 
+
 @part
 class revised:
     """The problem is answered, and the answer shown again `times` times to be revised, each time by itself, as `template`

@@ -22,10 +22,10 @@ class accuracy:
     r"""`pass@k` $= 1 - \binom{n-c}{k} / \binom{n}{k}$ for a problem with $c$ right ones among $n$ tries, the mean over problems
     (Chen et al. 2021, arXiv:2107.03374): for every power of two up to the number of tries, and for that.
 
-    Each comes with the ends of its 95 % interval over problems, `pass@k_low` and `pass@k_high` (Wilson's, on the effective number
-    of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in no rate:
-    their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds` has the
-    pass@1 of each. Unbiased.
+    Each comes with the ends of its 95 % interval over problems, `pass@k_low` and `pass@k_high` (Wilson's, on the effective
+    number of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in
+    no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
+    has the pass@1 of each. Unbiased.
 
     >>> from guerdon.exams.example import sat
     >>> found = accuracy()(sat([["= 4", "= 5"], ["= 5", "= 5"]], answer="4"))
@@ -54,8 +54,8 @@ class accuracy:
 
 @part
 class length:
-    r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for what they
-    have.
+    r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
+    what they have.
 
     >>> from guerdon.exams.example import sat
     >>> length()(sat([["ab", "abcd"]]))
@@ -86,10 +86,11 @@ class majority(_Votes):
     r"""`majority@k`: how often the most common answer of `k` tries is right (self-consistency, Wang et al. 2022,
     arXiv:2203.11171), with its interval over problems.
 
-    $\frac1m\sum_{a} \bar c_a$ over the $m$ answers with the most votes, $\bar c_a$ being how often $a$ was found right: a tie is as
-    good as its members are on average. `k=0` takes all the tries of an ask; a smaller `k` takes them `k` at a time, and leaves a
-    rest out. Tries without an answer do not vote; where none votes, one is as good as another. What an answer is, is as in the
-    reward `majority`: what follows the last place of the first of `marks` that occurs, else the whole text or its last number.
+    $\frac1m\sum_{a} \bar c_a$ over the $m$ answers with the most votes, $\bar c_a$ being how often $a$ was found right: a
+    tie is as good as its members are on average. `k=0` takes all the tries of an ask; a smaller `k` takes them `k` at a
+    time, and leaves a rest out. Tries without an answer do not vote; where none votes, one is as good as another. What an
+    answer is, is as in the reward `majority`: what follows the last place of the first of `marks` that occurs, else the
+    whole text or its last number.
 
     >>> from guerdon.exams.example import sat
     >>> found = majority()(sat([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))

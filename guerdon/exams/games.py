@@ -14,8 +14,8 @@ from guerdon.exams.tries import with_interval
 
 @part
 class mean_return:
-    r"""`return` $= \frac1E \sum_e \sum_t r_{e,t}$: what the environment paid the exam's role in an episode, all its turns together,
-    on average; `return_std`, the deviation over episodes; `episodes`, how many were paid.
+    r"""`return` $= \frac1E \sum_e \sum_t r_{e,t}$: what the environment paid the exam's role in an episode, all its turns
+    together, on average; `return_std`, the deviation over episodes; `episodes`, how many were paid.
 
     Episodes that failed, or paid the role nothing at all, are left out. Unbiased.
 
@@ -31,11 +31,11 @@ class mean_return:
 
 @part
 class win_rate:
-    r"""`win_rate`, `draw_rate`, `loss_rate`: in which share of its games the exam's role was paid more than `even`, just that, or
-    less, over all its turns; the first with its interval over deals.
+    r"""`win_rate`, `draw_rate`, `loss_rate`: in which share of its games the exam's role was paid more than `even`, just
+    that, or less, over all its turns; the first with its interval over deals.
 
-    No formula. Which model plays the role, and against whom, is the exam's `seats`; `against` makes an exam for each seat. Games that
-    failed, or paid the role nothing at all, are left out; `games` are the others.
+    No formula. Which model plays the role, and against whom, is the exam's `seats`; `against` makes an exam for each seat.
+    Games that failed, or paid the role nothing at all, are left out; `games` are the others.
 
     >>> from guerdon.exams.example import sat
     >>> found = win_rate()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
@@ -83,7 +83,9 @@ def returns(sitting: Sitting) -> dict[str, list[float]]:
     """For each problem what the exam's role was paid in each of its episodes. An episode that branches is one all the same."""
     found: dict[str, list[float]] = defaultdict(list)
     for episode in sitting.batch.episodes:
-        paid = [s.reward for s in episode.segments if s.role == sitting.exam.role and s.reward is not None]
+        mine = [s for s in episode.segments if s.role == sitting.exam.role]
+        paid = [s.reward for s in mine if s.reward is not None]
+        paid += [float(s.rewards.sum()) for s in mine if s.rewards is not None]
         if paid and not episode.failed:
             found[episode.task.key].append(sum(paid))
     if not found:

@@ -108,8 +108,8 @@ class calibration:
     arXiv:1706.04599); `brier`, the mean of $(p-y)^2$; `confidence`, the mean of $p$, to be held against
     pass@1; and `confident`, how many they were.
 
-    `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with `squash`
-    $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
+    `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with
+    `squash` $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
 
     >>> from guerdon.exams.example import sat
     >>> found = calibration("rm.final")(sat([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))

@@ -184,8 +184,8 @@ def evaluate(
     seed: int = 0,
     sampling: Sampling | None = None,
 ) -> dict[str, Any]:
-    """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or each of
-    several, measures. `models` are others that exams seat or read, by the names they have for them."""
+    """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
+    each of several, measures. `models` are others that exams seat or read, by the names they have for them."""
     source = find_task(task, data)
     exams = [exam] if isinstance(exam, Exam) else list(exam or ())
     if (source is None) == (not exams):

@@ -33,8 +33,9 @@ def evaluate(
     tries: int = 4,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Sit every exam; what it finds by name, `NAME/metric` for one that has a name. What an exam does not say itself (its seats,
-    environment, sampling, how many problems and tries) is as told here. The same seed gives the same tries for equal weights."""
+    """Sit every exam; what it finds by name, `NAME/metric` for one that has a name. What an exam does not say itself (its
+    seats, environment, sampling, how many problems and tries) is as told here. The same seed gives the same tries for equal
+    weights."""
     found: dict[str, Any] = {}
     for exam in exams:
         how = (exam.seats or seats, exam.env or env, exam.sampling or sampling)

@@ -232,7 +232,7 @@ def test_a_run_learns_and_counts_every_token(make, tmp_path):
         uniform(codes(), tries=4),
         single_turn(),
         [stage, make(stage), gd.Learn("policy", clipped(), opt=adam(lr=0.2))],
-        exam=codes(),
+        exams=[gd.Exam(codes())],
         prompts=3,
         steps=25,
     )

@@ -7,9 +7,9 @@ import random
 import pytest
 from scipy import stats
 
+from guerdon.exams.statistics import t_interval, t_quantile, t_tail
 from guerdon.loop.prove.null import calibration
 from guerdon.loop.prove.verdict import among, compare, decide, discoveries
-from guerdon.exams.statistics import t_interval, t_quantile, t_tail
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 7, 8, 39, 100])

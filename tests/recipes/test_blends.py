@@ -118,7 +118,12 @@ def test_general_problems_may_be_asked_as_choices_and_the_exam_stays_open():
         "prefer/lists:1",
         "prefer/lists:2",
     ]
-    assert [choice.exam.get("test", i).family for i in range(4)] == ["countdown", "countdown", "strings", "lists"]
+    assert [choice.exams[0].source.get("test", i).family for i in range(4)] == [
+        "countdown",
+        "countdown",
+        "strings",
+        "lists",
+    ]
     task = choice.curriculum.task.kinds()["prefer/strings:1"].get("train", 0)
     assert choice.stages[0].task.check(task, task.answer) == 1.0
 

@@ -27,6 +27,7 @@ from guerdon.curricula.histories import histories
 from guerdon.engine.play import Player
 from guerdon.envs import revised as module
 from guerdon.envs.revised import revised
+from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import evaluate
@@ -239,7 +240,7 @@ def test_an_answer_is_shown_again_and_the_last_one_counts():
 
 
 def test_a_step_of_training_is_one_answer_from_where_it_starts():
-    play = player(revised(TEMPLATE, times=3))
+    play = player(made(times=3).env)
     (episode,) = play([Ask(Task("0", "p"), prompt="p < ab", note={"depth": 1})])
     assert [(s.role, s.view) for s in episode.segments] == [("policy", "p < ab")]
 
@@ -272,7 +273,8 @@ def test_the_exam_is_the_quality_after_so_many_revisions(times, found):
     model = dawning("ab", length=3)
     model.start(0, {})
     seats = {"draft": "policy", "policy": "policy"}
-    result = evaluate({"policy": model}, seats, revised(TEMPLATE, times=times), Says(), Sampling(), tries=2)
+    exam = gd.Exam(Says(), env=revised(TEMPLATE, times=times), seats=seats)
+    result = evaluate([exam], {"policy": model}, {"policy": "policy"}, single_turn(), Sampling(), tries=2)
     assert (result["pass@1"], result["tasks"], result["missing"]) == (found, 2, 0.0)
 
 
@@ -288,8 +290,9 @@ def made(name="exit", **settings):
 def test_what_it_is_made_of():
     recipe = made(times=3, share=0.25, power=0.5, keep=9)
     draws, credit = recipe.curriculum, recipe.stages[1]
-    assert draws.template == recipe.env.template == "revise\n{prompt}\n{attempt}"
-    assert (draws.tries, draws.share, draws.power, draws.keep, recipe.env.times) == (8, 0.25, 0.5, 9, 3)
+    chain = recipe.exams[0].env
+    assert draws.template == chain.template == "revise\n{prompt}\n{attempt}"
+    assert (draws.tries, draws.share, draws.power, draws.keep, chain.times) == (8, 0.25, 0.5, 9, 3)
     assert repr(credit) == "centre(reward='correct', by='ask')"
     recipe.check()
 

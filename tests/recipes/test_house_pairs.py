@@ -124,8 +124,7 @@ def test_a_contrast_is_a_right_solution_and_wrong_ones_of_the_same_problem(tmp_p
     assert batch.K == 5 and batch["correct"].tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
     assert batch.logp[batch.seg < 3].isnan().all() and not batch.logp[batch.seg >= 3].isnan().any()
     assert play.calls == 2
-    alone = pack(play([ask.but(note={})]))  # as an exam asks
-    assert alone.K == 1 and not alone.logp.isnan().any()
+    assert asks.exam_asks(2, 4, play) == [asks.ask("test", i, play.seed) for i in range(2)]
 
 
 def test_what_has_no_near_misses_is_refused():

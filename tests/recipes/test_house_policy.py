@@ -242,8 +242,8 @@ def test_a_table_learns_parity_by_each_of_them(wish):
     for name in ON_A_TABLE:
         if name != "distill":  # its teacher knows nothing of parity
             run = watch(name, wish(name), {"prompts": 8}, steps=8)
-            seats, how = {"policy": "policy"}, gd.Sampling()
-            found = evaluate(run.recipe.models, seats, single_turn(), parity(), how, tasks=20, tries=8)
+            exams, seats = [gd.Exam(parity())], {"policy": "policy"}
+            found = evaluate(exams, run.recipe.models, seats, single_turn(), gd.Sampling(), tasks=20, tries=8)
             learned[name] = found["pass@1"]
     assert all(right > 0.75 for right in learned.values()), learned
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from guerdon.loop.best_of import best_of, chosen, rates
+from guerdon.rewards.calibration import brier, calibration_error, first_error, first_error_scores, reliability
 from safetensors.torch import load_file
 from small import small_lm
 
@@ -24,12 +26,10 @@ from guerdon.core.pack import pack
 from guerdon.curricula.contrasts import contrasts
 from guerdon.engine.play import Player
 from guerdon.envs.side_by_side import side_by_side
-from guerdon.loop.best_of import best_of, chosen, rates
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.lm import lm
 from guerdon.models.tabular import tabular
 from guerdon.rewards import exams
-from guerdon.rewards.calibration import brier, calibration_error, first_error, first_error_scores, reliability
 from guerdon.rewards.function import ask_all
 from guerdon.rewards.model_scores import outcome_model, process_model
 from guerdon.rewards.samples import Samples

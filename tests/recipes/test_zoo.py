@@ -110,7 +110,7 @@ def test_what_is_learned_from():
     assert [type(s).__name__ for s in plain.stages] == ["verified", "centre", "Learn"]
     assert [type(s).__name__ for s in strict.stages] == ["verified", "score", "centre", "Learn"]
     assert (plain.stages[1].reward, strict.stages[2].reward) == ("correct", "reward")
-    assert repr(plain.exam) == "unmarked(mixed('countdown:1-2'))"
+    assert repr(plain.exams[0].source) == "unmarked(mixed('countdown:1-2'))"
     strict.check()
 
 

@@ -68,5 +68,12 @@ def everything(steps: int = 60):
     stages = [verified(letters()), score(noisy), remembered(), learn]
     how = gd.Sampling(max_tokens=3)
     return gd.Recipe(
-        models, uniform(letters(), tries=4), single_turn(), stages, sampling=how, exam=letters(), prompts=7, steps=steps
+        models,
+        uniform(letters(), tries=4),
+        single_turn(),
+        stages,
+        sampling=how,
+        exams=[gd.Exam(letters())],
+        prompts=7,
+        steps=steps,
     )

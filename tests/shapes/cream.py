@@ -81,7 +81,9 @@ def cream(lr: float = 0.05, soft: bool = True, beta: float = 0.1, every: int = 1
         models = {"policy": run.train(first).model(), **ages}
         learn = gd.Learn("policy", dpo(beta=beta, to="present"), opt=adam(lr=lr))
         stages = [verified(task), self_preference(soft=soft), learn]
-        done = gd.Recipe(models, uniform(task, tries=8), single_turn(), stages, exam=task, prompts=10, steps=steps)
+        done = gd.Recipe(
+            models, uniform(task, tries=8), single_turn(), stages, exams=[gd.Exam(task)], prompts=10, steps=steps
+        )
         return {"run": str(run.train(done).path)}
 
     return gd.Study(body)

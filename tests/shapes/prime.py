@@ -73,4 +73,6 @@ def prime(lr: float = 0.1, prm_lr: float = 0.3, steps: int = 150):
     learn_prm = gd.Learn("prm", implicit_outcome(), opt=adam(lr=prm_lr), clip=0.0)
     learn_policy = gd.Learn("policy", clipped(), on=mixed(), opt=adam(lr=lr))
     stages = [verified(codes()), learn_prm, process_credit(), learn_policy]
-    return gd.Recipe(models, uniform(codes(), tries=16), single_turn(), stages, exam=codes(), prompts=6, steps=steps)
+    return gd.Recipe(
+        models, uniform(codes(), tries=16), single_turn(), stages, exams=[gd.Exam(codes())], prompts=6, steps=steps
+    )

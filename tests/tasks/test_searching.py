@@ -54,4 +54,4 @@ def test_other_families_cannot_be_searched():
 def test_the_searcher_is_taught_the_long_solutions_and_examined_on_the_problems():
     made = build(Wish("searcher", "countdown:1-3", "sprig", settings={"most": 2})).recipe
     assert str(made.curriculum.task) == "searching(mixed('countdown:1-3'), 2)"
-    assert str(made.exam) == "mixed('countdown:1-3')"
+    assert str(made.exams[0].source) == "mixed('countdown:1-3')"

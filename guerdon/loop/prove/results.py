@@ -70,15 +70,28 @@ def _at(curve: Sequence[Mapping[str, Any]], spent: float) -> float:
 def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) -> float:
     """A metric of an evaluation; of certain levels, where only those count."""
     if not levels:
-        if metric not in result:
-            raise unknown("metric of an evaluation", metric, result)
-        return round(float(result[metric]), 6)
-    kinds = {k: v for k, v in result.get("kinds", {}).items() if int(k.rpartition(":")[2]) in levels}
-    if metric != "pass@1" or not kinds:
+        there = numbers_of(result)
+        if metric not in there:
+            raise unknown("metric of an evaluation", metric, there)
+        return round(there[metric], 6)
+    exam = metric.removesuffix("pass@1")
+    kinds = {k: v for k, v in result.get(f"{exam}kinds", {}).items() if int(k.rpartition(":")[2]) in levels}
+    if not metric.endswith("pass@1") or not kinds:
         raise UserError(
             f"levels {levels} of {metric!r}: only pass@1 is told by level, of a task with several (NAME:1-6)"
         )
     return round(math.fsum(kinds.values()) / len(kinds), 6)
+
+
+def numbers_of(result: Mapping[str, Any], at: str = "") -> dict[str, float]:
+    """Every number of an evaluation by its name: `pass@1`, `rm/pair_accuracy`, `kinds/countdown:3`."""
+    found: dict[str, float] = {}
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            found |= numbers_of(value, f"{at}{name}/")
+        elif isinstance(value, int | float):
+            found[f"{at}{name}"] = float(value)
+    return found
 
 
 def score_of(curve: list[dict[str, Any]], claim: Claim) -> float:

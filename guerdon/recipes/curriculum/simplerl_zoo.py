@@ -15,7 +15,6 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.budget import Budget
-from guerdon.core.exam import Exam
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.recipes.house.grpo import grpo
@@ -48,7 +47,7 @@ IMITATION, NOISE = {"prompts": 64, "lr": 1e-4}, 0.3  # five steps: sprig rarely 
 def simplerl_zoo(made: Recipe, task: Any, model: Model, *, hard: bool = False, strict: bool = False) -> Study:
     """Zero RL across three bases: fitting or hard problems, with or without a strict format."""
     lenient = unmarked(task)
-    made.exams, made.stages[0] = [Exam(lenient)], verified(lenient)
+    made.exams[0].source, made.stages[0] = lenient, verified(lenient)
     if strict:
         made.stages[-2].reward = "reward"
         made.stages[1:-2] = [score(insistent(lenient))]

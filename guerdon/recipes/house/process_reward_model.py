@@ -40,7 +40,8 @@ def process_reward_model(
     exam_tasks: int = 64,
     steps: int = 40,
 ) -> Recipe:
-    """A process reward model of exact step labels. Examined on held-out lines: step accuracy, calibration and first-error F1."""
+    """A process reward model of exact step labels. Examined on held-out lines: step accuracy, calibration and first-error
+    F1."""
     asks = contrasts(task, wrong=wrong)
     return Recipe(
         models={"prm": with_head(model), "author": snapshot("prm")},

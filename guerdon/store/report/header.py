@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.store.report.charts import whiskers
+from guerdon.store.report.charts import spark, whiskers
+from guerdon.store.report.curves import Curve
 from guerdon.store.report.markup import Html, Style, el, free, join, key_of, show
 from guerdon.store.report.numbers import Numbers
 from guerdon.store.run import Run
+
+ENDS = ("_low", "_high")  # of an interval
 
 
 def header(run: Run, numbers: Numbers) -> Html:
@@ -66,11 +69,15 @@ def _data(values: dict[str, float], key: str, style: Style, class_: str | None =
 
 
 def evaluations(numbers: Numbers) -> Html:
-    """Pass rates before and after with their intervals; every evaluation between in a table."""
+    """Pass rates before and after with their intervals, every evaluation between in a table; then what else exams measured."""
     if not numbers.evaluations:
         return Html("")
     last = len(numbers.evaluations) - 1
-    rates = [n for n in numbers.evaluations[last] if n.startswith("pass@") and not n.endswith(("_low", "_high"))]
+    rates = [n for n in numbers.evaluations[last] if n.startswith("pass@") and not n.endswith(ENDS)]
+    return join([_accuracy(numbers, rates, last) if rates else "", _other_exams(numbers, last)])
+
+
+def _accuracy(numbers: Numbers, rates: list[str], last: int) -> Html:
     values = numbers.values
     lead = el(
         "p",
@@ -82,8 +89,30 @@ def evaluations(numbers: Numbers) -> Html:
         class_="lead",
     )  # fmt: skip
     tiles = el("div", *(_rate(numbers, name, last) for name in rates), class_="grid reward")
-    between = _history(numbers, rates[0]) if last > 1 and rates else Html("")
+    between = _history(numbers, rates[0]) if last > 1 else Html("")
     return el("section", el("h2", "Held-out accuracy"), lead, tiles, between)
+
+
+def _other_exams(numbers: Numbers, last: int) -> Html:
+    """The numbers of named exams, and of the other one those that are no accuracy: first, last and on the way."""
+    values, rows = numbers.values, []
+    told = ("steps_done", "tasks", "tries", "length", "missing")
+    for name in numbers.evaluations[last]:
+        key = key_of("eval", last, name)
+        if key not in values or name in told or name.startswith("pass@") or name.endswith(ENDS):
+            continue
+        found = [values.get(key_of("eval", i, name)) for i in range(last + 1)]
+        done = [int(e["steps_done"]) for e in numbers.evaluations]
+        line = spark(Curve(name, name, done, found, None, last + 1)) if last else ""
+        ends = (key_of("eval", 0, name), key, *(key_of("eval", last, f"{name}{end}") for end in ENDS))
+        cells = [el("td", _data(values, end, "number") if end in values else "") for end in ends]
+        rows.append(el("tr", free(name, "th", scope="row"), el("td", line), *cells))
+    if not rows:
+        return Html("")
+    names = ("number", "", "first", "last", "from", "to")
+    head = el("thead", el("tr", *(el("th", n, scope="col") for n in names)))
+    table = el("table", head, el("tbody", *rows), class_="list narrow reward")
+    return el("section", el("h2", "Exams"), el("div", table, class_="wide"))
 
 
 def _rate(numbers: Numbers, name: str, last: int) -> Html:

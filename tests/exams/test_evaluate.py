@@ -6,10 +6,11 @@ import pytest
 from strategies import task
 
 from guerdon.core.errors import RunStopped
+from guerdon.core.exam import Exam
 from guerdon.core.part import part
 from guerdon.core.task import Sampling
-from guerdon.loop.evaluate import evaluate
 from guerdon.exams.statistics import interval, pass_at_k
+from guerdon.loop.evaluate import evaluate
 from guerdon.models.tabular import tabular
 
 
@@ -52,7 +53,8 @@ def run(env, **options):
     model = tabular(length=1)
     model.start(0, {})
     seats = {"policy": "policy", "judge": "policy"}
-    return evaluate({"policy": model}, seats, env, numbered(), Sampling(), **{"tasks": 100, "tries": 4, **options})
+    options = {"tasks": 100, "tries": 4, **options}
+    return evaluate([Exam(numbered())], {"policy": model}, seats, env, Sampling(), **options)
 
 
 def test_rates_by_hand():
