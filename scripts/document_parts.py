@@ -30,6 +30,7 @@ FOLDERS = {
     "credit": "How scores become advantages: stages that read columns of rewards and give a number for every step.",
     "losses": "What is descended: losses for `Learn`, the terms that are added to them, and the stages they need.",
     "curricula": "Which problems are asked: what a recipe's `curriculum` can be.",
+    "exams": "What is measured on held-out problems and games: the `metrics` of an `Exam`.",
     "select": "Which tries are learned from: selections for `Learn(on=...)`, and stages that ask for more or make pairs.",
 }
 

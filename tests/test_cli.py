@@ -26,6 +26,18 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return command_line(tmp_path, monkeypatch, capsys)
 
 
+EXAMINED = """
+import guerdon as gd
+from guerdon.exams.accuracy import coverage
+from guerdon.recipes.house.grpo import grpo
+
+
+@gd.recipe("examined", on=grpo)
+def examined(made, task):
+    made.exams = [gd.Exam(task, [coverage()], name="wide", tries=4)]
+    return made
+"""
+
 # --- what each verb does --------------------------------------------------------------------------------------------
 
 
@@ -40,6 +52,22 @@ def test_train_tells_people_how_it_went(cli: Cli) -> None:
     ending = {name: value for name, _, value in (line.partition(" ") for line in lines)}
     assert ending["weights"].strip() == run.weights and ending["run"].strip() == "a"
     assert " -> " in ending["accuracy"] and ending["accuracy"].count("%") == 2
+
+
+def test_train_and_show_tell_the_numbers_of_every_exam(cli: Cli) -> None:
+    Path("examined.py").write_text(EXAMINED)
+    said = cli("train", "./examined.py", "--task", "parity", *SMALL[:4], "--steps", "2", "--out", "a")
+    assert said.code == 0, said.err
+    lines, last = said.out.splitlines(), Run("a").evaluations[-1]
+    wide = f"coverage {last['wide/coverage']:.3f} ({last['wide/coverage_low']:.3f} to {last['wide/coverage_high']:.3f})"
+    words = f"{wide}, distinct_answers {last['wide/distinct_answers']:.3f}"
+    assert f"held-out wide after 2 steps: {words}" in lines and not any("held-out accuracy" in line for line in lines)
+    assert any(line.split(maxsplit=1) == ["wide", words] for line in lines)
+    shown = cli("show", "a")
+    assert shown.code == 0 and words in shown.out and "accuracy" not in shown.out
+    assert cli("list", "runs", "--dir", ".").code == 0
+    recipe = cli("show", "./examined.py", "--task", "parity", "--model", "tabular")
+    assert "exams       Exam(source=parity(), metrics=[coverage()], name='wide', tries=4)" in recipe.out
 
 
 def test_the_same_training_twice_has_the_same_weights(cli: Cli) -> None:

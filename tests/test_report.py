@@ -26,6 +26,8 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.events import Ended, Started, StepDone, Warned
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
+from guerdon.envs.simple import single_turn
+from guerdon.exams.accuracy import accuracy, coverage, length, majority
 from guerdon.losses.policy import clipped
 from guerdon.models.tabular import tabular
 from guerdon.rewards.score import score, verified
@@ -409,6 +411,23 @@ def test_every_number_of_a_run_is_in_its_folder(tmp_path):
             "policy/lr", "tokens_per_second", "failed", "correct/failed"} == set(page.curves)  # fmt: skip
     assert len(page.titles) > 12  # steps to point at
     assert "complete" in page.plain and "--resume" not in page.plain
+
+
+def test_numbers_of_all_exams_are_shown(tmp_path):
+    task, table = successor(), tabular(length=1)
+    exams = [
+        gd.Exam(task, [accuracy(), majority()]),
+        gd.Exam(task, [length(), coverage()], name="wide", tries=8),
+    ]
+    stages = [verified(task), centre("correct"), gd.Learn("policy", clipped())]
+    for name, chosen in (("both", exams), ("named", exams[1:])):
+        recipe = gd.Recipe({"policy": table}, uniform(task), single_turn(), stages, exams=chosen, prompts=2, steps=4)
+        run = gd.train(recipe, out=tmp_path / name, options=gd.Options(eval_every=2, eval_tasks=4, eval_tries=2))
+        page = check(run.path)
+        keys = {unquote(key) for key, _ in page.numbers}
+        assert {f"eval/{i}/wide/{n}" for i in (0, 2) for n in ("length", "coverage", "distinct_answers")} <= keys
+        assert "eval/2/wide/coverage_low" in keys and "wide/coverage" in page.plain
+        assert ("eval/2/majority@2" in keys) == ("eval/2/pass@1" in keys) == (name == "both")
 
 
 def test_metrics_of_track_columns_are_those_of_the_rollouts(tmp_path):

@@ -158,7 +158,7 @@ def evaluation(event: Evaluated) -> list[str]:
     note = f"; {percent(unchecked)} of the tries could not be checked" if unchecked else ""
     accuracy = [f"held-out accuracy {when}: {rate(event.result)}{note}"] if "pass@1" in event.result else []
     others = exam_lines(event.result).items()
-    return accuracy + [f"{exam or 'held-out numbers'} {when}: {numbers}" for exam, numbers in others]
+    return accuracy + [f"held-out {exam or 'numbers'} {when}: {numbers}" for exam, numbers in others]
 
 
 def short(number: float) -> str:

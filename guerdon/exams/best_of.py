@@ -29,7 +29,7 @@ class best_of:
 
     $\frac{1}{\binom{n}{k}} \sum_{|S|=k} c_{\arg\max_{i \in S} r_i}$ over all choices of $k$ of a problem's $n$ tries:
     unbiased for `k` below `n` too. Where several are liked best, it is the mean over them. A try without a score is never
-    chosen over one that has one; where none has one, one is as good as another, and the share of asks of which no try has a
+    chosen over one that has one; where none has one, one is as good as another, and the share of problems without any
     score is `best_of_unscored`. Tries that cannot be checked are left out. `name` is what the numbers are called, where an
     exam has several.
 
@@ -51,13 +51,11 @@ class best_of:
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
         liked = score(self.reward, role=sitting.exam.role)(sitting.batch, sitting.play)["reward"].tolist()
         right = rights(sitting)
-        problems = [[[(liked[k], right[k]) for k in ask] for ask in asks] for asks in checked(sitting)]
+        problems = [[(liked[k], right[k]) for ask in asks for k in ask] for asks in checked(sitting)]
         found: dict[str, Any] = {}
         for k in powers(sitting.tries)[min(1, sitting.tries - 1) :]:
-            enough = [[ask for ask in asks if len(ask) >= k] for asks in problems]
-            each = [fmean(chosen(ask, k) for ask in asks) for asks in enough if asks]
-            found |= with_interval(f"{self.name}@{k}", each)
-        blind = [all(math.isnan(said) for said, _ in ask) for asks in problems for ask in asks]
+            found |= with_interval(f"{self.name}@{k}", [chosen(tries, k) for tries in problems if len(tries) >= k])
+        blind = [all(math.isnan(said) for said, _ in tries) for tries in problems]
         return {**found, f"{self.name}_unscored": fmean(blind)}
 
 

@@ -56,12 +56,11 @@ def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
         batch = see(batch, getattr(metric, "needs", ()), play)
         with torch.no_grad():
             said = metric(Sitting(exam, batch, play, tries))
+        mine = getattr(metric, "__name__", label(metric))
         for name in said:
             if name in given_by:
-                raise UserError(
-                    f"{label(metric)} and {given_by[name]} both give {name!r}: put one of them into an exam of its own"
-                )
-        found, given_by = {**found, **said}, {**given_by, **dict.fromkeys(said, label(metric))}
+                raise UserError(f"{mine} and {given_by[name]} both give {name!r}: put one into an exam of its own")
+        found, given_by = {**found, **said}, {**given_by, **dict.fromkeys(said, mine)}
     return found
 
 

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from guerdon.loop.best_of import best_of, chosen, rates
-from guerdon.rewards.calibration import brier, calibration_error, first_error, first_error_scores, reliability
 from safetensors.torch import load_file
 from small import small_lm
 
@@ -20,59 +18,31 @@ import guerdon as gd
 from guerdon import models
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
+from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import weights_hash
 from guerdon.core.pack import pack
+from guerdon.core.seeds import derive
 from guerdon.curricula.contrasts import contrasts
 from guerdon.engine.play import Player
 from guerdon.envs.side_by_side import side_by_side
+from guerdon.envs.simple import single_turn
+from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong
+from guerdon.exams.scorers import first_error, pair_accuracy
+from guerdon.loop.api import best_of
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.evaluate import evaluate
 from guerdon.models.lm import lm
 from guerdon.models.tabular import tabular
-from guerdon.rewards import exams
 from guerdon.rewards.function import ask_all
 from guerdon.rewards.model_scores import outcome_model, process_model
 from guerdon.rewards.samples import Samples
 from guerdon.rewards.step_truth import checked_solutions, line_labels
 from guerdon.tasks.chain import chain
+from guerdon.tasks.tiny import parity
 
 KEPT = gd.Options(save_every=1)
 NAN = math.nan
-
-# --- measures by hand -----------------------------------------------------------------------------------------------
-
-
-def test_calibration_by_hand():
-    chance, truth = [0.95, 0.85, 0.15, 0.05], [1.0, 0.0, 0.0, 0.0]
-    assert calibration_error(chance, truth) == pytest.approx((0.05 + 0.85 + 0.15 + 0.05) / 4)
-    assert calibration_error(chance, truth, bins=2) == pytest.approx((2 * abs(0.9 - 0.5) + 2 * 0.1) / 4)
-    assert brier(chance, truth) == pytest.approx((0.0025 + 0.7225 + 0.0225 + 0.0025) / 4)
-    assert [b.size for b in reliability([0.0, 0.1, 0.999, 1.0], [0, 0, 1, 1])] == [1, 1, 2]
-    assert calibration_error([0.5, 0.5], [1.0, 0.0]) == 0.0 and brier([0.5, 0.5], [1.0, 0.0]) == 0.25
-    assert calibration_error([], []) == brier([], []) == 0.0
-
-
-def test_the_first_error_by_hand():
-    assert first_error([0.9, 0.4, 0.1]) == 1
-    assert first_error([0.5, 0.9]) is None and first_error([]) is None
-    # three wrong solutions, one found; two right ones, one cleared: 2 * 1/3 * 1/2 / (5/6)
-    found = first_error_scores([1, None, 0, None, 2], [1, 1, 2, None, None])
-    assert found == {"found_share": pytest.approx(1 / 3), "cleared_share": 0.5, "first_error_f1": pytest.approx(0.4)}
-    assert first_error_scores([None], [0])["found_share"] == 0.0
-    assert "first_error_f1" not in first_error_scores([None, 1], [None, None])
-    assert first_error_scores([None, 1], [0, None])["first_error_f1"] == 0.0
-
-
-def test_the_choice_among_tries_by_hand():
-    assert chosen([(0.1, 0.0), (0.9, 1.0)]) == 1.0
-    assert chosen([(0.9, 0.0), (0.9, 1.0), (0.1, 1.0)]) == 0.5  # a tie: as often right as those liked best are
-    assert chosen([(NAN, 1.0), (0.2, 0.0)]) == 0.0  # what has no score is never chosen
-    assert chosen([(NAN, 1.0), (NAN, 0.0), (NAN, 0.0), (NAN, 0.0)]) == 0.25
-    found = rates([[[(0.1, 0.0), (0.9, 1.0)]], [[(NAN, 0.0), (NAN, 0.0)]]], 2)
-    assert (found["pass@1"], found["best_of_2"], found["pass@2"], found["unscored"]) == (0.25, 0.5, 0.5, 0.5)
-    twice = rates([[[(0.1, 0.0), (0.9, 1.0)], [(0.9, 0.0), (0.1, 0.0)]]], 2)  # one problem, asked two times
-    assert (twice["pass@1"], twice["best_of_2"], twice["pass@2"]) == (0.25, 0.5, 0.5)
-
 
 # --- labels and exams -----------------------------------------------------------------------------------------------
 
@@ -139,43 +109,46 @@ def test_a_solution_that_was_cut_short_is_not_blamed_for_what_it_could_not_say(s
     assert line_labels(family)(failed, play)["labels"].isnan().all()
 
 
+def sitting(play, asks, *, metric, tasks=4):
+    """An exam as a run of those recipes has it."""
+    return evaluate([Exam(asks, [metric], tasks=tasks)], play.models, play.seats, play.env, play.sampling)
+
+
 def test_the_pair_exam_by_hand(scorer):
     family = chain(level=1)
     play = player(scorer, rm=scorer)
-    play.steps = 3
+    play.seed = derive(0, "evaluate")
     asks = contrasts(family, wrong=2)
-    exam = exams.pair_exam(asks, tasks=4, every=2)
-    exam(None, play)
-    batch = pack(play([asks.ask("test", i, 0) for i in range(4)]))
+    batch = pack(play(asks.exam_asks(4, 1, play)))
     with torch.no_grad():
         final = scorer.read(batch, ["final"])["final"].double().tolist()
     chance = [1 / (1 + math.exp(final[3 * i + j] - final[3 * i])) for i in range(4) for j in (1, 2)]
-    assert play.metrics["untrained/pair_accuracy"] == sum(p > 0.5 for p in chance) / 8
-    assert play.metrics["untrained/pair_brier"] == pytest.approx(sum((1 - p) ** 2 for p in chance) / 8)
+    found = sitting(play, asks, metric=pair_accuracy("rm"))
+    assert found["pair_accuracy"] == sum(p > 0.5 for p in chance) / 8
+    assert found["pair_brier"] == pytest.approx(sum((1 - p) ** 2 for p in chance) / 8)
     sure = [max(p, 1 - p) for p in chance]
-    assert play.metrics["untrained/pair_ece"] == pytest.approx(calibration_error(sure, [p > 0.5 for p in chance]))
-    assert play.metrics["untrained/pairs_examined"] == 8
-    for step, sits in ((0, False), (1, True), (2, True)):  # every second step, and after the last
-        play.begin(step)
-        exam.observe(batch, play)
-        assert ("held_out/pair_accuracy" in play.metrics) == sits
-    none = exams.pair_exam(contrasts(family, wrong=0), tasks=2).measure(said(play, family, "= 1"), play)
-    assert none == {"pairs_examined": 0.0}
+    assert found["pair_ece"] == pytest.approx(calibration_error(sure, [p > 0.5 for p in chance]))
+    assert (found["pairs_examined"], found["task"]) == (8, "chain")
+    none = sitting(play, contrasts(family, wrong=0), metric=pair_accuracy("rm"))
+    assert none == {"task": "chain", "tries": 4, "pairs_examined": 0}
 
 
 def test_the_step_exam_agrees_with_what_process_model_says(scorer):
     family = chain(level=1)
     play = player(scorer, prm=scorer)
+    play.seed = derive(0, "evaluate")
     asks = contrasts(family, wrong=2)
-    batch = pack(play([asks.ask("test", i, 0) for i in range(4)]))
+    batch = pack(play(asks.exam_asks(4, 1, play)))
     (outcomes,) = ask_all([(process_model("prm", aggregate="steps"), Samples.of_batch(batch, play, "policy"))])
     checked = checked_solutions(batch, family, play)
     lines = [(p, y) for o, c in zip(outcomes, checked, strict=True) for p, y in zip(o.steps, c.labels, strict=False)]
-    found = exams.step_exam(asks).measure(batch, play)
+    found = sitting(play, asks, metric=first_error("prm"))
     assert found["step_accuracy"] == pytest.approx(sum((p >= 0.5) == (y == 1) for p, y in lines) / len(lines))
     assert found["step_brier"] == pytest.approx(brier(*zip(*lines, strict=True)))
-    want = first_error_scores([first_error(o.steps) for o in outcomes], [c.wrong for c in checked])
+    want = first_error_scores([first_wrong(o.steps) for o in outcomes], [c.wrong for c in checked])
     assert {k: found[k] for k in want} == want and 0 < len(lines) == found["lines_examined"]
+    with pytest.raises(UserError, match="no step checker"):
+        evaluate([Exam(parity(), [first_error("prm")])], play.models, play.seats, single_turn(), play.sampling, tasks=1)
 
 
 # --- recipes --------------------------------------------------------------------------------------------------------
@@ -207,6 +180,7 @@ def test_a_recipe_runs_resumes_and_its_checkpoint_holds_the_head(name, tmp_path,
     again = gd.train(whole.recipe, resume=tmp_path / "broken")
     assert again.weights == whole.weights
     assert again.metrics.drop_columns(["seconds"]) == whole.metrics.drop_columns(["seconds"])
+    assert again.evaluations == whole.evaluations and len(whole.evaluations) == 2
     held = load_file(sorted((whole.path / "checkpoints").iterdir())[-1] / "tensors.safetensors")
     assert held[f"model/{scorer}/value_head.weight"].abs().sum() > 0
     assert held["model/author/value_head.weight"].abs().sum() == 0  # who writes the tries stays as it was
@@ -221,16 +195,25 @@ def test_a_fresh_head_is_at_chance_and_learns(tmp_path):
     run = train(
         "reward_model", small_lm(tmp_path / "lm", std=0.1), tmp_path / "run", steps=12, lr=3e-3, prompts=16, tries=0
     )
-    first, last = run.metrics.to_pylist()[0], run.metrics.to_pylist()[-1]
-    known = {"pair_accuracy": 0.5, "pair_ece": 0.0, "pair_brier": 0.25, "pairs_examined": 8.0}
-    assert {k: first[f"untrained/{k}"] for k in known} == known
-    assert last["rm/loss"] < first["rm/loss"] - 0.05 and last["held_out/pair_accuracy"] > 0.6
+    (start, end), losses = run.evaluations, run.metrics["rm/loss"].to_pylist()
+    known = {"pair_accuracy": 0.5, "pair_ece": 0.0, "pair_brier": 0.25, "pairs_examined": 8}
+    assert {k: start[f"rm/{k}"] for k in known} == known
+    assert losses[-1] < losses[0] - 0.05 and end["rm/pair_accuracy"] > 0.6
     run = train(
         "process_reward_model", small_lm(tmp_path / "lm2", std=0.1), tmp_path / "run2", steps=12, lr=3e-3, tries=0
     )
-    first, last = run.metrics.to_pylist()[0], run.metrics.to_pylist()[-1]
-    assert first["untrained/cleared_share"] == 1.0 and first["untrained/first_error_f1"] == 0.0  # 1/2 is not below 1/2
-    assert last["prm/loss"] < first["prm/loss"] - 0.05 and "held_out/step_ece" in last
+    (start, end), losses = run.evaluations, run.metrics["prm/loss"].to_pylist()
+    assert start["prm/cleared_share"] == 1.0 and start["prm/first_error_f1"] == 0.0  # 1/2 is not below 1/2
+    assert losses[-1] < losses[0] - 0.05 and "prm/step_ece" in end
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_an_exam_is_not_billed(name, tmp_path):
+    model = small_lm(tmp_path / "lm")
+    small, large = (train(name, model, tmp_path / str(n), exam_tasks=n) for n in (1, 8))
+    assert small.spent.keys() == large.spent.keys() and small.weights == large.weights
+    for unit in ("tokens", "samples"):
+        assert small.spent[unit] == large.spent[unit] > 0
 
 
 def test_a_model_without_a_head_is_refused():
@@ -250,7 +233,7 @@ def test_the_product_is_a_reward_and_chooses_among_tries(tmp_path):
     reward = outcome_model("rm") + process_model("prm")
     found = best_of(policy, reward, task=chain(), n=2, models={"rm": product, "prm": step}, tasks=3,
                     sampling=gd.Sampling(max_tokens=4))  # fmt: skip
-    assert (found["tasks"], found["tries"], found["unscored"], found["best_of_2"]) == (3, 2, 0.0, 0.0)
+    assert (found["tasks"], found["tries"], found["best_of_unscored"], found["best_of@2"]) == (3, 2, 0.0, 0.0)
     recipe = find_recipe("grpo").build(
         {"task": chain(), "model": policy, "reward": reward}, {"max_tokens": 4, "steps": 1}
     )
@@ -286,8 +269,8 @@ def test_best_of_holds_a_choice_against_the_same_tries():
     best = best_of(table, gd.reward(truth, isolate=False), task=digits(), n=8)
     flat = best_of(table, gd.reward(constant, isolate=False), task=digits(), n=8)
     assert best["tasks"] == 20 and 0 < best["pass@1"] < best["pass@8"]
-    assert best["best_of_8"] == best["pass@8"]  # who knows the truth finds a right one wherever there is one
-    assert flat["best_of_8"] == pytest.approx(flat["pass@1"]) and flat["pass@1"] == best["pass@1"]
+    assert best["best_of@8"] == best["pass@8"]  # who knows the truth finds a right one wherever there is one
+    assert flat["best_of@8"] == pytest.approx(flat["pass@1"]) and flat["pass@1"] == best["pass@1"]
     with pytest.raises(UserError, match="best of what"):
         best_of(table, constant, task=None)
 
@@ -299,7 +282,7 @@ def test_what_the_page_shows_runs():
             exec(compile(code, str(page), "exec"), {})
 
 
-@pytest.mark.parametrize("module", ["rewards.calibration", "rewards.exams", "rewards.step_truth"])
+@pytest.mark.parametrize("module", ["rewards.step_truth"])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(importlib.import_module(f"guerdon.{module}"))
     assert found.attempted and found.failed == 0

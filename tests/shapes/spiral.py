@@ -1,11 +1,16 @@
-"""SPIRAL (arXiv:2506.24119) on Kuhn poker: one table plays both roles; a running baseline per role steadies it."""
+"""SPIRAL (arXiv:2506.24119) on Kuhn poker: one table plays both roles; a running baseline per role steadies it.
+
+Its exams are games against the table it began as, one from each seat.
+"""
 
 from __future__ import annotations
 
 import guerdon as gd
 from guerdon.core.optim import adam
+from guerdon.exams.games import against
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.losses.policy import clipped
+from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
 from guerdon.rewards.paid import paid
 
@@ -19,6 +24,9 @@ class deals:
     def draw(self, n, play):
         hands = [(a, b) for a in range(3) for b in range(3) if a != b]
         return [gd.Ask(gd.Task(f"{a}{b}", "", family="kuhn", meta={"hands": [a, b]}), self.tries) for a, b in hands[:n]]
+
+    def exam_asks(self, tasks, tries, play):
+        return [ask.but(n=tries) for ask in self.draw(tasks, play)]
 
 
 @gd.part
@@ -66,6 +74,6 @@ def spiral(lr: float = 0.05, entropy: float = 0.1, steps: int = 300):
     learn = gd.Learn("policy", clipped(mean="step") + bonus(entropy, mean="step"), opt=adam(lr=lr))
     seats = {"first": "policy", "second": "policy"}
     model = tabular("pb", length=1)
-    return gd.Recipe(
-        {"policy": model}, deals(), kuhn(), [paid(), role_baseline(), learn], seats, prompts=6, steps=steps
-    )
+    models, stages = {"policy": model, "start": snapshot("policy")}, [paid(), role_baseline(), learn]
+    exams = against("start", deals(), kuhn(), tries=64)
+    return gd.Recipe(models, deals(), kuhn(), stages, seats, exams=exams, prompts=6, steps=steps)

@@ -54,6 +54,10 @@ def test_spiral_self_play_comes_closer_to_equilibrium(tmp_path):
         11 / 12, abs=1e-6
     )  # the uniform player's, from the literature: 0.9167 for both sides
     assert after < 0.4 * before
+    before, after = ([exam[f"start@{seat}/return"] for seat in ("first", "second")] for exam in run.evaluations)
+    assert before[0] == -before[1]  # against itself: the same games, seen from both seats
+    assert sum(after) > 0.3  # whoever it was in the beginning loses to it
+    assert all(run.evaluations[-1][f"start@{seat}/games"] == 6 * 64 for seat in ("first", "second"))
     last = run.batch(run.steps_done - 1)
     paid = {role: last["reward"][last.role_K == i] for i, role in enumerate(last.roles)}
     assert torch.equal(paid["first"], -paid["second"])  # zero-sum, and two tracks an episode

@@ -29,8 +29,14 @@ def _about(run: Run, numbers: Numbers) -> list[str]:
     knobs: dict[str, Any] = (run.card.get("parts") or {}).get("knobs") or {}
     models = knobs.get("models")
     made_of = ", ".join(m["part"] for m in models.values() if "part" in m) if isinstance(models, dict) else ""
-    task = wish.get("task") or next((str(e["task"]) for e in numbers.evaluations if "task" in e), "")
+    task = wish.get("task") or _examined_on(numbers)
     return [str(w) for w in (task, wish.get("model") or made_of, wish.get("reward")) if w]
+
+
+def _examined_on(numbers: Numbers) -> str:
+    """The task of the first exam."""
+    named = (value for e in numbers.evaluations for name, value in e.items() if name.rpartition("/")[2] == "task")
+    return str(next(named, ""))
 
 
 def _facts(run: Run, numbers: Numbers) -> list[Html]:
