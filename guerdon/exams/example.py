@@ -13,18 +13,17 @@ from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.exam import TRUTH, Exam, Sitting
 from guerdon.core.pack import pack
-from guerdon.core.part import part
 from guerdon.core.task import Ask, Split, Task
 from guerdon.rewards.score import verified
 
 
-@part
-class _same:
+class Same:
     """Problems that all have the same answer, said in the last line."""
 
-    answer: str
-
     name = "same"
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
 
     def size(self, split: Split) -> int | None:
         return None
@@ -41,7 +40,7 @@ def sat(
 ) -> Sitting:
     """One problem for each inner list, one try for each text in it; what the environment paid for each; and columns, a number
     for each try. A try is right if it is `= ` and the `answer`."""
-    source = _same(answer)
+    source = Same(answer)
     none, episodes = np.zeros(0, np.int64), []
     for number, texts in enumerate(said):
         for attempt, text in enumerate(texts):
