@@ -22,7 +22,7 @@ from guerdon.core.errors import RunStopped, UserError, unknown
 from guerdon.core.exact import UNORDERED, exact
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, label, live, part, state
-from guerdon.core.play import Play
+from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 
 
@@ -60,7 +60,7 @@ class NonFinite(RunStopped):
 
 @part
 class Learn:
-    """Train `model` with `loss` on the tracks of the seats it holds (on every track, if it holds none).
+    """Train `model` with `loss` on the tracks it acted in the seats it holds (on every track, if it holds none).
 
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
     random shares of the rows: of whole tracks, or, with `mix="step"`, of the single steps of all tracks, as PPO does it in
@@ -102,15 +102,12 @@ class Learn:
         self.optimiser = self.opt.build([p for p in play.models[self.model].weights.parameters() if p.requires_grad])
 
     def rows(self, batch: Batch, play: Play) -> Batch:
-        """What this learner learns from: its seats' tracks that did not fail and have every value the loss needs.
+        """What this learner learns from: the tracks its model acted that did not fail and have every value the loss needs.
 
         A step without one of them, its own or its segment's, is muted; a track is left out if nothing of its own has one.
         """
         chosen = self.on(batch, play) if self.on is not None else batch
-        seats = [role for role, name in play.seats.items() if name == self.model]
-        keep = ~chosen.failed_K
-        if seats:
-            keep &= chosen.tracks_of(seats)
+        keep = ~chosen.failed_K & played_by(chosen, [self.model], play)
         muted = chosen.muted
         for name in self.loss.needs:
             if name == "pairs":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.task import Ask, Sampling
 
@@ -123,3 +124,21 @@ class Stage(Protocol):
     def gives(self) -> tuple[str, ...]: ...
 
     def __call__(self, batch: Batch, play: Play) -> Batch: ...
+
+
+def players(batch: Batch, play: Play) -> list[str]:
+    """[K] the model that acted each track: by its ask's own seats or else the run's; "" for a role that has no seat."""
+    rows = zip(batch.episode[batch.leaf].tolist(), batch.role_K.tolist(), strict=True)
+    return [batch.episodes[e].ask.seated(play.seats).get(batch.roles[role], "") for e, role in rows]
+
+
+def played_by(batch: Batch, models: Collection[str], play: Play) -> Tensor:
+    """[K] the tracks that one of these models acted. All of them, if none of the models has a place in the run's seats."""
+    names = players(batch, play)
+    mine = torch.tensor([name in models for name in names], dtype=torch.bool)
+    if not set(models).isdisjoint(play.seats.values()):
+        return mine
+    if bool(mine.any()):
+        name = names[int(mine.nonzero()[0])]
+        raise UserError(f"{name!r} is seated by asks alone: give it a place in the recipe's seats, {{..., {name!r}: {name!r}}}")
+    return ~mine

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from guerdon.core.episode import Episode
-from guerdon.core.errors import UserError
+from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Meter, Model
 from guerdon.core.part import is_schedule, knobs
 from guerdon.core.play import Env
@@ -77,14 +77,15 @@ class Player:
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:
-        env, seats = env or self.env, seats or self.seats
+        env = env or self.env
         batcher = Batcher(self.models)
         sampling = self._settled(self.sampling)
-        asks = [a.but(sampling=self._settled(a.sampling)) if a.sampling is not None else a for a in asks]
+        asks = [self._placed(ask, seats) for ask in asks]
         jobs = []
         for number, ask in enumerate(asks, start=self.asked):
             for attempt in range(ask.n):
                 place = (self.seed, self.step, number, attempt)
+                seats = ask.seated(self.seats)
                 table = Seats(ask, seats, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
@@ -93,6 +94,15 @@ class Player:
         self.calls += batcher.calls
         self.episodes += len(episodes)
         return episodes
+
+    def _placed(self, ask: Ask, seats: Mapping[str, str] | None) -> Ask:
+        """An ask as it is played: who sits elsewhere than in the run's seats is on record, for whoever learns from it."""
+        own = ask.seated(seats) if seats else ask.seats
+        for role, name in (own or {}).items():
+            if name not in self.models:
+                raise unknown(f"model in an ask's seat {role!r}", name, self.models)
+        how = ask.sampling and self._settled(ask.sampling)
+        return ask if (own, how) == (ask.seats, ask.sampling) else ask.but(seats=own, sampling=how)
 
     def _settled(self, sampling: Sampling) -> Sampling:
         """How to sample now: schedules become numbers, which is what a segment records."""

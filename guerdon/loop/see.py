@@ -9,7 +9,7 @@ import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.play import Play
+from guerdon.core.play import Play, played_by
 from guerdon.rewards.placing import step_column
 
 
@@ -32,14 +32,13 @@ def see(batch: Batch, needs: Sequence[str], play: Play) -> Batch:
 
 
 def read_columns(batch: Batch, model: str, readings: Sequence[str], play: Play) -> dict[str, Column]:
-    """Have a model read the tracks it can: those of its own seats, or of the model it copies; all, if neither has a seat.
+    """Have a model read the tracks it can: those that it or the model it copies acted; all, if neither has a seat.
 
     Elsewhere the columns are *not applicable*.
     """
     reader = play.models[model]
-    names = {model, getattr(reader, "of", None)}
-    roles = [role for role, name in play.seats.items() if name in names]
-    mine = batch.tracks_of(roles) if roles else torch.ones(batch.K, dtype=torch.bool)
+    names = {model, getattr(reader, "of", model)}
+    mine = played_by(batch, names, play)
     with torch.no_grad():
         found = reader.read(batch.take(mine), readings)
     columns = {}

@@ -14,7 +14,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, part
-from guerdon.core.play import Play
+from guerdon.core.play import Play, played_by
 from guerdon.losses.reduce import per_track, reduce_tracks
 from guerdon.losses.terms import Term
 
@@ -108,8 +108,7 @@ class mismatched_kl:
         return batch.with_cols({self.gives_to: Column.full("track", torch.full((batch.K,), found))})
 
     def _estimate(self, batch: Batch, play: Play) -> float:
-        seats = [role for role, name in play.seats.items() if name == self.model]
-        usable = ~batch.failed_K & (batch.tracks_of(seats) if seats else True)
+        usable = ~batch.failed_K & played_by(batch, [self.model], play)
         first = torch.full((batch.K,), -1, dtype=torch.long).scatter_reduce(
             0, batch.path_track, batch.path_seg, "amin", include_self=False
         )

@@ -21,7 +21,7 @@ from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import check_knobs, knob, label, part
-from guerdon.core.play import Play
+from guerdon.core.play import Play, players
 from guerdon.core.scored import check_scores, given_by, play_scored
 from guerdon.core.task import Ask, Prefix, Task
 from guerdon.core.template import check_template
@@ -92,9 +92,10 @@ class hint:
 def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 1.0) -> Prefix:
     """A start with the first `share` of a text as if the role had said it; what it would do to end its turn is no part of
     that."""
-    if role not in play.seats:
-        raise unknown("role to put a hint in the mouth of", role, play.seats)
-    model = play.models[play.seats[role]]
+    seats = ask.seated(play.seats)
+    if role not in seats:
+        raise unknown("role to put a hint in the mouth of", role, seats)
+    model = play.models[seats[role]]
     said = model.recite(ask.shown, text)
     says = len(said.actions) - len(model.recite(ask.shown, "").actions)
     segment = Segment(role, ask.shown, said.context, said.actions, said.logp, text)
@@ -264,12 +265,13 @@ def _unhinted(episode: Episode, play: Play) -> Episode:
     plain = ask.note.get(PLAIN, ask.task.prompt)
     asked = ask.prefix is not None or ask.shown == plain or not episode.segments  # none: a selection left it out
     made: list[Segment] = []
+    seats = ask.seated(play.seats)
     for segment in episode.segments:
         if segment.given and ask.prefix is not None:
             said = np.where(np.arange(len(segment.logp)) < segment.given, np.float32(0.0), segment.logp)
             segment = segment.but(given=0, logp=said)
-        elif not asked and segment.view == ask.shown and segment.role in play.seats:
-            model = play.models[play.seats[segment.role]]
+        elif not asked and segment.view == ask.shown and segment.role in seats:
+            model = play.models[seats[segment.role]]
             segment, asked = segment.but(view=plain, context=model.encode(plain, _path(made, segment))), True
         made.append(segment)
     if not asked:
@@ -290,15 +292,16 @@ def _path(made: Sequence[Segment], segment: Segment) -> list[Segment]:
 
 
 def _as_if_drawn(batch: Batch, changed_E: Tensor, play: Play) -> Batch:
-    """The changed tries with the log-probs that their role's model gives them now."""
+    """The changed tries with the log-probs that the models that made them give them now."""
     logp = batch.logp.clone()
-    for role in batch.roles:
-        rows = changed_E[batch.episode][batch.leaf] & batch.tracks_of([role])
-        if role not in play.seats or not bool(rows.any()):
+    names = players(batch, play)
+    for name in sorted({name for name in names if name}):
+        rows = changed_E[batch.episode][batch.leaf] & torch.tensor([each == name for each in names])
+        if not bool(rows.any()):
             continue
         mine = torch.zeros(batch.G, dtype=torch.bool)
         mine[batch.path_seg[rows[batch.path_track]]] = True
         with torch.no_grad():
-            found = play.models[play.seats[role]].read(batch.take(rows), ("logp",))["logp"]
+            found = play.models[name].read(batch.take(rows), ("logp",))["logp"]
         logp[mine[batch.seg]] = found.to(logp)
     return dataclasses.replace(batch, logp=logp)

@@ -110,7 +110,7 @@ class retold:
             e = int(batch.episode[batch.leaf[k]])
             (said,) = episodes[e].segments
             text = self.instead(said.text)
-            reply = play.models[play.seats[said.role]].recite(said.view, text)
+            reply = play.models[episodes[e].ask.seated(play.seats)[said.role]].recite(said.view, text)
             given = _in_common(said.actions, reply.actions) if self.only_end else 0
             told = said.but(
                 context=reply.context, actions=reply.actions, logp=reply.logp, text=text, given=given, end=reply.end
