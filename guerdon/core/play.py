@@ -128,17 +128,22 @@ class Stage(Protocol):
 
 def players(batch: Batch, play: Play) -> list[str]:
     """[K] the model that acted each track: by its ask's own seats or else the run's; "" for a role that has no seat."""
-    rows = zip(batch.episode[batch.leaf].tolist(), batch.role_K.tolist(), strict=True)
-    return [batch.episodes[e].ask.seated(play.seats).get(batch.roles[role], "") for e, role in rows]
+    found = []
+    for e, number in zip(batch.episode[batch.leaf].tolist(), batch.role_K.tolist(), strict=True):
+        role, own = batch.roles[number], batch.episodes[e].ask.seats or {}
+        found.append(own[role] if role in own else play.seats.get(role, ""))
+    return found
 
 
 def played_by(batch: Batch, models: Collection[str], play: Play) -> Tensor:
     """[K] the tracks that one of these models acted. All of them, if none of the models has a place in the run's seats."""
     names = players(batch, play)
-    mine = torch.tensor([name in models for name in names], dtype=torch.bool)
+    mine = torch.tensor([name in models for name in names], dtype=torch.bool, device=batch.seg.device)
     if not set(models).isdisjoint(play.seats.values()):
         return mine
     if bool(mine.any()):
         name = names[int(mine.nonzero()[0])]
-        raise UserError(f"{name!r} is seated by asks alone: give it a place in the recipe's seats, {{..., {name!r}: {name!r}}}")
+        raise UserError(
+            f"{name!r} is seated by asks alone: give it a place in the recipe's seats, {{..., {name!r}: {name!r}}}"
+        )
     return ~mine

@@ -140,5 +140,9 @@ class Ask:
             return self.view
         return self.task.prompt if self.prompt is None else self.prompt
 
+    def seated(self, seats: Mapping[str, str]) -> dict[str, str]:
+        """Which model plays which role: `seats`, but where this ask has its own."""
+        return {**seats, **(self.seats or {})}
+
     def but(self, **changes: Any) -> Ask:
         return dataclasses.replace(self, **changes)

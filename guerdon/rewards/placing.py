@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.levels import expand, gather_up, starts
-from guerdon.core.play import Play
+from guerdon.core.play import Play, players
 from guerdon.rewards.model_reading import told
 from guerdon.rewards.samples import Roles, Samples, paths, turns_of
 
@@ -62,17 +62,21 @@ def turn_ends(turns: Tensor) -> Tensor:
 
 
 def _line_ends(batch: Batch, play: Play, role: Roles, tracks: Sequence[int]) -> dict[int, list[int]]:
-    """After how many of their actions the lines of tracks end, where the model that played spells text."""
-    name = play.seats.get(role, "") if isinstance(role, str) else ""
-    model = play.models.get(name)
-    if not tracks or not (hasattr(model, "decode") or hasattr(model, "shell")):
+    """After how many of their actions the lines of tracks end, where the models that played spell text."""
+    if not tracks or not role:
         return {}
     samples = Samples.of_batch(batch, play, role)
     assert samples.track is not None
-    at = {k: i for i, k in enumerate(samples.track.tolist())}
-    seen = told(samples.pick([at[k] for k in tracks]), play, name)
-    pieces = [seen.cut(steps, "line", name) for steps in seen.steps()]
-    return {k: list(itertools.accumulate(map(len, found))) for k, found in zip(tracks, pieces, strict=True) if found}
+    at, names = {k: i for i, k in enumerate(samples.track.tolist())}, players(batch, play)
+    ends: dict[int, list[int]] = {}
+    for name in dict.fromkeys(names[k] for k in tracks):
+        model = play.models.get(name)
+        if hasattr(model, "decode") or hasattr(model, "shell"):
+            mine = [k for k in tracks if names[k] == name]
+            seen = told(samples.pick([at[k] for k in mine]), play, name)
+            pieces = [seen.cut(steps, "line", name) for steps in seen.steps()]
+            ends |= {k: list(itertools.accumulate(map(len, p))) for k, p in zip(mine, pieces, strict=True) if p}
+    return ends
 
 
 def steps_of_tracks(batch: Batch) -> tuple[Tensor, ...]:

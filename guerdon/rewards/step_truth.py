@@ -12,7 +12,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
 from guerdon.core.part import check_knobs, part
-from guerdon.core.play import Play
+from guerdon.core.play import Play, players
 from guerdon.rewards.model_reading import Told
 from guerdon.rewards.samples import Roles, Samples, check_roles
 from guerdon.tasks.family import Family
@@ -78,14 +78,13 @@ def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "pol
     """Every track of a role, or several, that did not fail and has a line. Turns are taken together, one below the other."""
     samples = Samples.of_batch(batch, play, role)
     assert samples.track is not None
-    seen = Told(play, batch, samples.track, own=True)
+    seen, names = Told(play, batch, samples.track, own=True), players(batch, play)
     cut = (batch.end == ENDS.index(End.CUT))[batch.leaf].tolist()
     found = []
     for k, fields, steps in zip(samples.track.tolist(), samples.fields, seen.steps(), strict=True):
         text = "\n".join(fields["turns"])
         if len(steps) and text.strip():
-            name = play.seats.get(fields["role"], fields["role"])
-            ends = [int(piece[-1]) for piece in seen.cut(steps, "line", name)]
+            ends = [int(piece[-1]) for piece in seen.cut(steps, "line", names[k] or fields["role"])]
             found.append(_checked(k, ends, marks(task, fields["task"], text), cut[k]))
     return found
 
