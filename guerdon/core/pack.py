@@ -127,7 +127,7 @@ def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
     """
     whole = unpack(batch)
     old = [len(ep.segments) for ep in whole]
-    at = _places(batch)
+    at = places(batch)
     for k, segments in calls.items():
         e, leaf = int(batch.episode[batch.leaf[k]]), at[int(batch.leaf[k])]
         base = len(whole[e].segments)
@@ -151,8 +151,8 @@ def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
     return dataclasses.replace(made, cols=cols, pairs=pairs).recount()
 
 
-def _places(batch: Batch) -> list[int]:
-    """[G] the number each segment has in its episode as `unpack` numbers them."""
+def places(batch: Batch) -> list[int]:
+    """[G] the number each segment has in its episode as `unpack` and `cat` number them."""
     seen: dict[int, int] = {}
     places = []
     for e in batch.episode.tolist():

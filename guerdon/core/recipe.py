@@ -83,9 +83,11 @@ class Recipe:
         for role, seated in self.seats.items():
             if seated not in self.models:
                 raise unknown(f"model in seat {role!r}", seated, self.models)
-        for role in getattr(self.env, "roles", ()):
-            if role not in self.seats:
-                raise unknown("role without a seat", role, self.seats)
+        for _, found in walk(self):  # the recipe's own environment, and those of parts that play for themselves
+            seats = {**self.seats, **(getattr(found, "seats", None) or {})}
+            for role in getattr(getattr(found, "env", None), "roles", ()):
+                if role not in seats:
+                    raise unknown("role without a seat", role, seats)
         for name, model in self.models.items():
             of = getattr(model, "of", None)
             if of is not None and of not in self.models:

@@ -1,18 +1,16 @@
-"""A baseline that is played: a greedy try at the same ask. And how what was played becomes a baseline of what was tried."""
+"""A baseline that is played: a greedy try at the same ask."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.column import Column, Reason
-from guerdon.core.levels import gather_up
+from guerdon.core.column import Column
 from guerdon.core.part import label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, play_scored
+from guerdon.core.scored import check_scores, play_scored, values_of
 from guerdon.core.task import Ask, Sampling
 from guerdon.credit.rows import give, lay
 
@@ -54,7 +52,7 @@ class greedy_baseline:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.needs[0]]
-        asks = asks_of(batch)
+        asks = sampled_asks(batch)
         cold = [a.but(n=1, sampling=(a.sampling or Sampling()).but(temperature=0.0)) for a in asks.values()]
         greedy = play_scored(cold, [self.score], play)
         place = torch.full((batch.size("ask"),), -1, dtype=torch.long)
@@ -67,27 +65,10 @@ class greedy_baseline:
         return give(batch, self.gives_to, lay(batch, column.value - base.value), column, base)
 
 
-def asks_of(batch: Batch) -> dict[int, Ask]:
+def sampled_asks(batch: Batch) -> dict[int, Ask]:
     """The asks of a batch by their number, each with the sampling that its tries were made with."""
     found: dict[int, Ask] = {}
     for episode, number in zip(batch.episodes, batch.ask_E.tolist(), strict=True):
         if number not in found and episode.segments:
             found[number] = episode.ask.but(sampling=episode.ask.sampling or episode.segments[0].sampling)
     return found
-
-
-def values_of(batch: Batch, role: Tensor, place: Tensor, played: Batch, name: str) -> tuple[Tensor, Tensor]:
-    """[N] twice: the mean score of the tracks of a role of `batch` in ask number `place` of what was played (-1: in none),
-    and the reason where there is none: the worst that they have, FAILED where nothing came of the ask at all."""
-    roles = len(batch.roles)
-    known = torch.tensor([batch.roles.index(r) if r in batch.roles else -1 for r in played.roles], dtype=torch.long)
-    of = known[played.role_K] if played.K else torch.zeros(0, dtype=torch.long)
-    rows = torch.nonzero(of >= 0).flatten()
-    size = max(played.size("ask"), 1) * roles
-    column, key = played.cols[name], (played.ask[played.leaf] * roles + of)[rows]
-    value = gather_up(column.value[rows], key, size, "mean")
-    worst = gather_up(column.reason[rows].double(), key, size, "max").nan_to_num(float(Reason.FAILED))
-    mine, there = place.clamp(min=0) * roles + role, place >= 0
-    found = value[mine].masked_fill(~there, float("nan"))
-    reason = worst[mine].clamp(min=float(Reason.NOT_APPLICABLE)).masked_fill(~there, float(Reason.NOT_APPLICABLE))
-    return found, reason.masked_fill(~torch.isnan(found), 0.0).to(torch.int8)

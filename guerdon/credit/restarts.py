@@ -14,9 +14,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, play_scored
+from guerdon.core.scored import check_scores, play_scored, values_of
 from guerdon.core.task import Ask
-from guerdon.credit.greedy import asks_of, values_of
+from guerdon.credit.greedy import sampled_asks
 from guerdon.credit.rows import give
 
 
@@ -87,7 +87,7 @@ class restarts:
         return give(batch, self.values_to, _at(value_P, place_S), column, because)
 
     def _places(self, batch: Batch, column: Column) -> Places:
-        asks, begin = asks_of(batch), starts(batch.length).tolist()
+        asks, begin = sampled_asks(batch), starts(batch.length).tolist()
         track, step, made = [], [], []
         wanted = (~column.missing).tolist()
         for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.batch import Batch, Group
-from guerdon.core.pack import cat
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, given_by, play_scored
+from guerdon.core.scored import check_scores, given_by, play_more
 
 
 @part
@@ -55,7 +54,7 @@ class until_enough:
             asks = self.curriculum.draw(missing, play)
             if not asks:
                 break
-            batch = cat([batch, play_scored(asks, self.scores, play)])
+            batch, _ = play_more(batch, asks, self.scores, play)
             asked, rounds = asked + len(asks), rounds + 1
         play.log(**{"again/asked": asked, "again/rounds": rounds, "again/short": max(missing, 0)})
         return batch

@@ -8,7 +8,6 @@ forecasts by a value head (`curricula/predicted.py`), of lengths and of the noti
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 
 from guerdon.core.batch import Batch
-from guerdon.core.column import Column, Reason
+from guerdon.core.column import Column
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.pack import cat, pack
@@ -128,26 +127,19 @@ class with_forecasts:
             raise UserError(
                 "with_forecasts found no forecasts: its curriculum must be the recipe's, without ahead=true"
             )
-        said = self.curriculum.waiting.pop(0)
-        rates = self._rates(batch)
-        pairs = [(rates.get(e.task.key), read_forecast(e, self.curriculum.start)) for e in said]
-        self._log([(p, f) for p, f in pairs if p is not None and f is not None], play)
-        paid = [float("nan") if p is None else 0.0 if f is None else BASE ** abs(p - f) for p, f in pairs]
-        whole = cat([batch, pack(said)])
-        tries = batch.cols[self.column]
-        value = torch.cat([tries.value, torch.tensor(paid, dtype=tries.value.dtype)])
-        unpaid = torch.tensor([int(Reason.NOT_APPLICABLE if p is None else Reason.VALUE) for p, _ in pairs])
-        return whole.with_cols(
-            {self.gives_to: Column("track", value, torch.cat([tries.reason, unpaid.to(torch.int8)]))}
+        said = pack(self.curriculum.waiting.pop(0))
+        whole = cat([batch, said])
+        tries = whole.cols[self.column]
+        rate = whole.up(tries.value.double(), "task", of="track", by="mean")[whole.task[whole.leaf]]
+        forecast = [read_forecast(said.episodes[e], self.curriculum.start) for e in said.episode[said.leaf].tolist()]
+        pairs = list(zip(rate[batch.K :].tolist(), forecast, strict=True))
+        self._log([(p, f) for p, f in pairs if p == p and f is not None], play)
+        value, reason = tries.value.clone(), tries.reason.clone()
+        value[batch.K :] = torch.tensor(
+            [0.0 if p == p and f is None else BASE ** abs(p - (f or 0.0)) for p, f in pairs]
         )
-
-    def _rates(self, batch: Batch) -> dict[str, float]:
-        """How the tries at each problem went, by its key."""
-        found: dict[str, list[float]] = defaultdict(list)
-        for e, value in zip(batch.episode[batch.leaf].tolist(), batch[self.column].tolist(), strict=True):
-            if value == value:
-                found[batch.episodes[e].task.key].append(value)
-        return {key: sum(values) / len(values) for key, values in found.items()}
+        reason[batch.K :] = rate[batch.K :].isnan().to(torch.int8)  # not applicable
+        return whole.with_cols({self.gives_to: Column("track", value, reason)})
 
     def _log(self, pairs: Sequence[tuple[float, float]], play: Play) -> None:
         if not pairs:

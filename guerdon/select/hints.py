@@ -19,10 +19,10 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.pack import cat, pack, unpack
+from guerdon.core.pack import pack, unpack
 from guerdon.core.part import check_knobs, knob, label, part
 from guerdon.core.play import Play, players
-from guerdon.core.scored import check_scores, given_by, play_scored
+from guerdon.core.scored import asks_of, check_scores, given_by, play_more
 from guerdon.core.task import Ask, Prefix, Task
 from guerdon.core.template import check_template
 
@@ -144,8 +144,7 @@ class until_solved:
         return (*given_by(self.scores), self.gives_to)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        first = {number: episode.ask for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True)}
-        best = self._best(batch)
+        first, best = asks_of(batch), self._best(batch)
         hard = torch.nonzero(best <= 0).flatten().tolist() if play.step >= self.after else []
         left = [(first[n], n) for n in hard]  # problems as they were first asked, and the number of the latest ask
         taken: list[int] = []
@@ -154,12 +153,12 @@ class until_solved:
         for share in self.shares:
             if not left:
                 break
-            more = play_scored([self.hint.into(ask, share, play) for ask, _ in left], self.scores, play)
+            hinted_asks = [self.hint.into(ask, share, play) for ask, _ in left]
             taken += [n for _, n in left]
-            best, offset = self._best(more), batch.size("ask")
+            batch, asked = play_more(batch, hinted_asks, self.scores, play)
+            best = self._best(batch)[asked:]
             solved += [share] * int((best > 0).sum())
-            left = [(left[i][0], offset + i) for i in torch.nonzero(best <= 0).flatten().tolist()]
-            batch = cat([batch, more])
+            left = [(left[i][0], asked + i) for i in torch.nonzero(best <= 0).flatten().tolist()]
         self._log(play, alone, len(first), len(hard), solved, len(taken))
         return batch.with_cols({self.gives_to: self._column(batch, taken)})
 

@@ -14,10 +14,9 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
-from guerdon.core.pack import cat
 from guerdon.core.part import check_knobs, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, given_by, play_scored
+from guerdon.core.scored import asks_of, check_scores, given_by, play_more
 
 
 @part
@@ -68,8 +67,7 @@ class restructured:
         return (*given_by(self.scores), self.gives_to)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        asks = {number: episode.ask for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True)}
-        rate = self._rates(batch, "mean")
+        asks, rate = asks_of(batch), self._rates(batch, "mean")
         is_hard, is_medium = rate <= self.hard, (rate > self.hard) & (rate <= self.medium)
         wanted = []
         for how, which in (("simplify", is_hard), ("vary", is_medium)):
@@ -79,9 +77,8 @@ class restructured:
         play.log(**{"rewritten/hard": float(is_hard.sum()) / of, "rewritten/medium": float(is_medium.sum()) / of})
         play.log(**{"rewritten/asked": len(wanted)})
         if wanted:
-            more = play_scored(wanted, self.scores, play)
-            play.log(**{"rewritten/rate": float(self._rates(more, "mean").nanmean())})
-            batch = cat([batch, more])
+            batch, asked = play_more(batch, wanted, self.scores, play)
+            play.log(**{"rewritten/rate": float(self._rates(batch, "mean")[asked:].nanmean())})
         differ = self._rates(batch, "max") > self._rates(batch, "min")
         play.log(**{"rewritten/useful": float(differ.double().mean()) if len(differ) else 0.0})
         rate_K = self._rates(batch, "mean")[batch.ask[batch.leaf]]
