@@ -119,6 +119,19 @@ def cat(batches: Sequence[Batch]) -> Batch:
     return made.recount()
 
 
+def of_episodes(batch: Batch, wanted: Tensor) -> Batch:
+    """Some episodes ([E] mask), as if there had been no others. Segments that a selection dropped are gone."""
+    rows = batch.take(wanted[batch.episode][batch.leaf])
+    whole = pack(ep for ep, kept in zip(unpack(rows), wanted.tolist(), strict=True) if kept)
+    return dataclasses.replace(whole, weight=rows.weight, cols=rows.cols, pairs=rows.pairs).recount()
+
+
+def played_at(batch: Batch, step: int) -> Batch:
+    """What was played in a step: without what a memory of earlier ones has joined to it."""
+    now = torch.tensor([ep.step == step for ep in batch.episodes], dtype=torch.bool)
+    return batch if bool(now.all()) else of_episodes(batch, now)
+
+
 def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
     """Hang segments below tracks: `calls[k]` (a judge's turn, a rewrite) becomes children of track k's last segment.
 

@@ -46,7 +46,8 @@ def knob(
 
 
 def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init: Literal[False] = False) -> Any:
-    """A field that changes while the run goes on and is saved with it. JSON values, tensors, and lists or dicts of them."""
+    """A field that changes while the run goes on and is saved with it. JSON values, tensors, batches, and lists or dicts of
+    them."""
     if factory is None:
         kept = default
         factory = lambda: copy.deepcopy(kept)  # noqa: E731

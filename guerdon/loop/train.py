@@ -14,7 +14,7 @@ from typing import Any
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.events import Ended, Evaluated, Saved, Started, Stopped, Warned
 from guerdon.core.learn import NonFinite
-from guerdon.core.pack import pack
+from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
@@ -44,8 +44,9 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         batch = record.check(pack(rollouts.take(step)))
         for stage in recipe.stages:
             batch = record.check(stage(see(batch, stage.needs, play), play), *stage.gives)
+        fresh = played_at(batch, step)
         for part in observers:
-            part.observe(batch, play)
+            part.observe(fresh, play)
         record.done(batch)
         yield step + 1
 

@@ -6,6 +6,7 @@ Each keeps whole tracks; denominators are then those of what is kept. Left out: 
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import torch
@@ -99,6 +100,38 @@ class distinct:
         fresh[list(first.values())] = True
         play.log(repeated_share=1.0 - float(fresh.double().mean()) if batch.K else 0.0)
         return batch.take(fresh)
+
+
+@part
+class best:
+    """Of each group the `most` tracks with the highest `column`, of equals the first. One without a value is not kept.
+
+    Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
+    keeps the best that was ever tried of each task.
+
+    >>> from guerdon.credit.example import Aside, tries
+    >>> best("reward")(tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), Aside())["reward"].tolist()
+    [2.0, -1.0]
+    """
+
+    column: str = "reward"
+    most: int = knob(default=1, ge=1)
+    by: Group = "task"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    gives = ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        value_K, group_K, _ = _compared(batch, self.column, self.by)
+        order = torch.argsort(torch.nan_to_num(value_K, nan=float("-inf")), descending=True, stable=True).tolist()
+        found, kept = Counter[int](), torch.zeros(batch.K, dtype=torch.bool)
+        for k in order:
+            kept[k] = not torch.isnan(value_K[k]) and found[int(group_K[k])] < self.most
+            found[int(group_K[k])] += 1
+        return batch.take(kept)
 
 
 @part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,13 @@ from guerdon.store.files import atomic, disk_errors, save_tensors
 from guerdon.store.rollouts import read_batch, write_batch
 
 AHEAD = "ahead.parquet"
+LIFTED = "__lifted__"  # in a state's JSON: the name of a tensor or of a batch's file
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on: tensors (weights, optimiser, tensors of states), JSON (states, counters), and the
-    episodes of the next step where they were played already."""
+    """Everything a run needs to go on: tensors (weights, optimiser, tensors of states), JSON (states, counters), batches of
+    states, and the episodes of the next step where they were played already."""
 
     step: int  # steps done
     tensors: dict[str, Tensor]
@@ -36,13 +37,17 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
     """Write the checkpoint in one atomic step, then drop all but the last `keep`."""
     path = folder / f"step-{checkpoint.step:08d}"
     tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
-    state, lifted = lift_tensors(checkpoint.state)
+    state, lifted = lift(checkpoint.state)
+    tensors |= {name: found for name, found in lifted.items() if isinstance(found, Tensor)}
+    batches = {name: found for name, found in lifted.items() if isinstance(found, Batch)}
+    if checkpoint.ahead is not None:
+        batches[AHEAD] = checkpoint.ahead
     with atomic(path) as scratch:
         scratch.mkdir()
-        save_tensors(scratch / "tensors.safetensors", {**tensors, **lifted})
+        save_tensors(scratch / "tensors.safetensors", tensors)
         (scratch / "state.json").write_text(json.dumps({"step": checkpoint.step, "state": state}))
-        if checkpoint.ahead is not None:
-            write_batch(scratch / AHEAD, checkpoint.ahead)
+        for name, batch in batches.items():
+            write_batch(scratch / name, batch)
         hashes = {p.name: _hash(p) for p in sorted(scratch.iterdir())}
         (scratch / "manifest.json").write_text(json.dumps(hashes))
     with disk_errors(folder):
@@ -74,9 +79,10 @@ def _load(path: Path) -> Checkpoint:
 
     saved = json.loads((path / "state.json").read_text())
     tensors = load_file(path / "tensors.safetensors")
-    state = drop_tensors(saved["state"], tensors)
-    ahead = read_batch(path / AHEAD) if (path / AHEAD).is_file() else None
-    return Checkpoint(saved["step"], {k: v for k, v in tensors.items() if not k.startswith("state/")}, state, ahead)
+    batches = {file.name: read_batch(file) for file in path.glob("*.parquet")}
+    state = put_back(saved["state"], {**tensors, **batches})
+    own = {k: v for k, v in tensors.items() if not k.startswith("state/")}
+    return Checkpoint(saved["step"], own, state, batches.get(AHEAD))
 
 
 def _fault(path: Path) -> str | None:
@@ -84,7 +90,7 @@ def _fault(path: Path) -> str | None:
         manifest = json.loads((path / "manifest.json").read_text())
     except (OSError, ValueError):
         return "no readable manifest"
-    if not isinstance(manifest, dict) or set(manifest) - {AHEAD} != {"tensors.safetensors", "state.json"}:
+    if not isinstance(manifest, dict) or not {"tensors.safetensors", "state.json"} <= set(manifest):
         return "no whole manifest"
     for name, digest in manifest.items():
         if not (path / name).is_file():
@@ -102,15 +108,19 @@ def _hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def lift_tensors(value: Any) -> tuple[Any, dict[str, Tensor]]:
-    """State as JSON, with its tensors lifted out under names; refuses what would not come back the same."""
-    lifted: dict[str, Tensor] = {}
+def lift(value: Any) -> tuple[Any, dict[str, Tensor | Batch]]:
+    """State as JSON, with its tensors and batches lifted out under names; refuses what would not come back the same."""
+    lifted: dict[str, Tensor | Batch] = {}
 
     def visit(v: Any, at: str) -> Any:
         if isinstance(v, Tensor):
             name = f"state/{len(lifted)}"  # a number: keys may hold any character, so paths need not be unique
             lifted[name] = v.detach().cpu().clone().contiguous()
-            return {"__tensor__": name}
+            return {LIFTED: name}
+        if isinstance(v, Batch):
+            name = f"state-{len(lifted)}.parquet"
+            lifted[name] = v
+            return {LIFTED: name}
         if isinstance(v, dict):
             if not all(isinstance(k, str) for k in v):
                 raise UserError(
@@ -122,19 +132,19 @@ def lift_tensors(value: Any) -> tuple[Any, dict[str, Tensor]]:
         if v is None or isinstance(v, bool | int | float | str):
             return v
         raise UserError(
-            f"state {at}: a {type(v).__name__} cannot be saved; use numbers, strings, lists, dicts or tensors"
+            f"state {at}: a {type(v).__name__} cannot be saved; use numbers, strings, lists, dicts, tensors or batches"
         )
 
     return visit(value, ""), lifted
 
 
-def drop_tensors(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """The inverse of `lift_tensors`."""
+def put_back(value: Any, lifted: Mapping[str, Tensor | Batch]) -> Any:
+    """The inverse of `lift`."""
     if isinstance(value, dict):
-        if set(value) == {"__tensor__"}:
-            return tensors[value["__tensor__"]]
-        return {k: drop_tensors(v, tensors) for k, v in value.items()}
-    return [drop_tensors(v, tensors) for v in value] if isinstance(value, list) else value
+        if set(value) == {LIFTED}:
+            return lifted[value[LIFTED]]
+        return {k: put_back(v, lifted) for k, v in value.items()}
+    return [put_back(v, lifted) for v in value] if isinstance(value, list) else value
 
 
 def optimiser_tensors(name: str, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:

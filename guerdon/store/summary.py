@@ -9,6 +9,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
+from guerdon.core.pack import played_at
 
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
@@ -16,8 +17,10 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
     for the length of tracks the mean and spread; for episodes the share that failed; and how many asks were about each
     kind of problem (`draws/countdown:3`).
 
-    With several roles each gets its own numbers beside the common ones: `reward@first/mean`.
+    With several roles each gets its own numbers beside the common ones: `reward@first/mean`. Episodes of earlier steps, which
+    a memory joined to those of this one, are in none of them.
     """
+    batch = played_at(batch, max((e.step for e in batch.episodes), default=0))
     found = _spread("length", batch.up(torch.ones(batch.S), "track"), batch.role_K, batch)
     for name, column in batch.cols.items():
         if column.level != "step" and column.value.dim() == 1:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from guerdon.core.errors import UserError
 from guerdon.store.checkpoint import (
     Checkpoint,
-    drop_tensors,
-    lift_tensors,
+    lift,
     list_checkpoints,
     load_checkpoint,
     optimiser_tensors,
+    put_back,
     restore_optimiser,
     save_checkpoint,
 )  # fmt: skip
@@ -172,15 +172,15 @@ STATES = st.recursive(
 
 @given(STATES)
 def test_any_plain_state_comes_back(state):
-    plain, lifted = lift_tensors(state)
+    plain, lifted = lift(state)
     assert lifted == {}
-    assert drop_tensors(json.loads(json.dumps(plain)), {}) == state
+    assert put_back(json.loads(json.dumps(plain)), {}) == state
 
 
 def test_tensors_of_a_state_never_get_into_each_others_place():
     state = {"a/b": torch.zeros(1), "a": {"b": torch.ones(1), "c": [torch.ones(2), torch.zeros(2)]}}
-    plain, lifted = lift_tensors(state)
-    found = drop_tensors(json.loads(json.dumps(plain)), lifted)
+    plain, lifted = lift(state)
+    found = put_back(json.loads(json.dumps(plain)), lifted)
     assert (float(found["a/b"]), float(found["a"]["b"])) == (0.0, 1.0)
     assert [t.sum() for t in found["a"]["c"]] == [2.0, 0.0]
 
