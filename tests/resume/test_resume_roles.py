@@ -1,0 +1,55 @@
+"""A run with opponents, followers and memories, killed and resumed, is the run that was never killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from killing import killed_at
+from roles import roles
+from watching import Watched
+
+import guerdon as gd
+from guerdon.core.part import walk
+from guerdon.loop.resume import restore
+from guerdon.loop.train import start
+from guerdon.select.memory import remembered
+from guerdon.store.folder import RunFolder
+
+RECIPE = str(Path(__file__).parent / "roles.py")
+OPTIONS = gd.Options(save_every=3, eval_tasks=0)
+
+
+def train(out, **settings):
+    return gd.train(RECIPE, seed=4, out=out, options=OPTIONS, **settings)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_killed_twice_and_resumed_ends_the_same(tmp_path, ahead):
+    unbroken = train(tmp_path / "whole", ahead=ahead)
+    out = tmp_path / "run"
+    with killed_at(5):
+        train(out, ahead=ahead)
+    with killed_at(10):
+        gd.train(resume=out)
+    run = gd.train(resume=out)
+    assert run.weights == unbroken.weights
+    assert run.metrics.drop_columns(["seconds"]) == unbroken.metrics.drop_columns(["seconds"])
+    for step in (0, 4, 11):
+        assert run.batch(step).same(unbroken.batch(step))
+    last = unbroken.batch(11)
+    assert {e.step for e in last.episodes} - {11}  # it did remember
+    assert sum(e.step == 11 and "critic" in {s.role for s in e.segments} for e in last.episodes) == 10
+
+
+def banks(recipe):
+    return [part.bank for _, part in walk(recipe) if isinstance(part, remembered)]
+
+
+def test_what_was_remembered_comes_back_to_the_last_bit(tmp_path):
+    run = gd.train(RECIPE, seed=2, out=tmp_path / "run", options=OPTIONS, steps=6)
+    kept = banks(Watched(roles.build({}, {"steps": 6}), 6).recipe)
+    made, _ = start(roles.build({}, {"steps": 6}), 2, 6)
+    assert restore(RunFolder(run.path), made, pytest.fail)[0] == 6
+    assert [len(bank.episodes) for bank in kept] == [9, 8]
+    assert all(bank.same(other) for bank, other in zip(kept, banks(made), strict=True))
