@@ -1,16 +1,17 @@
-"""A baseline that is played: a greedy try at the same ask."""
+"""A baseline that is played: a greedy try at the same ask. And how what was played becomes a baseline of what was tried."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
-from guerdon.core.column import Column
+from guerdon.core.column import Column, Reason
 from guerdon.core.part import label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, play_scored, values_of
+from guerdon.core.scored import check_scores, means, play_scored
 from guerdon.core.task import Ask, Sampling
 from guerdon.credit.rows import give, lay
 
@@ -72,3 +73,18 @@ def sampled_asks(batch: Batch) -> dict[int, Ask]:
         if number not in found and episode.segments:
             found[number] = episode.ask.but(sampling=episode.ask.sampling or episode.segments[0].sampling)
     return found
+
+
+def values_of(batch: Batch, role: Tensor, place: Tensor, played: Batch, name: str) -> tuple[Tensor, Tensor]:
+    """[N] twice: the mean score of the tracks of a role of `batch` in ask number `place` of what was played (-1: in none),
+    and the reason where there is none: the worst that they have, FAILED where nothing came of the ask at all."""
+    roles = len(batch.roles)
+    known = torch.tensor([batch.roles.index(r) if r in batch.roles else -1 for r in played.roles], dtype=torch.long)
+    of = known[played.role_K] if played.K else torch.zeros(0, dtype=torch.long)
+    rows = torch.nonzero(of >= 0).flatten()
+    key = (played.ask[played.leaf] * roles + of)[rows]
+    value, worst = means(played.cols[name], rows, key, max(played.size("ask"), 1) * roles, Reason.FAILED)
+    mine, there = place.clamp(min=0) * roles + role, place >= 0
+    found = value[mine].masked_fill(~there, float("nan"))
+    reason = worst[mine].masked_fill(~there, float(Reason.NOT_APPLICABLE))
+    return found, reason.masked_fill(~torch.isnan(found), 0.0).to(torch.int8)

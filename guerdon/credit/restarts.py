@@ -14,9 +14,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, play_scored, values_of
+from guerdon.core.scored import check_scores, play_scored
 from guerdon.core.task import Ask
-from guerdon.credit.greedy import sampled_asks
+from guerdon.credit.greedy import sampled_asks, values_of
 from guerdon.credit.rows import give
 
 

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.pack import places
 from guerdon.core.part import check_knobs, knob, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import FOLLOWS, check_scores, followed, given_by, links, means, play_more
+from guerdon.core.scored import check_scores, given_by, means, play_more
 from guerdon.core.task import Ask, Sampling
 from guerdon.core.template import check_template
+
+FOLLOWS = "follows"  # in an ask's note: the tracks it follows, each as `links` names it
 
 
 @dataclass(frozen=True)
@@ -181,3 +185,34 @@ class heard:
         value, worst = means(column, late, early, batch.K, Reason.NOT_APPLICABLE)
         reason = torch.where(torch.isnan(value), worst, 0.0).to(torch.int8)
         return batch.with_cols({self.gives_to: Column("track", value, reason)})
+
+
+def links(batch: Batch) -> list[list[Any]]:
+    """[K] each track by a name that outlives the batch: its episode's key, the number of its last segment there once the
+    batch is joined with others, and how many segments there were."""
+    place, size = places(batch), torch.bincount(batch.episode, minlength=len(batch.episodes)).tolist()
+    ends = zip(batch.episode[batch.leaf].tolist(), batch.leaf.tolist(), strict=True)
+    return [[batch.episodes[e].key, place[g], size[e]] for e, g in ends]
+
+
+def followed(batch: Batch) -> tuple[Tensor, Tensor]:
+    """[F] twice: a track that follows another, and the other, where both are in the batch."""
+    track = {(e.key, p): k for k, (e, p) in enumerate(_ends(batch))}
+    size = {episode.key: len(episode.segments) for episode in batch.episodes}
+    late, early = [], []
+    for k, (episode, _) in enumerate(_ends(batch)):
+        for key, place, segments in episode.ask.note.get(FOLLOWS, ()):
+            if size.get(key, segments) < segments:
+                raise UserError(
+                    f"what follows episode {key} cannot be told since tracks of it were taken away: ask before"
+                )
+            if (key, place) in track:
+                late.append(k)
+                early.append(track[key, place])
+    return torch.tensor(late, dtype=torch.long), torch.tensor(early, dtype=torch.long)
+
+
+def _ends(batch: Batch) -> list[tuple[Episode, int]]:
+    """[K] each track's episode, and the number of its last segment there."""
+    rows = zip(batch.episode[batch.leaf].tolist(), batch.place[batch.leaf].tolist(), strict=True)
+    return [(batch.episodes[e], place) for e, place in rows]

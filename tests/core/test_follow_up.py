@@ -14,7 +14,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.optim import sgd
 from guerdon.core.pack import cat, pack
-from guerdon.core.scored import followed, links, play_more, play_scored
+from guerdon.core.scored import play_more, play_scored
 from guerdon.credit.centre import centre
 from guerdon.credit.example import Aside
 from guerdon.envs.simple import single_turn
@@ -22,7 +22,7 @@ from guerdon.losses.policy import clipped
 from guerdon.losses.reduce import reduce
 from guerdon.models.tabular import tabular
 from guerdon.rewards.score import score, verified
-from guerdon.select.follow_up import follow_up, heard
+from guerdon.select.follow_up import follow_up, followed, heard, links
 
 
 @gd.part
