@@ -123,7 +123,8 @@ def of_episodes(batch: Batch, wanted: Tensor) -> Batch:
     """Some episodes ([E] mask), as if there had been no others. Segments that a selection dropped are gone."""
     rows = batch.take(wanted[batch.episode][batch.leaf])
     whole = pack(ep for ep, kept in zip(unpack(rows), wanted.tolist(), strict=True) if kept)
-    return dataclasses.replace(whole, weight=rows.weight, cols=rows.cols, pairs=rows.pairs).recount()
+    own = {name: getattr(rows, name) for name in ("weight", "muted", "cols", "pairs")}
+    return dataclasses.replace(whole, **own).recount()
 
 
 def played_at(batch: Batch, step: int) -> Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -180,6 +181,10 @@ def test_episodes_alone_are_as_if_there_had_been_no_others():
     alone = of_episodes(batch, torch.tensor([False, True, True]))
     plain = pack(batch.episodes[1:]).put("x", "track", torch.arange(1.0, 5.0))
     assert alone.same(plain.put("y", "step", torch.arange(1.0, 6.0)))
+    turns = batch.put("z", "segment", torch.arange(6.0))
+    turns = dataclasses.replace(turns, muted=torch.tensor([True, False, True, False, False, True]))
+    alone = of_episodes(turns, torch.tensor([False, True, False]))
+    assert alone["z"].tolist() == [1.0, 2.0, 3.0, 4.0] and alone.muted.tolist() == [False, True, False, False]
     half = of_episodes(batch.take(batch["x"] != 1.0), torch.tensor([False, True, False]))  # one branch less
     assert half["x"].tolist() == [2.0, 3.0] and half.weight.tolist() == [1.0, 1.0, 1.0]
     assert [s.parent for s in half.episodes[0].segments] == [-1, 0, 0]
