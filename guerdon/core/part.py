@@ -16,10 +16,11 @@ import json
 import operator
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeVar, dataclass_transform
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.syntax import syntax
 
 T = TypeVar("T")
 PARTS: dict[str, type] = {}  # every part class by "folder.name", for the contract suite and for `guerdon list parts`
@@ -34,12 +35,15 @@ def knob(
     le: float | None = None,
     choices: tuple[Any, ...] | None = None,
     hashed: bool = True,
+    absent: Any = dataclasses.MISSING,
 ) -> Any:
     """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule.
 
     A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
+    A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
+    it is not in the hash, so what was run before keeps its own.
     """
-    metadata = {"limits": {"ge": ge, "gt": gt, "le": le, "choices": choices}, "hashed": hashed}
+    metadata = {"limits": {"ge": ge, "gt": gt, "le": le, "choices": choices}, "hashed": hashed, "absent": absent}
     if factory is not None:
         return dataclasses.field(default_factory=factory, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -59,9 +63,19 @@ def live(*, default: Any = None, init: Literal[False] = False) -> Any:
     return dataclasses.field(default=default, init=init, repr=False)
 
 
+@overload
+def part(cls: type[T], /) -> type[T]: ...
+@overload
+def part(*, name: str = "", aliases: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(field_specifiers=(knob, state, live, dataclasses.field), eq_default=False)
-def part(cls: type[T]) -> type[T]:
-    """Make `cls` a part. Fields are knobs unless made with `state(...)`; bad names and values are refused at once."""
+def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, ...] = ()) -> Any:
+    """Make `cls` a part. Fields are knobs unless made with `state(...)`; bad names and values are refused at once.
+
+    A class that is renamed keeps its `name`, which is what hashes are made of; `aliases` are understood besides it wherever
+    parts are named, by `--set` and `but`.
+    """
+    if cls is None:
+        return functools.partial(part, name=name, aliases=aliases)
     made = dataclasses.dataclass(eq=False, repr=False)(cls)
     plain_init = made.__init__
 
@@ -82,9 +96,19 @@ def part(cls: type[T]) -> type[T]:
     made.__init__ = checked_init  # type: ignore[method-assign]
     if "__repr__" not in cls.__dict__:
         made.__repr__ = spell  # type: ignore[method-assign]
-    made.__part__ = True  # type: ignore[attr-defined]
+    if made.__setattr__ is object.__setattr__:
+        made.__setattr__ = set_known  # type: ignore[method-assign,assignment]
+    made.__part__ = (name or made.__name__, *aliases)  # type: ignore[attr-defined]
     PARTS[f"{made.__module__}.{made.__name__}"] = made
     return made
+
+
+def set_known(x: Any, name: str, value: Any) -> None:
+    """Set an attribute of a part that its class knows of: one that was misspelt would be kept, and read by nobody."""
+    cls = type(x)
+    if name not in cls.__dataclass_fields__ and not name.startswith("_") and not hasattr(cls, name):
+        raise unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
+    object.__setattr__(x, name, value)
 
 
 def _required(cls: Any) -> list[dataclasses.Field[Any]]:
@@ -96,9 +120,15 @@ def is_part(x: object) -> bool:
     return bool(getattr(x, "__part__", False)) and not isinstance(x, type)
 
 
+def names_of(x: Any) -> tuple[str, ...]:
+    """A part's short name, and its aliases."""
+    cls = x if isinstance(x, type) else type(x)
+    return tuple(vars(cls).get("__part__", (cls.__name__,)))
+
+
 def label(x: Any) -> str:
     """A part's short name, as users write it."""
-    return str((x if isinstance(x, type) else type(x)).__name__)
+    return names_of(x)[0]
 
 
 def knobs(x: Any) -> dict[str, Any]:
@@ -232,13 +262,16 @@ def walk(x: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def describe(value: Any) -> Any:
-    """A value as JSON: what a run's hash is made of. Functions count by name and source, so an edit changes the hash."""
+    """A value as JSON: what a run's hash is made of. Functions count by name and source, so an edit changes the hash; one of
+    comments does not."""
     if is_part(value):
         own = getattr(value, "identity", None)
         extra = {"identity": own()} if callable(own) else {}
         if not type(value).__module__.startswith("guerdon."):  # the user's own class: an edit makes another recipe
             extra["source"] = source_hash(type(value))
-        hashed = {f.name for f in dataclasses.fields(value) if f.metadata.get("hashed", True)}
+        hashed = {
+            f.name for f in dataclasses.fields(value) if f.metadata.get("hashed", True) and not is_absent(value, f)
+        }
         own_knobs = {k: describe(v) for k, v in knobs(value).items() if k in hashed}
         return {"part": label(value), "knobs": own_knobs, **extra}
     if value is None or isinstance(value, bool | int | float | str):
@@ -254,6 +287,12 @@ def describe(value: Any) -> Any:
     if callable(value):
         return {"function": getattr(value, "__name__", label(value)), "source": source_hash(value), **_captured(value)}
     raise UserError(f"{value!r} cannot be a knob: use numbers, strings, lists, parts or functions")
+
+
+def is_absent(x: Any, f: dataclasses.Field[Any]) -> bool:
+    """Whether a knob that joined the part later is as if it were not there."""
+    means = f.metadata.get("absent", dataclasses.MISSING)
+    return means is not dataclasses.MISSING and describe(getattr(x, f.name)) == describe(means)
 
 
 def _captured(fn: Any) -> dict[str, Any]:
@@ -276,7 +315,7 @@ def _is_unset(cell: Any) -> bool:
 
 def source_hash(fn: Any) -> str:
     try:
-        text = inspect.getsource(inspect.unwrap(fn))
+        text = syntax(inspect.getsource(inspect.unwrap(fn)))
     except (OSError, TypeError):
         text = getattr(fn, "__qualname__", repr(type(fn)))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -288,26 +327,33 @@ def fingerprint(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def handles(root: Any) -> dict[str, Any]:
-    """Parts of a tree by the short name `--set` and `but` use: the class name, `_2`, `_3` for repeats."""
+def handles(root: Any, *, aliases: bool = False) -> dict[str, Any]:
+    """Parts of a tree by the short name `--set` and `but` use: the part's name, `_2`, `_3` for repeats. After those, where
+    they are wanted, by their aliases."""
     named: dict[str, Any] = {}
-    for path, found in walk(root):
-        if path:
-            name, n = label(found).lower(), 2
-            while name in named:
-                name, n = f"{label(found).lower()}_{n}", n + 1
-            named[name] = found
+    met = [found for path, found in walk(root) if path]
+    others = [(alias, found) for found in met for alias in names_of(found)[1:]] if aliases else []
+    for called, found in [*((label(found), found) for found in met), *others]:
+        name, n = called.lower(), 2
+        while name in named:
+            name, n = f"{called.lower()}_{n}", n + 1
+        named[name] = found
     return named
+
+
+def find_part(root: Any, name: str, also: Iterable[str] = ()) -> Any:
+    """The part of a tree that a short name or an alias means. `also` are names that could have been meant as well."""
+    found = handles(root, aliases=True)
+    if name not in found:
+        raise unknown("part", name, [*also, *handles(root)])
+    return found[name]
 
 
 def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
     """Set `part.field`, or a `field` of the root itself, in place; `text` values come from a command line and are parsed
     by the knob's type."""
     name, dot, field_name = path.partition(".")
-    found = handles(root)
-    if dot and name not in found:
-        raise unknown("part", name, found)
-    target = found[name] if dot else root
+    target = find_part(root, name) if dot else root
     if not dot:
         name, field_name = label(root).lower(), name
     fields = {f.name: f for f in dataclasses.fields(target) if f.init}

@@ -21,16 +21,18 @@ from guerdon.core.model import Model
 from guerdon.core.part import (
     check_knobs,
     check_value,
+    find_part,
     fingerprint,
-    handles,
     knob,
     knobs,
     parse,
     part,
     set_knob,
+    set_known,
     type_hints,
     walk,
 )
+from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
@@ -48,7 +50,7 @@ class Recipe:
     models: dict[str, Model]
     curriculum: Any
     env: Any
-    stages: list[Any]
+    stages: Any  # a list, which becomes `Stages`
     seats: dict[str, str] = knob(factory=lambda: {"policy": "policy"})
     sampling: Sampling = knob(factory=Sampling)
     exams: list[Exam] = knob(factory=list)
@@ -57,20 +59,37 @@ class Recipe:
     ahead: bool = False
     budget: Budget | None = None
 
-    def but(self, **changes: Any) -> Recipe:
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "stages" and not isinstance(value, list | tuple):
+            raise UserError(f"Recipe.stages must be a list of stages, not {value!r}")
+        set_known(self, name, Stages(value) if name == "stages" else value)
+
+    def but(
+        self,
+        *,
+        before: Mapping[str, Any] | None = None,
+        after: Mapping[str, Any] | None = None,
+        replace: Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> Recipe:
         """A copy with some things changed: a field (`prompts=8`), a part by its name (`centre=centre(std=False)`), or
-        one knob of a part (`**{"centre.std": False}`)."""
-        new = copy.deepcopy(self)
+        one knob of a part (`**{"centre.std": False}`). Stages go by their names too, one or a list of them:
+        `before={"learn": stage}`, `after={"centre": [a, b]}`, `replace={"centre": other}`; replaced by `[]`, one is gone.
+
+        What is new and shares parts with this recipe (its scores, its curriculum) shares them with the copy. Weights are not
+        copied.
+        """
+        given = [self, [before or {}, after or {}, replace or {}], changes]
+        weights = [found.net for _, found in walk(given) if isinstance(found, Model) and found.net is not None]
+        new, places, changes = copy.deepcopy(given, {id(net): net for net in weights})
+        put_stages(new, *places)
         for name, value in changes.items():
             if name in knobs(new):
                 setattr(new, name, value)
             elif "." in name:
                 set_knob(new, name, value)
             else:
-                named = handles(new)
-                if name not in named:
-                    raise unknown("part", name, [*knobs(new), *named])
-                _replace(new, named[name], value)
+                _replace(new, find_part(new, name, knobs(new)), value)
         check_knobs(new)
         return new
 
@@ -93,14 +112,18 @@ class Recipe:
             if of is not None and of not in self.models:
                 raise unknown(f"model that {name!r} copies", of, self.models)
         for _, found in walk(self):
+            check_knobs(found)  # they may have been set since they were checked
             if isinstance(found, Learn):
                 self._check_learn(found)
+        for stage in self.stages:
+            declares(stage, "stage", ("needs", "gives"))
         self._check_columns()
         check_exams(self.exams, self.models, self.seats, self.env)
 
     def _check_learn(self, learn: Learn) -> None:
         if learn.model not in self.models:
             raise unknown("model to learn", learn.model, self.models)
+        declares(learn.loss, "loss", ("needs", "wants"))
         model = self.models[learn.model]
         if not model.trains:
             raise UserError(f"{learn.model!r} is a {type(model).__name__} and cannot be trained")
@@ -122,6 +145,17 @@ class Recipe:
                         f"{type(stage).__name__} needs a column that nothing before it gives{hint}: {cause}"
                     )
             given |= set(stage.gives)
+
+
+def declares(thing: Any, kind: str, words: tuple[str, ...]) -> None:
+    """Refuse a stage or loss that does not say which columns it works with."""
+    for word in words:
+        if not hasattr(thing, word):
+            does = {"needs": "reads", "gives": "adds", "wants": "reads live from the model"}[word]
+            raise UserError(
+                f"{kind} {type(thing).__name__} has no `{word}`: add `{word} = (...)`, the columns that it {does}"
+                f" (`{word} = ()`: none), to its class"
+            )
 
 
 def _replace(root: Any, old: Any, new: Any) -> None:
@@ -195,6 +229,29 @@ class Entry:
     claims: tuple[Claim, ...]
     function: Callable[..., Recipe | Study]
     on: Entry | None = None
+
+    def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
+        """The recipe for a task, model and reward that are there as objects: `grpo(task, model, prompts=8)`."""
+        names = [n for n, p in self.parameters().items() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        twice = [n for n in names[: len(args)] if n in given]
+        if len(args) > len(names) or twice:
+            named = f"{twice[0]} twice" if twice else f"{len(args)} values without a name"
+            raise UserError(f"{self.name} was given {named}: it takes {', '.join(names)}, and knobs by their names")
+        said = {**dict(zip(names, args, strict=False)), **given}
+        for slot in ("task", "model"):
+            if isinstance(said.get(slot), str):
+                raise UserError(
+                    f"{self.name}({slot}={said[slot]!r}) takes a {slot} itself, not its name: load it"
+                    f" (guerdon.{slot}s.load), or use gd.train({self.name!r}, {slot}={said[slot]!r})"
+                )
+        return self.build(
+            {n: v for n, v in said.items() if n in SLOTS}, {n: v for n, v in said.items() if n not in SLOTS}
+        )
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """The function, and those of the recipes it is made on."""
+        return (self.function, *(self.on.functions if self.on is not None else ()))
 
     @property
     def about(self) -> str:

@@ -85,8 +85,8 @@ class Player:
         for number, ask in enumerate(asks, start=self.asked):
             for attempt in range(ask.n):
                 place = (self.seed, self.step, number, attempt)
-                seats = ask.seated(self.seats)
-                table = Seats(ask, seats, self.models, sampling, place, batcher.call, batcher.read)
+                who = ask.seated(self.seats)
+                table = Seats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
         episodes = _run(_gather(jobs))

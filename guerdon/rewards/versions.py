@@ -6,18 +6,18 @@ count. Left out: functions that the function calls, and libraries: their change 
 
 from __future__ import annotations
 
-import ast
+import dataclasses
 import functools
 import hashlib
 import inspect
 import json
-import textwrap
 from collections.abc import Mapping
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import describe, is_part, knobs, label
+from guerdon.core.part import describe, is_absent, is_part, label
+from guerdon.core.syntax import syntax
 
 if TYPE_CHECKING:
     from guerdon.rewards.base import Reward
@@ -31,10 +31,15 @@ def version_of(reward: Reward) -> str:
     told = {
         "part": label(reward),
         "source": [source_of(each) for each in reward.sources],
-        "knobs": {name: _told(value) for name, value in knobs(reward).items()} if is_part(reward) else {},
+        "knobs": _knobs(reward) if is_part(reward) else {},
         "identity": identity() if callable(identity) else None,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:LENGTH]
+
+
+def _knobs(reward: Any) -> dict[str, Any]:
+    fields = [f for f in dataclasses.fields(reward) if f.init and not is_absent(reward, f)]
+    return {f.name: _told(getattr(reward, f.name)) for f in fields}
 
 
 def _told(value: Any) -> Any:
@@ -65,24 +70,10 @@ def source_of(thing: Any) -> Any:
     closed = inspect.getclosurevars(thing).nonlocals if code else {}
     plain = {n: v for n, v in closed.items() if v is None or isinstance(v, bool | int | float | str)}
     try:
-        text = _syntax(inspect.getsource(thing))
+        text = syntax(inspect.getsource(thing))
     except (OSError, TypeError):  # written at a prompt, or built in
         text = _code(code) if code else f"{thing.__module__}.{thing.__qualname__}"
     return [text, plain, _told(list(getattr(thing, "__defaults__", None) or ()))]
-
-
-def _syntax(source: str) -> str:
-    try:
-        tree = ast.parse(textwrap.dedent(source))
-    except SyntaxError:  # a lambda in the middle of an expression: the lines it stands on
-        return "\n".join(line.strip() for line in source.splitlines())
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-            and ast.get_docstring(node) is not None
-        ):
-            node.body = node.body[1:]
-    return ast.dump(tree)
 
 
 def _code(code: CodeType) -> str:

@@ -48,11 +48,10 @@ def amft(
     solution: str = "solution",  # the column of your own data that holds it; tasks with `solution(task)` need none
 ) -> Recipe:
     """GRPO and imitation of reference solutions, balanced by a meta-gradient."""
-    *scores, credit, learner = made.stages
+    scores, (learner,) = made.stages.scores, made.stages.learners
     held = apart(task, tries=made.curriculum.tries)
     compared = [*scores, centre(paid(scores), std=False, others=True)]
     mu = climbing(held, compared, made.prompts, start, rate, entropy_rate, every=every)
     shown = hint(task, solution=solution)
     both = balanced(learner.model, learner.loss, opt=learner.opt, updates=learner.updates, solve=shown, weight=mu)
-    made.stages = [*scores, credit, both]
-    return made
+    return made.but(replace={"learn": both})

@@ -40,9 +40,8 @@ def balanced_online_difficulty_filtering(
     rounds: int = 10,  # as dapo
 ) -> Recipe:
     """GRPO on problems of intermediate success rate, asked for until there are enough."""
-    *scores, credit, learner = made.stages
+    (credit,), (learner,) = made.stages.credit, made.stages.learners
     keep = with_rate("correct", low, high, by="ask", most=made.prompts)
     credit.by, learner.on = "ask", keep
-    again = until_enough(made.curriculum, scores, keep, groups=made.prompts, rounds=rounds)
-    made.stages = [*scores, again, credit, learner]
-    return made
+    again = until_enough(made.curriculum, made.stages.scores, keep, groups=made.prompts, rounds=rounds)
+    return made.but(before={"centre": again})

@@ -43,10 +43,9 @@ def clpo(
     eased: float = 0.01,  # the KL's weight where everything is solved; ours
 ) -> Recipe:
     """GRPO on problems and on rewritings of them that fit the policy, held by a KL that gives way on hard ones."""
-    *scores, credit, learner = made.stages
+    (credit,), (learner,) = made.stages.credit, made.stages.learners
     credit.by = "ask"
-    made.stages = [*scores, restructured(by_rule(task), scores, hard, medium), credit, learner]
     if eased:
         learner.loss += eased_kl(eased)
         made.models["reference"] = snapshot("policy")
-    return made
+    return made.but(before={"centre": restructured(by_rule(task), made.stages.scores, hard, medium)})

@@ -17,10 +17,9 @@ from guerdon.core.schedule import decayed, linear
 from guerdon.curricula.budgets import NUMBER, budgeted
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
-from guerdon.recipes.house.shared import worth
+from guerdon.recipes.house.shared import paid_by, worth
 from guerdon.rewards.algebra import blend
 from guerdon.rewards.budgets import keeps_to
-from guerdon.rewards.score import score
 
 SHRINKS = "budget=128 final=48 announce=nothing"
 
@@ -60,8 +59,6 @@ def curriculum_grpo(
     """GRPO with a reward for keeping to a token budget that shrinks."""
     now: Any = decayed(budget, final) if decay == "steps" else linear(budget, final)
     right = worth(task, reward)
-    made.stages[1:-2] = [score(blend(right=right.weight(correct), length=keeps_to(now).weight(brief)))]
-    made.stages[-2].reward = "reward"
     line = {"sentence": "{prompt}\nUse exactly {budget} tokens.", "number": NUMBER, "nothing": ""}[announce]
     made.curriculum = budgeted(made.curriculum, (now,), line, room=2.0, sampling=made.sampling)
-    return made
+    return paid_by(made, blend(right=right.weight(correct), length=keeps_to(now).weight(brief)))

@@ -16,10 +16,9 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.bars import sparing
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
-from guerdon.recipes.house.shared import worth
+from guerdon.recipes.house.shared import paid_by, worth
 from guerdon.rewards.algebra import blend
 from guerdon.rewards.difficulty import knows_limits, length_by_rate
-from guerdon.rewards.score import score
 
 
 @recipe(
@@ -56,8 +55,5 @@ def dr_saf(
     terms: dict[str, Any] = {"right": right, "length": length_by_rate(right).weight(brief)}
     if aware:
         terms["aware"] = knows_limits(right)
-    made.stages[1:-2] = [score(blend(**terms))]
-    made.stages[-2].reward = "reward"
-    if spare:
-        made.stages[-2] = sparing()
-    return made
+    made = paid_by(made, blend(**terms))
+    return made.but(centre=sparing()) if spare else made

@@ -44,10 +44,9 @@ def ghpo(
     cold_share: float = 0.5,  # the released configuration's one hint ratio
 ) -> Recipe:
     """GRPO with as much of the solution given away as it takes to solve a problem at all."""
-    *scores, credit, learner = made.stages
+    (credit,), (learner,) = made.stages.credit, made.stages.learners
     clue = hint(task, how=how, solution=solution)
     credit.by, learner.on = "ask", at_least("hint", 0.0)
-    made.stages = [*scores, until_solved(clue, scores, shares, after=cold), credit, learner]
     if cold:
         made.curriculum = hinted(made.curriculum, clue, cold_share, until=cold)
-    return made
+    return made.but(before={"centre": until_solved(clue, made.stages.scores, shares, after=cold)})

@@ -45,8 +45,7 @@ def guide(
     corrected: bool = True,  # the paper
 ) -> Recipe:
     """GRPO with a hint where nothing is solved, and the ratio to the question without it."""
-    *scores, credit, learner = made.stages
-    again = until_solved(hint(task, how=how, solution=solution), scores, (share,))
+    (credit,), (learner,) = made.stages.credit, made.stages.learners
+    again = until_solved(hint(task, how=how, solution=solution), made.stages.scores, (share,))
     credit.by, learner.on = "ask", at_least("hint", 0.0)
-    made.stages = [*scores, again, unhinted(corrected), credit, learner]
-    return made
+    return made.but(before={"centre": [again, unhinted(corrected)]})

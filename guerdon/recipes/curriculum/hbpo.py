@@ -59,7 +59,8 @@ def hbpo(
     fitting = within_budget(limit)
     marks = [score(fitting.gated_by(worth(task, reward))), score(promise(fitting), "promised")]
     credit = [centre("reward", gives_to="across"), shortfall(), mixed(("across", "shortfall"), (1.0, intra))]
-    made.stages[1:-1] = [*marks, *credit]
+    truth, *_ = made.stages.scores
+    made.stages = [truth, *marks, *credit, *made.stages.learners]
     line = {"sentence": "{prompt}\nAnswer within {budget} tokens.", "number": NUMBER, "nothing": ""}
     made.curriculum = budgeted(made.curriculum, tuple(share * limit for share in shares), line[announce])
     return made

@@ -44,9 +44,8 @@ def masa(
     spread: float = 0.1,  # one of the two that the paper tries
 ) -> Recipe:
     """GRPO that learns to forecast its success rates and skips problems by them."""
-    *scores, credit, learner = made.stages
+    (credit,), (learner,) = made.stages.credit, made.stages.learners
     made.curriculum = asked_first(made.curriculum, single_turn(ROLE), meta_tries, after, spread)
     made.seats = {**made.seats, ROLE: "policy"}
     credit.reward, learner.loss.mean = "aligned", "step"
-    made.stages = [*scores, with_forecasts(made.curriculum, paid(scores)), credit, learner]
-    return made
+    return made.but(before={"centre": with_forecasts(made.curriculum, paid(made.stages.scores))})

@@ -51,10 +51,9 @@ def medcco(
     """GRPO on choices first, then on the same kinds of problems without options."""
     choices = closed_form(task, closed)
     both = mixed(f"{choices.name}+{task.name}", [*choices.sources, *kinds_of(task).values()])
-    made.stages[0] = verified(both)
-    stages = [uniform(choices, tries), uniform(task, tries)]
+    lessons = [uniform(choices, tries), uniform(task, tries)]
     if order == "mixed":
         made.curriculum = uniform(both, tries)
     elif order != "open":
-        made.curriculum = in_stages(stages if order == "closed_first" else stages[::-1], (at,))
-    return made
+        made.curriculum = in_stages(lessons if order == "closed_first" else lessons[::-1], (at,))
+    return made.but(verified=verified(both))

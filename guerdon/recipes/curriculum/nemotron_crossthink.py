@@ -62,5 +62,4 @@ def nemotron_crossthink(
     both = mixed(task.name, [*sums, *asked])
     weights = {kind: 1 / len(sums) if s in sums else ratio / len(general) for kind, s in both.kinds().items()}
     made.curriculum = blended(both, weights, tries)
-    made.stages[0] = verified(both)
-    return made
+    return made.but(verified=verified(both))

@@ -51,7 +51,7 @@ def one_shot_rlvr(
     """Choose one problem by historical variance, and train on it alone."""
     if (size := task.size("train")) is None:
         raise UserError(f"{task.name} never ends, and a problem is chosen from a set: --task {task.name}@128")
-    made.stages[-2].by, made.stages[-1].loss = "ask", made.stages[-1].loss + bonus(entropy)
+    made = made.but(**{"centre.by": "ask", "learn.loss": made.stages.learners[0].loss + bonus(entropy)})
 
     def picked(run: Any, seed: int) -> int:
         if train == "any":

@@ -50,7 +50,7 @@ def pcl(
 ) -> Recipe:
     """GRPO on the prompts that a value model expects to be solved half of the time."""
     set_knob(made, "centre.std", False)  # the paper's form of GRPO
-    column = paid(made.stages[:-2])
+    column = paid(made.stages.scores)
     prompts, opt = prompts_alone(column=column), adam(lr=forecast_lr)
     made.stages.append(Learn("forecaster", outcome("rate"), on=prompts, opt=opt, epochs=forecast_epochs))
     made.models["forecaster"] = with_head(model)

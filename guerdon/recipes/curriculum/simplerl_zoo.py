@@ -19,8 +19,9 @@ from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.sft import sft
+from guerdon.recipes.house.shared import paid_by
 from guerdon.rewards.marks import insistent
-from guerdon.rewards.score import score, verified
+from guerdon.rewards.score import verified
 from guerdon.studies.bases import blunted, fitting
 from guerdon.studies.curves import held_out
 from guerdon.tasks.mixed import mixed
@@ -47,19 +48,18 @@ IMITATION, NOISE = {"prompts": 64, "lr": 1e-4}, 0.3  # five steps: sprig rarely 
 def simplerl_zoo(made: Recipe, task: Any, model: Model, *, hard: bool = False, strict: bool = False) -> Study:
     """Zero RL across three bases: fitting or hard problems, with or without a strict format."""
     lenient = unmarked(task)
-    made.exams[0].source, made.stages[0] = lenient, verified(lenient)
-    if strict:
-        made.stages[-2].reward = "reward"
-        made.stages[1:-2] = [score(insistent(lenient))]
+    made = made.but(verified=verified(lenient))
+    made.exams[0].source = lenient
+    lessons = paid_by(made, insistent(lenient)) if strict else made
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        taught = run.train(sft.make({"task": lenient, "model": model, **IMITATION}), budget=Budget(5, "steps")).model()
+        taught = run.train(sft(lenient, model, **IMITATION), budget=Budget(5, "steps")).model()
         bases = {"as it is": blunted(model, 0.0), "unmarked": taught, "blunted": blunted(model, NOISE, seed)}
         found = {}
         for name, base in bases.items():
             start = run.eval(base, lenient, tasks=192, tries=2, sampling=made.sampling)
             kinds = fitting(start["kinds"], hard)
-            lesson = made.but(models={**made.models, "policy": base})
+            lesson = lessons.but(models={**made.models, "policy": base})
             lesson.curriculum.task = mixed(task.name, [lenient.kinds()[kind] for kind in kinds])
             curve = held_out(run.train(lesson, budget=run.budget))
             found[name] = {"before": curve[0]["value"], "after": curve[-1]["value"], "kinds": kinds}

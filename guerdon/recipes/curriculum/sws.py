@@ -49,6 +49,5 @@ def sws(
     by: Literal["failure", "even"] = "failure",
 ) -> Recipe:
     """GRPO on a set, then also on new problems of the kinds that stay unsolved."""
-    scores = made.stages[:-2]
-    made.curriculum = weakness(task, scores, tries, size, epochs, candidates, (low, high), by)
+    made.curriculum = weakness(task, made.stages.scores, tries, size, epochs, candidates, (low, high), by)
     return made

@@ -19,7 +19,6 @@ from guerdon.losses.policy import clipped
 from guerdon.losses.signs import finished
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored, worth
 from guerdon.rewards.algebra import blend
-from guerdon.rewards.score import score
 from guerdon.rewards.shape import overlong as punished
 from guerdon.select.again import until_enough
 from guerdon.select.filters import in_turn, with_spread
@@ -45,11 +44,11 @@ def dapo(
     steps: int = 100,
 ) -> Recipe:
     """GRPO with clip-higher, a mean over steps, dynamic sampling and overlong punishment."""
-    stages, on = scored(task, reward), "correct" if reward is None else "reward"
+    keep = with_spread("correct" if reward is None else "reward", by="ask", most=prompts)
     if overlong == "punish":
         late = punished(limit=max_tokens, margin=round(margin * max_tokens))
-        stages[1:] = [score(blend(score=worth(task, reward), overlong=late))]
-    keep = with_spread(on, by="ask", most=prompts)
+        reward = blend(score=worth(task, reward), overlong=late)
+    stages = scored(task, reward)
     kept = in_turn([keep, *([finished()] if overlong == "leave_out" else [])])
     learner = learn(clipped(low=low, high=high, mean="step"), lr, updates=updates, on=kept)
     made = on_policy(

@@ -31,6 +31,14 @@ def worth(source: Any, reward: Any) -> Reward:
     return checker(source) if reward is None else as_reward(reward)
 
 
+def paid_by(made: Recipe, reward: Any) -> Recipe:
+    """The recipe with another reward than the one it was given, where it was given any. The truth is scored as before."""
+    (truth, *_), (credit,) = made.stages.scores, made.stages.credit
+    credit.reward = "reward"
+    made.stages = [truth, score(reward), credit, *made.stages.learners]
+    return made
+
+
 def paid(stages: Sequence[Any]) -> str:
     """The column of what is learned from: the first one that the last scoring stage gives."""
     return str(stages[-1].gives[0])
