@@ -1,4 +1,5 @@
-"""Puts what was measured into the pages of docs/evidence, between the words that people wrote there.
+"""Writes the pages of evidence/ anew from its files, and puts what was measured into those of docs/evidence, between the words
+that people wrote there.
 
 A page has a place for every recipe of its family, `<!-- evidence: NAME -->` to `<!-- end -->`; what stands between is written
 anew from `evidence/NAME.json`. So is the count of verdicts, `<!-- verdicts -->` to `<!-- end -->`.
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.store import evidence
+from guerdon.store.evidence_page import index, page
 
 ROOT = Path(__file__).resolve().parent.parent
+FILES = ROOT / "evidence"
 PAGES = ROOT / "docs" / "evidence"
 PLACE = re.compile(r"<!-- (evidence: (?P<name>[\w-]+)|verdicts) -->\n(.*?)<!-- end -->", re.DOTALL)
 FORMS = ("holds", "reversed", "no difference", "inconclusive")
@@ -33,7 +36,8 @@ def renewed(page: str, every: Mapping[str, Mapping[str, Any]]) -> str:
 
 def told(found: Mapping[str, Any]) -> str:
     """A recipe's claims with verdicts and figures, and the command that gives them."""
-    name, parts = found["recipe"], []
+    name, stale = found["recipe"], evidence.stale(found)
+    parts = [f"*Stale*: {stale}."] if stale else []
     for i, claim in enumerate(found["claims"]):
         said, gap = claim["claim"], claim["against"]["baseline"]
         digits = 4 if said["effect"] < 1 else 1
@@ -67,8 +71,10 @@ def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
-    every = evidence.read_all(evidence.SHIPPED)
-    made = {}
+    every = evidence.read_all(FILES)
+    stale = {name: why for name, found in every.items() if (why := evidence.stale(found))}
+    made = {FILES / f"{name}.md": page(found, stale.get(name, "")) for name, found in every.items()}
+    made[FILES / "README.md"] = index(every, evidence.read_null(FILES), stale)
     for path in sorted(PAGES.glob("*.md")):
         family = {name: found for name, found in every.items() if found["family"] == path.stem}
         made[path] = renewed(path.read_text(), family)

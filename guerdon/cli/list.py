@@ -26,7 +26,7 @@ def list_names(
 ) -> int:
     """Recipes, tasks, models, rewards, parts and runs."""
     kinds = {
-        "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim", "verdict")),
+        "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim", "verdict", "stale")),
         "tasks": (_tasks, ("task", "about")),
         "models": (_models, ("model", "about")),
         "rewards": (_rewards, ("reward", "about", "knobs")),
@@ -61,9 +61,11 @@ def _cell(value: Any) -> str:
 
 def _recipes() -> list[dict[str, Any]]:
     from guerdon.loop.catalog import listings
-    from guerdon.store.evidence import verdicts
+    from guerdon.store import evidence
 
-    found = verdicts()
+    every = evidence.read_all(evidence.SHIPPED)
+    verdicts = {name: [claim["verdict"] for claim in found["claims"]] for name, found in every.items()}
+    stale = {name: evidence.stale(found) for name, found in every.items()}
     return [
         {
             "recipe": r.name,
@@ -71,7 +73,8 @@ def _recipes() -> list[dict[str, Any]]:
             "paper": r.paper,
             "about": r.about,
             "claim": [*r.claims],
-            "verdict": found.get(r.name, []),
+            "verdict": verdicts.get(r.name, []),
+            "stale": stale.get(r.name, ""),
         }
         for r in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name))
     ]

@@ -96,7 +96,8 @@ def evidence_of(name: str) -> dict[str, Any] | None:
 
     for folder in (Path("evidence"), evidence.SHIPPED):
         if (folder / f"{name}.json").is_file():
-            return evidence.read(folder, name)
+            found = evidence.read(folder, name)
+            return {**found, "stale": evidence.stale(found)}
     return None
 
 
@@ -106,6 +107,8 @@ def _tell_evidence(output: Output, name: str) -> None:
     if found is None:
         output.say(f"evidence: none yet (guerdon prove {name})")
         return
+    if found["stale"]:
+        output.say(f"evidence: stale, {found['stale']} (guerdon prove {name})")
     for claim in found["claims"]:
         output.say(f"evidence: {claim['verdict']} ({claim['how']})")
     output.say(f"  {found['command']}, {found['model']['version']}, {found['created']}: evidence/{name}.md")

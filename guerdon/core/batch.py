@@ -18,8 +18,9 @@ import torch
 from torch import Tensor
 
 from guerdon.core import rows
-from guerdon.core.column import Column, Level, Per, Reason, missing_rows, same_numbers
+from guerdon.core.column import Column, Level, Per, Reason, missing_rows, same_numbers, unexplained
 from guerdon.core.episode import End, Episode
+from guerdon.core.errors import UserError, caller
 from guerdon.core.levels import By, expand, gather_up, starts
 from guerdon.core.task import Sampling
 
@@ -244,7 +245,8 @@ class Batch:
     def with_cols(self, cols: Mapping[str, Column]) -> Batch:
         for name, col in cols.items():
             if len(col.value) != self.size(col.level):
-                raise ValueError(f"column {name!r}: {len(col.value)} values for {self.size(col.level)} {col.level}s")
+                size = self.size(col.level)
+                raise UserError(f"{caller()}: column {name!r} has {len(col.value)} values for {size} {col.level}s")
         return dataclasses.replace(self, cols={**self.cols, **cols})
 
     def put(self, name: str, level: Per, value: Tensor, because: Column | None = None) -> Batch:
@@ -259,6 +261,8 @@ class Batch:
             elif because.level != level:
                 worst = self.up(worst, level, because.level, "max").nan_to_num(float(Reason.NOT_APPLICABLE))
             reason[missing] = worst.to(torch.int8)[missing]
+        if bool((missing & (reason == Reason.VALUE)).any()):
+            raise unexplained(f"column {name!r}", missing, reason)
         return self.with_cols({name: Column(level, value, reason)})
 
     def without(self, *names: str) -> Batch:

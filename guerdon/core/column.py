@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
+from guerdon.core.errors import UserError, caller
+
 Level = Literal["step", "segment", "track", "episode", "ask", "task"]
 Per = Literal["step", "segment", "track"]  # what a column may have a number for each of
 
@@ -19,6 +21,15 @@ def same_numbers(a: Tensor, b: Tensor) -> bool:
         return False
     nan = torch.isnan(a)
     return torch.equal(nan, torch.isnan(b)) and torch.equal(a[~nan], b[~nan])
+
+
+def unexplained(what: str, missing: Tensor, reason: Tensor) -> UserError:
+    """A column with NaN and no reason for it is refused: nobody could tell a fault from what does not apply."""
+    bare = int((missing & (reason == Reason.VALUE)).sum())
+    fault = f"{bare} NaN without a reason" if bare else "a number beside a reason why there is none"
+    return UserError(
+        f"{caller()}: {what} has {fault}: say why with batch.put(..., because=COLUMN), or Column(level, value, reason)"
+    )
 
 
 def missing_rows(value: Tensor) -> Tensor:
@@ -51,7 +62,7 @@ class Column:
         if len(self.value) != len(self.reason):
             raise ValueError(f"{len(self.value)} values with {len(self.reason)} reasons")
         if not torch.equal(self.missing, self.reason != Reason.VALUE):
-            raise ValueError("a column has NaN without a reason, or a reason with a number beside it")
+            raise unexplained("a column", self.missing, self.reason)
 
     @classmethod
     def full(cls, level: Per, value: Tensor) -> Column:

@@ -7,6 +7,8 @@ else that escapes is a bug of ours and keeps its traceback.
 from __future__ import annotations
 
 import difflib
+import os
+import sys
 from collections.abc import Iterable
 
 
@@ -38,6 +40,20 @@ def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
     close = nearest(name, names)
     hint = f"did you mean {close!r}?" if close else "there is " + (", ".join(names) or "none")
     return UserError(f"unknown {kind} {name!r}: {hint}")
+
+
+def line_in(file: str, line: int) -> str:
+    """A place in code, as a user would type the file from here."""
+    here = os.path.relpath(file)
+    return f"{file if here.startswith('..') else here}, line {line}"
+
+
+def caller() -> str:
+    """The line outside of `core` that led here: where what `core` refuses can be mended."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("guerdon.core."):
+        frame = frame.f_back
+    return line_in(frame.f_code.co_filename, frame.f_lineno)
 
 
 def require_extra(module: str, extra: str) -> UserError:

@@ -231,7 +231,7 @@ class Learn:
         )  # metrics are of the tracks that were read
         found: list[tuple[Batch, tuple[str, ...], Tensor]] = []
         for micro in heard.split(self.at_once(play), together(self.loss)):
-            loss, metrics = objective(micro.to(model.device), model.read(micro, objective.wants))
+            loss, metrics = _two(objective, objective(micro.to(model.device), model.read(micro, objective.wants)))
             found.append((micro, tuple(metrics), torch.stack([x.detach().double() for x in (loss, *metrics.values())])))
             loss.backward()
         for micro, names, numbers in found:  # looked at last: a GPU is not waited for between micro-batches
@@ -242,6 +242,17 @@ class Learn:
             for name, number in zip(names, noted, strict=True):
                 totals[name] += number / share if totals["silent"] else number
         return totals
+
+
+def _two(objective: Any, said: Any) -> tuple[Any, dict[str, Tensor]]:
+    """A loss and its metrics, as losses return them."""
+    loss, metrics = said if isinstance(said, tuple) and len(said) == 2 else (None, None)
+    if isinstance(metrics, dict) and all(isinstance(each, Tensor) for each in (loss, *metrics.values())):
+        return said  # type: ignore[no-any-return]
+    raise UserError(
+        f"loss {label(objective)} must return a loss and its metrics, both tensors: `return loss, {{}}`, or"
+        ' `return loss, {"name": tensor.detach()}`'
+    )
 
 
 def speaking(rows: Batch, objective: Any) -> tuple[Batch, float]:

@@ -97,7 +97,7 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     if "__repr__" not in cls.__dict__:
         made.__repr__ = spell  # type: ignore[method-assign]
     if made.__setattr__ is object.__setattr__:
-        made.__setattr__ = set_known  # type: ignore[method-assign,assignment]
+        made.__setattr__ = set_known  # type: ignore[method-assign]
     made.__part__ = (name or made.__name__, *aliases)  # type: ignore[attr-defined]
     PARTS[f"{made.__module__}.{made.__name__}"] = made
     return made

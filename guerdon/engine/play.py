@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 import traceback
@@ -12,9 +13,9 @@ from typing import Any
 import torch
 
 from guerdon.core.episode import Episode
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError, line_in, unknown
 from guerdon.core.model import Meter, Model
-from guerdon.core.part import is_schedule, knobs
+from guerdon.core.part import is_schedule, knobs, walk
 from guerdon.core.play import Env
 from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
@@ -133,11 +134,20 @@ async def _one(env: Env, ask: Ask, table: Seats, ended: Sequence[Listener]) -> E
         episode = await env.play(ask, table)
     except (EngineFault, UserError):
         raise
-    except Exception:  # noqa: BLE001 - an environment is the user's code: what broke is recorded, never swallowed
-        return table.failed(traceback.format_exc(limit=-4))
+    except Exception as error:  # noqa: BLE001 - an environment is the user's code: what broke is recorded, never swallowed
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        return table.failed(f"{traceback.format_exc(limit=-4)}{_place(error, env)}{said}")
     for listener in ended:
         await listener(episode)
     return episode
+
+
+def _place(error: Exception, env: Env) -> str:
+    """The last line of the environment's own code, or of one within it, that was running when it broke."""
+    modules = {type(each).__module__ for each in (env, *(part for _, part in walk(env)))}
+    files = {getattr(sys.modules.get(name), "__file__", None) for name in modules}
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
+    return f"{line_in(frames[-1].filename, frames[-1].lineno or 0)}: " if frames else ""
 
 
 async def _gather(jobs: list[Coroutine[Any, Any, Episode]]) -> list[Episode]:

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import guerdon
 from guerdon.core.budget import NO_END, Budget, read_budget
 from guerdon.core.errors import UserError
 from guerdon.core.exam import Exam
+from guerdon.core.identity import RESULTS, code_hash
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
@@ -25,7 +27,7 @@ from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
 from guerdon.store.events import Listener
-from guerdon.store.folder import RunFolder
+from guerdon.store.folder import FORMAT, RunFolder, written_by
 
 
 def train(
@@ -96,7 +98,7 @@ def _go(
     warnings: Sequence[str],
 ) -> Trained:
     if isinstance(built.recipe, Study):
-        run_study(built.recipe, folder, options, seed, listeners)
+        run_study(built.recipe, folder, options, seed, listeners, warnings)
     else:
         run_recipe(built.recipe, folder, options, seed, total, listeners, warnings)
     return Trained(folder.path, built.recipe)
@@ -114,6 +116,15 @@ def _other_machine(card: Mapping[str, Any]) -> list[str]:
     return [f"resumed elsewhere, so the result may differ in the last bits: {'; '.join(differ)}"] if differ else []
 
 
+def _other_code(card: Mapping[str, Any], built: Built) -> list[str]:
+    """What differs from the code that the run began with."""
+    now = {"source": code_hash(built.modules), "results": RESULTS}
+    differ = [f"{k} {card[k]} then, {v} now" for k, v in now.items() if card[k] != v]
+    return (
+        [f"resumed with other code than it began with, so the result may differ: {'; '.join(differ)}"] if differ else []
+    )
+
+
 def _resume(
     folder: RunFolder,
     wish: Wish,
@@ -123,6 +134,11 @@ def _resume(
     listeners: Sequence[Listener],
 ) -> Trained:
     card = folder.read_card()
+    if card.get("format", FORMAT) != FORMAT:
+        raise UserError(
+            f"{folder.path} was begun with guerdon {written_by(card)}, whose runs guerdon {guerdon.__version__} reads and does"
+            " not go on with: start anew with --out"
+        )
     _refuse_conflicts(folder.path, card, wish, steps, seed)
     if card["plain"]:
         wish = Wish.of_card(card)
@@ -136,7 +152,8 @@ def _resume(
             f"{folder.path} was started with another version of this recipe, its data or its reward; start anew with --out"
         )
     options = options or Options(**card["options"])
-    return _go(built, folder, options, card["seed"], card["steps"], listeners, _other_machine(card))
+    notes = [*_other_code(card, built), *_other_machine(card)]
+    return _go(built, folder, options, card["seed"], card["steps"], listeners, notes)
 
 
 def _refuse_conflicts(path: Path, card: Mapping[str, Any], wish: Wish, steps: int | None, seed: int | None) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import guerdon
 from guerdon import models, tasks
 from guerdon.core.errors import UserError
+from guerdon.core.identity import RESULTS, code_hash, modules_of
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.core.recipe import Entry, Recipe, Study
@@ -23,7 +24,7 @@ from guerdon.loop.record import Options
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
 from guerdon.rewards.score import score
-from guerdon.store.folder import RunFolder, next_free, resume_command
+from guerdon.store.folder import FORMAT, RunFolder, next_free, resume_command
 from guerdon.tasks.files import rows
 
 
@@ -71,6 +72,12 @@ class Built:
     name: str
     recipe: Recipe | Study
     task: TaskSource | None = None
+    entry: Entry | None = None
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Those whose code makes the run what it is, besides what `RESULTS` counts."""
+        return modules_of(self.recipe, self.entry.functions if self.entry is not None else ())
 
 
 def build(wish: Wish) -> Built:
@@ -81,18 +88,22 @@ def build(wish: Wish) -> Built:
                 "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
             )
         made = wish.recipe.but(**wish.settings) if isinstance(wish.recipe, Recipe) else wish.recipe
-        return Built(label(made).lower(), made)
+        return Built(label(made).lower(), _checked(made))
     entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
     task = find_task(wish.task, wish.data)
     slots = {"task": task, "model": find_model(wish.model), "reward": _reward(wish.reward)}
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
-    made = entry.build(slots, wish.settings, text=wish.text)
+    made = _checked(entry.build(slots, wish.settings, text=wish.text))
+    return Built(entry.name, made, task, entry)
+
+
+def _checked(made: Recipe | Study) -> Recipe | Study:
     if isinstance(made, Recipe):
         made.models |= {name: models.load(folder) for name, folder in wish.models.items()}
         made.check()
-    return Built(entry.name, made, task)
+    return made
 
 
 def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | None:
@@ -144,10 +155,12 @@ def _reward(wanted: Any) -> Any:
 def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -> dict[str, Any]:
     """`run.json`: everything that says what this run is."""
     return {
-        "format": 1,
+        "format": FORMAT,
         "recipe": wish.recipe if isinstance(wish.recipe, str) else built.name,
         "kind": "study" if isinstance(built.recipe, Study) else "recipe",
         "hash": built.recipe.hash,
+        "source": code_hash(built.modules),
+        "results": RESULTS,
         "seed": seed,
         "steps": steps,
         "budget": knobs(built.recipe.budget) if built.recipe.budget else None,

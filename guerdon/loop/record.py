@@ -20,7 +20,7 @@ from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import RunStopped
 from guerdon.core.events import Event, ScoresMissing, StepDone, TimeoutFired, Warned
-from guerdon.core.part import knob, part
+from guerdon.core.part import knob, label, part
 from guerdon.engine.play import Player
 from guerdon.rewards.scores import cause
 from guerdon.store.events import EventLog
@@ -79,11 +79,12 @@ class Recorder:
         self.play.begin(step)
         self.began = time.perf_counter()
 
-    def check(self, batch: Batch, *columns: str) -> Batch:
-        """Count what failed in these columns, and in episodes not seen before; stop when it is too much."""
+    def check(self, batch: Batch, stage: Any = None) -> Batch:
+        """Count what failed in the columns that a stage gave, and in episodes not seen before; stop when it is too much."""
+        columns = _given(batch, stage) if stage is not None else ()
         new = batch.episodes[self.seen :]
         self.seen = len(batch.episodes)
-        for name in (*(["episode"] if new else []), *(c for c in columns if c in batch.cols)):
+        for name in (*(["episode"] if new else []), *columns):
             lost = _failed_episodes(new) if name == "episode" else _failed_scores(batch, name)
             lost = dataclasses.replace(lost, step=self.play.step, column=name)
             broken = lost.failed + lost.timed_out
@@ -130,6 +131,21 @@ def shown(path: Path) -> str:
     """A path as the user would type it from here."""
     here = Path.cwd()
     return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
+
+
+def _given(batch: Any, stage: Any) -> list[str]:
+    """The columns that a stage gave; refused, if it says that it gives others."""
+    if not isinstance(batch, Batch):
+        raise RunStopped(f"stage {label(stage)} returned {batch!r}, not a batch: end it with `return batch`")
+    for (
+        name
+    ) in stage.gives:  # what belongs to a batch besides columns, as pairs do, may be none; steps may come of the whole
+        if name not in batch.cols and not hasattr(batch, name) and name.removesuffix("_steps") not in batch.cols:
+            raise RunStopped(
+                f"stage {label(stage)} says that it gives {name!r} and did not: add it, batch.put({name!r}, ...), or take it"
+                " out of `gives`"
+            )
+    return [name for name in stage.gives if name in batch.cols]
 
 
 def _failed_episodes(episodes: Sequence[Episode]) -> ScoresMissing:

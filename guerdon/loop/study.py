@@ -11,7 +11,7 @@ from typing import Any
 from guerdon.core.budget import NO_END, Budget
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Evaluated, Started, StepDone, Stopped
+from guerdon.core.events import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.core.exam import Exam
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import describe, fingerprint
@@ -138,7 +138,14 @@ class StudyRun:
         return play(asks)
 
 
-def run_study(study: Study, folder: RunFolder, options: Options, seed: int, listeners: Sequence[Listener] = ()) -> Any:
+def run_study(
+    study: Study,
+    folder: RunFolder,
+    options: Options,
+    seed: int,
+    listeners: Sequence[Listener] = (),
+    warnings: Sequence[str] = (),
+) -> Any:
     """Run a study's body to its end; None when it was interrupted."""
     with folder.lock():
         events = read_events(folder.events)
@@ -147,6 +154,10 @@ def run_study(study: Study, folder: RunFolder, options: Options, seed: int, list
         with EventLog(folder.events, next_attempt(events)) as log:
             budget = study.budget
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
+            for message in warnings:
+                log.emit(Warned(0, message=message))
+                for heard in listeners:  # of a study they hear the runs in it, and this
+                    heard(Warned(0, message=message))
             run = StudyRun(folder, options, seed, log, budget, listeners)
             try:
                 result = study.body(run, seed)

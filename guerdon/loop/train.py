@@ -43,7 +43,7 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         seed_globals(play.seed, step)
         batch = record.check(pack(rollouts.take(step)))
         for stage in recipe.stages:
-            batch = record.check(stage(see(batch, stage.needs, play), play), *stage.gives)
+            batch = record.check(stage(see(batch, stage.needs, play), play), stage)
         fresh = played_at(batch, step)
         for part in observers:
             part.observe(fresh, play)

@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
+from guerdon.core.identity import RESULTS, code_hash
 from guerdon.store.files import write_readable_json, write_text
 
 FORMAT = 1
@@ -34,9 +36,19 @@ def read_all(folder: Path) -> dict[str, dict[str, Any]]:
     return {path.stem: read(folder, path.stem) for path in sorted(folder.glob("*.json")) if path.stem != NULL}
 
 
-def verdicts(folder: Path = SHIPPED) -> dict[str, list[str]]:
-    """The verdict of each claim, by recipe."""
-    return {name: [claim["verdict"] for claim in found["claims"]] for name, found in read_all(folder).items()}
+def stale(found: Mapping[str, Any]) -> str:
+    """Why evidence is not of the code as it is today; empty where it is."""
+    then = found.get("results")
+    if then is None:
+        return "made before its code was recorded"
+    if then != RESULTS:
+        return f"what all recipes stand on comes to other results since (number {then} then, {RESULTS} now)"
+    changed = [role for claim in found["claims"] for role, arm in claim["arms"].items() if not _is_of_today(arm)]
+    return f"the code of its {' and '.join(dict.fromkeys(changed))} has changed since" if changed else ""
+
+
+def _is_of_today(arm: Mapping[str, Any]) -> bool:
+    return bool(code_hash(arm["modules"]) == arm["source"])
 
 
 def write(folder: Path, found: dict[str, Any]) -> None:
@@ -48,7 +60,7 @@ def write(folder: Path, found: dict[str, Any]) -> None:
     write_readable_json(folder / f"{name}.json", found)
     for i, claim in enumerate(found["claims"]):
         write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
-    write_text(folder / f"{name}.md", page(found))
+    write_text(folder / f"{name}.md", page(found, stale(found)))
 
 
 def write_null(folder: Path, found: dict[str, Any]) -> None:
@@ -62,7 +74,8 @@ def read_null(folder: Path) -> dict[str, Any] | None:
 def write_index(folder: Path) -> None:
     from guerdon.store.evidence_page import index
 
-    write_text(folder / "README.md", index(read_all(folder), read_null(folder)))
+    every = read_all(folder)
+    write_text(folder / "README.md", index(every, read_null(folder), {n for n, found in every.items() if stale(found)}))
 
 
 def _number(i: int) -> str:

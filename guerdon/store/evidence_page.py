@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 WORDS = {
@@ -13,12 +13,14 @@ WORDS = {
 }
 
 
-def page(found: Mapping[str, Any]) -> str:
-    """A recipe's evidence, to be read from top to bottom by somebody who doubts it."""
+def page(found: Mapping[str, Any], stale: str = "") -> str:
+    """A recipe's evidence, to be read from top to bottom by somebody who doubts it; `stale` says why it is not today's."""
     name, quick = found["recipe"], found["quick"]
     parts = [f"# {name}", _origin(found), found["about"].replace("\n", " ")]
     if quick:
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
+    if stale:
+        parts.append(f"*Stale*: {stale}. The command at the end makes it anew.")
     for i, claim in enumerate(found["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg", quick)
     parts += ["## Reproduce", f"```console\n$ {found['command']}\n```", _made(found)]
@@ -94,8 +96,8 @@ def _made(found: Mapping[str, Any]) -> str:
     )
 
 
-def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None) -> str:
-    """All recipes with evidence, by family, and how far a verdict may be trusted."""
+def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None, stale: Collection[str] = ()) -> str:
+    """All recipes with evidence, by family, and how far a verdict may be trusted. Those that are `stale` are marked."""
     parts = [
         "# Evidence",
         "What came of the claims of published methods: each against its baseline at an equal budget, over paired seeds, with"
@@ -104,14 +106,18 @@ def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None
         " mean is at least the smallest effect; it is **reversed** where the same is true the other way round; there is **no"
         " difference** where the interval lies within the effect on both sides of 0; anything else is **inconclusive**, and"
         " so is what is no discovery among the claims of its family (false discovery rate 5 %).",
+        "What is *stale* came of other code than today's.",
     ]
     for family in sorted({found["family"] for found in every.values()}):
         rows = ["| recipe | claim | difference | verdict |", "| --- | --- | ---: | --- |"]
         for name, found in sorted(every.items()):
+            mark = ", *stale*" if name in stale else ""
             for claim in found["claims"] if found["family"] == family else ():
                 gap = claim["against"]["baseline"]
                 told = f"{gap['mean']:+.4f} ({gap['low']:+.4f} to {gap['high']:+.4f})"
-                rows.append(f"| [{name}]({name}.md) | {claim['claim']['says']} | {told} | **{claim['verdict']}** |")
+                rows.append(
+                    f"| [{name}]({name}.md) | {claim['claim']['says']} | {told} | **{claim['verdict']}**{mark} |"
+                )
         parts += [f"## {family}", "\n".join(rows)]
     if null is not None:
         parts += ["## A method against itself", _null(null)]

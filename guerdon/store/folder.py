@@ -13,6 +13,8 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.store.files import disk_errors, write_json
 
+FORMAT = 2  # of run folders; those of 1, which guerdon 0.1 wrote, are read and not gone on with
+
 
 class RunFolder:
     """Paths of a run. One process writes at a time; the others are refused."""
@@ -61,6 +63,11 @@ class RunFolder:
         except (OSError, ValueError) as error:
             raise UserError(f"{self.path} is not a run folder: it has no readable run.json") from error
         assert isinstance(found, dict)
+        if found.get("format", FORMAT) > FORMAT:
+            raise UserError(
+                f"{self.path} was written by guerdon {written_by(found)}, in format {found['format']} of run folders; this one"
+                f" reads up to {FORMAT}: upgrade guerdon"
+            )
         return found
 
     def create(self, card: dict[str, Any]) -> None:
@@ -86,6 +93,10 @@ class RunFolder:
             except BlockingIOError as error:
                 raise UserError(f"{self.path} is being written by another process") from error
             yield
+
+
+def written_by(card: dict[str, Any]) -> str:
+    return str(card.get("versions", {}).get("guerdon", "of another version"))
 
 
 def next_free(base: Path, stem: str) -> Path:

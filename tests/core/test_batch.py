@@ -12,6 +12,7 @@ from strategies import episode, episode_lists, marked, masks, naive_tracks, pair
 
 from guerdon.core.batch import Count, Pairs
 from guerdon.core.column import Column, Reason, same_numbers
+from guerdon.core.errors import UserError
 from guerdon.core.pack import pack, unpack
 
 NAN = float("nan")
@@ -205,7 +206,7 @@ def test_a_chain_of_pairs_stays_whole():
 
 def test_a_column_must_have_a_row_for_each_row():
     batch = pack([episode(segment([0, 1]))])
-    with pytest.raises(ValueError, match="column 'x': 1 values for 2 steps"):
+    with pytest.raises(UserError, match=r"test_batch.py, line \d+: column 'x' has 1 values for 2 steps"):
         batch.with_cols({"x": Column.full("step", torch.ones(1))})
 
 
@@ -260,9 +261,9 @@ def test_a_step_or_track_takes_its_reason_from_its_segments():
 
 def test_a_missing_number_without_a_reason_is_refused():
     batch = pack([episode(segment([0]))])
-    with pytest.raises(ValueError, match="NaN without a reason"):
+    with pytest.raises(UserError, match=r"test_batch.py, line \d+: column 'x' has 1 NaN without a reason"):
         batch.put("x", "track", torch.tensor([NAN]))
-    with pytest.raises(ValueError, match="NaN without a reason"):
+    with pytest.raises(UserError, match=r"test_batch.py, line \d+: column 'x' has 1 NaN without a reason"):
         batch.put("x", "track", torch.tensor([NAN]), because=Column.full("track", torch.ones(1)))
 
 

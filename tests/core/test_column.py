@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from guerdon.core.column import Column, Reason, same_numbers
+from guerdon.core.errors import UserError
 
 NAN = float("nan")
 
@@ -14,9 +15,16 @@ def column(values, reasons, **more):
     return Column("track", torch.tensor(values), torch.tensor(reasons, dtype=torch.int8), **more)
 
 
-@pytest.mark.parametrize(("values", "reasons"), [([1.0, NAN], [0, 0]), ([1.0, 2.0], [0, 2]), ([[1.0, NAN]], [0])])
-def test_a_number_or_a_reason(values, reasons):
-    with pytest.raises(ValueError, match="NaN without a reason, or a reason with a number"):
+@pytest.mark.parametrize(
+    ("values", "reasons", "fault"),
+    [
+        ([1.0, NAN], [0, 0], "1 NaN without a reason"),
+        ([1.0, 2.0], [0, 2], "a number beside a reason why there is none"),
+        ([[1.0, NAN]], [0], "1 NaN without a reason"),
+    ],
+)
+def test_a_number_or_a_reason(values, reasons, fault):
+    with pytest.raises(UserError, match=rf"test_column.py, line \d+: a column has {fault}: say why with batch.put"):
         column(values, reasons)
 
 

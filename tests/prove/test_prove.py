@@ -19,6 +19,7 @@ from command_line import Cli, command_line
 
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.events import Evaluated, StepDone
+from guerdon.core.identity import RESULTS
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
 from guerdon.loop.prove import null
@@ -115,12 +116,42 @@ def test_what_is_done_is_not_done_again(proved):
     assert scores(again) == scores([first])
 
 
+def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
+    tmp_path, found = proved
+    assert found["results"] == RESULTS and evidence.stale(found) == ""
+    cli = command_line(tmp_path, monkeypatch, capsys)
+    assert "guerdon_user_mine" in found["claims"][0]["arms"]["method"]["modules"]
+    Path("mine.py").write_text(MINE + "# a comment changes nothing\n")
+    assert "stale" not in cli("show", "./mine.py").out
+    Path("mine.py").write_text(MINE.replace("lr: float = 0.3", "lr: float = 0.2"))
+    said = cli("show", "./mine.py")
+    assert "evidence: stale, the code of its method and ablation has changed since (guerdon prove faster)" in said.out
+    assert cli("show", "./mine.py", "--json").json["evidence"]["stale"].startswith("the code of its method")
+    older = evidence.stale({**found, "results": RESULTS - 1})
+    assert older == f"what all recipes stand on comes to other results since (number {RESULTS - 1} then, {RESULTS} now)"
+    del found["results"]
+    assert evidence.stale(found) == "made before its code was recorded"
+    evidence.write(tmp_path / "evidence", found)
+    evidence.write_index(tmp_path / "evidence")
+    assert "*Stale*: made before its code was recorded." in Path("evidence/faster.md").read_text()
+    assert "**holds**, *stale* |" in Path("evidence/README.md").read_text()
+
+
+def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
+    tmp_path, _ = proved
+    arm = make_arm("grpo lr=0.003", find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS)
+    key = arm.key(0)
+    assert make_arm("grpo lr=0.003", find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS).key(0) == key
+    monkeypatch.setattr("guerdon.loop.prove.arms.RESULTS", RESULTS + 1)
+    assert arm.key(0) != key
+
+
 def test_a_quick_look_is_kept_apart_and_says_so(mine, tmp_path):
     [found] = prove([mine], how(tmp_path, quick=True), quiet)
     assert found["quick"] and found["claims"][0]["claim"]["budget"] == 500
     assert not (tmp_path / "evidence" / "faster.json").exists()
     assert "not evidence" in (tmp_path / "evidence" / "quick" / "faster.md").read_text()
-    assert evidence.verdicts(tmp_path / "evidence") == {}
+    assert evidence.read_all(tmp_path / "evidence") == {}
 
 
 def test_workers_find_what_one_process_finds(mine, tmp_path):

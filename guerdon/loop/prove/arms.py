@@ -10,6 +10,7 @@ from typing import Any
 
 from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
+from guerdon.core.identity import RESULTS, code_hash, modules_of
 from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
 from guerdon.core.recipe import Claim
@@ -63,14 +64,35 @@ class Arm:
         return built
 
     @functools.cached_property
+    def _made(self) -> tuple[str, str, tuple[str, ...]]:
+        """The recipe's hash, the source of what it is made of, and the modules of that and of what made it."""
+        built = self.build()
+        return built.recipe.hash, code_hash(modules_of(built.recipe)), built.modules
+
+    @property
     def hash(self) -> str:
-        return self.build().recipe.hash
+        return self._made[0]
+
+    @property
+    def source(self) -> str:
+        return code_hash(self.modules)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Those whose code is in it and in what it begins with."""
+        begun = (module for start in self.starts.values() for module in start.modules)
+        return tuple(sorted({*self._made[2], *begun}))
+
+    def identity(self) -> dict[str, Any]:
+        """What an evidence file says of it: its words, and what it was."""
+        return {"what": self.what, "hash": self.hash, "source": self.source, "modules": [*self.modules]}
 
     def key(self, seed: int) -> str:
-        """The same for all runs that would come out the same."""
+        """The same for all runs that would come out the same: which function made a recipe does not matter, the code of its
+        parts does."""
         before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
         spends = None if self.budget is None else knobs(self.budget)
-        return fingerprint([self.hash, spends, knobs(self.options), seed, *before])
+        return fingerprint([*self._made[:2], RESULTS, spends, knobs(self.options), seed, *before])
 
 
 def unspent(budget: Budget) -> Budget:

@@ -11,6 +11,7 @@ from typing import Any
 
 from guerdon import models
 from guerdon.core.errors import UserError
+from guerdon.core.identity import RESULTS
 from guerdon.core.recipe import Claim, Entry, Recipe
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, POLICY, START_SEED, Arm, arms_of, changed
@@ -158,6 +159,7 @@ def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[s
         "paper": entry.paper,
         "about": entry.about.split("\n\n")[0],
         "quick": how.quick,
+        "results": RESULTS,
         "command": how.command(name),
         "claims": [_measured(trial, how) for trial in trials],
         **setting(trials[0].claim.model, trials[0].jobs(how).values()),
@@ -179,7 +181,7 @@ def measured(trial: Trial, how: How) -> dict[str, dict[str, Any]]:
     found = {}
     for name, arm in trial.arms.items():
         runs = [result_of(how.runs / arm.key(seed), seed, trial.claim) for seed in trial.seeds]
-        found[name] = {"what": arm.what, "hash": arm.hash, "curve": mean_curve(runs), "runs": runs}
+        found[name] = {**arm.identity(), "curve": mean_curve(runs), "runs": runs}
     return found
 
 

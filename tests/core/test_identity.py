@@ -1,0 +1,226 @@
+"""What a hash and a source are made of: changed defaults and changed code count, new knobs, comments and names do not."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+from guerdon.core.identity import code_hash, modules_of
+from guerdon.core.part import describe, find_part, knob, part, set_knob
+from guerdon.core.recipe import Study
+from guerdon.core.syntax import syntax
+from guerdon.core.user_file import load_file
+from guerdon.loop.build import Wish, build
+from guerdon.loop.catalog import find_recipe, listings
+from guerdon.models.tabular import tabular
+from guerdon.rewards.base import Reward
+from guerdon.rewards.versions import version_of
+from guerdon.tasks.tiny import successor
+
+HASHES = Path(__file__).parent / "house_hashes.json"
+
+
+# --- hashes -------------------------------------------------------------------------------------------------------
+
+
+def two(first, second):
+    """Two classes of one name."""
+    first.__name__ = second.__name__ = "thing"
+    return part(first), part(second)
+
+
+def test_a_new_knob_at_its_default_is_not_in_the_hash_and_elsewhere_it_is():
+    class before:
+        rate: float = 0.5
+
+    class after:
+        rate: float = 0.5
+        power: float = knob(default=2.0, absent=2.0)
+        inner: list = knob(factory=list, absent=[])
+
+    old, new = (describe(cls()) for cls in two(before, after))
+    assert {**old, "source": 0} == {**new, "source": 0} == {"part": "thing", "knobs": {"rate": 0.5}, "source": 0}
+    assert describe(after(power=3.0))["knobs"] == {"rate": 0.5, "power": 3.0}
+    assert describe(after(inner=[1]))["knobs"] == {"rate": 0.5, "inner": [1]}
+
+
+def test_a_changed_default_changes_the_hash():
+    class before:
+        power: float = knob(default=2.0, absent=2.0)
+
+    class after:
+        power: float = knob(default=4.0, absent=2.0)
+
+    old, new = two(before, after)
+    assert describe(old())["knobs"] == {} and describe(new())["knobs"] == {"power": 4.0}
+    assert describe(old(power=4.0))["knobs"] == describe(new())["knobs"]
+
+
+@part
+class centred:
+    """A part as it was called."""
+
+    std: bool = True
+
+
+@part(name="centred", aliases=("centered", "middle"))
+class renamed:
+    """The same with another class name."""
+
+    std: bool = True
+
+
+@part
+class holder:
+    """What holds parts."""
+
+    first: object = None
+    second: object = None
+
+
+def test_a_renamed_part_keeps_its_name_and_hears_to_others():
+    assert {**describe(centred()), "source": 0} == {**describe(renamed()), "source": 0}
+    assert repr(renamed(std=False)) == "centred(std=False)"
+    root = holder(renamed(), renamed())
+    set_knob(root, "centred.std", "false", text=True)
+    set_knob(root, "middle_2.std", "false", text=True)
+    assert (root.first.std, root.second.std) == (False, False)
+    assert find_part(root, "centered") is root.first
+
+
+def test_what_is_made_on_a_named_part_has_its_own_name():
+    class below(renamed):
+        pass
+
+    assert describe(part(below)())["part"] == "below"
+
+
+@part
+class paid(Reward):
+    """A reward that grew a knob."""
+
+    fold: float = knob(default=1.0, absent=1.0)
+
+    @property
+    def sources(self):
+        return ()
+
+
+def test_a_rewards_version_has_no_absent_knobs():
+    told = {"part": "paid", "source": [], "knobs": {}, "identity": None}
+    assert version_of(paid()) == hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:12]
+    assert version_of(paid(fold=2.0)) != version_of(paid())
+
+
+SETTINGS = {"distill": {"teacher": "sprig"}}
+
+
+def house_hashes():
+    """Every house recipe's hash, on a task and a model that stay as they are."""
+    house = sorted(name for name, listing in listings().items() if listing.family == "house")
+    return {n: build(Wish(n, "countdown:2", "sprig", settings=SETTINGS.get(n, {}))).recipe.hash for n in house}
+
+
+MEND = """
+The hash of a house recipe has changed, and with it that of every run and all evidence of it. If it was not meant:
+a knob that joined a part says `absent=` the value that means "as before" (core/part.py: knob), a part whose class was renamed
+keeps its name, `@part(name="old")`. If it was (a default changed, a part was added): python tests/core/test_identity.py
+"""
+
+
+def test_house_recipes_have_the_hashes_they_had():
+    kept = json.loads(HASHES.read_text())
+    now = house_hashes()
+    assert {n: h for n, h in now.items() if kept.get(n) != h} == {} and set(now) == set(kept), MEND
+
+
+# --- sources ------------------------------------------------------------------------------------------------------
+
+
+def test_syntax_counts_and_comments_docstrings_and_layout_do_not():
+    a = '"""Says."""\ndef f(x):\n    """Says."""\n    # why\n    return {"a": 1, **x}\n'
+    b = "def f( x ):\n    return {'a': 1,\n            **x}\n"
+    assert syntax(a) == syntax(b)
+    assert syntax(b) != syntax(b.replace("1", "2")) != syntax(b.replace("1", "1.0"))
+    assert syntax("x = None") != syntax("x = 0") != syntax("x = False")
+    assert syntax("    def f(): pass") == syntax("def f(): pass")  # indented as methods are
+    assert syntax("  lambda x: x,  ") != syntax("  lambda x: x + 1,  ")
+
+
+def test_a_recipes_source_is_of_its_function_its_parts_and_those_it_is_made_on():
+    entry = find_recipe("dump")
+    made = build(Wish(entry, "countdown:1-3", tabular()))
+    found = set(made.modules)
+    assert {
+        "guerdon.recipes.curriculum.dump", "guerdon.recipes.house.grpo", "guerdon.recipes.house.shared",
+        "guerdon.credit.centre", "guerdon.losses.policy", "guerdon.curricula.bandit", "guerdon.tasks.countdown",
+        "guerdon.tasks.family", "guerdon.rewards.score",
+    } <= found  # fmt: skip
+    assert not [name for name in found if name.split(".")[1] in ("core", "engine", "models", "loop", "store")]
+    assert "guerdon.recipes.curriculum.pcl" not in found and "guerdon.credit.gae" not in found
+
+
+def test_a_studys_source_is_all_that_its_modules_import():
+    entry = find_recipe("simplerl-zoo")
+    made = build(Wish(entry, "countdown:1-3", tabular()))
+    assert isinstance(made.recipe, Study)
+    found = set(made.modules)
+    assert {
+        "guerdon.studies.bases",
+        "guerdon.recipes.house.sft",
+        "guerdon.losses.imitation",
+        "guerdon.rewards.marks",
+    } <= found
+    assert not [name for name in found if name.split(".")[1] in ("core", "engine", "models", "loop", "store", "cli")]
+
+
+MINE = '''
+"""A recipe of a user's."""
+import guerdon as gd
+from guerdon.recipes.house.grpo import grpo
+
+
+@gd.part
+class lift:
+    """Adds to the advantage."""
+
+    needs, gives = ("advantage",), ("advantage",)
+
+    def __call__(self, batch, play):
+        return batch.put("advantage", "step", batch["advantage"] + 1.0, because=batch.cols["advantage"])
+
+
+@gd.recipe("lifted", on=grpo)
+def lifted(made):
+    """GRPO, lifted."""
+    return made.but(after={"centre": lift()})
+'''
+
+
+def test_an_edit_changes_the_source_and_a_comment_does_not(tmp_path):
+    def source(text):
+        (tmp_path / "lifted.py").write_text(text)
+        entry = load_file(str(tmp_path / "lifted.py"), "recipe").lifted
+        built = build(Wish(entry, successor(), tabular()))
+        assert "guerdon_user_lifted" in built.modules
+        return code_hash(built.modules), built.recipe.hash
+
+    first = source(MINE)
+    assert source(textwrap.dedent(MINE).replace("Adds to", "Lifts") + "\n# a note\n") == first
+    changed = source(MINE.replace("+ 1.0", "+ 2.0"))
+    assert changed[0] != first[0] and changed[1] != first[1]
+    moved = source(MINE + "\nUNUSED = 1\n")
+    assert moved[0] != first[0] and moved[1] == first[1]  # the module counts as a whole, the hash has the class
+
+
+def test_a_module_that_is_not_here_is_another_source():
+    assert code_hash(["guerdon.credit.centre", "guerdon.credit.gone"]) != code_hash(["guerdon.credit.centre"])
+    assert modules_of(successor()) == ("guerdon.tasks.tiny",)
+
+
+if __name__ == "__main__":
+    HASHES.write_text(json.dumps(house_hashes(), indent=1) + "\n")
+    sys.stdout.write(f"wrote {HASHES}\n")
