@@ -1,11 +1,12 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
+# make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
 # make pages: docs/parts, written anew from the docstrings, and the numbers in docs/evidence.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow demo bench format pages clean
+.PHONY: test lint types suite slow demo bench kernels format pages clean
 
 test: lint types suite
 
@@ -42,6 +43,15 @@ bench: $(VENV)/.bench
 
 $(VENV)/.bench: $(VENV)/.installed requirements/bench.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
+	touch $@
+
+kernels: $(VENV)/.kernels
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/models/test_kernels.py tests/models/test_kernel_contract.py \
+		tests/models/test_pick.py tests/models/test_steady_matmul.py tests/models/test_gpu_gradients.py \
+		tests/engine/test_cuda_decoding.py tests/engine/test_gpu_exact.py
+
+$(VENV)/.kernels: $(VENV)/.installed requirements/kernels.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/kernels.txt
 	touch $@
 
 format: $(VENV)/.installed

@@ -52,14 +52,16 @@ class _TokenScores(Function):
     def forward(ctx: Any, hidden: Tensor, head: Tensor, token: Tensor, cold: Tensor) -> tuple[Tensor, Tensor]:
         kept = hidden @ head.t() if len(parts(hidden, head)) == 1 else None  # few enough to be kept for the gradient
         logp, entropy, total = _score(hidden, head, token, cold, kept)
-        ctx.save_for_backward(hidden, head, token, cold, entropy, total, kept)
+        ctx.save_for_backward(hidden, head, token, cold, entropy, total)
+        ctx.kept = kept
         ctx.set_materialize_grads(False)
         return logp, entropy
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_logp: Tensor | None, by_entropy: Tensor | None) -> tuple[Tensor | None, ...]:
-        hidden, head, token, cold, entropy, total, kept = ctx.saved_tensors
+        hidden, head, token, cold, entropy, total = ctx.saved_tensors
+        kept, ctx.kept = ctx.kept, None  # a kernel writes over it: a second pass makes it anew
         by_hidden = torch.empty_like(hidden) if ctx.needs_input_grad[0] else None
         wide = torch.promote_types(head.dtype, torch.float32)
         by_head = torch.zeros(head.shape, dtype=wide, device=head.device) if ctx.needs_input_grad[1] else None
@@ -127,6 +129,6 @@ def tempered(logits: Tensor, cold: Tensor) -> Tensor:
 
 
 def parts(hidden: Tensor, head: Tensor) -> list[slice]:
-    """Slices of tokens whose logits are few enough to be held at a time."""
+    """Slices of tokens whose logits are few enough to be held at a time; one of nothing where there are no tokens."""
     count, size = len(hidden), max(1, LOGITS * (ON_GPU if hidden.is_cuda else 1) // len(head))
-    return [slice(at, min(at + size, count)) for at in range(0, count, size)]
+    return [slice(at, min(at + size, count)) for at in range(0, max(count, 1), size)]

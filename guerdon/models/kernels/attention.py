@@ -13,7 +13,7 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from guerdon.models.kernels.jit import kernel, power_of_two
+from guerdon.models.kernels.jit import in_place, kernel, laid, power_of_two
 
 SPAN = 256  # tokens of a row that one program looks at; a multiple of those it reads at a time
 MERGED = 16  # splits that are put together at a time
@@ -34,13 +34,13 @@ def paged_attention(
 
     Row b's token n is at slot table[b, n // page] * page + n % page of keys and values [slots, kv, D], for n < length[b];
     the newest is the last. With a window a token sees itself and window - 1 before it; 0 is no window. No row has more than
-    `longest` tokens, which changes no result.
+    `longest` tokens, which changes no result. The cache must be contiguous; all else may lie in any way.
     """
-    q, table = q.contiguous(), table.contiguous()
-    if not (keys.is_contiguous() and values.is_contiguous()):
-        raise ValueError("paged_attention needs a contiguous cache")
     B, h, D = q.shape
-    kv, splits = keys.shape[1], max(1, -(-longest // SPAN))
+    slots, kv, splits = len(keys), keys.shape[1], max(1, -(-longest // SPAN))
+    q, table, length = q.contiguous(), laid("table", table, B, table.shape[1]), laid("length", length, B)
+    in_place("the cache of keys", keys, slots, kv, D)
+    in_place("the cache of values", values, slots, kv, D)
     out = torch.empty_like(q)
     partial = out if splits == 1 else torch.empty((B, h, splits, D), dtype=torch.float32, device=q.device)
     lse = torch.empty((B, h, splits) if splits > 1 else (0,), dtype=torch.float32, device=q.device)

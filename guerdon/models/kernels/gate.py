@@ -21,7 +21,9 @@ BLOCK = 1024  # columns of a program
 
 
 def gated(gate_up: Tensor, kind: Literal["silu", "gelu_tanh"]) -> Tensor:
-    """gate_up [M, 2F], the gate first: act(gate) * up, [M, F]."""
+    """gate_up [M, 2F], the gate first: act(gate) * up, [M, F]. It and its gradient may lie in any way."""
+    if gate_up.ndim != 2 or gate_up.shape[1] % 2:
+        raise ValueError(f"a gate and what it lets through must be of shape (M, 2F), not {tuple(gate_up.shape)}")
     if kind not in ("silu", "gelu_tanh"):
         raise ValueError(f"no activation {kind!r}: one of silu, gelu_tanh")
     out: Tensor = _Gated.apply(gate_up, kind == "gelu_tanh")  # type: ignore[no-untyped-call]

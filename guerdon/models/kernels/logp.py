@@ -12,15 +12,18 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from guerdon.models.kernels.jit import kernel, power_of_two, warps
+from guerdon.models.kernels.jit import kernel, laid, power_of_two, warps
 
 BLOCK = 4096  # tokens read at a time
 
 
 def score_logits(logits: Tensor, target: Tensor, inverse_temperature: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """log sum exp of z, log-probability of target [N] (0 <= target < V) and entropy, each [N] in float32."""
-    _check(logits)
-    N, V = logits.shape
+    """log sum exp of z, log-probability of target [N] (0 <= target < V) and entropy, each [N] in float32.
+
+    The logits of a row must lie side by side, rows may lie anywhere; vectors may lie in any way.
+    """
+    N, V = _shape(logits)
+    target, inverse_temperature = laid("target", target, N), laid("inverse_temperature", inverse_temperature, N)
     lse, logp, entropy = (torch.empty(N, dtype=torch.float32, device=logits.device) for _ in range(3))
     C = min(BLOCK, power_of_two(V))
     _score[(N,)](logits, target, inverse_temperature, lse, logp, entropy, logits.stride(0), V, C=C, num_warps=warps(C))
@@ -36,11 +39,20 @@ def grad_logits_(
     entropy_grad: Tensor | None,
     entropy: Tensor,
 ) -> Tensor:
-    """Overwrite logits with the gradient of sum(logp_grad * logp + entropy_grad * entropy), and return them."""
-    _check(logits)
-    N, V = logits.shape
+    """Overwrite logits with the gradient of sum(logp_grad * logp + entropy_grad * entropy), and return them.
+
+    The logits of a row must lie side by side, and no two rows in one place; vectors may lie in any way (the gradient of a sum
+    is one number, expanded).
+    """
+    N, V = _shape(logits)
+    if N > 1 and logits.stride(0) < V:
+        raise ValueError("logits that are overwritten must have a place of their own for each row")
+    target, inverse_temperature = laid("target", target, N), laid("inverse_temperature", inverse_temperature, N)
+    lse, entropy, logp_grad = laid("lse", lse, N), laid("entropy", entropy, N), laid("logp_grad", logp_grad, N)
     C = min(BLOCK, power_of_two(V))
-    other = logp_grad if entropy_grad is None else entropy_grad  # never read when there is none
+    other = (
+        logp_grad if entropy_grad is None else laid("entropy_grad", entropy_grad, N)
+    )  # never read when there is none
     _grad[(N, -(-V // C))](
         logits, target, inverse_temperature, lse, logp_grad, other, entropy, logits.stride(0), V,
         ENTROPY=entropy_grad is not None, C=C, num_warps=warps(C),
@@ -48,9 +60,11 @@ def grad_logits_(
     return logits
 
 
-def _check(logits: Tensor) -> None:
-    if logits.stride(1) != 1:
+def _shape(logits: Tensor) -> tuple[int, int]:
+    N, V = logits.shape
+    if N and V > 1 and logits.stride(1) != 1:  # too large to copy
         raise ValueError("the logits of a row must lie side by side")
+    return N, V
 
 
 @kernel

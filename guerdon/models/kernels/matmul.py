@@ -13,17 +13,20 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from guerdon.models.kernels.jit import kernel, power_of_two
+from guerdon.models.kernels.jit import kernel, laid, power_of_two
 
 
 def steady_matmul(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x [M, K] times weight [K, N], plus bias [N]: [M, N] of x's type, summed in float32.
 
-    `weight` may lie in any way, transposed too; of x the numbers of a row must lie side by side, and are copied where not.
+    All may lie in any way: `weight` is read where it lies, transposed too; x is copied unless the numbers of a row lie side
+    by side.
     """
-    x = x if x.stride(1) == 1 else x.contiguous()
-    bias = bias if bias is None else bias.contiguous()
     (M, K), N = x.shape, weight.shape[1]
+    if len(weight) != K:
+        raise ValueError(f"rows of {K} numbers cannot be multiplied with a weight of shape {tuple(weight.shape)}")
+    x = x if x.stride(1) == 1 else x.contiguous()
+    bias = bias if bias is None else laid("bias", bias, N)
     out = torch.empty((M, N), dtype=x.dtype, device=x.device)
     if out.numel() == 0:
         return out

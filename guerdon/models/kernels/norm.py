@@ -16,14 +16,15 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from guerdon.models.kernels.jit import kernel, power_of_two, warps
+from guerdon.models.kernels.jit import kernel, laid, power_of_two, warps
 
 BLOCK = 1024  # numbers a program holds; narrower rows share a program
 PROGRAMS = 1056  # of the backward pass: 8 for each of 132 multiprocessors. Fixed, so that sums are the same everywhere
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float, plus_one: bool) -> Tensor:
-    """x [M, E] over its root mean square, times weight [E]: [M, E] of x's type."""
+    """x [M, E] over its root mean square, times weight [E]: [M, E] of x's type. All, and gradients, may lie in any way."""
+    weight = laid("weight", weight, x.shape[1])
     if not torch.is_grad_enabled():  # autograd's bookkeeping takes longer than the launch
         x = x.contiguous()
         out = torch.empty_like(x)
@@ -34,9 +35,10 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float, plus_one: bool) -> Tensor:
 
 
 def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float, plus_one: bool) -> tuple[Tensor, Tensor]:
-    """x + residual, and the norm of it: both [M, E]."""
+    """x + residual, and the norm of it: both [M, E]. All, and gradients, may lie in any way."""
+    weight, residual = laid("weight", weight, x.shape[1]), laid("residual", residual, *x.shape)
     if not torch.is_grad_enabled():
-        x, residual = x.contiguous(), residual.contiguous()
+        x = x.contiguous()
         total, out = torch.empty_like(x), torch.empty_like(x)
         _run_forward(x, residual, weight, total, out, eps, plus_one)
         return total, out
@@ -47,7 +49,7 @@ def add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, eps: float, plus_o
 class _Norm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, eps: float, plus_one: bool) -> Tensor:
-        x, weight = x.contiguous(), weight.contiguous()
+        x = x.contiguous()
         ctx.save_for_backward(x, weight)
         ctx.rest = eps, plus_one
         out = torch.empty_like(x)
@@ -67,7 +69,7 @@ class _AddNorm(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, residual: Tensor, weight: Tensor, eps: float, plus_one: bool
     ) -> tuple[Tensor, Tensor]:
-        x, residual, weight = x.contiguous(), residual.contiguous(), weight.contiguous()
+        x = x.contiguous()
         total, out = torch.empty_like(x), torch.empty_like(x)
         _run_forward(x, residual, weight, total, out, eps, plus_one)
         ctx.save_for_backward(total, weight)

@@ -12,7 +12,7 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from guerdon.models.kernels.jit import kernel, power_of_two, warps
+from guerdon.models.kernels.jit import kernel, laid, power_of_two, warps
 
 BLOCK = 1024  # columns of a program
 
@@ -20,10 +20,10 @@ BLOCK = 1024  # columns of a program
 def sum_uses(grad: Tensor, order: Tensor, start: Tensor) -> Tensor:
     """[N, W] from grad [P, W]: row n is the sum of grad[order[start[n]]] ... grad[order[start[n + 1] - 1]], in float32.
 
-    All are read as contiguous, and copied where they are not.
+    All may lie in any way.
     """
-    grad, order, start = grad.contiguous(), order.contiguous(), start.contiguous()
-    N, W = len(start) - 1, grad.shape[1]
+    N, (P, W) = len(start) - 1, grad.shape
+    grad, order, start = grad.contiguous(), laid("order", order, P), laid("start", start, N + 1)
     out = torch.empty((N, W), dtype=grad.dtype, device=grad.device)
     if out.numel() == 0:
         return out

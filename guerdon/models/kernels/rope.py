@@ -16,13 +16,16 @@ import triton.language as tl
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from guerdon.models.kernels.jit import kernel, power_of_two, warps
+from guerdon.models.kernels.jit import in_place, kernel, laid, power_of_two, warps
 
 BLOCK = 1024  # pairs of numbers that a program turns
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """x [M, H, D], perhaps a slice of heads, by angles [M, D / 2]: [M, H, D], contiguous."""
+    """x [M, H, D] by angles [M, D / 2]: [M, H, D], contiguous. All, and the gradient, may lie in any way; a slice of heads is
+    read where it lies."""
+    M, _, D = x.shape
+    cos, sin = laid("cos", cos, M, D // 2), laid("sin", sin, M, D // 2)
     out: Tensor = _Rotate.apply(x, cos, sin)  # type: ignore[no-untyped-call]
     return out
 
@@ -30,7 +33,6 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class _Rotate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        cos, sin = cos.contiguous(), sin.contiguous()
         ctx.save_for_backward(cos, sin)
         return _turn(x, cos, sin, back=False)
 
@@ -71,11 +73,15 @@ def rotate_and_store(
 
     A row's angles are at `position` [B] of the tables [P, D / 2], and its place in the cache is `slot` [B]; a row whose slot
     is negative stores nothing. Weights `q_norm` and `k_norm` [D] ask for the norm of each head before it is turned (Qwen 3;
-    Gemma 3 with `plus_one`). Everything must be contiguous: the cache is written where it lies.
+    Gemma 3 with `plus_one`). The cache must be contiguous, for it is written where it lies; all else may lie in any way.
     """
-    B, _, D = qkv.shape
-    if not all(t.is_contiguous() for t in (qkv, cos, sin, keys, values)):
-        raise ValueError("rotate_and_store needs contiguous tensors")
+    B, D = qkv.shape[0], qkv.shape[2]
+    qkv = laid("qkv", qkv, B, h + 2 * kv, D)
+    cos, sin = laid("cos", cos, len(cos), D // 2), laid("sin", sin, len(cos), D // 2)
+    position, slot = laid("position", position, B), laid("slot", slot, B)
+    q_norm, k_norm = (None if w is None else laid("the weight of a norm", w, D) for w in (q_norm, k_norm))
+    in_place("the cache of keys", keys, len(keys), kv, D)
+    in_place("the cache of values", values, len(keys), kv, D)
     q = torch.empty((B, h, D), dtype=qkv.dtype, device=qkv.device)
     unused = qkv  # stands where there is no weight, and is never read there
     C = power_of_two(D // 2)
@@ -97,7 +103,7 @@ def _rotate(
     head = tl.program_id(1) * R + tl.arange(0, R)[:, None]
     pair = tl.arange(0, C)[None, :]
     inside = (head < H) & (pair < HALF)
-    source = x + row * row_stride + head * head_stride + pair
+    source = x + row * row_stride + head.to(tl.int64) * head_stride + pair
     a = tl.load(source, mask=inside, other=0.0).to(tl.float32)
     b = tl.load(source + HALF, mask=inside, other=0.0).to(tl.float32)
     c = tl.load(cos + row * HALF + pair, mask=pair < HALF, other=0.0).to(tl.float32)
@@ -126,7 +132,7 @@ def _rotate_and_store(
     source = qkv + (row * (h + 2 * kv) + head) * 2 * HALF + pair
     a = tl.load(source, mask=inside, other=0.0).to(tl.float32)
     b = tl.load(source + HALF, mask=inside, other=0.0).to(tl.float32)
-    place = tl.load(slot + row)
+    place = tl.load(slot + row).to(tl.int64)
     kept = inside & (place + 0 * head >= 0)
     target = values + (place * kv + head - h - kv) * 2 * HALF + pair
     tl.store(target, a.to(values.dtype.element_ty), mask=kept & is_v)

@@ -11,7 +11,7 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from guerdon.models.kernels.jit import kernel
+from guerdon.models.kernels.jit import in_place, kernel, laid
 
 BLOCK = 128  # rows of a program
 
@@ -19,12 +19,14 @@ BLOCK = 128  # rows of a program
 def places(position: Tensor, stop: Tensor, table: Tensor, page: int) -> tuple[Tensor, Tensor]:
     """The slot of each row's next token and how many tokens it then has, both [B]; -1 and 0 for one that has stopped.
 
-    Row b is at position[b] of at most stop[b] tokens, and its n-th page is table[b, n].
+    Row b is at position[b] of at most stop[b] tokens, and its n-th page is table[b, n]. All may lie in any way.
     """
     B = len(position)
+    position, stop = laid("position", position, B), laid("stop", stop, B)
+    table = laid("table", table, B, table.shape[1])
     slot = torch.empty(B, dtype=torch.int64, device=position.device)
     length = torch.empty(B, dtype=torch.int32, device=position.device)
-    _places[(-(-B // BLOCK),)](position, stop, table, slot, length, table.stride(0), B, PAGE=page, C=BLOCK, num_warps=4)
+    _places[(-(-B // BLOCK),)](position, stop, table, slot, length, table.shape[1], B, PAGE=page, C=BLOCK, num_warps=4)
     return slot, length
 
 
@@ -40,12 +42,19 @@ def note(
 ) -> None:
     """Write down what was drawn, [B], as line `tick` of tokens and logps [T, *], let it be each row's latest, and move on.
 
-    `tick` [1] is moved on by the caller: no program knows when the others have read it.
+    `tick` [1] is moved on by the caller: no program knows when the others have read it. What is written (tokens, logps, latest,
+    position) must be contiguous; what is read may lie in any way.
     """
-    B = len(token)
-    _note[(-(-B // BLOCK),)](
-        token, logp, tick, tokens, logps, latest, position, stop, tokens.stride(0), B, C=BLOCK, num_warps=4
-    )
+    B, (T, wide) = len(token), tokens.shape
+    token, logp = laid("token", token, B), laid("logp", logp, B)
+    tick, stop = laid("tick", tick, 1), laid("stop", stop, B)
+    in_place("tokens", tokens, T, wide)
+    in_place("logps", logps, T, wide)
+    in_place("latest", latest, B)
+    in_place("position", position, B)
+    if wide < B:
+        raise ValueError(f"a line of {wide} tokens does not hold the {B} that were drawn")
+    _note[(-(-B // BLOCK),)](token, logp, tick, tokens, logps, latest, position, stop, wide, B, C=BLOCK, num_warps=4)
 
 
 @kernel

@@ -12,7 +12,7 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from guerdon.models.kernels.jit import kernel, power_of_two, warps
+from guerdon.models.kernels.jit import kernel, laid, power_of_two, warps
 
 BLOCK = 2048  # tokens read at a time
 
@@ -27,10 +27,12 @@ def sample(logits: Tensor, seed: Tensor, position: Tensor, temperature: Tensor, 
 
     seed [B] int64, position [B] of any whole numbers, temperature [B] float32. At temperature 0 it is the most likely token,
     the first among equals, with log-probability 0. A logit of -inf is never drawn. `splits` programs share a row's
-    vocabulary.
+    vocabulary. All may lie in any way; logits are copied unless those of a row lie side by side.
     """
-    logits = logits if logits.stride(1) == 1 else logits.contiguous()
     B, V = logits.shape
+    logits = logits if logits.stride(1) == 1 else logits.contiguous()
+    seed, position = laid("seed", seed, B), laid("position", position, B)
+    temperature = laid("temperature", temperature, B)
     block = min(BLOCK, max(4, power_of_two(V)))
     span = -(-V // (block * splits)) * block
     best, top, mass = (torch.empty((B, splits), dtype=torch.float32, device=logits.device) for _ in range(3))
@@ -60,7 +62,7 @@ def gumbel(seed: tl.tensor, position: tl.tensor, start: tl.tensor, C: tl.constex
     a, b, c, d = tl.philox(seed, quarter, zero + position, zero, zero)
     bits = tl.interleave(tl.interleave(a, c), tl.interleave(b, d))
     v = (bits.to(tl.float32) + 0.5) * 2.3283064365386963e-10  # 2 ** -32: never 0
-    rest = ((~bits).to(tl.float32) + 0.5) * 2.3283064365386963e-10  # 1 - v, without its rounding
+    rest = ((bits ^ 0xFFFFFFFF).to(tl.float32) + 0.5) * 2.3283064365386963e-10  # 1 - v, without its rounding
     e = tl.where(v < 0.0078125, v * (1.0 + v * (0.5 + v * 0.33333334)), -tl.log(rest))
     return -tl.log(e)
 
