@@ -65,7 +65,7 @@ def decode(model: Any, shape: Shape, machine: Hardware, config: Config) -> dict[
         sampler.step()  # the prompts, and a first token
         torch.cuda.synchronize()
         began = time.perf_counter()
-        while sampler.live:
+        while sampler.busy:
             sampler.step()
         rates.append((time.perf_counter() - began) / (config.new_tokens - 1))
     floor = decode_bytes(shape, config, PROMPT) / config.new_tokens / machine.copy
