@@ -88,20 +88,21 @@ def build(wish: Wish) -> Built:
                 "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
             )
         made = wish.recipe.but(**wish.settings) if isinstance(wish.recipe, Recipe) else wish.recipe
-        return Built(label(made).lower(), _checked(made))
+        return Built(label(made).lower(), _checked(made, wish.models))
     entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
     task = find_task(wish.task, wish.data)
     slots = {"task": task, "model": find_model(wish.model), "reward": _reward(wish.reward)}
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
-    made = _checked(entry.build(slots, wish.settings, text=wish.text))
+    made = _checked(entry.build(slots, wish.settings, text=wish.text), wish.models)
     return Built(entry.name, made, task, entry)
 
 
-def _checked(made: Recipe | Study) -> Recipe | Study:
+def _checked(made: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
+    """What was made, with the models that were prepared for it by name."""
     if isinstance(made, Recipe):
-        made.models |= {name: models.load(folder) for name, folder in wish.models.items()}
+        made.models |= {name: models.load(folder) for name, folder in prepared.items()}
         made.check()
     return made
 

@@ -155,8 +155,8 @@ class clipped(PolicyLoss):
     dual: float = knob(default=0.0, ge=0.0)
 
     def __post_init__(self) -> None:
-        known = not isinstance(self.high, str) and not any(map(is_schedule, (self.dual, self.high)))
-        if known and 0 < self.dual <= 1 + self.high:
+        plain = not any(map(is_schedule, (self.dual, self.high)))
+        if plain and not isinstance(self.high, str) and 0 < self.dual <= 1 + self.high:
             raise UserError(
                 f"clipped.dual must be above 1 + high = {1 + self.high:g}, or 0 for none, not {self.dual:g}"
             )

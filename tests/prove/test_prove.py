@@ -139,9 +139,9 @@ def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
 
 def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
     tmp_path, _ = proved
-    arm = make_arm("grpo lr=0.003", find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS)
+    arm = make_arm("grpo lr=0.003", catalog.find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS)
     key = arm.key(0)
-    assert make_arm("grpo lr=0.003", find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS).key(0) == key
+    assert make_arm("grpo lr=0.003", catalog.find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS).key(0) == key
     monkeypatch.setattr("guerdon.loop.prove.arms.RESULTS", RESULTS + 1)
     assert arm.key(0) != key
 
