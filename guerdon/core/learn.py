@@ -25,6 +25,12 @@ from guerdon.core.part import knob, label, live, part, state
 from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 
+MANY = 5  # steps in a row that teach nothing, of which the user is told
+FLAT = (
+    "every gradient was zero. Tries that score alike have no advantage over each other: take problems that are solved"
+    " sometimes, more tries at each, or a reward that tells them apart"
+)
+
 
 class Loss(Protocol):
     """`needs` are columns of the batch (or `pairs`), `wants` are live readings of the model under training.
@@ -145,7 +151,7 @@ class Learn:
                 for name, value in metrics.items():
                     totals[name] += value
                 done += 1
-        self._note("" if totals["grad_norm"] else _FLAT, play)
+        self._note("" if totals["grad_norm"] else FLAT, play)
         play.log(**{f"{self.model}/{k}": v / done for k, v in totals.items()}, **{f"{self.model}/lr": lr})
         return batch.without(*(n for n in batch.cols if n.startswith(f"{self.model}.")))
 
@@ -158,8 +164,8 @@ class Learn:
     def _note(self, why: str, play: Play) -> None:
         """Count the steps in a row that taught nothing, and say it once when they are many."""
         self.idle = self.idle + 1 if why else 0
-        if self.idle == _MANY:
-            play.warn(f"{self.model!r} has learned nothing for {_MANY} steps: {why}")
+        if self.idle == MANY:
+            play.warn(f"{self.model!r} has learned nothing for {MANY} steps: {why}")
 
     def update(self, rows: Batch, play: Play) -> dict[str, float]:
         """One optimiser step on the whole of `rows`, however many micro-batches it takes."""
@@ -280,22 +286,14 @@ def _speechless(batch: Batch, missing: Tensor) -> Tensor:
     return asked & ~spoken
 
 
-# --- when nothing is learned ----------------------------------------------------------------------------------------
-
-_MANY = 5  # steps in a row
-_FLAT = (
-    "every gradient was zero. Tries that score alike have no advantage over each other: take problems that are solved"
-    " sometimes, more tries at each, or a reward that tells them apart"
-)
-
-
 def _why_none(learn: Learn, batch: Batch) -> str:
     """Why there were no rows, and what to do."""
     for name in learn.loss.needs:
         column = batch.cols.get(name)
-        if column is not None and bool(column.missing.all()):
+        if column is not None and len(column.value) and bool(column.missing.all()):
             broken = "its scores fail" if bool(column.broken.any()) else "it does not apply to any try"
             return f"{name!r} has no value at all, {broken}. See what gives it: a reward that returns None says nothing"
     if "pairs" in learn.loss.needs:
         return "there are no pairs. Two tries at a problem make one only where their scores differ"
-    return "no track was left. See the seats of the model, the tries that failed, and what filters them"
+    needed = " and ".join(map(repr, learn.loss.needs)) or "a step"
+    return f"no track was left that has {needed}. See the model's seats, the tries that failed, and what filters them"

@@ -235,7 +235,7 @@ def test_shares_of_steps_are_those_of_all_tracks_by_hand():
     assert all(s.count.steps == 15.0 for s in shares)
     learn.start(play)
     learn(batch, play)
-    by_hand = [float(-play.models["policy"].read(s, ["logp"])["logp"].mean()) for s in shares]
+    by_hand = [-play.models["policy"].read(s, ["logp"])["logp"].mean().item() for s in shares]
     assert play.metrics["policy/loss"] == pytest.approx(sum(by_hand) / 4, rel=1e-5)
 
 
