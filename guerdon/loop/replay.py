@@ -25,7 +25,7 @@ from guerdon.core.seeds import seed_globals
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
-from guerdon.rewards.samples import acted, each_role, paths
+from guerdon.rewards.samples import completion_of, each_role, paths
 from guerdon.rewards.score import score
 from guerdon.store.run import Run
 
@@ -170,7 +170,7 @@ def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_S
     stage.observe(scored, play)
     mine = np.flatnonzero(batch.tracks_of(each_role(made.role)).numpy())
     new = scored.cols[name]
-    said = [(e.task.id, (acted(path)[-1].text.strip().splitlines() or [""])[0]) for e, path in paths(batch)]
+    said = [(e.task.id, (completion_of(path).strip().splitlines() or [""])[0]) for e, path in paths(batch)]
     parts = [n for n in scored.cols if n.startswith(f"{name}.") and scored.cols[n].level == "track"]
     seen = _Seen(
         step=np.full(len(mine), play.step, np.int64),

@@ -18,7 +18,7 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Split, TaskSource
-from guerdon.rewards.samples import acted, paths
+from guerdon.rewards.samples import completion_of, paths
 from guerdon.tasks.family import ANSWER, read_solution
 
 UNKNOWN = "no"
@@ -60,7 +60,7 @@ class or_refused:
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         found = batch.cols[self.column]
-        texts = [acted(path)[-1].text for _, path in paths(batch)]
+        texts = [completion_of(path) for _, path in paths(batch)]
         values = [self.worth(text, right, play) for text, right in zip(texts, found.value.tolist(), strict=True)]
         value = torch.tensor(values, dtype=torch.float32).masked_fill(found.missing, float("nan"))
         return batch.with_cols({self.gives_to: Column("track", value, found.reason)})

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -112,7 +113,7 @@ def check_roles(stage: Any) -> None:
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
     """What a reward may ask for about one track."""
     ask, task, turns = episode.ask, episode.task, turns_of(path)
-    last, said = turns[-1][-1], [text_of(turn) for turn in turns]
+    said = [text_of(turn) for turn in turns]
     return {
         "prompt": task.prompt if ask.prompt is None else ask.prompt,
         "completion": said[-1],
@@ -124,8 +125,8 @@ def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
         "turns": said,
         "episode": episode,
         "path": path,
-        "made": last.made,
-        "actions": last.actions,
+        "made": turns[-1][-1].made,
+        "actions": actions_of(turns[-1]),
         "view": path[0].view,
     }
 
@@ -150,6 +151,17 @@ def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
 def text_of(turn: Sequence[Segment]) -> str:
     """What was said in a turn, with what was put in between where it went on."""
     return turn[0].text + "".join(f"{s.view}{s.text}" for s in turn[1:])
+
+
+def actions_of(turn: Sequence[Segment]) -> np.ndarray:
+    """What was done in a turn, from its beginning on where it went on."""
+    done = [s.actions for s in turn if len(s.actions)] or [turn[0].actions]
+    return done[0] if len(done) == 1 else np.concatenate(done)
+
+
+def completion_of(path: Sequence[Segment]) -> str:
+    """What was said in a path's last turn."""
+    return text_of(turns_of(path)[-1])
 
 
 def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:

@@ -118,6 +118,14 @@ def test_a_track_is_its_own_among_those_of_others():
     assert (silent["completion"], silent["turns"], len(silent["actions"]), silent["made"]) == ("", [""], 0, None)
 
 
+def test_a_turn_that_went_on_is_one_turn_with_all_that_was_done_in_it():
+    gone_on = segment([4], parent=1, text="so", view=" well, ", goes_on=True, made=4)
+    said = episode(segment([1], text="hm"), segment([2, 3], parent=0, text="but"), gone_on, segment([], parent=2))
+    (fields,) = Samples.of_batch(pack([said]), None, "policy").fields
+    assert fields["turns"] == ["hm", "but well, so"] and fields["completion"] == "but well, so"
+    assert fields["actions"].tolist() == [2, 3, 4] and fields["made"] == 4 and len(fields["path"]) == 4
+
+
 # --- checkers -------------------------------------------------------------------------------------------------------
 
 
