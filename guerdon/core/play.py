@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -64,12 +63,7 @@ class Seat(Protocol):
         """Show what is new since this role last acted; wait for its actions. `go_on`: in the same turn, as plain text."""
 
     async def read(
-        self,
-        want: str | Sequence[str],
-        *,
-        view: Any = None,
-        text: str | np.ndarray | None = None,
-        after: int | None = None,
+        self, want: str | Sequence[str], *, view: Any = None, text: Any = None, after: int | None = None
     ) -> dict[str, Tensor]:
         """What a model says about this role's path, or a text after it: `await seat.read("final")`."""
 

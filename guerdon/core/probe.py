@@ -69,11 +69,9 @@ def probe(
     return [of(g) if g >= 0 else None for g in at]
 
 
-def readable(
-    model: Model, want: Sequence[str], name: str, models: Mapping[str, Model] | None = None
-) -> Mapping[str, str]:
+def readable(model: Model, want: Sequence[str], name: str) -> Mapping[str, str]:
     """The level of each reading of a model; refuses to go on where one that is wanted is not there."""
-    known = model.readings(models or {})
+    known = model.readings({})
     for reading in want:
         if reading not in known:
             needs = ": a value head has it, lm(..., value=True)" if reading in ("value", "after", "final") else ""

@@ -36,7 +36,7 @@ class base(StandIn):
 
     def readings(self, models: Mapping[str, Model]) -> Mapping[str, Any]:
         """Refuses what cannot be switched off, while the recipe is checked."""
-        below = models[self.of]
+        below = models[self.of] if self.of in models else behind(self.source)
         while isinstance(below, StandIn):
             below = models[below.of]
         if not isinstance(below, lm) or not below.is_adapted:

@@ -56,7 +56,7 @@ class Told:
     def read(self, name: str, want: Sequence[str]) -> dict[str, Tensor]:
         """What a model says about the batch; what a stage before this one had it say is not asked again."""
         model = model_of(self.play, name)
-        readable(model, want, name, self.play.models)
+        readable(model, want, name)
         there = {r: self.batch[f"{name}.{r}"] for r in want if f"{name}.{r}" in self.batch.cols}
         missing = [r for r in want if r not in there or bool(torch.isnan(there[r]).any())]
         with torch.no_grad():

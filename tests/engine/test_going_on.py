@@ -23,7 +23,7 @@ from guerdon.models import value_head
 from guerdon.models.lm import lm
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
-from guerdon.rewards.samples import turns_of
+from guerdon.rewards.samples import text_of, turns_of
 
 ASKS = [Ask(task(n), 2) for n in "abc"]
 
@@ -76,7 +76,7 @@ def test_a_turn_that_goes_on_is_a_turn_that_never_stopped(model):
     for one, two in zip(whole, halves, strict=True):
         assert np.concatenate([s.actions for s in two.segments]).tolist() == one.segments[0].actions.tolist()
         assert two.segments[-1].end is one.segments[0].end
-        assert turns_of(two.segments) == [one.segments[0].text]
+        assert [text_of(turn) for turn in turns_of(two.segments)] == [one.segments[0].text]
     for a, b in zip(numbers(model, whole), numbers(model, halves), strict=True):
         torch.testing.assert_close(a, b, atol=1e-5, rtol=0)
 
@@ -117,7 +117,7 @@ def test_text_stands_in_the_turn_as_it_is(tmp_path):
         joined = first.but(actions=np.concatenate([first.actions, more.context, more.actions]),
                            logp=np.zeros(len(first.actions) + len(more.context) + len(more.actions)))  # fmt: skip
         assert not last.goes_on and last.context.tolist() == model.encode("and?", (joined,)).tolist()
-        assert turns_of(e.segments)[0] == first.text + "so the <|end|>" + more.text
+        assert text_of(turns_of(e.segments)[0]) == first.text + "so the <|end|>" + more.text
 
 
 def test_a_stop_string_lets_an_environment_put_something_in():

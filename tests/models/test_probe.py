@@ -18,6 +18,7 @@ from guerdon.core.probe import retold
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.models import huggingface, value_head
+from guerdon.models.base import base
 from guerdon.models.decoder import Decoder
 from guerdon.models.lm import lm
 from guerdon.models.probe import probe
@@ -153,9 +154,11 @@ def test_what_is_too_long_is_marked_and_the_rest_is_read(tmp_path):
     long, short = probe(model, [((), "x + 4", "so " * 20), ((), "x + 4", "so")], ["logp"])
     assert long is None and len(short["logp"]) > 1
     assert probe(model, [((), "x + 4", "so " * 20)], ["logp"]) == [None]
-    copied = snapshot("policy")
-    copied.start(0, {"policy": model})
-    assert [x is None for x in probe(copied, [((), "x", "so " * 20), ((), "x", "so")], ["logp"])] == [True, False]
+    model.lora = 2
+    model.start(0, {})
+    for copied in (snapshot("policy"), base("policy")):
+        copied.start(0, {"policy": model})
+        assert [x is None for x in probe(copied, [((), "x", "so " * 20), ((), "x", "so")], ["logp"])] == [True, False]
 
 
 def test_a_path_in_other_words_is_told_again(tmp_path, model):
