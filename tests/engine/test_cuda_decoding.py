@@ -18,7 +18,7 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton")
 
-from guerdon.core.episode import Segment
+from guerdon.core.episode import End, Segment
 from guerdon.core.model import Request
 from guerdon.core.task import Sampling
 from guerdon.engine import answer, cuda
@@ -113,6 +113,19 @@ def test_a_next_turn_goes_on_in_the_pages_of_the_last(model):
     expected = answer(model, later)
     for made, right in zip(run(sampler, later), expected, strict=True):
         np.testing.assert_array_equal(made.actions, right.actions)
+
+
+def test_a_turn_that_goes_on_reads_its_last_token_alone(model):
+    whole = [Request((), f"sort the list {n}", Sampling(max_tokens=8, temperature=0.0), n) for n in range(3)]
+    expected = answer(model, whole)
+    sampler = sampler_of(model)
+    half = Sampling(max_tokens=4, temperature=0.0)
+    begun = run(sampler, [Request((), q.view, half, q.seed) for q in whole])
+    paths = [Segment("policy", q.view, r.context, r.actions, r.logp) for q, r in zip(whole, begun, strict=True)]
+    more = run(sampler, [Request((path,), "", half, 0, go_on=True) for path in paths])
+    for right, first, then in zip(expected, begun, more, strict=True):
+        if first.end is End.CUT:
+            np.testing.assert_array_equal(np.concatenate([first.actions, then.actions]), right.actions)
 
 
 def test_pages_are_shared_while_full_and_come_back():
