@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from small import small_lm
 
@@ -218,3 +220,59 @@ def test_events_without_the_new_numbers_are_read():
     row = {"type": "StepDone", "step": 3, "tokens": 5, "episodes": 2, "seconds": 0.5}
     spent = {"tokens": 5, "read": 0, "updates": 0, "samples": 2, "steps": 1, "seconds": 0.5}
     assert from_json(row).spent == spent
+
+
+# --- studies --------------------------------------------------------------------------------------------------------
+
+
+def shared_out(run, seed):
+    """Six tokens a step: two steps, then what is left, then nothing is; a run that brings its budget asks nobody."""
+    found = []
+    for more in ({"steps": 2}, {"seed": 1}, {"seed": 2}, {"seed": 3, "budget": run.budget}):
+        found.append(run.train(paid_alike(), **more).steps_done)
+    return {"steps": found, "spent": run.spent["tokens"], "made": run.remember("made", lambda: [7, {"a": (1.5,)}])}
+
+
+def test_runs_of_a_study_share_what_is_left_of_its_budget(tmp_path):
+    run = gd.train(gd.Study(shared_out), budget="30", out=tmp_path / "run")
+    assert result_of(run) == {"steps": [2, 3, 0, 5], "spent": 60, "made": [7, {"a": [1.5]}]}
+    assert run.spent["tokens"] == 60 and run.spent["updates"] == 10 and run.progress == "4 runs, 60 of 30 tokens"
+    free = gd.train(gd.Study(shared_out), out=tmp_path / "free")
+    assert result_of(free)["steps"] == [2, 4, 4, 4] and free.progress == "4 runs"
+    with pytest.raises(UserError, match="is a study and decides how long its runs are; leave --steps out"):
+        gd.train(gd.Study(shared_out), steps=3, out=tmp_path / "no")
+
+
+def result_of(run):
+    return json.loads((run.path / "result.json").read_text())
+
+
+def test_a_killed_study_has_the_same_left(tmp_path, monkeypatch):
+    plain, calls = gd.Learn.update, []
+
+    def killed(self, *args):
+        calls.append(1)
+        if len(calls) == 4:  # in the second run
+            raise KeyError("killed")
+        return plain(self, *args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gd.Learn, "update", killed)
+        with pytest.raises(KeyError):
+            gd.train(gd.Study(shared_out), budget="30", out=tmp_path / "run", options=gd.Options(save_every=1))
+    run = gd.train(gd.Study(shared_out), resume=tmp_path / "run")
+    assert result_of(run)["steps"] == [2, 3, 0, 5] and len(list(run.folder.inner.glob("*/run.json"))) == 4
+
+
+def test_what_is_remembered_is_made_once(tmp_path):
+    made = []
+
+    def body(run, seed):
+        for key in ("a", "a", ["b", 2], ["b", 3], tabular(length=2), tabular(length=2), tabular(length=3)):
+            run.remember(key, lambda: made.append(1) or len(made))
+        return {"found": [run.remember(key, lambda: None) for key in ("a", ["b", 3], tabular(length=3))]}
+
+    run = gd.train(gd.Study(body), out=tmp_path / "run")
+    assert result_of(run) == {"found": [1, 3, 5]} and len(made) == 5
+    with pytest.raises(UserError, match=r"run.remember\(a\): .*set is not JSON.*give numbers, text, lists and dicts"):
+        gd.train(gd.Study(lambda run, seed: run.remember("a", lambda: {1, 2})), out=tmp_path / "bad")

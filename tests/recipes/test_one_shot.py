@@ -10,6 +10,7 @@ import torch
 from killing import Killed
 
 import guerdon as gd
+from guerdon.core.budget import Budget
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.events import Evaluated, StepDone
@@ -174,6 +175,7 @@ def test_a_study_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
     monkeypatch.undo()
     model = tabular("01", length=1, rows=256)
     made = build(Wish(NAME, load("parity:4@8"), model, settings=SMALL)).recipe
+    made.budget = Budget(64)
 
     again = run_study(made, RunFolder(tmp_path / "broken"), gd.Options(eval_tasks=4, eval_tries=2, save_every=2), 3)
     assert again == whole
