@@ -163,7 +163,7 @@ def test_recipes_are_short():
 def test_parts_have_few_knobs_and_a_docstring():
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text())):
-            marks = [getattr(d, "id", "") for d in getattr(node, "decorator_list", [])]
+            marks = [getattr(getattr(d, "func", d), "id", "") for d in getattr(node, "decorator_list", [])]
             if isinstance(node, ast.ClassDef) and "part" in marks:
                 fields = [n for n in node.body if isinstance(n, ast.AnnAssign) and not _is_hidden(n)]
                 assert len(fields) <= 8 or node.name in MANY_KNOBS, f"{node.name} has {len(fields)} knobs"

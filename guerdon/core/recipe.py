@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from guerdon.core.budget import Budget, Unit
@@ -230,6 +230,7 @@ class Entry:
     claims: tuple[Claim, ...]
     function: Callable[..., Recipe | Study]
     on: Entry | None = None
+    absent: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
         """The recipe for a task, model and reward that are there as objects: `grpo(task, model, prompts=8)`."""
@@ -303,7 +304,8 @@ class Entry:
         if isinstance(made, Study):
             if dotted:
                 raise unknown(f"knob of {self.name}", next(iter(dotted)), self.knobs())
-            made.settings = {n: used.get(n, p.default) for n, p in parameters.items()}
+            said = {n: used.get(n, p.default) for n, p in parameters.items()}
+            made.settings = {n: v for n, v in said.items() if n not in self.absent or v != self.absent[n]}
             return made
         for path, value in dotted.items():
             set_knob(made, path, value, text=text)
@@ -311,9 +313,16 @@ class Entry:
 
 
 def recipe(
-    name: str, *, family: str = "mine", paper: str = "", claim: Claim | tuple[Claim, ...] = (), on: Entry | None = None
+    name: str,
+    *,
+    family: str = "mine",
+    paper: str = "",
+    claim: Claim | tuple[Claim, ...] = (),
+    on: Entry | None = None,
+    absent: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], Entry]:
-    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made."""
+    """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `absent` is
+    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash."""
 
     def enter(function: Callable[..., Recipe | Study]) -> Entry:
         claims = (claim,) if isinstance(claim, Claim) else claim
@@ -321,6 +330,6 @@ def recipe(
             raise UserError(
                 f"recipe {name!r} is made on {on.name!r}: its first parameter must be {MADE}, what that one made"
             )
-        return Entry(name, family, paper, claims, function, on)
+        return Entry(name, family, paper, claims, function, on, absent or {})
 
     return enter

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import guerdon
 from guerdon.core.budget import NO_END, Budget, read_budget
 from guerdon.core.errors import UserError
 from guerdon.core.exam import Exam
@@ -136,8 +135,8 @@ def _resume(
     card = folder.read_card()
     if card.get("format", FORMAT) != FORMAT:
         raise UserError(
-            f"{folder.path} was begun with guerdon {written_by(card)}, whose runs guerdon {guerdon.__version__} reads and does"
-            " not go on with: start anew with --out"
+            f"{folder.path} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one reads it"
+            f" but goes on with format {FORMAT} alone: start anew with --out"
         )
     _refuse_conflicts(folder.path, card, wish, steps, seed)
     if card["plain"]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from guerdon.core.identity import code_hash, modules_of
 from guerdon.core.part import describe, find_part, knob, part, set_knob
-from guerdon.core.recipe import Study
+from guerdon.core.recipe import Study, recipe
 from guerdon.core.syntax import syntax
 from guerdon.core.user_file import load_file
 from guerdon.loop.build import Wish, build
@@ -57,6 +57,23 @@ def test_a_changed_default_changes_the_hash():
     old, new = two(before, after)
     assert describe(old())["knobs"] == {} and describe(new())["knobs"] == {"power": 4.0}
     assert describe(old(power=4.0))["knobs"] == describe(new())["knobs"]
+
+
+def test_a_new_knob_of_a_study_at_its_default_is_not_in_the_hash():
+    def before(task, *, size: int = 3):
+        return Study(body)
+
+    def after(task, *, size: int = 3, power: float = 2.0):
+        return Study(body)
+
+    old = recipe("thing")(before)
+    new = recipe("thing", absent={"power": 2.0})(after)
+    assert new(successor()).hash == old(successor()).hash == new(successor(), power=2).hash
+    assert new(successor(), power=3.0).hash != old(successor()).hash != new(successor(), size=4).hash
+
+
+def body(run, seed):
+    return {}
 
 
 @part
