@@ -82,6 +82,7 @@ class Recipe:
         new: Recipe
         given: Any = [self, [before or {}, after or {}, replace or {}], changes]
         weights = [found.net for _, found in walk(given) if isinstance(found, Model) and found.net is not None]
+        new: Recipe
         new, places, changes = copy.deepcopy(given, {id(net): net for net in weights})
         put_stages(new, *places)
         for name, value in changes.items():

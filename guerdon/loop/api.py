@@ -135,8 +135,8 @@ def _resume(
     card = folder.read_card()
     if card.get("format", FORMAT) != FORMAT:
         raise UserError(
-            f"{folder.path} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one reads it"
-            f" but goes on with format {FORMAT} alone: start anew with --out"
+            f"{folder.path} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
+            f" reads it but goes on with format {FORMAT} alone: start anew with --out"
         )
     _refuse_conflicts(folder.path, card, wish, steps, seed)
     if card["plain"]:
