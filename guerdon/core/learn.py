@@ -83,7 +83,7 @@ class Learn:
     updates: int = knob(default=1, ge=1)
     micro: int = knob(default=0, ge=0)
     clip: float = knob(default=1.0, ge=0.0)
-    mix: Literal["track", "step"] = "track"
+    mix: Literal["track", "step"] = knob(default="track", absent="track")
 
     idle: int = state(default=0)  # how many steps in a row taught nothing
     optimiser: torch.optim.Optimizer | None = live()

@@ -183,7 +183,7 @@ class Study:
 
     body: Callable[[Any, int], Any]
     settings: dict[str, Any] = knob(factory=dict)
-    budget: Budget | None = None
+    budget: Budget | None = knob(default=None, absent=None)
 
     @property
     def hash(self) -> str:

@@ -14,7 +14,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
-from guerdon.core.part import part
+from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.rewards.placing import steps_of_tracks, turn_ends
 
@@ -43,7 +43,7 @@ class paid:
     """
 
     gives_to: str = "reward"
-    of: Literal["track", "role"] = "track"
+    of: Literal["track", "role"] = knob(default="track", absent="track")
 
     needs = ()
 
