@@ -20,7 +20,8 @@ from guerdon.losses.policy import clipped
 from guerdon.models.pool import pool
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
-from guerdon.rewards.score import paid, score, verified
+from guerdon.rewards.paid import paid
+from guerdon.rewards.score import score, verified
 from guerdon.select.hints import begun
 from guerdon.store.rollouts import read_batch, write_batch
 

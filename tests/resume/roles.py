@@ -13,7 +13,8 @@ from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models.pool import pool
 from guerdon.models.tabular import tabular
-from guerdon.rewards.score import paid, score
+from guerdon.rewards.paid import paid
+from guerdon.rewards.score import score
 from guerdon.select.filters import best
 from guerdon.select.follow_up import follow_up, heard
 from guerdon.select.memory import remembered
