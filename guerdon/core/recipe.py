@@ -79,7 +79,6 @@ class Recipe:
         What is new and shares parts with this recipe (its scores, its curriculum) shares them with the copy. Weights are not
         copied.
         """
-        new: Recipe
         given: Any = [self, [before or {}, after or {}, replace or {}], changes]
         weights = [found.net for _, found in walk(given) if isinstance(found, Model) and found.net is not None]
         new: Recipe
