@@ -368,7 +368,7 @@ def test_sft_recites_worked_solutions_and_is_examined_on_its_own_answers(tmp_pat
     run = gd.train(made, out=tmp_path / "a", seed=2, options=gd.Options(eval_tasks=2, eval_tries=1), steps=1)
     batch = run.batch(0)
     assert [e.segments[0].text for e in batch.episodes] == [source.solution(e.task) for e in batch.episodes]
-    assert run.metrics["tokens"].to_pylist() == [0]
+    assert run.metrics["tokens"].to_pylist() == [batch.S]  # what was recited, and nothing of the exam
     assert run.evaluations[0]["pass@1"] == 0.0  # four tokens are too few: nothing was recited to it
 
 
