@@ -169,6 +169,7 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
         "options": knobs(options),
         "parts": describe(built.recipe),
         "rewards": _rewards(built.recipe),
+        "models": _models(built.recipe),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
@@ -178,6 +179,12 @@ def _rewards(recipe: Recipe | Study) -> dict[str, dict[str, str]]:
     """The rewards of a recipe by the column they give, each as a formula and its version."""
     stages = [s for s in recipe.stages if isinstance(s, score)] if isinstance(recipe, Recipe) else []
     return {s.gives_to: {"formula": str(s.reward), "version": s.reward.version} for s in stages}
+
+
+def _models(recipe: Recipe | Study) -> dict[str, dict[str, Any]]:
+    """The language models of a recipe by name: what type of number, device and size they turned out to have."""
+    known = recipe.models.items() if isinstance(recipe, Recipe) else ()
+    return {name: model.facts() for name, model in known if hasattr(model, "facts")}
 
 
 def versions() -> dict[str, Any]:

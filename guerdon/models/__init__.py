@@ -95,13 +95,22 @@ def _load_hub(folder: Path, settings: dict[str, Any]) -> Model:
     return made
 
 
+def _revived(described: Any) -> Any:
+    """A knob as it was before `describe`: the one part that a model has among its knobs is its head."""
+    if not isinstance(described, dict):
+        return described
+    from guerdon.models.value_head import head
+
+    return head(**described["knobs"])
+
+
 def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
         card = json.loads((folder / "model.json").read_text())
-        own = {**card["knobs"], **settings}
+        own = {**{k: _revived(v) for k, v in card["knobs"].items()}, **settings}
         if "source" in own:  # it knows the folder's format itself
             places = {k: str(folder / v) for k in PLACES if k not in settings and (v := card["knobs"].get(k))}
             made = load(card["model"], **{**own, **places})

@@ -26,11 +26,12 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.core.task import Sampling
-from guerdon.models import foreign_files, huggingface
+from guerdon.models import foreign_files, huggingface, value_head
 from guerdon.models.chat import Chat
 from guerdon.models.head import LOGITS, cut_scores, token_scores
 from guerdon.models.sampling import scores
 from guerdon.models.text import TextModel
+from guerdon.models.value_head import head
 
 READ_TOKENS = 16384  # of one forward pass, padding included; a batch of more is read in several
 ENDLESS = 1 << 30  # positions of a model that knows no limit
@@ -41,20 +42,23 @@ VOLATILE = ("transformers_version", "_name_or_path", "dtype", "torch_dtype")  # 
 class foreign(TextModel):
     """A language model of any other architecture, in `source`: a local Hugging Face folder, run through `transformers`.
 
-    Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory. `rows` requests
-    are sampled at a time. Each draws by its own seed, but how logits are rounded may depend on the others in the batch:
-    with `rows=1` a reply is the same to the last bit in any company. It runs `on` a GPU where there is one.
+    Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory: "auto" is bfloat16
+    for models of 50 million weights or more on a GPU, else float32. `rows` requests are sampled at a time. Each draws by its
+    own seed, but how logits are rounded may depend on the others in the batch: with `rows=1` a reply is the same to the last
+    bit in any company. It runs `on` a GPU where there is one. `value` gives it a head, as it does an `lm`.
     """
 
     source: str = knob(hashed=False)
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     rows: int = knob(default=64, ge=1)
     on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
+    value: bool | head = knob(default=False, absent=False)
 
     reads: ClassVar[Mapping[str, Literal["step", "track"]]] = dict.fromkeys(("logp", "entropy", "hidden"), "step")
     config: Any = live()
     chat: Chat = live()
     opened: str = live()
+    parameters: int = live(default=0)
     head_fits: bool | None = live()  # whether logits are hidden states times the head; None: not tried yet
 
     def __post_init__(self) -> None:
@@ -63,24 +67,39 @@ class foreign(TextModel):
 
     def _settle(self) -> None:
         """Read what the knobs name: they may have been set after the last time."""
-        if self.opened == self.source:
-            return
+        if self.opened != self.source or self.read_as not in (None, self._dtype):
+            self._open()
+        self._head_form()
+        if self.net is not None:
+            self._give_head(self.net)
+
+    def _open(self) -> None:
+        """Read the folder, weights and all where it has them."""
         folder = Path(self.source)
-        self.opened, self.net, self.head_fits = self.source, None, None
+        self.opened, self.net, self.head_fits, self.read_as = self.source, None, None, None
         self.config = foreign_files.read_config(folder)
+        self.parameters = foreign_files.count(self.config)
         self.chat = huggingface.read_chat(folder, self.config.get_text_config().vocab_size)
         if huggingface.has_weights(folder):
-            self.net = foreign_files.read_net(folder, self.config, self._dtype)
+            self.net, self.read_as = foreign_files.read_net(folder, self.config, self._dtype), self._dtype
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
         self._settle()
         super().start(seed, models)
         self.weights.to(self._device)
-        for weight in self.weights.parameters():  # and no buffers: angles of positions stay in float32
+        own = value_head.head_of(self.weights)
+        kept = set(own.parameters()) if own else set()  # in float32, as buffers are: the angles of positions
+        for weight in set(self.weights.parameters()) - kept:
             weight.data = weight.data.to(self._dtype)
+        self.read_as = None
 
     def build(self, seed: int) -> nn.Module:
-        return foreign_files.fresh_net(self.config, self._dtype, seed)
+        net = foreign_files.fresh_net(self.config, self._dtype, seed)
+        self._give_head(net)
+        return net
+
+    def _give_head(self, net: nn.Module) -> None:
+        value_head.fit(net, self._head_form(), Path(self.source), lambda: _width(net))
 
     @property
     def max_positions(self) -> int:
@@ -98,6 +117,7 @@ class foreign(TextModel):
     def save_pretrained(self, folder: str | Path) -> None:
         """Write a folder that `transformers` loads, and that is a `source` here."""
         foreign_files.write(Path(folder), self.weights, self.chat)
+        value_head.write(Path(folder), self.weights)
 
     def store(self, folder: Path) -> dict[str, str]:
         """Write it; returns the knobs that find it there."""
@@ -108,47 +128,43 @@ class foreign(TextModel):
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Log-prob and entropy of every step, of the distribution it was sampled from, and `hidden`, [S, E], the last layer's
-        state after it, under the weights as they are."""
+        state after it, under the weights as they are. What the head says is `value` before each step, `after` it, and `final`
+        after each track's last token."""
         self._check_lengths(batch)
         if self.head_fits is None:
             self.head_fits = _head_fits(self.weights)
         device = self.device
         token_S, seg_S, how_G = batch.action.to(device), batch.seg.to(device), batch.sampling
         found: dict[str, list[Tensor]] = {name: [] for name in want}
-        steps: list[Tensor] = []
+        place: dict[str, list[Tensor]] = {"step": [], "track": []}
         most = READ_TOKENS if self.head_fits else max(1, LOGITS // self.config.get_text_config().vocab_size)
-        for block in _blocks(_tracks(batch, ends="hidden" in want), most):
+        for block in _blocks(_tracks(batch, bool({"hidden", "after"} & set(want)), "final" in want), most):
             self.meter.read += sum(len(track.token) for track in block)
-            step = torch.from_numpy(np.concatenate([track.step for track in block])).to(device)
-            how = [how_G[g] for g in seg_S[step].tolist()]
-            known = self._known(_padded(block, device), token_S[step], how, want)
-            for name in want:
-                found[name].append(known[name])
-            steps.append(step)
-        if not steps:
+            rows = _padded(block, device)
+            how = [how_G[g] for g in seg_S[rows.step].tolist()]
+            for name, value in self._known(rows, token_S[rows.step], how, want).items():
+                found[name].append(value)
+            place["step"].append(rows.step)
+            place["track"].append(rows.track)
+        if not place["step"]:
             nothing = next(self.weights.parameters()).flatten()[:0].float()
-            return dict.fromkeys(want, nothing)
-        order = torch.argsort(torch.cat(steps))
-        return {name: torch.cat(values)[order] for name, values in found.items()}
+            return {n: value_head.say(self.weights, None) if n in value_head.READS else nothing for n in want}
+        order = {level: torch.argsort(torch.cat(each)) for level, each in place.items()}
+        level_of = self.readings({})
+        return {name: torch.cat(values)[order[level_of[name]]] for name, values in found.items()}
 
     def _known(self, rows: Rows, token: Tensor, how: Sequence[Sampling], want: Sequence[str]) -> dict[str, Tensor]:
         """What is wanted of the steps of one block."""
         known: dict[str, Tensor] = {}
-        hidden = self._hidden(rows) if self.head_fits or "hidden" in want else torch.zeros(0)
+        shown = self.head_fits or not {"logp", "entropy"}.issuperset(want)
+        hidden = _hidden(self.weights, rows.token, rows.mask) if shown else torch.zeros(0)
         if "hidden" in want:
             known["hidden"] = hidden[rows.row, rows.before + 1].float()
         if "logp" in want or "entropy" in want:
             known |= zip(("logp", "entropy"), self._scores(rows, hidden, token, how), strict=True)
-        return known
-
-    def _hidden(self, rows: Rows) -> Tensor:
-        """[B, T, E]"""
-        net: Any = self.weights
-        out = net.base_model(rows.token, attention_mask=rows.mask, use_cache=False)
-        hidden: Tensor | None = getattr(out, "last_hidden_state", None)
-        if hidden is None:
-            raise UserError(f"a {type(net).__name__} does not show its hidden states")
-        return hidden
+        at = {"value": (rows.row, rows.before), "after": (rows.row, rows.before + 1), "final": (rows.every, rows.end)}
+        known |= {name: value_head.say(self.weights, hidden[where]) for name, where in at.items() if name in want}
+        return {name: value for name, value in known.items() if name in want}
 
     def _scores(self, rows: Rows, hidden: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         """[N] log-probs and [N] entropies of one block."""
@@ -156,10 +172,10 @@ class foreign(TextModel):
             found: tuple[Tensor, Tensor] = checkpoint(self._from_logits, rows, token, how, use_reentrant=False)
             return found
         net: Any = self.weights
-        hidden, head = _with_bias(hidden[rows.row, rows.before], net.get_output_embeddings())
+        hidden, matrix = _with_bias(hidden[rows.row, rows.before], net.get_output_embeddings())
         if any(h.cuts for h in how):
-            return cut_scores(hidden, head, token, how)
-        return token_scores(hidden, head, token, _heat(how, token.device))
+            return cut_scores(hidden, matrix, token, how)
+        return token_scores(hidden, matrix, token, _heat(how, token.device))
 
     def _from_logits(self, rows: Rows, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         logits = self.weights(rows.token, attention_mask=rows.mask, use_cache=False).logits[rows.row, rows.before]
@@ -175,7 +191,22 @@ def _heat(how: Sequence[Sampling], device: torch.device) -> Tensor:
     return torch.tensor([float(h.temperature) or 1.0 for h in how], device=device)
 
 
-# --- the head -----------------------------------------------------------------------------------------------------------
+# --- hidden states ------------------------------------------------------------------------------------------------------
+
+
+def _hidden(net: Any, token: Tensor, mask: Tensor | None = None) -> Tensor:
+    """[B, T, E] of the last layer, from [B, T]."""
+    out = net.base_model(token, attention_mask=mask, use_cache=False)
+    hidden: Tensor | None = getattr(out, "last_hidden_state", None)
+    if hidden is None:
+        raise UserError(f"a {type(net).__name__} does not show its hidden states")
+    return hidden
+
+
+def _width(net: nn.Module) -> int:
+    """How wide they are; what a config calls it is a matter of taste."""
+    with torch.no_grad():
+        return _hidden(net, torch.ones(1, 1, dtype=torch.long, device=next(net.parameters()).device)).shape[-1]
 
 
 def _head_fits(net: Any) -> bool:
@@ -207,6 +238,7 @@ class Track:
     token: np.ndarray  # [T]
     step: np.ndarray  # [N] steps of the batch ...
     before: np.ndarray  # [N] ... and the place of the token before each
+    track: int  # of the batch
 
 
 @dataclass(frozen=True)
@@ -215,20 +247,24 @@ class Rows:
 
     token: Tensor  # [B, T]
     mask: Tensor  # [B, T] 0 is padding
-    row: Tensor  # [N]
-    before: Tensor  # [N]
+    step: Tensor  # [N] steps of the batch ...
+    row: Tensor  # [N] ... the row each is read off ...
+    before: Tensor  # [N] ... and the place of the token before it there
+    track: Tensor  # [B] tracks of the batch ...
+    every: Tensor  # [B] ... their rows ...
+    end: Tensor  # [B] ... and the place of the last token of each
 
 
-def _tracks(batch: Batch, ends: bool = False) -> Iterator[Track]:
-    """Every step once: those of a shared trunk are read off the first track that goes through it. With `ends` the last
-    token of each is there too."""
+def _tracks(batch: Batch, ends: bool = False, whole: bool = False) -> Iterator[Track]:
+    """Every step once: those of a shared trunk are read off the first track that goes through it. With `ends` the token of
+    its last step is there too; `whole` are all tracks with all of their tokens, those without a step too."""
     context, action = batch.context.cpu().numpy(), batch.action.cpu().numpy()
     context_end, action_end = (np.cumsum(n.cpu().numpy()) for n in (batch.context_length, batch.length))
     path: dict[int, list[int]] = {}
     for track, segment in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
         path.setdefault(track, []).append(segment)
     seen: set[int] = set()
-    for segments in path.values():
+    for track, segments in path.items():
         tokens: list[np.ndarray] = []
         step: list[np.ndarray] = []
         before: list[np.ndarray] = []
@@ -245,9 +281,11 @@ def _tracks(batch: Batch, ends: bool = False) -> Iterator[Track]:
             seen.add(g)
             size += len(done)
             tokens += [shown, done]
-        if step:
-            last = np.concatenate(before)
-            yield Track(np.concatenate(tokens)[: last[-1] + 1 + ends], np.concatenate(step), last)
+        if step or whole:
+            assert size > 0, "a track was shown and did nothing: it has no end to read"
+            step_N, before_N = (np.concatenate([np.zeros(0, np.int64), *each]) for each in (step, before))
+            last = size if whole else int(before_N[-1]) + 1 + ends
+            yield Track(np.concatenate(tokens)[:last], step_N, before_N, track)
 
 
 def _blocks(tracks: Iterator[Track], most: int) -> Iterator[list[Track]]:
@@ -269,5 +307,7 @@ def _padded(block: Sequence[Track], device: torch.device) -> Rows:
         token[row, : len(track.token)] = track.token
         mask[row, : len(track.token)] = 1
     row_N = np.repeat(np.arange(len(block)), [len(track.step) for track in block])
-    before_N = np.concatenate([track.before for track in block])
-    return Rows(*(torch.from_numpy(x).to(device) for x in (token, mask, row_N, before_N)))
+    step_N, before_N = (np.concatenate([getattr(track, name) for track in block]) for name in ("step", "before"))
+    track_B, end_B = np.array([(track.track, len(track.token) - 1) for track in block], np.int64).T.copy()
+    found = (token, mask, step_N, row_N, before_N, track_B, np.arange(len(block)), end_B)
+    return Rows(*(torch.from_numpy(x).to(device) for x in found))

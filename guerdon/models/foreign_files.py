@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from guerdon.core.errors import UserError, require_extra
-from guerdon.models import huggingface
+from guerdon.models import huggingface, value_head
 from guerdon.models.chat import Chat
 
 LENGTHS = ("max_position_embeddings", "max_seq_len", "max_sequence_length", "n_positions")  # what configs call it
@@ -105,12 +105,21 @@ def _checked(net: Any) -> nn.Module:
     return net
 
 
+def count(config: Any) -> int:
+    """How many weights such a model has, without making them."""
+    transformers = library(str(config.model_type))
+    with torch.device("meta"), _opening(transformers, Path("config.json")):
+        net = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    return sum(weight.numel() for weight in net.parameters())
+
+
 def write(folder: Path, net: Any, chat: Chat) -> None:
-    """A folder that `transformers` loads, chat format and all."""
+    """A folder that `transformers` loads, chat format and all; without the value head, which is none of its business."""
     folder.mkdir(parents=True, exist_ok=True)
     transformers = library(type(net).__name__)
     with _quiet(transformers):
-        net.save_pretrained(folder)
+        words = {name: x for name, x in net.state_dict().items() if not name.startswith(f"{value_head.NAME}.")}
+        net.save_pretrained(folder, state_dict=words)
     path = folder / "generation_config.json"
     said = json.loads(path.read_text()) if path.is_file() else {}
     huggingface.write_chat(folder, chat, longest(net.config), **said)

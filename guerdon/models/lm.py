@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -29,10 +30,11 @@ from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
 from guerdon.models.head import cut_scores, token_scores
-from guerdon.models.names import from_hub
+from guerdon.models.names import from_hub, hub_shapes
 from guerdon.models.reading import rows
 from guerdon.models.text import TextModel
 from guerdon.models.top import logp_at, top_tokens
+from guerdon.models.value_head import head
 
 Level = Literal["step", "track"]
 READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
@@ -43,7 +45,8 @@ EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps fo
 class lm(TextModel):
     """A language model of a family we know, in `source`: a local Hugging Face folder or a .gguf file.
 
-    Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory.
+    Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory: "auto" is bfloat16
+    for models of 50 million weights or more on a GPU, else float32.
 
     `lora` is the rank of a LoRA adapter that is trained in place of the weights (0: none), scaled by `lora_alpha` / rank
     (0: twice the rank, TRL's default). `adapter` is a folder with one to start from, as peft writes it: rank, alpha and
@@ -52,17 +55,18 @@ class lm(TextModel):
     It runs `on` a GPU where there is one. With `recompute`, what a layer computed is computed again for its gradient
     instead of being kept: a third more work, a fraction of the memory.
 
-    With `value` it has a head that says a number (`value_head.py`): a critic, or a reward model. A fresh one says 0.
+    With `value` it has a head that says a number: a critic, or a reward model. A fresh one says 0. `value` may also be a
+    `head(outputs=3, width=64)`, of several numbers or with a hidden layer.
     """
 
     source: str = knob(hashed=False)
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     lora: int = knob(default=0, ge=0)
     lora_alpha: float = knob(default=0.0, ge=0.0)
     adapter: str = knob(default="", hashed=False)
     on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
     recompute: bool = knob(default=False, hashed=False)
-    value: bool = False
+    value: bool | head = False
 
     reads: ClassVar[Mapping[str, Level]] = dict.fromkeys(
         ("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at", "hidden"), "step"
@@ -78,8 +82,9 @@ class lm(TextModel):
 
     def _settle(self) -> None:
         """Read what the knobs name: they may have been set after the last time."""
-        if self.opened != self.source:
+        if self.opened != self.source or self.read_as not in (None, self._dtype):
             self._open()
+        self._head_form()
         if isinstance(self.net, Decoder):
             self._read_adapter(self.net)
             self._give_head(self.net)
@@ -87,19 +92,19 @@ class lm(TextModel):
     def _open(self) -> None:
         """Read the folder or the GGUF file, weights and all where it has them."""
         source = Path(self.source)
-        self.opened = self.source
-        self.net = None
+        self.opened, self.net, self.read_as = self.source, None, None
         if source.suffix == ".gguf":
             self.config, self.chat, tensors = gguf.read(source)
-            self.net = Decoder(self.config).to(self._dtype)
-            from_hub(self.net, tensors)
-            return
-        self.config = huggingface.read_config(source)
-        self.chat = huggingface.read_chat(source, self.config.vocab)
-        if huggingface.has_weights(source):
+            net = Decoder(self.config).to(self._dtype)
+            from_hub(net, tensors)
+        else:
+            self.config = huggingface.read_config(source)
+            self.chat = huggingface.read_chat(source, self.config.vocab)
+            if not huggingface.has_weights(source):
+                return
             net = Decoder(self.config).to(self._dtype)
             huggingface.load_weights(net, source)
-            self.net = net
+        self.net, self.read_as = net, self._dtype
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
         self._settle()
@@ -108,10 +113,15 @@ class lm(TextModel):
         self._adapt(self.decoder, seed)
         self._give_head(self.decoder)
         self.decoder.to(self._device).recompute = self.recompute
+        self.read_as = None
 
     @property
     def max_positions(self) -> int:
         return self.config.max_positions
+
+    @property
+    def parameters(self) -> int:
+        return sum(map(math.prod, hub_shapes(self.config).values()))
 
     @property
     def decoder(self) -> Decoder:
@@ -126,11 +136,7 @@ class lm(TextModel):
         return net
 
     def _give_head(self, net: Decoder) -> None:
-        """A head exactly where the knob asks for one."""
-        if self.value:
-            value_head.give(net, Path(self.source))
-        else:
-            value_head.take(net)
+        value_head.fit(net, self._head_form(), Path(self.source), lambda: net.config.hidden)
 
     # --- the adapter --------------------------------------------------------------------------------------------
 
@@ -199,9 +205,6 @@ class lm(TextModel):
 
     # --- reading ------------------------------------------------------------------------------------------------
 
-    def readings(self, models: Mapping[str, Model]) -> Mapping[str, Level]:
-        return {**self.reads, "value": "step", "after": "step", "final": "track"} if self.value else self.reads
-
     @property
     def steps_at_once(self) -> int:
         """On a GPU as many as a quarter of its memory holds, as a power of two: the same on every machine of its kind."""
@@ -233,7 +236,8 @@ class lm(TextModel):
             self.meter.read += len(row.token)
             hidden = net(row.token, row.runs, weights)
             known = steps_read(hidden[row.before], row.step) if len(row.step) else {}
-            known |= {n: self._value(hidden[at]) for n, at in (("after", row.after), ("final", row.end)) if n in want}
+            said = {n: at for n, at in (("after", row.after), ("final", row.end)) if n in want}
+            known |= {n: value_head.say(net, hidden[at]) for n, at in said.items()}
             known |= {"hidden": hidden[row.after].float()} if "hidden" in want else {}
             for name, value in known.items():
                 found[name].append(value)
@@ -242,7 +246,8 @@ class lm(TextModel):
         nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0].float()
         where = {level: torch.argsort(torch.cat(each)) for level, each in place.items() if each}
         level_of = self.readings({})
-        return {n: torch.cat(values)[where[level_of[n]]] if values else nothing for n, values in found.items()}
+        none = {n: value_head.say(net, None) if n in value_head.READS else nothing for n in want}
+        return {n: torch.cat(values)[where[level_of[n]]] if values else none[n] for n, values in found.items()}
 
     def _reader(self, batch: Batch, want: Sequence[str]) -> Callable[[Tensor, Tensor], dict[str, Tensor]]:
         """What is wanted of some steps, from the hidden states before them."""
@@ -270,15 +275,10 @@ class lm(TextModel):
             if "certainty" in want:
                 found["certainty"] = uniform_kl(hidden, net.head_weight, heat_G[place])
             if "value" in want:
-                found["value"] = self._value(hidden)
+                found["value"] = value_head.say(net, hidden)
             return {name: value for name, value in found.items() if name in want}
 
         return read
-
-    def _value(self, hidden: Tensor) -> Tensor:
-        head = value_head.head_of(self.decoder)
-        assert head is not None, "the model has no value head: make it with value=True"
-        return head(hidden)  # type: ignore[no-any-return]
 
 
 def _named_tokens(batch: Batch) -> Tensor:

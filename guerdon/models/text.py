@@ -21,16 +21,19 @@ from tokenizers import Tokenizer
 
 from guerdon.core.arrays import digest
 from guerdon.core.batch import Batch
+from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
 from guerdon.core.model import Model, Reply, Request
 from guerdon.core.part import label
 from guerdon.core.task import Sampling
+from guerdon.models import value_head
 from guerdon.models.chat import Chat
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+LARGE = 50_000_000  # weights from which a model is in bfloat16 on a GPU, unless it is said otherwise
 UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
 
 
@@ -60,19 +63,32 @@ class Asked:
 class TextModel(Model):
     """A language model. The engine samples from it token by token: it calls `asked`, then `reply`."""
 
-    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = {"logp": "step", "entropy": "step"}
+    reads: ClassVar[Mapping[str, Per]] = {"logp": "step", "entropy": "step"}
     chat: Chat
-    dtype: Literal["float32", "bfloat16"]
+    dtype: Literal["auto", "float32", "bfloat16"]
     on: Literal["auto", "cpu", "cuda"]
+    value: bool | value_head.head
+    read_as: torch.dtype | None = None  # the type that weights were read as, as long as they are those of the files
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
         super().start(seed, models)
-        if self.dtype == "bfloat16":  # a CPU without such instructions computes the same more slowly, at length
+        if self._dtype == torch.bfloat16:  # a CPU without such instructions computes the same more slowly, at length
             warnings.filterwarnings("ignore", message="mkldnn_matmul failed")
 
     @property
     def _dtype(self) -> torch.dtype:
-        return {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.dtype]
+        if self.dtype != "auto":
+            return {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.dtype]
+        on_gpu = self.on != "cpu" and torch.cuda.is_available()
+        return torch.bfloat16 if on_gpu and self.parameters >= LARGE else torch.float32
+
+    def meant(self) -> dict[str, Any]:
+        """For the hash: what "auto" is here."""
+        return {"dtype": str(self._dtype).removeprefix("torch.")}
+
+    def facts(self) -> dict[str, Any]:
+        """For the card of a run: what becomes of the knobs on this machine."""
+        return {**self.meant(), "device": str(self._device), "parameters": self.parameters}
 
     @property
     def _device(self) -> torch.device:
@@ -88,6 +104,11 @@ class TextModel(Model):
     @abc.abstractmethod
     def max_positions(self) -> int:
         """The most tokens it can look at."""
+
+    @property
+    @abc.abstractmethod
+    def parameters(self) -> int:
+        """How many numbers its weights are, without those of an adapter or a value head."""
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -179,6 +200,12 @@ class TextModel(Model):
         return Reply(asked.context, actions, logp, text, End.DONE if done else End.CUT)
 
     # --- reading ------------------------------------------------------------------------------------------------
+
+    def _head_form(self) -> value_head.head | None:
+        return value_head.asked(f"{label(self)}.value", self.value)
+
+    def readings(self, models: Mapping[str, Model]) -> Mapping[str, Per]:
+        return {**self.reads, **value_head.READS} if self.value else self.reads
 
     def _check_lengths(self, batch: Batch) -> None:
         length_G = (batch.context_length + batch.length).double()

@@ -1,15 +1,17 @@
-"""A number beside the words: a linear head on a decoder's last hidden state, as critics and reward models have.
+"""Numbers beside the words: a head on a model's last hidden state, as critics and reward models have.
 
 It is a module of the net, so that optimisers, checkpoints and snapshots see it, and stands in a file of its own, so that
 the folder stays one that `transformers` loads as a language model. Left out: what is trained with it and how.
 
-Axes: N tokens, E width of the residual stream.
+Axes: N tokens, E width of a hidden state, O outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -17,24 +19,64 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from guerdon.core.column import Per
 from guerdon.core.errors import UserError
-from guerdon.models.decoder import Decoder
+from guerdon.core.part import knob, part
+from guerdon.core.seeds import generator
 
 FILE = "value_head.safetensors"
 NAME = "value_head"  # of the module in the net
+READS: Mapping[str, Per] = {"value": "step", "after": "step", "final": "track"}
+
+
+@part
+class head:
+    """What a model's `value` may be in place of True: a head that says `outputs` numbers, where True is one.
+
+    With several, the readings `value`, `after` and `final` have so many numbers a row. `width` puts a hidden layer of so many
+    units before them, bent by `bend` (0: none, the head is linear). A fresh head says 0: its last layer is zero. The layer
+    before that is the same for every seed of a run.
+
+    >>> head(outputs=3, width=64)
+    head(outputs=3, width=64)
+    """
+
+    outputs: int = knob(default=1, ge=1)
+    width: int = knob(default=0, ge=0)
+    bend: Literal["tanh", "gelu"] = "tanh"
+
+
+def asked(where: str, value: bool | head) -> head | None:
+    """What the knob `where` asks for, in full."""
+    if isinstance(value, head):
+        return value
+    if not isinstance(value, bool):
+        raise UserError(f"{where} must be True, False or a head, such as head(outputs=3, width=64), not {value!r}")
+    return head() if value else None
 
 
 class ValueHead(nn.Module):
-    """w . h + b, in float32 whatever the decoder computes in. A fresh one says 0, so a critic begins without an opinion."""
+    """In float32 whatever the model computes in. One that says one number is w . h + b, with no axis for it."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, size: int, form: head) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(width))
-        self.bias = nn.Parameter(torch.zeros(()))
+        self.size, self.form = size, (form.outputs, form.width, form.bend)
+        if form.width:
+            drawn = torch.randn(form.width, size, generator=generator(NAME, form.width, size))
+            self.inner = nn.Parameter(drawn / math.sqrt(size))
+            self.inner_bias = nn.Parameter(torch.zeros(form.width))
+        rows = (form.outputs,) if form.outputs > 1 else ()
+        self.weight = nn.Parameter(torch.zeros(*rows, form.width or size))
+        self.bias = nn.Parameter(torch.zeros(rows))
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """[N] from [N, E]."""
-        return F.linear(hidden.to(self.weight.dtype), self.weight) + self.bias
+        """[N] or [N, O] from [N, E]."""
+        x = hidden.to(self.weight.dtype)
+        _, width, bend = self.form
+        if width:
+            x = F.linear(x, self.inner, self.inner_bias)
+            x = torch.tanh(x) if bend == "tanh" else F.gelu(x)
+        return F.linear(x, self.weight) + self.bias
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> ValueHead:
         """Follow the net to its device, never to its float type: small errors of a value are all that a critic learns by."""
@@ -42,38 +84,45 @@ class ValueHead(nn.Module):
         return self
 
 
-def head_of(net: Decoder) -> ValueHead | None:
+def head_of(net: nn.Module) -> ValueHead | None:
     found = net._modules.get(NAME)
     assert found is None or isinstance(found, ValueHead)
     return found
 
 
-def give(net: Decoder, source: Path) -> ValueHead:
-    """The net's head: the one it has, else the one in the folder, else a fresh one; trainable even below an adapter."""
-    head = head_of(net)
-    if head is None:
-        head = ValueHead(net.config.hidden)
+def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]) -> None:
+    """Give the net the head that is asked for: the one it has if it is of that form, else the one in the folder, else a fresh
+    one; trainable even below an adapter. Where none is asked for it is left without. `size` says how wide hidden states are.
+    """
+    if form is None:
+        net._modules.pop(NAME, None)
+        return
+    made = head_of(net)
+    if made is None or made.form != (form.outputs, form.width, form.bend):
+        made = ValueHead(size(), form)
         if (source / FILE).is_file():
-            _fill(head, source / FILE)
-        net.add_module(NAME, head.to(net.device))
-    head.requires_grad_(True)
-    return head
+            _fill(made, source / FILE)
+        net.add_module(NAME, made.to(next(net.parameters()).device))
+    made.requires_grad_(True)
 
 
-def take(net: Decoder) -> None:
-    """Leave the net without a head."""
-    net._modules.pop(NAME, None)
-
-
-def _fill(head: ValueHead, path: Path) -> None:
+def _fill(made: ValueHead, path: Path) -> None:
     try:
-        head.load_state_dict(load_file(path))
+        made.load_state_dict(load_file(path))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise UserError(f"{path} is no value head of this model: {' '.join(str(error).split())}") from error
 
 
-def write(folder: Path, net: Decoder) -> None:
+def say(net: nn.Module, hidden: Tensor | None) -> Tensor:
+    """What its head says of hidden states [N, E]: [N] or [N, O]. None is none of them, N = 0."""
+    made = head_of(net)
+    assert made is not None, "the model has no value head: make it with value=True"
+    said: Tensor = made(made.weight.new_zeros(0, made.size) if hidden is None else hidden)
+    return said
+
+
+def write(folder: Path, net: nn.Module) -> None:
     """Beside the model's weights, where there is one."""
-    head = head_of(net)
-    if head is not None:
-        save_file({name: tensor.cpu().contiguous() for name, tensor in head.state_dict().items()}, folder / FILE)
+    made = head_of(net)
+    if made is not None:
+        save_file({name: tensor.cpu().contiguous() for name, tensor in made.state_dict().items()}, folder / FILE)

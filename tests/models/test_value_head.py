@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from recited import PAIRS, recited, said
 from safetensors.torch import load_file, save_file
 from small import small_lm
 from strategies import episode
@@ -15,15 +16,12 @@ from guerdon import models
 from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.core.task import Sampling
 from guerdon.models import certainty, value_head
 from guerdon.models import lm as lm_module
 from guerdon.models.attention import Runs
 from guerdon.models.base import base
 from guerdon.models.lm import lm
 from guerdon.models.snapshot import snapshot
-
-PAIRS = [("x + 4 = 9", "so 5"), ("sort [3, 1]", "first 1 then 3"), ("x + 4 = 9", "the answer is 357")]
 
 
 def made(tmp_path, **knobs):
@@ -36,19 +34,6 @@ def made(tmp_path, **knobs):
         head.weight.copy_(torch.linspace(-1, 1, len(head.weight)))
         head.bias.fill_(0.25)
     return model
-
-
-def said(model, view, text, parent=-1, path=(), end=End.DONE, temperature=1.0):
-    reply = model.recite(view, text, path)
-    keep = len(reply.actions) - (end is End.CUT)  # a turn that was cut has no end token
-    sampling = Sampling(temperature=temperature)
-    return Segment(
-        "policy", view, reply.context, reply.actions[:keep], reply.logp[:keep], text, parent, sampling, end=end
-    )
-
-
-def recited(model, pairs=PAIRS):
-    return pack([episode(said(model, v, t), number=i) for i, (v, t) in enumerate(pairs)])
 
 
 def by_hand(model, *segments):

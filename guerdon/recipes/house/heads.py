@@ -11,12 +11,16 @@ from guerdon.core.part import knobs, label
 
 
 def with_head(model: Model) -> Model:
-    """The model, once more, with a value head: the one it has, or a fresh one that says 0."""
+    """The model, once more, with a value head: the one it has, or a fresh one that says 0. It must say one number."""
     if "value" not in knobs(model):
         raise UserError(
             f"a {label(model)} has no value head, so it can be neither critic nor scorer: use an lm (--model sprig)"
         )
     made: Any = copy.deepcopy(model)
-    made.value = True
+    made.value = made.value or True
+    if getattr(made.value, "outputs", 1) != 1:
+        raise UserError(
+            f"a critic or scorer says one number, and this head says {made.value.outputs}: give it outputs=1"
+        )
     scorer: Model = made
     return scorer
