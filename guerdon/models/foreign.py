@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from guerdon.core.batch import Batch
+from guerdon.core.column import Per
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import check_knobs, knob, live, part
@@ -54,7 +55,7 @@ class foreign(TextModel):
     on: Literal["auto", "cpu", "cuda"] = knob(default="auto", hashed=False)
     value: bool | head = knob(default=False, absent=False)
 
-    reads: ClassVar[Mapping[str, Literal["step", "track"]]] = dict.fromkeys(("logp", "entropy", "hidden"), "step")
+    reads: ClassVar[Mapping[str, Per]] = dict.fromkeys(("logp", "entropy", "hidden"), "step")
     config: Any = live()
     chat: Chat = live()
     opened: str = live()
@@ -136,7 +137,7 @@ class foreign(TextModel):
         device = self.device
         token_S, seg_S, how_G = batch.action.to(device), batch.seg.to(device), batch.sampling
         found: dict[str, list[Tensor]] = {name: [] for name in want}
-        place: dict[str, list[Tensor]] = {"step": [], "track": []}
+        place: dict[Per, list[Tensor]] = {"step": [], "track": []}
         most = READ_TOKENS if self.head_fits else max(1, LOGITS // self.config.get_text_config().vocab_size)
         for block in _blocks(_tracks(batch, bool({"hidden", "after"} & set(want)), "final" in want), most):
             self.meter.read += sum(len(track.token) for track in block)

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.column import Per
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import check_knobs, knob, live, part
@@ -36,7 +37,6 @@ from guerdon.models.text import TextModel
 from guerdon.models.top import logp_at, top_tokens
 from guerdon.models.value_head import head
 
-Level = Literal["step", "track"]
 READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
 EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
 
@@ -68,7 +68,7 @@ class lm(TextModel):
     recompute: bool = knob(default=False, hashed=False)
     value: bool | head = False
 
-    reads: ClassVar[Mapping[str, Level]] = dict.fromkeys(
+    reads: ClassVar[Mapping[str, Per]] = dict.fromkeys(
         ("logp", "entropy", "certainty", "top_token", "top_logp", "logp_at", "hidden"), "step"
     )
     config: DecoderConfig = live()
@@ -226,7 +226,7 @@ class lm(TextModel):
         net = self.decoder
         self._check_lengths(batch)
         found: dict[str, list[Tensor]] = {name: [] for name in want}
-        place: dict[Level, list[Tensor]] = {"step": [], "track": []}
+        place: dict[Per, list[Tensor]] = {"step": [], "track": []}
         weights = net.layer_weights()
         steps_read, ends = self._reader(batch, want), bool({"final", "after", "hidden"} & set(want))
         most = batch.S + len(batch.context) if torch.is_grad_enabled() else READ_TOKENS  # all is kept for the gradient
