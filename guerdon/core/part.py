@@ -272,7 +272,8 @@ def describe(value: Any) -> Any:
         hashed = {
             f.name for f in dataclasses.fields(value) if f.metadata.get("hashed", True) and not is_absent(value, f)
         }
-        meant = value.meant() if hasattr(value, "meant") else {}  # knobs that stand for another value here, such as "auto"
+        # knobs that stand for another value here, such as "auto"
+        meant = value.meant() if hasattr(value, "meant") else {}
         own_knobs = {k: describe(v) for k, v in {**knobs(value), **meant}.items() if k in hashed}
         return {"part": label(value), "knobs": own_knobs, **extra}
     if value is None or isinstance(value, bool | int | float | str):

@@ -39,9 +39,7 @@ class Wish:
     data: Mapping[str, Any] | None = None  # the knobs of `tasks.files.rows`
     settings: Mapping[str, Any] = field(default_factory=dict)
     text: bool = False  # settings come from a command line, to be parsed
-    models: Mapping[str, str] = field(
-        default_factory=dict
-    )  # folders with models to put in place of the recipe's, by name
+    prepared: Mapping[str, str] = field(default_factory=dict)  # folders of models that take the place of the recipe's
 
     @property
     def plain(self) -> bool:
@@ -57,13 +55,13 @@ class Wish:
             "settings": {k: v if self.text else describe(v) for k, v in self.settings.items()},
             "text": self.text,
             "plain": self.plain,
-            "models": dict(self.models),
+            "prepared": dict(self.prepared),
         }
 
     @classmethod
     def of_card(cls, card: Mapping[str, Any]) -> Wish:
         slots = {slot: card["wish"][slot] for slot in ("task", "model", "reward")}
-        kept = {name: card[name] for name in ("data", "settings", "text", "models") if name in card}
+        kept = {name: card[name] for name in ("data", "settings", "text", "prepared") if name in card}
         return cls(card["recipe"], **slots, **kept)
 
 
@@ -88,14 +86,14 @@ def build(wish: Wish) -> Built:
                 "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
             )
         made = wish.recipe.but(**wish.settings) if isinstance(wish.recipe, Recipe) else wish.recipe
-        return Built(label(made).lower(), _checked(made, wish.models))
+        return Built(label(made).lower(), _checked(made, wish.prepared))
     entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
     task = find_task(wish.task, wish.data)
     slots = {"task": task, "model": find_model(wish.model), "reward": _reward(wish.reward)}
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
-    made = _checked(entry.build(slots, wish.settings, text=wish.text), wish.models)
+    made = _checked(entry.build(slots, wish.settings, text=wish.text), wish.prepared)
     return Built(entry.name, made, task, entry)
 
 

@@ -441,7 +441,7 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
     trained = load(str(kept.folder.models / "policy"))  # the only one that it trains
     for name in ("method", "ablation"):
         run = Run(setting.runs / arms[name].key(1))
-        assert run.card["models"] == {"guide": str(kept.folder.models / "policy")}
+        assert run.card["prepared"] == {"guide": str(kept.folder.models / "policy")}
         assert run.card["parts"]["knobs"]["models"]["guide"]["identity"] == trained.identity()
         last = run.events(StepDone)[-1].tokens
         assert run.spent["tokens"] - last < 500, "what was trained first is not among what an arm spends"

@@ -41,7 +41,7 @@ class Arm:
         left = {name: RunFolder(runs / start.key(START_SEED)) for name, start in self.starts.items()}
         model = str(left.pop(POLICY).path) if POLICY in left else self.wish.model
         named = {name: str(run.models / self.starts[name].trains(name)) for name, run in left.items()}
-        return replace(self, wish=replace(self.wish, model=model, models=named))
+        return replace(self, wish=replace(self.wish, model=model, prepared=named))
 
     def trains(self, name: str) -> str:
         """Which of its models prepares another recipe's `name`: the one called so, or the only one that learns."""
