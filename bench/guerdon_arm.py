@@ -67,7 +67,7 @@ def timed_step(recipe: Recipe, play: Player, record: Recorder, clock: Clock, ste
     batch = record.check(pack(episodes))
     *scoring, learner = recipe.stages
     for stage in scoring:
-        batch = record.check(stage(see(batch, stage.needs, play), play), *stage.gives)
+        batch = record.check(stage(see(batch, stage.needs, play), play), stage)
     clock.lap("score")
     batch = learner(see(batch, learner.needs, play), play)
     clock.lap("learn")

@@ -44,7 +44,7 @@ def paged_attention(
     out = torch.empty_like(q)
     partial = out if splits == 1 else torch.empty((B, h, splits, D), dtype=torch.float32, device=q.device)
     lse = torch.empty((B, h, splits) if splits > 1 else (0,), dtype=torch.float32, device=q.device)
-    C = power_of_two(D)
+    C = max(16, power_of_two(D))  # the least that tensor cores sum over
     _attend[(B, kv, splits)](
         q, keys, values, table, length, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv, splits,
         GROUP=h // kv, G=max(16, power_of_two(h // kv)), D=D, C=C, PAGE=page, WHOLE=splits == 1, SPAN=SPAN,
