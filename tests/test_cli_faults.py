@@ -15,8 +15,8 @@ from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, process_of, r
 from small import small_lm
 
 from guerdon.core.column import Reason
-from guerdon.core.events import ScoresMissing
 from guerdon.store.checkpoint import load_checkpoint
+from guerdon.store.happened import ScoresMissing
 from guerdon.store.rollouts import read_batch
 from guerdon.store.run import Run
 

@@ -20,10 +20,10 @@ MAY_IMPORT = {
     "tasks": {"core"},
     "envs": {"core", "tasks"},
     "models": {"core"},
-    "rewards": {"core", "tasks"},
+    "rewards": {"core", "tasks", "models"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
     "bridges": {"core", "rewards"},
-    "curricula": {"core"},
+    "curricula": {"core", "models"},  # likewise
     "select": {"core"},
     "credit": {"core"},
     "losses": {"core"},

@@ -23,7 +23,6 @@ import torch
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
-from guerdon.core.events import Ended, Started, StepDone, Warned
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
@@ -33,6 +32,7 @@ from guerdon.models.tabular import tabular
 from guerdon.rewards.score import score, verified
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Started, StepDone, Warned
 from guerdon.store.report import write_report
 from guerdon.store.rollouts import read_batch, write_batch
 from guerdon.store.run import Run

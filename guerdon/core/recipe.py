@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.exam import Exam, check_exams
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.part import (
@@ -53,7 +52,7 @@ class Recipe:
     stages: Any  # a list, which becomes `Stages`
     seats: dict[str, str] = knob(factory=lambda: {"policy": "policy"})
     sampling: Sampling = knob(factory=Sampling)
-    exams: list[Exam] = knob(factory=list)
+    exams: list[Any] = knob(factory=list)
     prompts: int = knob(default=16, ge=1)
     steps: int = knob(default=100, ge=0)
     ahead: bool = False
@@ -119,7 +118,10 @@ class Recipe:
         for stage in self.stages:
             declares(stage, "stage", ("needs", "gives"))
         self._check_columns()
-        check_exams(self.exams, self.models, self.seats, self.env)
+        for i, exam in enumerate(self.exams):
+            if not hasattr(exam, "metrics"):
+                raise UserError(f"a recipe's exams are a list of Exam(...), not {exam!r}")
+            exam.check(self.models, self.seats, self.env, self.exams[:i])
 
     def _check_learn(self, learn: Learn) -> None:
         if learn.model not in self.models:

@@ -8,9 +8,9 @@ from torch import Tensor
 from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
-from guerdon.core.levels import decayed_sum
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
+from guerdon.credit.along import decayed_sum
 from guerdon.credit.rows import Way, along, give, last_steps, paid
 
 

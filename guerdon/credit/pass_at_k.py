@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
-from guerdon.core.levels import gather_up, later_sum, starts
+from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
+from guerdon.credit.along import later_sum
 from guerdon.credit.rows import give, in_all, lay
 
 

@@ -7,9 +7,10 @@ from typing import Literal
 import torch
 
 from guerdon.core.batch import Batch
-from guerdon.core.levels import decayed_sum, gather_up
+from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
+from guerdon.credit.along import decayed_sum
 from guerdon.credit.rows import along, at_steps, give, in_all, paid, paid_turns
 
 

@@ -23,9 +23,9 @@ from guerdon.core.model import Model
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
-from guerdon.core.probe import probe
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.laps import Laps
+from guerdon.models.probe import probe
 
 ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there
 

@@ -56,8 +56,8 @@ def rates(batch: Batch, column: str) -> dict[str, float]:
     return {key: statistics.fmean(values) for key, values in tried.items()}
 
 
-def history_of(steps: Iterable[Mapping[str, float]]) -> dict[str, list[float]]:
-    """By the key of its task, each problem's rates in the order of the steps whose metrics these are.
+def history_of(steps: Iterable[Mapping[str, float | None]]) -> dict[str, list[float]]:
+    """By the key of its task, each problem's rates in the order of the steps whose metrics these are (None: it has none).
 
     >>> history_of([{"history/a": 0.5, "loss": 1.0}, {"history/b": 0.0}, {"history/a": 1.0}])
     {'a': [0.5, 1.0], 'b': [0.0]}
@@ -65,7 +65,7 @@ def history_of(steps: Iterable[Mapping[str, float]]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for metrics in steps:
         for name, value in metrics.items():
-            if name.startswith(HISTORY):
+            if name.startswith(HISTORY) and value is not None:
                 found.setdefault(name.removeprefix(HISTORY), []).append(value)
     return found
 

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
-from guerdon.core.probe import Item, probe
 from guerdon.engine.sampler import Sampler, open_sampler
+from guerdon.models.probe import Item, probe
 
 
 class EngineFault(Exception):

@@ -15,9 +15,9 @@ from torch import Tensor
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
-from guerdon.core.probe import Item
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling
+from guerdon.models.probe import Item
 
 Call = Callable[[str, Request], Awaitable[Reply]]
 Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any, Literal
 
 from guerdon.core.errors import UserError
-from guerdon.core.exam import TRUTH, Sitting
 from guerdon.core.part import knob, part
+from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.statistics import pass_at_k
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
 from guerdon.rewards.reading import vote

@@ -13,8 +13,8 @@ from itertools import groupby
 from statistics import fmean
 from typing import Any
 
-from guerdon.core.exam import TRUTH, Sitting
 from guerdon.core.part import part
+from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.tries import checked, powers, rights, with_interval
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.score import score

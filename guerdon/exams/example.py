@@ -11,9 +11,9 @@ import torch
 
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
-from guerdon.core.exam import TRUTH, Exam, Sitting
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Split, Task
+from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.rewards.score import verified
 
 

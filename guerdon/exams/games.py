@@ -7,8 +7,8 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from guerdon.core.errors import RunStopped
-from guerdon.core.exam import Exam, Sitting
 from guerdon.core.part import part
+from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.tries import with_interval
 
 

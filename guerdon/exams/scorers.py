@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from guerdon.core.errors import UserError
-from guerdon.core.exam import TRUTH, Sitting
 from guerdon.core.part import part
+from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.score import score

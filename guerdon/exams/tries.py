@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from guerdon.core.errors import RunStopped
-from guerdon.core.exam import TRUTH, Sitting
+from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.statistics import interval
 
 Asked = list[list[int]]  # of one problem: for each time that it was asked the tracks of the tries that could be checked

@@ -17,11 +17,11 @@ from guerdon import models as shelf
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Meter, Model, Reply, Request
 from guerdon.core.part import knob, label, part
-from guerdon.core.probe import probe
 from guerdon.core.task import Sampling
 from guerdon.engine.sampler import answer
 from guerdon.judges.answerer import Answer, Answerer, Asked, added, spellings
 from guerdon.judges.cache import Keep, Remembering
+from guerdon.models.probe import probe
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from guerdon.core.budget import NO_END, Budget, read_budget
 from guerdon.core.errors import UserError
-from guerdon.core.exam import Exam
-from guerdon.core.identity import RESULTS, code_hash
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
@@ -19,6 +17,7 @@ from guerdon.engine.play import Player
 from guerdon.envs.simple import single_turn
 from guerdon.exams.accuracy import accuracy
 from guerdon.exams.best_of import best_of as choice
+from guerdon.exams.exam import Exam
 from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
@@ -27,6 +26,7 @@ from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
 from guerdon.store.events import Listener
 from guerdon.store.folder import FORMAT, RunFolder, written_by
+from guerdon.store.identity import RESULTS, code_hash
 
 
 def train(

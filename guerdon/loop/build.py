@@ -13,7 +13,6 @@ from typing import Any
 import guerdon
 from guerdon import models, tasks
 from guerdon.core.errors import UserError
-from guerdon.core.identity import RESULTS, code_hash, modules_of
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.core.recipe import Entry, Recipe, Study
@@ -25,6 +24,7 @@ from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
 from guerdon.rewards.score import score
 from guerdon.store.folder import FORMAT, RunFolder, next_free, resume_command
+from guerdon.store.identity import RESULTS, code_hash, modules_of
 from guerdon.tasks.files import rows
 
 

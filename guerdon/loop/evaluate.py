@@ -9,7 +9,6 @@ from typing import Any
 import torch
 
 from guerdon.core.errors import UserError
-from guerdon.core.exam import TRUTH, Exam, Sitting, check_exams
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
 from guerdon.core.part import label
@@ -18,6 +17,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
 from guerdon.engine.play import Player
 from guerdon.exams.accuracy import accuracy, length
+from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.loop.see import see
 from guerdon.rewards.score import verified
 
@@ -73,7 +73,8 @@ def examined(models: Mapping[str, Model], exams: Sequence[Exam], env: Env, seed:
     """What exams find about models that are in no run: each is started, and `policy` sits in the seat of that name unless an
     exam seats others."""
     seats = {"policy": "policy"}
-    check_exams(exams, models, seats, env)
+    for i, exam in enumerate(exams):
+        exam.check(models, seats, env, exams[:i])
     started = {name: copy.copy(model) for name, model in models.items()}
     for model in sorted(started.values(), key=lambda model: hasattr(model, "of")):
         model.start(seed, started)

@@ -19,12 +19,12 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import RunStopped
-from guerdon.core.events import Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.core.part import knob, label, part
 from guerdon.engine.play import Player
 from guerdon.rewards.scores import cause
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.loggers import check_loggers
 from guerdon.store.rollouts import write_batch
 from guerdon.store.summary import batch_metrics

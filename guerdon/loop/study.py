@@ -11,13 +11,12 @@ from typing import Any
 from guerdon.core.budget import NO_END, Budget
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Evaluated, Started, StepDone, Stopped, Warned
-from guerdon.core.exam import Exam
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import describe, fingerprint
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
 from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
 from guerdon.loop.build import Built, Wish, card_of
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
@@ -26,6 +25,7 @@ from guerdon.loop.trained import Trained
 from guerdon.store.events import EventLog, Listener, next_attempt, read_events
 from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.report import write_report
 
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.core.events import Ended, Evaluated, Saved, Started, Stopped, Warned
 from guerdon.core.learn import NonFinite
 from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
@@ -27,6 +26,7 @@ from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
 from guerdon.store.events import EventLog, Listener, next_attempt, read_events
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Evaluated, Saved, Started, Stopped, Warned
 from guerdon.store.loggers import open_loggers
 from guerdon.store.report import write_report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guerdon.core.column import Reason
 from guerdon.core.part import part
-from guerdon.core.probe import probe
+from guerdon.models.probe import probe
 from guerdon.rewards.checks import check_plain
 from guerdon.rewards.model_reading import Reads, model_of, too_long
 from guerdon.rewards.samples import Samples

@@ -12,7 +12,7 @@ import torch
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
-from guerdon.core.probe import reads_alike
+from guerdon.models.probe import reads_alike
 from guerdon.rewards.checks import check_plain
 from guerdon.rewards.model_reading import Reads, each, model_of, told
 from guerdon.rewards.samples import Samples

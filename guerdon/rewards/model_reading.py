@@ -23,7 +23,7 @@ from guerdon.core.levels import expand, starts
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
 from guerdon.core.play import Play
-from guerdon.core.probe import fits, readable, reads_alike, retold
+from guerdon.models.probe import fits, readable, reads_alike, retold
 from guerdon.rewards.function import Leaf
 from guerdon.rewards.samples import Samples, paths
 from guerdon.rewards.scores import Outcome

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Event, Started, Stopped, Warned, from_json
 from guerdon.store.files import disk_errors, sync
+from guerdon.store.happened import Ended, Event, Started, Stopped, Warned, from_json
 
 Listener = Callable[[Event], None]
 PROCESS = (Started, Warned, Stopped, Ended)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.identity import RESULTS, code_hash
 from guerdon.store.files import write_readable_json, write_text
+from guerdon.store.identity import RESULTS, code_hash
 
 FORMAT = 1
 NULL = "null"

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import require_extra, unknown
-from guerdon.core.events import Ended, Evaluated, Event, Started, StepDone, Stopped
 from guerdon.store.events import Listener, latest, read_events
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Evaluated, Event, Started, StepDone, Stopped
 
 
 def check_loggers(names: Sequence[str]) -> None:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import latest, read_events
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.rollouts import read_batch
 
 E = TypeVar("E", bound=Event)

@@ -10,7 +10,6 @@ from small import small_lm
 import guerdon as gd
 from guerdon.core.budget import Budget, read_budget
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.core.events import StepDone, from_json
 from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
@@ -21,6 +20,7 @@ from guerdon.loop.see import see
 from guerdon.losses.imitation import sft
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
+from guerdon.store.happened import StepDone, from_json
 from guerdon.store.run import Run
 
 

@@ -8,7 +8,6 @@ import sys
 import textwrap
 from pathlib import Path
 
-from guerdon.core.identity import code_hash, modules_of
 from guerdon.core.part import describe, find_part, knob, part, set_knob
 from guerdon.core.recipe import Study, recipe
 from guerdon.core.syntax import syntax
@@ -18,6 +17,7 @@ from guerdon.loop.catalog import find_recipe, listings
 from guerdon.models.tabular import tabular
 from guerdon.rewards.base import Reward
 from guerdon.rewards.versions import version_of
+from guerdon.store.identity import code_hash, modules_of
 from guerdon.tasks.tiny import successor
 
 HASHES = Path(__file__).parent / "house_hashes.json"

@@ -10,7 +10,8 @@ from scipy.ndimage import median_filter as of_scipy
 
 from guerdon.core.errors import UserError
 from guerdon.core.optim import adam
-from guerdon.core.schedule import at, linear, median_filter, refined, refinement
+from guerdon.core.schedule import at, linear
+from guerdon.studies.schedules import median_filter, refined, refinement
 
 NORMS = st.lists(st.floats(0.01, 100.0), min_size=2, max_size=40)
 

@@ -7,9 +7,10 @@ import math
 import pytest
 
 from guerdon.core.errors import UserError
-from guerdon.core.schedule import at, cosine, linear, rex, settled, steps_at, warmup
+from guerdon.core.schedule import at, cosine, linear, settled, steps_at, warmup
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
+from guerdon.studies.schedules import rex
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from guerdon.core.episode import End
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.part import part
-from guerdon.core.probe import probe
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine import cpu
 from guerdon.engine.play import Player
 from guerdon.models import value_head
 from guerdon.models.lm import lm
+from guerdon.models.probe import probe
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
 from guerdon.rewards.samples import text_of, turns_of

@@ -6,9 +6,9 @@ import pytest
 from strategies import task
 
 from guerdon.core.errors import RunStopped
-from guerdon.core.exam import Exam
 from guerdon.core.part import part
 from guerdon.core.task import Sampling
+from guerdon.exams.exam import Exam
 from guerdon.exams.statistics import interval, pass_at_k
 from guerdon.loop.evaluate import evaluate
 from guerdon.models.tabular import tabular

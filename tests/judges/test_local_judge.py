@@ -17,7 +17,6 @@ from strategies import episode, segment
 import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.column import Reason
-from guerdon.core.events import StepDone
 from guerdon.core.pack import pack
 from guerdon.core.part import fingerprint
 from guerdon.judges.answerer import Asked
@@ -25,6 +24,7 @@ from guerdon.judges.cache import default_place
 from guerdon.rewards.function import ask_all
 from guerdon.rewards.samples import Samples
 from guerdon.store.events import read_events
+from guerdon.store.happened import StepDone
 from guerdon.tasks.roles import verify_view
 
 COUNT = 12

@@ -14,14 +14,13 @@ from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Request
 from guerdon.core.pack import pack
-from guerdon.core.probe import retold
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.models import huggingface, value_head
 from guerdon.models.base import base
 from guerdon.models.decoder import Decoder
 from guerdon.models.lm import lm
-from guerdon.models.probe import probe
+from guerdon.models.probe import probe, retold
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
 from guerdon.models.tokenizer import train_tokenizer

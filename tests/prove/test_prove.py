@@ -18,8 +18,6 @@ import pytest
 from command_line import Cli, command_line
 
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.core.events import Evaluated, StepDone
-from guerdon.core.identity import RESULTS
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
 from guerdon.loop.prove import null
@@ -29,6 +27,8 @@ from guerdon.loop.prove.prove import OPTIONS, How, prove, settle
 from guerdon.loop.prove.results import mean_curve, score_of, value_of
 from guerdon.models import load
 from guerdon.store import evidence
+from guerdon.store.happened import Evaluated, StepDone
+from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run
 
 MINE = '''

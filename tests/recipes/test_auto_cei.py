@@ -15,7 +15,6 @@ from small import small_lm
 from strategies import episode, segment
 
 import guerdon as gd
-from guerdon.core.climb import climb
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
@@ -32,6 +31,7 @@ from guerdon.models.tabular import tabular
 from guerdon.rewards.refusal import abstention, held, or_refused
 from guerdon.select.filters import in_turn
 from guerdon.select.resample import resampled, retold
+from guerdon.studies.climb import climb
 from guerdon.tasks import load
 
 

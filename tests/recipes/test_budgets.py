@@ -14,7 +14,7 @@ from guerdon import score_samples
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.core.schedule import at, decayed, linear
+from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.bars import shortfall, sparing
 from guerdon.credit.centre import centre
@@ -29,6 +29,7 @@ from guerdon.rewards.base import Where
 from guerdon.rewards.budgets import keeps_to, used, within_budget
 from guerdon.rewards.difficulty import first_word, knows_limits, length_by_rate
 from guerdon.rewards.scores import Outcome, Scores
+from guerdon.studies.schedules import decayed
 from guerdon.tasks.tiny import parity
 
 NAMES = ["curriculum-grpo", "hbpo", "dr-saf"]

@@ -13,7 +13,6 @@ import guerdon as gd
 from guerdon.core.budget import Budget
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
-from guerdon.core.events import Evaluated, StepDone
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.recipe import Study
@@ -30,6 +29,7 @@ from guerdon.loop.study import run_study
 from guerdon.models.tabular import tabular
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Evaluated, StepDone
 from guerdon.store.run import Run
 from guerdon.studies.curves import held_out
 from guerdon.tasks import load

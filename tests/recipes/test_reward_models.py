@@ -18,7 +18,6 @@ import guerdon as gd
 from guerdon import models
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
-from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import weights_hash
 from guerdon.core.pack import pack
@@ -27,6 +26,7 @@ from guerdon.curricula.contrasts import contrasts
 from guerdon.engine.play import Player
 from guerdon.envs.side_by_side import side_by_side
 from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
 from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong
 from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.api import best_of

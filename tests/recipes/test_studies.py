@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.optim import sgd
-from guerdon.core.schedule import linear, rex
+from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.study import StudyRun
@@ -36,6 +36,7 @@ from guerdon.studies.classify import (
 )
 from guerdon.studies.digits import Examples, digits
 from guerdon.studies.federated import Clients, dirichlet_split, paced, ranking, visible
+from guerdon.studies.schedules import rex
 from guerdon.studies.subsets import cycle, drawn
 
 STUDIES = [

@@ -14,7 +14,6 @@ import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.events import StepDone
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.credit.example import Aside
@@ -26,6 +25,7 @@ from guerdon.loop.prove.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.models.tabular import tabular
 from guerdon.rewards.score import verified
+from guerdon.store.happened import StepDone
 from guerdon.tasks import load
 
 

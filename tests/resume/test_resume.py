@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
-from guerdon.core.events import Started, StepDone
 from guerdon.store.events import read_events
+from guerdon.store.happened import Started, StepDone
 from guerdon.store.run import Run
 
 RECIPE = str(Path(__file__).parent / "everything.py")

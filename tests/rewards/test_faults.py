@@ -14,7 +14,6 @@ from command_line import command_line
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.core.events import ScoresMissing
 from guerdon.core.optim import adam
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
@@ -22,6 +21,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
 from guerdon.models.tabular import tabular
 from guerdon.rewards.score import score
+from guerdon.store.happened import ScoresMissing
 
 SAMPLES = 1000
 SECONDS = 4.0  # for one call

@@ -5,11 +5,11 @@ from __future__ import annotations
 from codes import codes
 
 import guerdon as gd
-from guerdon.core.exam import Exam
 from guerdon.core.optim import adam
 from guerdon.credit.centre import centre
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
 from guerdon.losses.policy import clipped
 from guerdon.losses.reward_model import implicit_outcome
 from guerdon.models.snapshot import snapshot

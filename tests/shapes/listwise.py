@@ -6,11 +6,11 @@ import torch
 from codes import codes
 
 import guerdon as gd
-from guerdon.core.exam import Exam
 from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
 from guerdon.losses.reduce import per_track
 from guerdon.losses.terms import Term
 from guerdon.models.tabular import tabular

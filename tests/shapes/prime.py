@@ -7,8 +7,9 @@ from codes import codes
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import guerdon as gd
-from guerdon.core.levels import gather_up, later_sum
+from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
+from guerdon.credit.along import later_sum
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped

@@ -10,9 +10,9 @@ from urllib.parse import unquote
 import pytest
 
 import guerdon as gd
-from guerdon.core.events import Started, StepDone
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Started, StepDone
 from guerdon.store.report import write_report
 from guerdon.store.report.draws import COLUMNS, colours, make_draws
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.core.events import (
+from guerdon.store.events import EventLog, latest, read_events
+from guerdon.store.happened import (
     TYPES,
     Ended,
     Evaluated,
@@ -22,7 +23,6 @@ from guerdon.core.events import (
     Warned,
     from_json,
 )
-from guerdon.store.events import EventLog, latest, read_events
 
 
 def write(path, attempt, *events):

@@ -11,11 +11,11 @@ import torch
 from strategies import episode, segment
 
 from guerdon.core.errors import RunStopped
-from guerdon.core.events import StepDone
 from guerdon.core.pack import pack
 from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
 from guerdon.store.events import EventLog, latest, read_events
 from guerdon.store.files import atomic, write_json
+from guerdon.store.happened import StepDone
 from guerdon.store.rollouts import read_batch, write_batch
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from command_line import TRAIN, Cli, command_line, refused
 
-from guerdon.core.events import Event, Warned
-from guerdon.core.identity import RESULTS
 from guerdon.core.recipe import Study
 from guerdon.loop.build import Built, Wish, card_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.store.folder import FORMAT, RunFolder
+from guerdon.store.happened import Event, Warned
+from guerdon.store.identity import RESULTS
 from guerdon.store.report import write_report
 from guerdon.store.run import Run
 

@@ -8,10 +8,10 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
-from guerdon.core.events import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.core.pack import pack
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.rollouts import write_batch
 from guerdon.store.run import Run
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
-from guerdon.core.identity import RESULTS, code_hash, modules_of
 from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
 from guerdon.core.recipe import Claim
@@ -19,6 +18,7 @@ from guerdon.loop.build import Built, Wish, build
 from guerdon.loop.catalog import entries_in, in_file
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
+from guerdon.store.identity import RESULTS, code_hash, modules_of
 
 METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
 POLICY = "policy"

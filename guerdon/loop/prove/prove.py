@@ -11,7 +11,6 @@ from typing import Any
 
 from guerdon import models
 from guerdon.core.errors import UserError
-from guerdon.core.identity import RESULTS
 from guerdon.core.recipe import Claim, Entry, Recipe
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.prove.arms import ABLATION, BASELINE, METHOD, POLICY, START_SEED, Arm, arms_of, changed
@@ -21,6 +20,7 @@ from guerdon.loop.prove.verdict import Compared, among, compare, discoveries
 from guerdon.loop.record import Options
 from guerdon.store import evidence
 from guerdon.store.folder import RunFolder
+from guerdon.store.identity import RESULTS
 
 SEEDS = 8
 OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=2)

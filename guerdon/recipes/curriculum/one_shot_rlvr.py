@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
-from guerdon.core.events import StepDone
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.seeds import derive
 from guerdon.curricula.records import by_variance, history_of, recorded
@@ -58,7 +57,7 @@ def one_shot_rlvr(
             return derive(seed, "one example") % int(size)
         length = Budget(-(-epochs * size // made.prompts), "steps")  # its own: what the lesson may spend is no matter
         first = run.train(made.but(curriculum=recorded(made.curriculum)), budget=length)
-        return by_variance(task, history_of(done.metrics for done in first.events(StepDone)))[0]
+        return by_variance(task, history_of(first.metrics.to_pylist()))[0]
 
     def body(run: Any, seed: int) -> dict[str, Any]:
         numbers = tuple(range(size)) if train in ("all", "nothing") else (picked(run, seed),)

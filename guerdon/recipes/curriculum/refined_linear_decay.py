@@ -2,11 +2,10 @@
 
 Paper: Defazio, Cutkosky, Mehta & Mishchenko 2023, When, Why and How Much? Adaptive Learning Rate Scheduling by Refinement
 (arXiv:2310.07831), and the authors' find_schedule.py. Linear decay is best in the worst case; the refined schedule
-(`core/schedule.py:refined`) steps less where gradients were large, so that warm-up and a fast end come of themselves.
+(`studies/schedules.py:refined`) steps less where gradients were large, so that warm-up and a fast end come of themselves.
 Here a small network learns digits. Run 1 has linear decay and its norms are recorded (Euclidean for SGD, sums of absolute
 values for Adam); run 2 is refined. Every schedule gets the peak, of the same five, that is best on held-out digits. The budget
-is that of the last run, as in the paper, which does not count run 1; with `count_first` run 1 and run 2 get half of it each.
-Leaves out: the paper's tasks, and refining a second time.
+is the last run's, as in the paper; with `count_first` both get half. Leaves out: its tasks, and refining a second time.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from typing import Any, Literal
 from torch import nn
 
 from guerdon.core.recipe import Claim, Study, recipe
-from guerdon.core.schedule import cosine, linear, refined
+from guerdon.core.schedule import cosine, linear
 from guerdon.studies.classify import OPTIMISERS, accuracy, best_rate, fitted, gradient_norm, loss
 from guerdon.studies.digits import digits
+from guerdon.studies.schedules import refined
 
 BATCH, EVERY = 50, 20
 POWER = {"sgd": 2, "adam": 1}  # which norm of the gradient is recorded, and the power of it that weights are made of

@@ -1,7 +1,7 @@
 """REX: a learning rate that stays high for longer than a straight line and falls faster at the end.
 
 Paper: Chen, Wolfe & Kyrillidis 2021, REX: Revisiting Budgeted Training with an Improved Schedule (arXiv:2107.04197). The rate
-is peak (1 - z) / (1 - z/2), z the share of the run done, set anew at every step: `core/schedule.py:rex`, which any learning
+is peak (1 - z) / (1 - z/2), z the share of the run done, set anew at every step: `studies/schedules.py:rex`, which any learning
 rate takes (`adam(lr=rex(3e-4))`). Here a small network learns digits on a small share of a full run; every schedule gets the
 peak, of the same five, that is best on held-out digits at that budget. Followed: formula, schedules compared, budgets as shares
 of a full run, SGD with momentum and Adam, a peak for each. Leaves out: the paper's tasks, plateaus, OneCycle, coarser profiles.
@@ -16,22 +16,29 @@ from typing import Any, Literal
 
 from torch import nn
 
-from guerdon.core import schedule as schedules
 from guerdon.core.recipe import Claim, Study, recipe
+from guerdon.core.schedule import cosine, linear, steps_at
 from guerdon.studies.classify import OPTIMISERS, accuracy, best_rate, fitted
 from guerdon.studies.digits import digits
+from guerdon.studies.schedules import rex as reflected
 
 FULL, BATCH = 2000, 50  # steps of a full run: 100 passes over 1,000 digits
 PROFILES: dict[str, Callable[[float, int], Any]] = {
-    "rex": lambda peak, steps: schedules.rex(peak),
-    "linear": lambda peak, steps: schedules.linear(peak, 0.0),
-    "cosine": lambda peak, steps: schedules.cosine(peak),
-    "steps": lambda peak, steps: schedules.steps_at(peak, {steps // 2: 0.1 * peak, 3 * steps // 4: 0.01 * peak}),
+    "rex": lambda peak, steps: reflected(peak),
+    "linear": lambda peak, steps: linear(peak, 0.0),
+    "cosine": lambda peak, steps: cosine(peak),
+    "steps": lambda peak, steps: steps_at(peak, {steps // 2: 0.1 * peak, 3 * steps // 4: 0.01 * peak}),
     "constant": lambda peak, steps: peak,
 }
 ARMS: dict[str, Any] = {"baseline": "rex schedule=linear", "ablation": "rex schedule=cosine", "model": ""}
-ARMS |= {"metric": "accuracy", "effect": 0.005, "budget": 320, "unit": "steps"}
-ARMS |= {"seeds": 24, "first_seed": 100}  # new ones: the first eight had not told
+ARMS |= {
+    "metric": "accuracy",
+    "effect": 0.005,
+    "budget": 320,
+    "unit": "steps",
+    "seeds": 24,
+    "first_seed": 100,
+}  # new seeds
 
 
 @recipe(

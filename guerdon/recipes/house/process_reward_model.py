@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -18,6 +17,7 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
 from guerdon.curricula.contrasts import contrasts
 from guerdon.envs.side_by_side import side_by_side
+from guerdon.exams.exam import Exam
 from guerdon.exams.scorers import first_error
 from guerdon.losses.reward_model import step_labels
 from guerdon.models.snapshot import snapshot

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.episode import Episode
-from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -20,6 +19,7 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Ask, Sampling
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
 from guerdon.losses.imitation import sft as imitation
 
 SOLUTION = "solution"  # the note of an ask that brings one

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from guerdon.core.exam import Exam
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -13,6 +12,7 @@ from guerdon.core.recipe import Recipe
 from guerdon.core.task import Sampling
 from guerdon.curricula.uniform import uniform
 from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
 from guerdon.losses.penalties import kl as divergence
 from guerdon.models.snapshot import snapshot
 from guerdon.rewards.base import Reward

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.core.events import StepDone
+from guerdon.store.happened import StepDone
 
 BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its ends and its extremes
 

@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from guerdon.core.events import Evaluated, Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.events import latest, read_events
+from guerdon.store.happened import Evaluated, Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.report.curves import Curve, make_curves
 from guerdon.store.report.draws import Draws, make_draws, put_draws
 from guerdon.store.report.examples import Example, find_examples

@@ -57,8 +57,11 @@ class Exam:
         size = self.source.size("test")
         return [Ask(self.source.get("test", i), tries) for i in range(tasks if size is None else min(tasks, size))]
 
-    def check(self, models: Mapping[str, Model], seats: Mapping[str, str], env: Any) -> None:
-        """Refuse an exam that could not be sat with these models, in these seats and environment where it has none."""
+    def check(self, models: Mapping[str, Model], seats: Mapping[str, str], env: Any, others: Sequence[Exam]) -> None:
+        """Refuse an exam that could not be sat with these models, in these seats and environment where it has none, or not be
+        told from the others."""
+        if self.name in [other.name for other in others]:
+            raise UserError(f"two exams are called {self.name!r}: give each a name of its own, Exam(..., name=...)")
         mine, who = self.seats or seats, f"of exam {self.name!r}" if self.name else "of the exam"
         for role, seated in mine.items():
             if seated not in models:
@@ -85,12 +88,3 @@ class Sitting:
     batch: Batch
     play: Play
     tries: int
-
-
-def check_exams(exams: Sequence[Exam], models: Mapping[str, Model], seats: Mapping[str, str], env: Any) -> None:
-    for i, exam in enumerate(exams):
-        if not isinstance(exam, Exam):
-            raise UserError(f"a recipe's exams are a list of Exam(...), not {exam!r}")
-        if exam.name in [other.name for other in exams[:i]]:
-            raise UserError(f"two exams are called {exam.name!r}: give each a name of its own, Exam(..., name=...)")
-        exam.check(models, seats, env)

@@ -10,7 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guerdon.core.levels import decayed_sum, later_sum, moments
+from guerdon.core.levels import moments
+from guerdon.credit.along import decayed_sum, later_sum
 
 NAN = float("nan")
 
