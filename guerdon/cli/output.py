@@ -89,7 +89,7 @@ def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
 
 def cost(spent: Mapping[str, float]) -> str:
     """What a run has cost, in the four things that are counted."""
-    units = {"tokens": "tokens generated", "read": "read", "updates": "updates", "seconds": "seconds"}
+    units = {"tokens": "tokens said", "read": "read", "updates": "updates", "seconds": "seconds"}
     return ", ".join(f"{spent[unit]:,.0f} {words}" for unit, words in units.items()) if any(spent.values()) else ""
 
 

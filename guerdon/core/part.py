@@ -107,7 +107,8 @@ def set_known(x: Any, name: str, value: Any) -> None:
     """Set an attribute of a part that its class knows of: one that was misspelt would be kept, and read by nobody."""
     cls = type(x)
     if name not in cls.__dataclass_fields__ and not name.startswith("_") and not hasattr(cls, name):
-        raise unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
+        said = unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
+        raise UserError(f"{said}; one of its own is declared in its class, `{name}: Any = live()`, or begins with _")
     object.__setattr__(x, name, value)
 
 

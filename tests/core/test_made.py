@@ -21,6 +21,7 @@ from guerdon.engine.play import Player
 from guerdon.engine.sampler import answer
 from guerdon.models.reading import rows
 from guerdon.models.tabular import tabular
+from guerdon.store.report.views import told
 from guerdon.store.rollouts import read_batch, write_batch
 
 RED, BLUE = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
@@ -34,6 +35,12 @@ def test_values_with_arrays_come_back_to_the_last_bit():
     assert loads(dumps({"__array__": 1})) == {"__array__": 1}
     with pytest.raises(TypeError, match="set"):
         dumps({1})
+
+
+def test_a_person_reads_small_arrays_by_their_numbers_and_large_ones_by_their_shape():
+    assert told("text") == "text"
+    assert told([np.zeros((5, 5, 3), np.uint8), "corner?"]) == '["uint8 5 x 5 x 3", "corner?"]'
+    assert told(np.array([0.123456, -1.0], np.float32)) == "[0.1235, -1.0]"
 
 
 def test_a_digest_tells_pictures_apart_and_text_has_none():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import guerdon as gd
 from guerdon.core.column import Reason
+from guerdon.core.part import live
 from guerdon.judges.wording import check_places, expected, filled, verdict
 from guerdon.rewards.function import ask_all
 from guerdon.rewards.samples import Samples
@@ -21,6 +22,7 @@ class scripted(gd.Answerer):
     """Says what a function makes of the last message, and remembers what it was asked."""
 
     says: object
+    asked: list = live()
     waits = False
 
     def __post_init__(self):

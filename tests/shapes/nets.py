@@ -64,7 +64,10 @@ class chooser(Seeing):
         ]
 
     def read(self, batch, want):
-        out = self.weights(batch.context.view(-1, self.size))
+        shown = torch.unique_consecutive(batch.context_seg)  # of a share of steps, only what those were shown is there
+        out = torch.zeros(batch.G, self.choices + 1).index_copy(
+            0, shown, self.weights(batch.context.view(-1, self.size))
+        )
         logp = torch.log_softmax(out[:, :-1], -1)[batch.seg]
         found = {
             "logp": logp.gather(1, batch.action[:, None])[:, 0],

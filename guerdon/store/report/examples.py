@@ -16,6 +16,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.levels import starts
 from guerdon.store.report.markup import key_of
+from guerdon.store.report.views import told
 from guerdon.store.rollouts import read_batch
 from guerdon.store.run import Run
 
@@ -161,8 +162,8 @@ def _credit(batch: Batch) -> list[float]:
 def _piece(batch: Batch, episode: Episode, g: int, chars: dict[int, bool]) -> Piece:
     segment = episode.segments[int(batch.place[g])]
     begin = int(starts(batch.length)[g])
-    view = segment.view if isinstance(segment.view, str) else json.dumps(segment.view, ensure_ascii=False)
-    return Piece(view, segment.text, range(begin, begin + int(batch.length[g])), chars[int(batch.role[g])], segment)
+    steps = range(begin, begin + int(batch.length[g]))
+    return Piece(told(segment.view), segment.text, steps, chars[int(batch.role[g])], segment)
 
 
 def _spelled(batch: Batch) -> dict[int, bool]:
