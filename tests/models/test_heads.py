@@ -42,6 +42,8 @@ kinds = pytest.mark.parametrize("kind", ["lm", "gpt_neox", "granite", "mamba"]) 
 
 
 def fresh(tmp_path, kind, form, **knobs):
+    """On the processor, where transformers' own numbers are; on a GPU heads are held by test_gpu_gradients."""
+    knobs = {"on": "cpu", **knobs}
     if kind == "lm":
         small_lm(tmp_path / kind)
         model = lm(source=str(tmp_path / kind), value=form, **knobs)
