@@ -1,4 +1,4 @@
-"""A two-player game with an exam: self-play in both seats, examined from each seat against the player it began as."""
+"""A two-player game with an exam: played against past selves, in either seat, and examined from both against a beginner."""
 
 from __future__ import annotations
 
@@ -6,29 +6,24 @@ from spiral import deals, kuhn, role_baseline
 
 import guerdon as gd
 from guerdon.core.optim import adam
+from guerdon.curricula.opponents import against as seated
 from guerdon.exams.games import against
 from guerdon.losses.penalties import entropy
 from guerdon.losses.policy import clipped
+from guerdon.models.pool import pool
 from guerdon.models.snapshot import snapshot
 from guerdon.models.tabular import tabular
 from guerdon.rewards.paid import paid
 
 
-@gd.part
-class dealt(deals):
-    """Every deal is played in the exam too."""
-
-    def exam_asks(self, number, tries, play):
-        return [ask.but(n=tries) for ask in self.draw(number, play)]
-
-
 @gd.recipe("playing", family="self_play")
-def playing(lr: float = 0.05, steps: int = 150):
-    """SPIRAL's self-play, and how it does against a beginner."""
-    models = {"policy": tabular("pb", length=1), "beginner": snapshot("policy")}
-    learn = gd.Learn("policy", clipped(mean="step") + entropy(0.1, mean="step"), opt=adam(lr=lr))
-    seats = {"first": "policy", "second": "policy"}
-    exams = against("beginner", dealt(), kuhn(), tries=256)
+def playing(lr: float = 0.1, steps: int = 60):
+    """Each ask seats the policy against one of its past selves, who are played and not learned from."""
+    past = pool("policy", keep=2, every=10)
+    models = {"policy": tabular("pb", length=1), **past, "beginner": snapshot("policy")}
+    draws = seated(deals(), tuple(past), role=("first", "second"))
+    learn = gd.Learn("policy", clipped(mean="step") + entropy(0.05, mean="step"), opt=adam(lr=lr))
+    exams, seats = against("beginner", deals(), kuhn(), tries=128), {"first": "policy", "second": "policy"}
     return gd.Recipe(
-        models, dealt(), kuhn(), [paid(), role_baseline(), learn], seats, exams=exams, prompts=6, steps=steps
+        models, draws, kuhn(), [paid(), role_baseline(), learn], seats, exams=exams, prompts=6, steps=steps
     )

@@ -65,7 +65,7 @@ def test_a_game_is_examined_from_each_seat(tmp_path):
     run = learn("playing", tmp_path / "run")
     first, last = run.evaluations[0], run.evaluations[-1]
     seats = ("beginner@first", "beginner@second")
-    assert all(first[f"{seat}/games"] == last[f"{seat}/games"] == 6 * 256 for seat in seats)
+    assert all(first[f"{seat}/games"] == last[f"{seat}/games"] == 6 * 128 for seat in seats)
     before, after = (sum(found[f"{seat}/return"] for seat in seats) for found in (first, last))
     assert abs(before) < 0.15  # against itself, from both seats
     assert after > 0.3
