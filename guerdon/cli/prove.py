@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from guerdon.cli.options import Json, Model, Task
 from guerdon.cli.output import Output
@@ -169,7 +169,7 @@ class Tally:
     def __init__(self, console: Console) -> None:
         self.console = console
         self.bar = Progress(
-            TextColumn("{task.completed:.0f} of {task.total:.0f} runs"), BarColumn(bar_width=24),
+            MofNCompleteColumn(separator=" of "), TextColumn("runs"), BarColumn(bar_width=24),
             TextColumn("{task.fields[left]}"), console=console, disable=not console.is_terminal,
         )  # fmt: skip
         self.row = self.bar.add_task("", total=None, left="")

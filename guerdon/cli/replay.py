@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output
@@ -46,7 +46,8 @@ def replay(
 
     output = Output(as_json)
     bar = Progress(
-        TextColumn("step {task.completed:.0f}/{task.total:.0f}"),
+        TextColumn("step"),
+        MofNCompleteColumn(),
         BarColumn(bar_width=24),
         console=output.console,
         transient=True,
