@@ -46,7 +46,7 @@ class lm(TextModel):
     """A language model of a family we know, in `source`: a local Hugging Face folder or a .gguf file.
 
     Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory: "auto" is bfloat16
-    for models of 50 million weights or more on a GPU, else float32.
+    for models of 50 million weights or more on a GPU, unless they have an adapter, else float32.
 
     `lora` is the rank of a LoRA adapter that is trained in place of the weights (0: none), scaled by `lora_alpha` / rank
     (0: twice the rank, TRL's default). `adapter` is a folder with one to start from, as peft writes it: rank, alpha and
@@ -142,7 +142,6 @@ class lm(TextModel):
 
     @property
     def is_adapted(self) -> bool:
-        """Whether it has an adapter, or will have once it is started."""
         return bool(self.lora or self.adapter) or (self.net is not None and self.decoder.has_adapter)
 
     def _read_adapter(self, net: Decoder) -> None:

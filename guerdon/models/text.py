@@ -80,7 +80,13 @@ class TextModel(Model):
         if self.dtype != "auto":
             return {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.dtype]
         on_gpu = self.on != "cpu" and torch.cuda.is_available()
-        return torch.bfloat16 if on_gpu and self.parameters >= LARGE else torch.float32
+        large = self.parameters >= LARGE and not self.is_adapted  # whose small changes bfloat16 would round away
+        return torch.bfloat16 if on_gpu and large else torch.float32
+
+    @property
+    def is_adapted(self) -> bool:
+        """Whether it has an adapter, or will have once it is started."""
+        return False
 
     def meant(self) -> dict[str, Any]:
         """For the hash: what "auto" is here."""

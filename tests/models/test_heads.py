@@ -274,3 +274,13 @@ def test_weights_are_counted_without_being_made(tmp_path):
         model.start(0, {})
         names = [n for n, _ in model.weights.named_parameters() if not n.startswith("value_head")]
         assert model.parameters == sum(model.weights.get_parameter(n).numel() for n in names)
+
+
+def test_a_model_with_an_adapter_stays_whole(tmp_path, monkeypatch):
+    """Its small changes would be rounded away."""
+    small_lm(tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(text, "LARGE", 10)
+    assert lm(source=str(tmp_path)).facts()["dtype"] == "bfloat16"
+    assert lm(source=str(tmp_path), lora=4).facts()["dtype"] == "float32"
+    assert lm(source=str(tmp_path), lora=4, dtype="bfloat16").facts()["dtype"] == "bfloat16"
