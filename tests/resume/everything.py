@@ -63,7 +63,7 @@ def everything(steps: int = 60):
     """All of it at once."""
     lr = warmup(linear(0.2, 0.02), over=5)
     loss = clipped() + kl(0.01, to="lately") + entropy(0.01)
-    learn = gd.Learn("policy", loss, opt=adam(lr=lr), epochs=2, updates=3, micro=16)
+    learn = gd.Learn("policy", loss, opt=adam(lr=lr), epochs=2, updates=2, micro=32)
     models = {"policy": tabular(), "lately": snapshot("policy", every=7)}
     stages = [verified(letters()), score(noisy), remembered(), learn]
     how = gd.Sampling(max_tokens=3)

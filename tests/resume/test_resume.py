@@ -43,7 +43,7 @@ else: gd.train(resume=out)
 MOMENTS = {
     "sampling": "from guerdon.models.tabular import tabular; die_at(tabular, 'act', 40)",
     "learning": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 77)",
-    "between optimiser steps": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 80, after=True)",
+    "between optimiser steps": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 78, after=True)",
     "writing a checkpoint": "import safetensors.torch as s; die_at(s, 'save_file', 4, after=True)",
     "renaming a checkpoint": "import guerdon.store.files as f; die_at(f, 'sync', 60)",
     "writing rollouts": "import pyarrow.parquet as p; die_at(p, 'write_table', 11, after=True)",
