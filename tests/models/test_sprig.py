@@ -94,6 +94,7 @@ def test_greedy_accuracy_is_the_same_through_transformers(sprig, tmp_path):
     assert again.identity() == sprig.identity()
 
 
+@pytest.mark.slow
 def test_the_training_script_runs_end_to_end(tmp_path):
     command = [sys.executable, str(ROOT / "scripts" / "train_sprig.py"), "--out", str(tmp_path / "toy"), "--toy"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)

@@ -317,6 +317,7 @@ def pondering(name, steps=120, **knobs):
     return run, *found
 
 
+@pytest.mark.slow
 def test_hbpo_spends_thought_where_it_is_needed():
     run, first, last = pondering("hbpo", shares=(0.25, 0.5, 0.625))
     (easy_right, easy_length), (hard_right, hard_length) = last
@@ -359,6 +360,7 @@ def test_a_wrong_answer_is_paid_for_its_length_alone():
     assert int(length.max()) <= 8 and batch.cols["reward.length"].level == "track"
 
 
+@pytest.mark.slow
 def test_dr_saf_is_brief_where_it_is_sure():
     _, first, last = pondering("dr-saf", aware=False, brief=0.3, steps=200)
     assert last[0][0] > 0.9 and last[1][0] > 0.9

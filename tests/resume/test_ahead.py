@@ -62,6 +62,7 @@ def test_episodes_are_one_step_old(tmp_path, whole):
     assert now.weights != whole.weights
 
 
+@pytest.mark.slow
 def test_it_learns_all_the_same(tmp_path):
     recipe = everything.build({}, {"ahead": True})
     run = gd.train(recipe, seed=5, out=tmp_path / "run", options=options(eval_tasks=0, rollouts_every=0))

@@ -45,6 +45,7 @@ def inner(run, number=-1):
     return Run(folders[number].parent)
 
 
+@pytest.mark.slow
 def test_spiral_self_play_comes_closer_to_equilibrium(tmp_path):
     run = learn("spiral", tmp_path)
     fresh = find_recipe(f"{HERE / 'spiral'}.py").build({}, {}).models["policy"]
@@ -115,6 +116,7 @@ def exploitability(model):
     return best_first + best_second
 
 
+@pytest.mark.slow
 def test_prime_learns_the_codes_and_which_digit_was_wrong(tmp_path):
     run = learn("prime", tmp_path)
     first, last = run.evaluations[0]["pass@1"], run.evaluations[-1]["pass@1"]
