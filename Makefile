@@ -1,12 +1,13 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
-# make pages: docs/parts, written anew from the docstrings, and the numbers in docs/evidence.
+# make pages: docs/parts, written anew from the docstrings, the numbers in docs/evidence, and docs/promises.md.
+# make promises: every test of tests/promises, the slow ones too, with counts of how often each was tried.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow demo bench kernels format pages clean
+.PHONY: test lint types suite slow promises demo bench kernels format pages clean
 
 test: lint types suite
 
@@ -28,6 +29,10 @@ suite: $(VENV)/.installed
 
 slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m slow
+
+promises: $(VENV)/.installed
+	$(BIN)/python -m pytest -q -m "slow or not slow" --record tests/promises
+	$(BIN)/python scripts/document_promises.py
 
 # Needs no test tools: the package alone, with the versions it is tested with.
 demo: $(VENV)/.demo
@@ -61,6 +66,7 @@ format: $(VENV)/.installed
 pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_parts.py
 	$(BIN)/python scripts/document_families.py
+	$(BIN)/python scripts/document_promises.py
 
 clean:
 	rm -rf $(VENV) runs build dist *.egg-info

@@ -1,4 +1,7 @@
-"""Every verb on a terminal, wide and narrow: bars, colours and wrapped lines are only there, and so were two crashes."""
+"""Every verb runs on a terminal, wide and narrow.
+
+Bars, colours and wrapped lines are only there, and so were two crashes.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ def terminal(request, tmp_path, monkeypatch):
     return run
 
 
-def test_every_verb_runs_on_a_terminal(terminal):
+def test_every_verb_runs_on_a_terminal(terminal, tried):
+    """Every verb in a pseudo-terminal of 80 and of 40 columns."""
     for words in (
         (*TRAIN, "--out", "runs/a"),
         ("show", "runs/a"),
@@ -77,3 +81,4 @@ def test_every_verb_runs_on_a_terminal(terminal):
         assert code == 0, f"{' '.join(words)}:\n{screen}"
         assert "Traceback" not in screen
         assert len(screen) > 20, words
+        tried()
