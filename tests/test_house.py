@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -77,10 +78,16 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Every module a file imports, wherever in it, as dotted names."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -123,7 +130,7 @@ def test_nothing_outside_recipes_branches_on_a_recipes_name():
     names = set(listings())
     for path in modules():
         if "recipes" not in path.relative_to(PACKAGE).parts:
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in ast.walk(tree(path)):
                 compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
                 compared += [node.value] if isinstance(node, ast.MatchValue) else []
                 said = {c.value for part in compared for c in ast.walk(part) if isinstance(c, ast.Constant)}
@@ -145,7 +152,7 @@ def test_rooms_are_small():
         text, name = path.read_text(), str(path.relative_to(PACKAGE))
         if text.count("\n") > 400:
             long_files[name] = text.count("\n")
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if lines > 60:
@@ -162,7 +169,7 @@ def test_recipes_are_short():
 
 def test_parts_have_few_knobs_and_a_docstring():
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree(path)):
             marks = [getattr(getattr(d, "func", d), "id", "") for d in getattr(node, "decorator_list", [])]
             if isinstance(node, ast.ClassDef) and "part" in marks:
                 fields = [n for n in node.body if isinstance(n, ast.AnnAssign) and not _is_hidden(n)]
@@ -179,9 +186,7 @@ def _is_hidden(node: ast.AnnAssign) -> bool:
 def test_every_file_says_what_it_does():
     for path in modules():
         text = path.read_text()
-        assert not text.strip() or ast.get_docstring(ast.parse(text)), (
-            f"{path.relative_to(ROOT)} opens without a docstring"
-        )
+        assert not text.strip() or ast.get_docstring(tree(path)), f"{path.relative_to(ROOT)} opens without a docstring"
 
 
 def test_import_is_fast_and_leaves_torch_alone():
