@@ -37,6 +37,13 @@ def serve(
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", help="For a request, waiting included.")
     ] = 60.0,
+    connections: Annotated[
+        int,
+        typer.Option("--connections", metavar="N", min=1, help="Open at the same time; the oldest idle one makes way."),
+    ] = 1024,
+    headers: Annotated[
+        float, typer.Option("--headers", metavar="SECONDS", help="For a request's headers to arrive.")
+    ] = 10.0,
     grace: Annotated[
         float, typer.Option("--grace", metavar="SECONDS", min=0, help="To finish what is under way when stopped.")
     ] = 10.0,
@@ -61,7 +68,7 @@ def serve(
     output, found = Output(as_json), find_reward(reward)
     made_up = not no_token and not os.environ.get(TOKEN)
     token = None if no_token else _token()
-    limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout)
+    limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout, connections, headers)
 
     def started(url: str, formula: Any) -> None:
         output.finish({"url": url, "reward": str(formula), "token": token if made_up else None})

@@ -169,7 +169,7 @@ def test_metrics(odd):
     text = odd.ask("/metrics").text
     assert odd.metric("guerdon_samples_total") == before + 3 and odd.metric(failed) == broken + 1
     kinds = re.findall(r"^# TYPE (\S+) (counter|gauge|histogram)$", text, re.MULTILINE)
-    assert len(kinds) == 6
+    assert len(kinds) == 7
     for line in text.splitlines():
         assert line.startswith(("# HELP ", "# TYPE ")) or LINE.fullmatch(line), line
     buckets = [int(n) for n in re.findall(r"_bucket\{le=\"[^\"]+\"\} (\d+)", text)]

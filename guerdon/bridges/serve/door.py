@@ -27,6 +27,7 @@ OPEN = ("/health", "/docs", "/openapi.json")  # need no token: they say nothing 
 SCORING = ("/score", "/get_reward")
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
 DRAIN_SECONDS = 5.0
+KNOWN = "guerdon.known"  # in a request's state, under our own runner: what is called when the token was right
 
 
 def reply(status: int, content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
@@ -53,8 +54,8 @@ class Door:
         try:
             refused = self._refused(scope, headers)
             if refused is not None:
-                if "expect" not in headers:  # who asks before sending need not send
-                    await self._drain(receive)
+                if "expect" in headers or not await self._drain(receive):  # who asks before sending need not send
+                    refused.headers["connection"] = "close"  # what may still come is no request
                 await refused(scope, receive, told)
             elif scope["path"] in SCORING:
                 await self._limited(scope, receive, told)
@@ -65,6 +66,7 @@ class Door:
             self.desk.metrics.request(scope["path"] if known else "other", told.status)
 
     def _refused(self, scope: Scope, headers: Headers) -> Response | None:
+        """What is said to who is not let in. A connection that was let in once is known from then on."""
         path, limits = scope["path"], self.desk.limits
         if path in OPEN:
             return None
@@ -75,6 +77,8 @@ class Door:
         if self.token is not None and not _has(headers.get("authorization", ""), self.token):
             way = "send the header 'Authorization: Bearer TOKEN' with the token this server was started with"
             return refusal(401, f"the token is missing or wrong: {way}", WWW_Authenticate='Bearer realm="guerdon"')
+        if known := scope.get("state", {}).get(KNOWN):
+            known()
         if path not in SCORING or scope["method"] != "POST":
             return None
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -115,16 +119,18 @@ class Door:
             504, f"no scores within {seconds}: send fewer samples, or start the server with a longer --timeout"
         )
 
-    async def _drain(self, receive: Receive) -> None:
-        """Take in what a refused client is still sending: one that is cut off in the middle never hears the reason."""
+    async def _drain(self, receive: Receive) -> bool:
+        """Take in what a refused client is still sending, if it comes to an end: one that is cut off in the middle never hears
+        the reason."""
         left = 4 * self.desk.limits.body
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(min(DRAIN_SECONDS, self.desk.limits.timeout)):
                 while left > 0:
                     message = await receive()
                     left -= len(message.get("body", b""))
                     if not message.get("more_body", False):
-                        return
+                        return True
+        return False
 
 
 class _Told:

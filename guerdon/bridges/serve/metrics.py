@@ -22,6 +22,7 @@ class Metrics:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()  # by path and status
         self.outcomes: Counter[tuple[str, str]] = Counter()  # by component and reason
+        self.turned_away: Counter[int] = Counter()  # connections, by status
         self.samples = 0
         self.late = [0] * (len(BUCKETS) + 1)  # scored requests by bucket, the last one without end
         self.seconds = 0.0
@@ -45,8 +46,10 @@ class Metrics:
     def text(self, waiting: int, scoring: int) -> str:
         requests = [({"path": path, "status": str(status)}, n) for (path, status), n in sorted(self.requests.items())]
         outcomes = [({"component": c, "reason": reason}, n) for (c, reason), n in sorted(self.outcomes.items())]
+        away = [({"status": str(status)}, n) for status, n in sorted(self.turned_away.items())]
         lines = [
             *_family("guerdon_requests_total", "counter", "Requests answered.", requests),
+            *_family("guerdon_turned_away_total", "counter", "Connections closed before they asked.", away),
             *_family("guerdon_samples_total", "counter", "Samples scored.", [({}, self.samples)]),
             *_family("guerdon_outcomes_total", "counter", "Outcomes, of the whole and its parts.", outcomes),
             *_family("guerdon_requests_waiting", "gauge", "Requests that wait for their turn.", [({}, waiting)]),

@@ -6,6 +6,9 @@ workers are gone and the exit code is 0. The second ends at once. Left out: TLS 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import dataclasses
 import ipaddress
 import os
 import socket
@@ -13,20 +16,32 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 from guerdon.core.errors import UserError, require_extra
 
 try:
+    import resource
+except ModuleNotFoundError:  # no Unix: nothing to raise
+    resource = None  # type: ignore[assignment]
+try:
+    import httptools  # noqa: F401  # what reads requests: uvicorn would do without it
     import uvicorn
 except ModuleNotFoundError as error:
-    raise require_extra("uvicorn", "serve") from error
+    raise require_extra(error.name or "uvicorn", "serve") from error
 from guerdon.bridges.serve.app import app
+from guerdon.bridges.serve.connections import Connection, Hall
 from guerdon.bridges.serve.desk import THREADS, Desk
 from guerdon.bridges.serve.limits import Limits
+from guerdon.bridges.serve.logs import sparing_log
 from guerdon.rewards.base import Reward
 from guerdon.rewards.function import as_reward
+
+WAITING = 2048  # connections that the system holds until they are taken up ...
+TAKEN = 32  # ... so many at a time: asyncio opens a file for each before it tells of the first
+RESERVED = 256  # open files that are not connections: workers, libraries, those just taken up
 
 
 def is_loopback(host: str, port: int = 0) -> bool:
@@ -49,10 +64,16 @@ def serve(
     if token is None and not is_loopback(host, port):
         raise UserError(f"{host} can be reached from other machines: a server without a token must stay on 127.0.0.1")
     formula = as_reward(reward)
+    limits = limits or Limits()
+    limits = dataclasses.replace(limits, connections=_places_for(limits.connections))
     made = app(formula, token=token, limits=limits, missing=missing)
-    with _bound(host, port) as bound:
+    hall = Hall(limits, made.state.desk.metrics)
+    with _bound(host, port) as bound, sparing_log():
         config = uvicorn.Config(
             made,
+            http=cast(type[asyncio.Protocol], partial(Connection, hall)),
+            ws="none",
+            backlog=TAKEN,
             log_config=None,
             log_level="warning",
             access_log=False,
@@ -71,6 +92,11 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, desk: Desk, grace: float) -> None:
         super().__init__(config)
         self.desk, self.grace, self.until = desk, grace, 0.0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for bound in sockets or ():
+            bound.listen(WAITING)  # uvicorn has one number for those who wait and those taken up together
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.desk.closing:
@@ -101,6 +127,24 @@ def _leave() -> None:
             os._exit(0)
 
 
+def _places_for(connections: int) -> int:
+    """How many connections the limit on open files leaves room for, after it was raised as far as it may be."""
+    if resource is None:
+        return connections
+    wanted = connections + RESERVED
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):  # some systems allow less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections
+    room = max(1, soft - min(RESERVED, soft // 2))
+    print(f"warning: {soft} files may be open, so {room} connections (ulimit -n raises it)", file=sys.stderr)
+    return room
+
+
 def _places(host: str, port: int) -> list[Any]:
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -114,7 +158,7 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen(2048)
+        made.listen(WAITING)
     except OSError as error:
         made.close()
         if isinstance(error, PermissionError):

@@ -1,0 +1,198 @@
+"""Connections: how much a caller may say before it asks, in what time, how many may be open, and who goes when more come.
+
+Whoever is connected is a stranger until the door has seen the token in a request of theirs. Where all places are taken the
+newest still gets one: the oldest stranger goes, else of those known the one that has rested the longest; a request under way
+with the right token is never given up for another. Left out: what a request says (`door`, `app`), and an address's share of
+the places, for behind a proxy all have one address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from http import HTTPStatus
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from guerdon.bridges.serve.door import KNOWN
+from guerdon.bridges.serve.limits import Limits
+from guerdon.bridges.serve.metrics import Metrics
+
+HEAD = 64 << 10  # bytes of a request's first line and headers
+FIELDS = 100  # headers of a request
+AHEAD = 100  # requests that may be sent before the first of them is answered
+
+
+class Hall:
+    """Who is connected. Belongs to the event loop's thread."""
+
+    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+        self.limits, self.metrics = limits, metrics
+        self.strangers: dict[Connection, None] = {}  # the oldest first
+        self.known: set[Connection] = set()
+        self.resting: dict[
+            Connection, None
+        ] = {}  # of those known, the ones that ask for nothing now; the first since longest
+
+    def enter(self, one: Connection) -> None:
+        self.strangers[one] = None
+        if len(self.strangers) + len(self.known) > self.limits.connections:
+            oldest = next(iter(self.strangers))  # at least the newcomer
+            goes = oldest if oldest is not one else next(iter(self.resting), one)
+            goes.turn_away(503, "all connections are taken: come again in a second", retry=1)
+
+    def know(self, one: Connection) -> None:
+        if one in self.strangers:
+            del self.strangers[one]
+            self.known.add(one)
+
+    def rest(self, one: Connection) -> None:
+        if one in self.known:
+            self.resting[one] = None
+
+    def wake(self, one: Connection) -> None:
+        self.resting.pop(one, None)
+
+    def leave(self, one: Connection) -> None:
+        self.strangers.pop(one, None)
+        self.known.discard(one)
+        self.resting.pop(one, None)
+
+
+class Connection(HttpToolsProtocol):
+    """uvicorn's connection, with an end to everything that it would wait for: headers, and the reading of answers."""
+
+    def __init__(
+        self,
+        hall: Hall,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.hall = hall
+        self.whole = True  # all of the last request has come, its body too
+        self.said = 0  # bytes since then
+        self.weight = 0  # bytes of this request's line and headers
+        self.until_asked: asyncio.TimerHandle | None = None
+        self.until_read: asyncio.TimerHandle | None = None
+
+    @property
+    def under_way(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    # --- coming and going ---------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=0)  # so that writing is paused whenever something is unread
+        self._listen()
+        self.hall.enter(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.hall.leave(self)
+        for timer in (self.until_asked, self.until_read):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def turn_away(self, status: int, error: str, retry: int | None = None) -> None:
+        """Say why, and close. Nobody is waited for: what can not be said at once is not said."""
+        self.hall.leave(self)
+        if self.transport.is_closing():
+            return
+        self.hall.metrics.turned_away[status] += 1
+        content = json.dumps({"error": error})
+        again = "" if retry is None else f"retry-after: {retry}\r\n"
+        self.transport.write(
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n{again}"
+            f"content-length: {len(content)}\r\nconnection: close\r\n\r\n{content}".encode()
+        )
+        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    # --- being asked --------------------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.under_way or self.transport.is_closing():
+            return
+        self.said += len(data) if self.whole else 0  # else it is the rest of a body that was refused
+        if self.said > HEAD:
+            self.turn_away(431, _too_large())
+        else:
+            self._listen()
+
+    def _listen(self) -> None:
+        """From the first byte on, or from the beginning, a request has so long to be whole up to its body."""
+        if self.until_asked is None:
+            self.until_asked = self.loop.call_later(self.hall.limits.headers, self._late)
+
+    def _late(self) -> None:
+        self.turn_away(408, f"no whole request within {self.hall.limits.headers:g} s")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.weight = 0
+        self.scope["state"][KNOWN] = self._known
+
+    def _known(self) -> None:
+        self.hall.know(self)
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._weigh(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:  # also what comes after a body in chunks
+        super().on_header(name, value)
+        self._weigh(len(name) + len(value))
+
+    def _weigh(self, more: int) -> None:
+        self.weight += more
+        if self.weight > HEAD or len(self.headers) > FIELDS:
+            raise ValueError(_too_large())  # which ends in `send_400_response`
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if len(self.pipeline) > AHEAD:
+            raise ValueError(f"more than {AHEAD} requests ahead of their answers")
+        self.whole, self.said = False, 0
+        if self.until_asked is not None:
+            self.until_asked.cancel()
+            self.until_asked = None
+        self.hall.wake(self)
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self.whole = True
+
+    def send_400_response(self, msg: str) -> None:
+        too_large = self.weight > HEAD or len(self.headers or ()) > FIELDS
+        self.turn_away(431, _too_large()) if too_large else self.turn_away(400, "what was sent is no HTTP request")
+
+    # --- answering ----------------------------------------------------------------------------------------------------
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()  # no more, until those that are here have their turn
+        elif not self.under_way:
+            self.hall.rest(self)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.until_read = self.loop.call_later(self.hall.limits.timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.until_read is not None:
+            self.until_read.cancel()
+
+
+def _too_large() -> str:
+    return f"a request's first line and headers may be {HEAD:,} bytes and {FIELDS} headers"
