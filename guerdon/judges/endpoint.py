@@ -26,7 +26,10 @@ from guerdon.core.task import Sampling
 from guerdon.judges.answerer import Answer, Asked, added
 from guerdon.judges.cache import Keep, Remembering
 from guerdon.judges.spending import Purse
+from guerdon.rewards.reading import whole_json
 
+MOST = 4 << 20  # bytes of an answer ...
+MOST_EACH = 8 << 10  # ... and so many more for each token that was asked for, with its alternatives
 REFUSED = {401: "refused the key", 403: "refused the key", 404: "knows no such model or address"}
 TRY_AGAIN = {408, 409, 425, 429}  # and all that begin with 5
 LONGEST = 60.0  # seconds between two tries, unless the server asks for more ...
@@ -34,18 +37,22 @@ LONGEST_ASKED = 600.0  # ... which is believed up to here
 ALTERNATIVES = 20  # log-probs of so many tokens are asked for: the most that OpenAI gives
 OVERHEAD = 64  # tokens that a chat template may add to a message
 MILLION = 1e6
+LARGEST_COUNT = 10_000_000  # tokens: no question takes more, whatever a server says
+ROUNDING = 1e-3  # by so much a log-prob may be above 0
 
 
 @part
 class patience:
-    """How an endpoint is tried: `at_once` requests under way, `timeout` seconds for each try, `retries` more tries after a
-    lost connection, a 429 or a server's error. Before the first of them it waits about `wait` seconds, then each time
-    twice as long; where the server says how long (`Retry-After`), at least that."""
+    """How an endpoint is tried: `at_once` requests under way, `timeout` seconds for each try from its first byte to its last,
+    `retries` more tries after a lost connection, a 429 or a server's error. Before the first of them it waits about `wait`
+    seconds, then each time twice as long; where the server says how long (`Retry-After`), at least that. `total` seconds are
+    for all tries of a question and the waits between them."""
 
     at_once: int = knob(default=16, ge=1)
     timeout: float = knob(default=60.0, gt=0.0)
     retries: int = knob(default=5, ge=0)
     wait: float = knob(default=1.0, gt=0.0)
+    total: float = knob(default=600.0, gt=0.0, absent=600.0)
 
 
 def _brief() -> Sampling:
@@ -74,8 +81,12 @@ class endpoint(Remembering):
     rooms: Any = live()  # event loop: what is shared by all who ask in it
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        try:
+            parts = urlsplit(self.url)
+            found = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # brackets that do not close, a port that is none
+            raise UserError("endpoint.url is no address: it should be like http://127.0.0.1:8000/v1") from None
+        if not found:
             raise UserError(f"endpoint.url must be an address such as http://127.0.0.1:8000/v1, not {parts.path!r}")
         if parts.username or parts.password or parts.query:
             raise UserError(
@@ -100,49 +111,63 @@ class endpoint(Remembering):
         return [each for each in found if isinstance(each, Answer)]
 
     async def _one(self, room: _Room, asked: Asked, key: str, place: int, keep: Keep) -> Answer:
-        async with room.seats, room.purse.set_aside(self._worst(asked), self._left, self._refusal):
+        async with room.seats:
             answer = await self._patiently(room, asked, key)
-            self.spent += answer.cost
             keep(place, answer)
             return answer
 
     async def _patiently(self, room: _Room, asked: Asked, key: str) -> Answer:
-        """Try, and try again where that may help."""
-        retries = self.trying.retries
-        found = await self._try(room, asked, key)
-        for turn in range(retries):
+        """Try, and try again where that may help and there is time."""
+        trying, now = self.trying, asyncio.get_running_loop().time
+        until = now() + trying.total
+        for turn in range(trying.retries + 1):
+            async with room.purse.set_aside(self._worst(asked), self._left, self._refusal):
+                found = await self._try(room, asked, key, max(0.0, min(trying.timeout, until - now())))
+                self.spent += found.cost
             if isinstance(found, Answer):
+                return found
+            pause = max(found.pause, min(LONGEST, trying.wait * 2**turn) * random.Random().uniform(0.5, 1.5))
+            if turn == trying.retries or now() + pause >= until:
                 break
-            pause = min(LONGEST, self.trying.wait * 2**turn) * random.Random().uniform(0.5, 1.5)
-            await asyncio.sleep(max(pause, found.pause))
-            found = await self._try(room, asked, key)
-        if isinstance(found, Answer):
-            return found
-        return Answer(error=f"{self.model}: {found.what}, tried {retries + 1} times", late=found.late)
+            await asyncio.sleep(pause)
+        why = "" if turn == trying.retries else f", and another try would end after {trying.total:g} s"
+        return Answer(error=f"{self.model}: {found.what}, tried {_times(turn + 1)}{why}", late=found.late)
 
-    async def _try(self, room: _Room, asked: Asked, key: str) -> Answer | _Trouble:
+    async def _try(self, room: _Room, asked: Asked, key: str, seconds: float) -> Answer | _Trouble:
         import httpx
 
-        headers = {"content-type": "application/json", **({"authorization": f"Bearer {key}"} if key else {})}
-        body = json.dumps(self._body(asked)).encode()  # not httpx's: half of a surrogate pair must not break it
         try:
-            response = await room.client.post(f"{self.url.rstrip('/')}/chat/completions", content=body, headers=headers)
-        except httpx.TimeoutException:
-            return _Trouble(f"no answer in {self.trying.timeout:g} s", late=True)
-        except httpx.TransportError as error:
-            return _Trouble(_without(f"{type(error).__name__} {error}", key))
-        said, status = _without(response.text, key), response.status_code
+            async with asyncio.timeout(seconds):
+                status, headers, content = await self._exchange(room, asked, key)
+        except TimeoutError:
+            return _Trouble(f"no answer in {seconds:.3g} s", late=True)
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            return _Trouble(_short(_without(f"{type(error).__name__} {error}", key)))
+        except _TooLarge as error:
+            return _Trouble(str(error))
+        said = _without(content.decode(errors="replace"), key)
         if status in REFUSED:
             named = f" (${self.key_env})" if self.key_env else ""
             raise UserError(f"{self.url} {REFUSED[status]}{named} for {self.model!r} ({status}): {_short(said)}")
         if status in TRY_AGAIN or status >= 500:
-            return _Trouble(f"status {status}", pause=_retry_after(response.headers.get("retry-after", "")))
+            return _Trouble(f"status {status}", pause=_retry_after(headers.get("retry-after", "")))
         if status != 200:
             return Answer(error=f"{self.model}: status {status}: {_short(said)}")
-        try:
-            return self._read(asked, json.loads(said))
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return _Trouble(f"an answer that is no chat completion: {_short(said)}")
+        return self._read(asked, said if _is_text(content) else "")
+
+    async def _exchange(self, room: _Room, asked: Asked, key: str) -> tuple[int, Mapping[str, str], bytes]:
+        """One request, and its answer as far as it may go. It comes uncompressed: what is packed hides how much it is."""
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        headers |= {"authorization": f"Bearer {key}"} if key else {}
+        body = json.dumps(self._body(asked)).encode()  # not httpx's: half of a surrogate pair must not break it
+        most, found = MOST + MOST_EACH * self.how(asked).max_tokens, bytearray()
+        url = f"{self.url.rstrip('/')}/chat/completions"
+        async with room.client.stream("POST", url, content=body, headers=headers) as response:
+            async for block in response.aiter_raw():
+                found += block
+                if len(found) > most:
+                    raise _TooLarge(f"an answer of more than {most:,} bytes")
+            return response.status_code, response.headers, bytes(found)
 
     def _body(self, asked: Asked) -> dict[str, Any]:
         how = self.how(asked)
@@ -162,16 +187,31 @@ class endpoint(Remembering):
             body |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
         return body
 
-    def _read(self, asked: Asked, body: Any) -> Answer:
-        choice = body["choices"][0]
-        text = choice["message"]["content"] or ""
-        if not isinstance(text, str):
-            raise TypeError
-        usage = body.get("usage") or {}
-        worst = self._most_tokens(asked)  # what a server does not count is taken for the most it can be
-        tokens = int(usage.get("prompt_tokens", worst[0])), int(usage.get("completion_tokens", worst[1]))
-        chosen, error = _chosen(asked, choice.get("logprobs")) if asked.choices else ({}, "")
+    def _read(self, asked: Asked, said: str) -> Answer | _Trouble:
+        """The answer in what a server said. One that can not be read costs what it says that it does."""
+        body = whole_json(said)
+        usage = body.get("usage") if isinstance(body, dict) else None
+        told = usage if isinstance(usage, dict) else {}
+        try:
+            choice = body["choices"][0]
+            text = choice["message"]["content"] or ""
+            if not isinstance(text, str):
+                raise TypeError
+            chosen, error = _chosen(asked, choice.get("logprobs")) if asked.choices else ({}, "")
+        except (ValueError, LookupError, TypeError, AttributeError):
+            cost = self._cost(self._counted(asked, told)) if told else 0.0
+            return _Trouble(f"an answer that is no chat completion: {_short(said)}", cost=cost)
+        tokens = self._counted(asked, told)
         return Answer(text, chosen, *tokens, cost=self._cost(tokens), error=error and f"{self.model}: {error}")
+
+    def _counted(self, asked: Asked, usage: Mapping[str, Any]) -> tuple[int, int]:
+        """What a server counted. What it does not count, or can not have counted, is taken for the most it can be."""
+        worst = self._most_tokens(asked)
+        found = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        into, out = (
+            n if type(n) is int and 0 <= n <= LARGEST_COUNT else most for n, most in zip(found, worst, strict=True)
+        )
+        return into, out
 
     # --- money --------------------------------------------------------------------------------------------------------
 
@@ -221,7 +261,7 @@ class endpoint(Remembering):
         loop = asyncio.get_running_loop()
         if loop not in rooms:
             limits = httpx.Limits(max_connections=self.trying.at_once)
-            client = httpx.AsyncClient(timeout=httpx.Timeout(self.trying.timeout, pool=None), limits=limits)
+            client = httpx.AsyncClient(timeout=None, limits=limits, follow_redirects=False)  # the time is ours to keep
             rooms[loop] = _Room(client, asyncio.Semaphore(self.trying.at_once), Purse())
         room = rooms[loop]
         room.users += 1
@@ -249,6 +289,11 @@ class _Trouble:
     what: str
     late: bool = False
     pause: float = 0.0  # that the server asked for
+    cost: float = 0.0
+
+
+class _TooLarge(Exception):
+    """More came than any answer is."""
 
 
 def _chosen(asked: Asked, logprobs: Any) -> tuple[dict[str, float], str]:
@@ -260,27 +305,45 @@ def _chosen(asked: Asked, logprobs: Any) -> tuple[dict[str, float], str]:
     if not places:
         return {}, f"it did not end in {' or '.join(asked.choices)}"
     near = told[places[-1]]
-    alternatives = {each["token"]: float(each["logprob"]) for each in near.get("top_logprobs") or [near]}
+    alternatives = {each["token"]: _logp(each["logprob"]) for each in near.get("top_logprobs") or [near]}
     found = {word: added(p for token, p in alternatives.items() if _word(token) == word) for word in asked.choices}
     found = {word: p for word, p in found.items() if not math.isinf(p)}
     likely = sorted(alternatives, key=lambda token: -alternatives[token])[:3]
     return found, "" if found else f"its first word is none of {', '.join(asked.choices)}, but likely one of {likely}"
 
 
+def _logp(found: Any) -> float:
+    if type(found) not in (int, float) or not found <= ROUNDING:
+        raise ValueError
+    return min(0.0, float(found))
+
+
 def _word(token: str) -> str:
     return token.strip().lower()
 
 
+def _times(tries: int) -> str:
+    return "once" if tries == 1 else f"{tries} times"
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _retry_after(said: str) -> float:
     """Seconds to wait, from a number or a date."""
-    if said.strip().isdigit():
+    if said.strip().isdecimal():
         return min(float(said), LONGEST_ASKED)
     try:
         when = email.utils.parsedate_to_datetime(said)
-    except ValueError:
+        when = when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
+        return min(max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds()), LONGEST_ASKED)
+    except (ValueError, OverflowError, TypeError):
         return 0.0
-    when = when if when.tzinfo else when.replace(tzinfo=datetime.UTC)
-    return min(max(0.0, (when - datetime.datetime.now(datetime.UTC)).total_seconds()), LONGEST_ASKED)
 
 
 def _without(text: str, key: str) -> str:

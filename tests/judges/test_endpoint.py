@@ -142,7 +142,7 @@ def test_the_run_stops_before_the_limit_is_passed_and_no_paid_answer_is_lost(tmp
 def test_what_a_server_does_not_count_is_taken_for_the_most():
     with toy(lambda messages: "yes") as server:
         by = made(server, prices=(1.0, 1.0))
-        answer = by._read(Asked((("user", "12345"),)), {"choices": [{"message": {"content": "yes"}}]})
+        answer = by._read(Asked((("user", "12345"),)), '{"choices": [{"message": {"content": "yes"}}]}')
     assert (answer.tokens_in, answer.tokens_out) == (5 + 64, 512)
 
 
