@@ -119,19 +119,20 @@ class endpoint(Remembering):
     async def _patiently(self, room: _Room, asked: Asked, key: str) -> Answer:
         """Try, and try again where that may help and there is time."""
         trying, now = self.trying, asyncio.get_running_loop().time
-        until = now() + trying.total
-        for turn in range(trying.retries + 1):
+        until, turn = now() + trying.total, 0
+        while True:
             async with room.purse.set_aside(self._worst(asked), self._left, self._refusal):
                 found = await self._try(room, asked, key, max(0.0, min(trying.timeout, until - now())))
                 self.spent += found.cost
             if isinstance(found, Answer):
                 return found
             pause = max(found.pause, min(LONGEST, trying.wait * 2**turn) * random.Random().uniform(0.5, 1.5))
-            if turn == trying.retries or now() + pause >= until:
+            turn += 1
+            if turn > trying.retries or now() + pause >= until:
                 break
             await asyncio.sleep(pause)
-        why = "" if turn == trying.retries else f", and another try would end after {trying.total:g} s"
-        return Answer(error=f"{self.model}: {found.what}, tried {_times(turn + 1)}{why}", late=found.late)
+        why = "" if turn > trying.retries else f", and another try would end after {trying.total:g} s"
+        return Answer(error=f"{self.model}: {found.what}, tried {_times(turn)}{why}", late=found.late)
 
     async def _try(self, room: _Room, asked: Asked, key: str, seconds: float) -> Answer | _Trouble:
         import httpx

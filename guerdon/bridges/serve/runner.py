@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import ipaddress
 import os
+import resource
 import socket
 import sys
 import threading
@@ -22,10 +23,6 @@ from typing import Any, cast
 
 from guerdon.core.errors import UserError, require_extra
 
-try:
-    import resource
-except ModuleNotFoundError:  # no Unix: nothing to raise
-    resource = None  # type: ignore[assignment]
 try:
     import httptools  # noqa: F401  # what reads requests: uvicorn would do without it
     import uvicorn
@@ -129,8 +126,6 @@ def _leave() -> None:
 
 def _places_for(connections: int) -> int:
     """How many connections the limit on open files leaves room for, after it was raised as far as it may be."""
-    if resource is None:
-        return connections
     wanted = connections + RESERVED
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
