@@ -63,11 +63,11 @@ class Tally:
 
 
 async def client(number: int, clients: int, url: str, samples: int, factor: int, until: float, tally: Tally) -> None:
-    """Ask until the time is up. No two requests of a run have a number in common."""
+    """Ask until the time is up, once at least. No two requests of a run have a number in common."""
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     turn = 0
-    while time.perf_counter() < until:
+    while not turn or time.perf_counter() < until:
         first = (turn * clients + number) * samples
         turn += 1
         asked = range(first, first + samples)
@@ -105,7 +105,7 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, b
 async def newcomers(url: str, until: float, tally: Tally) -> None:
     """Ask `/health` over a new connection each time."""
     place = urlsplit(url)
-    while (begun := time.perf_counter()) < until:
+    while (begun := time.perf_counter()) < until or len(tally.newcomers) + tally.shut_out < 2:
         try:
             reader, writer = await asyncio.open_connection(place.hostname, place.port)
             writer.write(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
