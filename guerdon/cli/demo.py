@@ -52,9 +52,10 @@ def demo(
     if not as_json:
         _show_rollouts(output, run, seed)
         _show_accuracy(output, before, after, gain)
-        output.pairs({"report": str(run.folder.report)})
+        output.pairs({"report": run.folder.shown(run.folder.report)})
     seconds = time.monotonic() - began
-    output.finish({"run": str(run.path), "report": str(run.folder.report), "before": before, "after": after, "gain": gain,
+    output.finish({"run": run.folder.named, "report": run.folder.shown(run.folder.report),
+                   "before": before, "after": after, "gain": gain,
                    "seconds": seconds})  # fmt: skip
     if gain < GAIN:
         raise RunStopped(f"the gain is {100 * gain:.1f} points, under the {100 * GAIN:.0f} this demo promises")

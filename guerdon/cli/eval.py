@@ -40,6 +40,7 @@ def evaluate(
     from guerdon.loop import api
 
     output = Output(as_json)
+    _warn_of_damage(output, model)
     rows = parse_data(data, prompt, answer, kind, skip_bad)
     if task is None and rows is None:
         task, rows = _own_task(model)
@@ -53,6 +54,15 @@ def evaluate(
         _tell(output, found)
     output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **found})
     return 0
+
+
+def _warn_of_damage(output: Output, model: str) -> None:
+    from guerdon.store.folder import RunFolder
+    from guerdon.store.run import damage_of
+
+    found = damage_of(RunFolder(model))
+    if found:
+        output.say(f"warning: {model}: {found}")
 
 
 def _own_task(model: str) -> tuple[str | None, dict[str, Any] | None]:

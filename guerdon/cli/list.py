@@ -153,7 +153,7 @@ def _run(path: Path) -> dict[str, Any]:
             "recipe": run.name,
             "task": run.card["wish"]["task"] or (run.card["data"] or {}).get("path"),
             "steps": f"{run.steps_done}" if run.card.get("budget") else f"{run.steps_done}/{run.card['steps']}",
-            "status": run.status,
+            "status": "; ".join([run.status, *run.damage]),
             "pass@1": percent(last["pass@1"]) if last and "pass@1" in last else None,
         }
     except UserError as error:  # one broken folder must not hide the others

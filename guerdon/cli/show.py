@@ -263,6 +263,7 @@ def _show_run(output: Output, path: str) -> None:
                 for why, count in causes.items()
             ),
             "warnings": "\n".join(found["warnings"]),
+            "damage": "\n".join(found["damage"]),
         }
         output.pairs({k: v for k, v in shown.items() if v})
     output.finish({**found, "card": card})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -132,7 +131,7 @@ def _what_is_left(path: str | None) -> str:
 
     if path is None or not RunFolder(path).exists():
         return "interrupted at once"
-    return f"interrupted at once; what was saved is intact, go on with: {resume_command(Path(path))}"
+    return f"interrupted at once; what was saved is intact, go on with: {resume_command(RunFolder(path))}"
 
 
 def _is_complete(path: str) -> bool:
@@ -168,7 +167,7 @@ def summary(run: Run) -> dict[str, Any]:
     from guerdon.store.folder import resume_command
 
     return {
-        "run": str(run.path),
+        "run": run.folder.named,
         "recipe": run.name,
         "status": run.status,
         "steps_done": run.steps_done,
@@ -180,8 +179,9 @@ def summary(run: Run) -> dict[str, Any]:
         "evaluations": run.evaluations,
         "failures": run.failures,
         "warnings": run.warnings,
-        "report": str(run.folder.report) if run.folder.report.is_file() else None,
-        "resume": None if run.status == "complete" else resume_command(run.path),
+        "damage": run.damage,
+        "report": run.folder.shown(run.folder.report) if run.folder.report.is_file() else None,
+        "resume": None if run.status == "complete" else resume_command(run.folder),
     }
 
 
@@ -189,9 +189,9 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     """The end of a training, for people."""
     found = summary(run)
     if was_complete:
-        output.say(f"{run.path} was already complete: nothing to do")
+        output.say(f"{run.folder.named} was already complete: nothing to do")
     shown = {**held_out(run.evaluations), "spent": cost(found["spent"]), "weights": found["weights"]}
-    shown |= {"run": found["run"], "report": found["report"]}
+    shown |= {"run": found["run"], "report": found["report"], "damage": "\n".join(found["damage"])}
     output.pairs({k: v for k, v in shown.items() if v})
     if found["resume"]:
         output.say(f"{found['status']} after {run.progress}; go on with:")

@@ -22,6 +22,8 @@ from guerdon.core.model import Model
 from guerdon.core.part import describe
 from guerdon.core.task import Sampling
 from guerdon.judges.answerer import Answer, Answerer, Asked
+from guerdon.store.files import absolute
+from guerdon.store.sums import is_whole, sealed
 
 FORMAT = 1  # of keys and of what is stored
 PATIENCE = 60.0  # seconds to wait for another process that writes
@@ -72,12 +74,14 @@ class Cache:
                 some = keys[at : at + AT_ONCE]
                 query = f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})"
                 for key, text in self.db.execute(query, some):
-                    found[key] = Answer(**json.loads(text), cached=True)
+                    kept = json.loads(text)
+                    if is_whole(kept):  # SQLite has no checksums: what is damaged inside it is asked again
+                        found[key] = Answer(**{name: kept[name] for name in KEPT}, cached=True)
         return found
 
     def put(self, key: str, answer: Answer) -> None:
         assert self.db is not None and not answer.error, "what failed is asked again"
-        text = json.dumps({name: describe(getattr(answer, name)) for name in KEPT})
+        text = json.dumps(sealed({name: describe(getattr(answer, name)) for name in KEPT}))
         with self._told(), self.db:
             self.db.execute("INSERT OR REPLACE INTO answers (key, answer) VALUES (?, ?)", (key, text))
 
@@ -91,7 +95,7 @@ class Cache:
                 f"the answers of judges cannot be kept in {self.path} ({error}): choose another file with cache=PATH, "
                 "or do without with cache=False"
             ) from error
-        except (sqlite3.DatabaseError, ValueError, TypeError) as error:
+        except (sqlite3.DatabaseError, ValueError, TypeError, KeyError) as error:
             raise UserError(
                 f"{self.path} is damaged or holds something else than answers of judges ({error}): delete it, or choose "
                 "another file with cache=PATH"
@@ -103,6 +107,10 @@ class Remembering(Answerer):
 
     cache: bool | str
     sampling: Sampling
+
+    def __post_init__(self) -> None:
+        if isinstance(self.cache, str):  # the same file wherever this process goes
+            self.cache = str(absolute(self.cache))
 
     @abc.abstractmethod
     def who(self, models: Mapping[str, Model]) -> dict[str, Any]:

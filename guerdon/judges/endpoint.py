@@ -81,6 +81,7 @@ class endpoint(Remembering):
     rooms: Any = live()  # event loop: what is shared by all who ask in it
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         try:
             parts = urlsplit(self.url)
             found = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,15 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.accuracy import accuracy
 from guerdon.exams.best_of import best_of as choice
 from guerdon.exams.exam import Exam
-from guerdon.loop.build import Built, Wish, build, card_of, default_out, find_model, find_task, versions
+from guerdon.loop.build import Built, Wish, build, card_of, find_model, find_task, run_name, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
 from guerdon.store.events import Listener
-from guerdon.store.folder import FORMAT, RunFolder, written_by
+from guerdon.store.files import absolute
+from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.store.identity import RESULTS, code_hash
 
 
@@ -54,6 +56,7 @@ def train(
     With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier
     run of the same recipe.
     """
+    here = absolute("")  # before code of the user's runs, which may go elsewhere
     wish = Wish(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
     if resume is not None:
         if budget is not None:
@@ -63,10 +66,23 @@ def train(
         raise UserError("train what? give a recipe: guerdon list recipes")
     built = build(wish)
     total = set_length(built, steps, read_budget(budget) if isinstance(budget, str) else budget)
-    folder = RunFolder(out or default_out(built.name, wish))
     options = options or Options()
-    folder.create(card_of(built, wish, seed or 0, total, options))
-    return _go(built, folder, options, seed or 0, total, listeners, _skipped_rows(built))
+    card = card_of(built, wish, seed or 0, total, options)
+    with _claimed(out, run_name(built.name, wish), here) as folder:
+        folder.create(card)
+        return _go(built, folder, options, seed or 0, total, listeners, _skipped_rows(built))
+
+
+@contextmanager
+def _claimed(out: str | Path | None, stem: str, here: Path) -> Iterator[RunFolder]:
+    """The folder of a new run, this process's alone: the one that was asked for, or the next free one."""
+    if out is None:
+        with next_free(Path("runs"), stem, here) as folder:
+            yield folder
+        return
+    folder = RunFolder(out, here)
+    with folder.claim():
+        yield folder
 
 
 def set_length(built: Built, steps: int | None, budget: Budget | None = None) -> int:
@@ -100,7 +116,7 @@ def _go(
         run_study(built.recipe, folder, options, seed, listeners, warnings)
     else:
         run_recipe(built.recipe, folder, options, seed, total, listeners, warnings)
-    return Trained(folder.path, built.recipe)
+    return Trained(folder, built.recipe)
 
 
 def _skipped_rows(built: Built) -> list[str]:
@@ -135,27 +151,27 @@ def _resume(
     card = folder.read_card()
     if card.get("format", FORMAT) != FORMAT:
         raise UserError(
-            f"{folder.path} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
+            f"{folder.named} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
             f" reads it but goes on with format {FORMAT} alone: start anew with --out"
         )
-    _refuse_conflicts(folder.path, card, wish, steps, seed)
+    _refuse_conflicts(folder.named, card, wish, steps, seed)
     if card["plain"]:
         wish = Wish.of_card(card)
     elif wish.recipe is None:
-        raise UserError(f"{folder.path} was started from Python objects: resume it with gd.train(recipe, resume=...)")
+        raise UserError(f"{folder.named} was started from Python objects: resume it with gd.train(recipe, resume=...)")
     built = build(wish)
     budget = Budget(**card["budget"]) if card.get("budget") else None
     set_length(built, card["steps"] if isinstance(built.recipe, Recipe) else None, budget)
     if built.recipe.hash != card["hash"]:
         raise UserError(
-            f"{folder.path} was started with another version of this recipe, its data or its reward; start anew with --out"
+            f"{folder.named} was started with another version of this recipe, its data or its reward; start anew with --out"
         )
     options = options or Options(**card["options"])
     notes = [*_other_code(card, built), *_other_machine(card)]
     return _go(built, folder, options, card["seed"], card["steps"], listeners, notes)
 
 
-def _refuse_conflicts(path: Path, card: Mapping[str, Any], wish: Wish, steps: int | None, seed: int | None) -> None:
+def _refuse_conflicts(path: str, card: Mapping[str, Any], wish: Wish, steps: int | None, seed: int | None) -> None:
     """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
     named = {"recipe": wish.recipe, "--task": wish.task, "--model": wish.model, "--reward": wish.reward}
     kept_data = card["data"] or {}

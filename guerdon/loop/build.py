@@ -20,11 +20,13 @@ from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.record import Options
+from guerdon.loop.resume import MODEL_SUMS
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
 from guerdon.rewards.score import score
-from guerdon.store.folder import FORMAT, RunFolder, next_free, resume_command
+from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
+from guerdon.store.sums import Damaged, manifest_fault
 from guerdon.tasks.files import rows
 
 
@@ -100,7 +102,7 @@ def build(wish: Wish) -> Built:
 def _checked(made: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
     """What was made, with the models that were prepared for it by name."""
     if isinstance(made, Recipe):
-        made.models |= {name: models.load(folder) for name, folder in prepared.items()}
+        made.models |= {name: load_whole(folder) for name, folder in prepared.items()}
         made.check()
     return made
 
@@ -135,15 +137,27 @@ def find_model(model: Any) -> Model | None:
     if not isinstance(model, str):
         return model  # type: ignore[no-any-return]
     run = RunFolder(model)
-    return models.load(str(_policy_of(run)) if run.exists() else model)
+    return load_whole(str(_policy_of(run)) if run.exists() else model)
+
+
+def load_whole(model: str) -> Model:
+    """A model by name or folder. One that a run trained is held against the checksums that lie with it."""
+    if (Path(model) / MODEL_SUMS).is_file():
+        fault = manifest_fault(Path(model), MODEL_SUMS)
+        if fault is not None:
+            raise Damaged(
+                f"{model} is damaged ({fault}): delete the run it is of and train it again; if you changed it yourself, delete"
+                f" its {MODEL_SUMS}"
+            )
+    return models.load(model)
 
 
 def _policy_of(run: RunFolder) -> Path:
     if run.read_card()["kind"] == "study":
-        raise UserError(f"{run.path} is a study: name one of the runs in {run.inner}")
+        raise UserError(f"{run.named} is a study: name one of the runs in {run.shown(run.inner)}")
     policy = run.models / "policy"
     if not policy.is_dir():
-        raise UserError(f"{run.path} has no trained policy: finish the run first, {resume_command(run.path)}")
+        raise UserError(f"{run.named} has no trained policy: finish the run first, {resume_command(run)}")
     return policy
 
 
@@ -201,7 +215,7 @@ def versions() -> dict[str, Any]:
     }
 
 
-def default_out(name: str, wish: Wish) -> Path:
+def run_name(name: str, wish: Wish) -> str:
+    """What the folder of a run is called where nothing is said: a number follows."""
     what = wish.task if isinstance(wish.task, str) else Path(wish.data["path"]).stem if wish.data else ""
-    stem = "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)
-    return next_free(Path("runs"), stem)
+    return "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -124,13 +123,7 @@ class Recorder:
         """Keep the batch that broke the step; the error to raise, one line that names it."""
         path = self.folder.fault(self.play.step)
         write_batch(path, batch)
-        return RunStopped(f"step {self.play.step}: {why} (the batch is in {shown(path)})")
-
-
-def shown(path: Path) -> str:
-    """A path as the user would type it from here."""
-    here = Path.cwd()
-    return str(path.resolve().relative_to(here)) if path.resolve().is_relative_to(here) else str(path)
+        return RunStopped(f"step {self.play.step}: {why} (the batch is in {self.folder.shown(path)})")
 
 
 def _given(batch: Any, stage: Any) -> list[str]:

@@ -113,7 +113,7 @@ def replay(
             progress(done, len(chosen))
     whole = _joined(seen)
     return Replay(
-        run=str(found.path),
+        run=found.folder.named,
         reward=str(formula),
         version=formula.version,
         old_version=found.card.get("rewards", {}).get(made.column, {}).get("version"),
@@ -132,17 +132,17 @@ def replay(
 
 def _chosen(run: Run, steps: Sequence[int] | None) -> list[int]:
     if run.card["kind"] == "study":
-        raise UserError(f"{run.path} is a study: name one of the runs in {run.folder.inner}")
+        raise UserError(f"{run.folder.named} is a study: name one of the runs in {run.folder.shown(run.folder.inner)}")
     kept = run.rollout_steps
     if not kept:
-        raise UserError(f"{run.path} stores no rollouts to replay: train with --rollouts-every 1")
+        raise UserError(f"{run.folder.named} stores no rollouts to replay: train with --rollouts-every 1")
     if steps is None:
         return kept
     chosen = sorted(set(steps))
     lost = [step for step in chosen if step not in kept]
     if lost or not chosen:
         which = f"no rollouts of step {lost[0]}" if lost else "its rollouts, but no step was asked for"
-        raise UserError(f"{run.path} holds {which}: it has {len(kept)} steps, {kept[0]} to {kept[-1]}")
+        raise UserError(f"{run.folder.named} holds {which}: it has {len(kept)} steps, {kept[0]} to {kept[-1]}")
     return chosen
 
 

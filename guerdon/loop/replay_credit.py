@@ -114,14 +114,14 @@ def _column(run: Run, batch: Batch, wanted: str | None, given: Any, stages: Sequ
     there = track_columns(batch)
     if wanted is not None:
         if wanted not in there:
-            raise unknown(f"column of {run.path}", wanted, there)
+            raise unknown(f"column of {run.folder.named}", wanted, there)
         return wanted
     read = given.needs if given is not None else ()
     likely: list[str] = [*read, "reward", *(n for n in there if _chain(stages, n))]
     found = next((n for n in likely if n in there), None)
     if found is None:
         named = f"name another, --column {' or '.join(there)}" if there else "it has no other either"
-        raise UserError(f"{run.path} stores no column 'reward': {named}")
+        raise UserError(f"{run.folder.named} stores no column 'reward': {named}")
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon import models
+from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.pack import pack
@@ -20,13 +21,23 @@ from guerdon.loop.rollouts import Played
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
 from guerdon.store.files import atomic
 from guerdon.store.folder import RunFolder
+from guerdon.store.sums import write_manifest
+
+MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 
 
 def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:
     return [(path, found) for path, found in walk(recipe) if isinstance(found, Learn)]
 
 
-def save(folder: RunFolder, recipe: Recipe, done: int, keep: int, waiting: Played | None = None) -> Path:
+def save(
+    folder: RunFolder,
+    recipe: Recipe,
+    done: int,
+    keep: int,
+    waiting: Played | None = None,
+    warn: Callable[[str], None] = lambda message: None,
+) -> Path:
     """Weights of every model, every optimiser, every part's state, after `done` steps; and what was played ahead."""
     tensors = {f"model/{n}/{k}": v for n, m in recipe.models.items() for k, v in m.weights.state_dict().items()}
     for path, learn in _learners(recipe):
@@ -37,7 +48,7 @@ def save(folder: RunFolder, recipe: Recipe, done: int, keep: int, waiting: Playe
     if waiting is not None:
         state["ahead"] = {"step": waiting.step, "counts": waiting.counts, "metrics": waiting.metrics}
         ahead = pack(waiting.episodes)
-    return save_checkpoint(folder.checkpoints, Checkpoint(done, tensors, state, ahead), keep)
+    return save_checkpoint(folder.checkpoints, Checkpoint(done, tensors, state, ahead), keep, warn)
 
 
 def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> tuple[int, Played | None]:
@@ -58,9 +69,12 @@ def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> t
 
 
 def restore_weights(folder: RunFolder, name: str, model: Model) -> None:
-    """Give a model the weights that the last checkpoint of a finished run has for it."""
-    found = load_checkpoint(folder.checkpoints, lambda message: None)
-    assert found is not None, "a finished run has a checkpoint"
+    """Give a model the weights that the last checkpoint of a finished run has for it, and no earlier ones."""
+    faults: list[str] = []
+    found = load_checkpoint(folder.checkpoints, faults.append)
+    if found is None or faults:
+        why = faults[0].partition(";")[0] if faults else "it has no checkpoint"
+        raise UserError(f"{folder.named} has lost its final weights: {why}; delete the folder and run it again")
     _give_weights(found, name, model)
 
 
@@ -76,6 +90,7 @@ def save_models(folder: RunFolder, recipe: Recipe) -> None:
         if model.trains and models.is_named(model):
             with atomic(folder.models / name) as scratch:
                 models.save(model, scratch)
+                write_manifest(scratch, MODEL_SUMS)
 
 
 def weights_of(recipe: Recipe) -> str:

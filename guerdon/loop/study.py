@@ -22,11 +22,13 @@ from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.train import run_recipe, start
 from guerdon.loop.trained import Trained
-from guerdon.store.events import EventLog, Listener, next_attempt, read_events
+from guerdon.store.events import EventLog, Listener, next_attempt, read_log
 from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.report import write_report
+from guerdon.store.run import Run, drop_damaged
+from guerdon.store.sums import KEY, crc, is_whole, sealed
 
 
 class Interrupted(Exception):
@@ -71,11 +73,13 @@ class StudyRun:
         recipe.check()
         seed = self.seed if seed is None else seed
         inner = RunFolder(self.folder.inner / fingerprint([recipe.hash, seed]))
-        if not inner.exists():
-            inner.create(card_of(Built("recipe", recipe), Wish(recipe), seed, recipe.steps, self.options))
-        if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners):
-            raise Interrupted
-        run = Trained(inner.path, recipe)
+        with inner.lock():
+            notes = drop_damaged(inner)
+            if not inner.exists():
+                inner.create(card_of(Built("recipe", recipe), Wish(recipe), seed, recipe.steps, self.options))
+            if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
+                raise Interrupted
+        run = Trained(inner, recipe)
         self.made.append(str(run.weights))
         if inner.path not in self.runs:
             self._note(run)
@@ -100,16 +104,19 @@ class StudyRun:
 
     def remember(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make()` gave the first time that it was asked for by this key, as JSON has it: a run of another library, which
-        a killed study then does not repeat. The key is whatever decides the result: numbers, names, parts, functions."""
+        a killed study then does not repeat; what is damaged is made again. The key is whatever decides the result: numbers,
+        names, parts, functions."""
         path = self.folder.inner / f"remembered-{fingerprint(key)}.json"
-        if not path.exists():
+        if _remembered(path) is None:
             made = make()
             try:
-                write_json(path, made)
+                write_json(path, sealed({"made": made}))
             except TypeError as error:
                 said = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
                 raise UserError(said) from error
-        return json.loads(path.read_text())
+        found = _remembered(path)
+        assert found is not None
+        return found["made"]
 
     def eval(
         self,
@@ -148,21 +155,22 @@ def run_study(
 ) -> Any:
     """Run a study's body to its end; None when it was interrupted."""
     with folder.lock():
-        events = read_events(folder.events)
-        if any(isinstance(e, Ended) for e in events):
-            return _result(folder.path)
-        with EventLog(folder.events, next_attempt(events)) as log:
+        before = read_log(folder.events)
+        if any(isinstance(e, Ended) for e in before.events):
+            return Run(folder).result
+        with EventLog(folder.events, next_attempt(before.events)) as log:
             budget = study.budget
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
-            for message in warnings:
+            for message in (*warnings, *filter(None, [before.damage])):
                 log.emit(Warned(0, message=message))
                 for heard in listeners:  # of a study they hear the runs in it, and this
                     heard(Warned(0, message=message))
             run = StudyRun(folder, options, seed, log, budget, listeners)
             try:
                 result = study.body(run, seed)
-                write_json(folder.path / "result.json", result if isinstance(result, dict) else None)
-                log.emit(Ended(0, weights=hashlib.sha256("".join(run.made).encode()).hexdigest()[:16]))
+                write_json(folder.result, result if isinstance(result, dict) else None)
+                weights = hashlib.sha256("".join(run.made).encode()).hexdigest()[:16]
+                log.emit(Ended(0, weights=weights, result=crc(folder.result.read_bytes())))
                 log.sync()
                 return result
             except Interrupted:
@@ -172,8 +180,13 @@ def run_study(
                 log.emit(Stopped(0, why=str(error)))
                 raise
             finally:
-                write_report(folder.path)
+                write_report(folder)
 
 
-def _result(path: Path) -> Any:
-    return json.loads((path / "result.json").read_text())
+def _remembered(path: Path) -> dict[str, Any] | None:
+    """What a file remembers, if it is there and whole."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and {"made", KEY} == set(found) and is_whole(found) else None

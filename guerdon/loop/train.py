@@ -24,7 +24,7 @@ from guerdon.loop.record import Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
-from guerdon.store.events import EventLog, Listener, next_attempt, read_events
+from guerdon.store.events import EventLog, Listener, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Saved, Started, Stopped, Warned
 from guerdon.store.loggers import open_loggers
@@ -77,14 +77,14 @@ def run_recipe(
 ) -> bool:
     """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
     with folder.lock():
-        events = read_events(folder.events)
-        if any(isinstance(e, Ended) for e in events):
+        before = read_log(folder.events)
+        if any(isinstance(e, Ended) for e in before.events):
             return True
         recipe, play = start(recipe, seed, total)
-        notes = [*warnings]
+        notes = [*warnings, *filter(None, [before.damage])]
         first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
-        with EventLog(folder.events, next_attempt(events), heard) as log:
+        with EventLog(folder.events, next_attempt(before.events), heard) as log:
             log.emit(_started(recipe, first, total))
             for message in notes:
                 log.emit(Warned(first, message=message))
@@ -92,7 +92,7 @@ def run_recipe(
                 with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
                     return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total)
             finally:  # a run that broke is the one whose report is wanted most
-                write_report(folder.path)
+                write_report(folder)
 
 
 def _run(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, total: int) -> bool:
@@ -141,7 +141,8 @@ def _started(recipe: Recipe, first: int, total: int) -> Started:
 
 def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:
     record.log.sync()
-    path = save(record.folder, recipe, done, record.options.keep, rollouts.under_way())
+    warn = lambda message: record.emit(Warned(done - 1, message=message))  # noqa: E731
+    path = save(record.folder, recipe, done, record.options.keep, rollouts.under_way(), warn)
     record.emit(Saved(done - 1, path=path.name, weights=weights_of(recipe)))
 
 

@@ -9,13 +9,14 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.loop.resume import restore_weights
+from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
 
 
 class Trained(Run):
     """What `train` returns: the run as it is on disk, and the models it trained, loaded into the recipe's own classes."""
 
-    def __init__(self, path: str | Path, recipe: Recipe | Study) -> None:
+    def __init__(self, path: str | Path | RunFolder, recipe: Recipe | Study) -> None:
         super().__init__(path)
         self.recipe = recipe
 
@@ -26,7 +27,7 @@ class Trained(Run):
     def model(self, name: str = "policy") -> Model:
         """A trained model, ready to act, to be evaluated, or to start another recipe from."""
         if not self.complete:
-            raise UserError(f"{self.path} has no finished model {name!r}: the run is {self.status}")
+            raise UserError(f"{self.folder.named} has no finished model {name!r}: the run is {self.status}")
         assert isinstance(self.recipe, Recipe)
         if name not in self.recipe.models:
             raise unknown("model of the run", name, self.recipe.models)

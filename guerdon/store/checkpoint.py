@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -17,7 +16,9 @@ from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.store.files import atomic, disk_errors, save_tensors
 from guerdon.store.rollouts import read_batch, write_batch
+from guerdon.store.sums import manifest_fault, write_manifest
 
+TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
 AHEAD = "ahead.parquet"
 LIFTED = "__lifted__"  # in a state's JSON: the name of a tensor or of a batch's file
 
@@ -33,8 +34,11 @@ class Checkpoint:
     ahead: Batch | None = None
 
 
-def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
-    """Write the checkpoint in one atomic step, then drop all but the last `keep`."""
+def save_checkpoint(
+    folder: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str], None] = lambda message: None
+) -> Path:
+    """Write the checkpoint in one atomic step, then drop all before it but the last `keep - 1`: once it has been read back and
+    found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older one to be dropped."""
     path = folder / f"step-{checkpoint.step:08d}"
     tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
     state, lifted = lift(checkpoint.state)
@@ -44,15 +48,19 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint, keep: int) -> Path:
         batches[AHEAD] = checkpoint.ahead
     with atomic(path) as scratch:
         scratch.mkdir()
-        save_tensors(scratch / "tensors.safetensors", tensors)
-        (scratch / "state.json").write_text(json.dumps({"step": checkpoint.step, "state": state}))
+        save_tensors(scratch / TENSORS, tensors)
+        (scratch / STATE).write_text(json.dumps({"step": checkpoint.step, "state": state}))
         for name, batch in batches.items():
             write_batch(scratch / name, batch)
-        hashes = {p.name: _hash(p) for p in sorted(scratch.iterdir())}
-        (scratch / "manifest.json").write_text(json.dumps(hashes))
+        write_manifest(scratch, MANIFEST)
+    old = [each for each in list_checkpoints(folder) if each.name <= path.name][:-keep]
+    fault = _fault(path) if old else None
+    if fault is not None:
+        warn(f"checkpoint {path.name} is damaged as soon as it is written ({fault}): the ones before it are kept")
+        return path
     with disk_errors(folder):
-        for old in list_checkpoints(folder)[:-keep]:
-            shutil.rmtree(old)
+        for each in old:
+            shutil.rmtree(each)
     return path
 
 
@@ -77,8 +85,8 @@ def load_checkpoint(folder: Path, warn: Callable[[str], None]) -> Checkpoint | N
 def _load(path: Path) -> Checkpoint:
     from safetensors.torch import load_file
 
-    saved = json.loads((path / "state.json").read_text())
-    tensors = load_file(path / "tensors.safetensors")
+    saved = json.loads((path / STATE).read_text())
+    tensors = load_file(path / TENSORS)
     batches = {file.name: read_batch(file) for file in path.glob("*.parquet")}
     state = put_back(saved["state"], {**tensors, **batches})
     own = {k: v for k, v in tensors.items() if not k.startswith("state/")}
@@ -86,26 +94,7 @@ def _load(path: Path) -> Checkpoint:
 
 
 def _fault(path: Path) -> str | None:
-    try:
-        manifest = json.loads((path / "manifest.json").read_text())
-    except (OSError, ValueError):
-        return "no readable manifest"
-    if not isinstance(manifest, dict) or not {"tensors.safetensors", "state.json"} <= set(manifest):
-        return "no whole manifest"
-    for name, digest in manifest.items():
-        if not (path / name).is_file():
-            return f"{name} is missing"
-        if _hash(path / name) != digest:
-            return f"{name} does not match its hash"
-    return None
-
-
-def _hash(path: Path) -> str:
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    return manifest_fault(path, MANIFEST, (TENSORS, STATE))
 
 
 def lift(value: Any) -> tuple[Any, dict[str, Tensor | Batch]]:

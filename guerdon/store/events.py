@@ -1,4 +1,12 @@
-"""`events.jsonl`: the truth of a run, written a line at a time and never rewritten."""
+"""`events.jsonl`: the truth of a run, written a line at a time and never rewritten.
+
+Every line ends with its number in the file and a checksum of all that stands before it. So what is damaged is an exact rule:
+
+- the last line, where it lacks its end and does not match, is what a killed process or a full disk left *torn*. It is no
+  damage: readers pass it over, and the next writer cuts it off;
+- any other line that does not match its checksum is *damaged*, and so is every number that is missing or comes twice;
+- lines that guerdon wrote before it had checksums stand before all that have one. Of those a broken one is passed over as torn.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +15,18 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.store.files import disk_errors, sync
 from guerdon.store.happened import Ended, Event, Started, Stopped, Warned, from_json
+from guerdon.store.sums import line_sum, seal_line
 
 Listener = Callable[[Event], None]
 PROCESS = (Started, Warned, Stopped, Ended)
+NAMED = 20  # damaged lines that are named
 
 
 class EventLog:
@@ -24,20 +36,23 @@ class EventLog:
         self.path, self.attempt, self.listeners = path, attempt, listeners
         with disk_errors(path):
             self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
-            # a killed process may have left a torn line: the next one starts anew, and readers pass the torn one over
-            self.torn = self.file.tell() > 0 and not _ends_whole(path)
+        before = read_log(path)
+        self.lines, self.size = before.lines, before.size
+        self.torn = self.file.tell() != self.size  # what a killed process left of a line
+        self.lead = b"" if before.ends else b"\n"  # it may have lost nothing but the line's end
 
     def emit(self, event: Event) -> None:
         event = dataclasses.replace(event, attempt=self.attempt, time=time.time())
-        line = (json.dumps(event.to_json()) + "\n").encode()
-        if self.torn:
-            line = b"\n" + line
+        line = self.lead + seal_line({**event.to_json(), "line": self.lines + 1}) + b"\n"
         with disk_errors(self.path):
+            if self.torn:
+                os.truncate(self.path, self.size)
             written = 0
             while written < len(line):
                 self.torn = True  # until all of it is there: a full disk may take half a line
                 written += self.file.write(line[written:]) or 0
-            self.torn = False
+        self.torn, self.lead = False, b""
+        self.lines, self.size = self.lines + 1, self.size + len(line)
         for listener in self.listeners:
             listener(event)
 
@@ -53,10 +68,25 @@ class EventLog:
         self.file.close()
 
 
-def _ends_whole(path: Path) -> bool:
-    with open(path, "rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) == b"\n"
+@dataclass(frozen=True)
+class Log:
+    """A file of events as it was read: the whole ones in order, the numbers of damaged lines, how many lines were written in
+    all, up to which byte they reach and whether the last has its end."""
+
+    events: list[Event]
+    damaged: tuple[int, ...] = ()
+    lines: int = 0
+    size: int = 0
+    ends: bool = True
+
+    @property
+    def damage(self) -> str:
+        """The damaged lines, counted and named; empty where there are none."""
+        if not self.damaged:
+            return ""
+        more = f" and {len(self.damaged) - NAMED} more" if len(self.damaged) > NAMED else ""
+        named = ", ".join(map(str, self.damaged[:NAMED])) + more
+        return f"{len(self.damaged)} damaged line{'s' * (len(self.damaged) > 1)} in events.jsonl: {named}"
 
 
 def next_attempt(events: Sequence[Event]) -> int:
@@ -65,23 +95,53 @@ def next_attempt(events: Sequence[Event]) -> int:
 
 
 def read_events(path: Path) -> list[Event]:
-    """Every whole event in the order written. Torn lines, which only a killed process leaves, are passed over; a run
-    that wrote nothing yet has no events."""
+    """Every whole event in the order written; a run that wrote nothing yet has no events."""
+    return read_log(path).events
+
+
+def read_log(path: Path) -> Log:
+    """Events and what became of their lines, by the rule above."""
     if not path.exists():
-        return []
+        return Log([])
     try:
-        lines = path.read_bytes().split(b"\n")
+        *lines, tail = path.read_bytes().split(b"\n")
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
-    found = []
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except ValueError:
+    ends = _row(tail)[0] is None
+    size = sum(len(line) + 1 for line in lines) + (0 if ends else len(tail))
+    found: list[Event] = []
+    damaged: list[int] = []
+    last = waiting = 0  # the number of the last whole line, and how many broken ones stand after it
+    is_old = True
+    for line in lines if ends else [*lines, tail]:
+        row, number = _row(line)
+        if row is None or (number is None and not is_old):
+            waiting += 1
             continue
-        if isinstance(row, dict):
-            found.append(from_json(row))
-    return found
+        if number is None or (is_old and found):  # broken lines from before there were checksums were torn
+            last, waiting = last + waiting, 0
+        is_old, number = number is None, last + 1 if number is None else number
+        damaged += range(last + 1, number)
+        if number <= last:
+            damaged.append(number)
+            continue
+        found.append(from_json(row))
+        last, waiting = number, 0
+    if not (is_old and found):
+        damaged += range(last + 1, last + waiting + 1)
+    return Log(found, tuple(sorted(set(damaged))), last + waiting, size, ends)
+
+
+def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:
+    """What a line says, and the number it was given, which one without a checksum has not; of a broken one nothing."""
+    is_sealed = line_sum(line)
+    try:
+        row = json.loads(line) if is_sealed is not False else None
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict) or not isinstance(row.get("step"), int):
+        return None, None
+    return row, row["line"] if is_sealed else None
 
 
 def latest(events: list[Event]) -> list[Event]:

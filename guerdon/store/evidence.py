@@ -13,6 +13,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.store.files import write_readable_json, write_text
 from guerdon.store.identity import RESULTS, code_hash
+from guerdon.store.sums import KEY, Damaged, is_whole, sealed
 
 FORMAT = 1
 NULL = "null"
@@ -25,10 +26,14 @@ def read(folder: Path, name: str) -> dict[str, Any]:
         found = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
-    if found.get("format") != FORMAT:
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise UserError(f"{path} was written by another version of guerdon: guerdon prove {name}")
-    assert isinstance(found, dict)
-    return found
+    if not is_whole(found):
+        raise Damaged(
+            f"{path} does not match its checksum, so it was damaged or changed by hand: put a copy of it back, or guerdon prove"
+            f" {name}"
+        )
+    return {k: v for k, v in found.items() if k != KEY}
 
 
 def read_all(folder: Path) -> dict[str, dict[str, Any]]:
@@ -57,14 +62,14 @@ def write(folder: Path, found: dict[str, Any]) -> None:
     from guerdon.store.evidence_page import page
 
     name = found["recipe"]
-    write_readable_json(folder / f"{name}.json", found)
+    write_readable_json(folder / f"{name}.json", sealed(found))
     for i, claim in enumerate(found["claims"]):
         write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
     write_text(folder / f"{name}.md", page(found, stale(found)))
 
 
 def write_null(folder: Path, found: dict[str, Any]) -> None:
-    write_readable_json(folder / f"{NULL}.json", found)
+    write_readable_json(folder / f"{NULL}.json", sealed(found))
 
 
 def read_null(folder: Path) -> dict[str, Any] | None:

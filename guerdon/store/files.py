@@ -7,15 +7,18 @@ import errno
 import json
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import RunStopped, UserError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+SCRATCH = ".tmp"  # how the names of half-written things end
 
 
 @contextlib.contextmanager
@@ -42,31 +45,46 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def atomic(path: Path) -> Iterator[Path]:
-    """Hand out a scratch path beside `path`; when the block ends well, it becomes `path` in one step."""
-    scratch = path.with_name(f".{path.name}.tmp")
+    """Hand out a scratch path beside `path`, this writer's alone; when the block ends well, it becomes `path` in one step."""
+    scratch = path.with_name(f".{path.name}.{secrets.token_hex(4)}{SCRATCH}")
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove(scratch)
         try:
             yield scratch
             if scratch.is_dir():
                 for inner in scratch.rglob("*"):
                     sync(inner)
                 if path.exists():
-                    _remove(path)
+                    remove(path)
             sync(scratch)
             scratch.replace(path)
             sync(path.parent)
-        except OSError:
-            _remove(scratch)
-            raise
+        finally:
+            remove(scratch)
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
+    """A file, or a folder with all in it; nothing where there is none."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed writers left half-written in a folder and those below it. For who knows that nobody writes there."""
+    with disk_errors(folder):
+        for pattern in (f".*{SCRATCH}", f"*/.*{SCRATCH}"):
+            for left in [*folder.glob(pattern)]:
+                remove(left)
+
+
+def absolute(path: str | Path) -> Path:
+    """Where a path is, wherever this process goes from here."""
+    try:
+        return Path(path).absolute()
+    except FileNotFoundError as error:
+        raise UserError("the folder that this was started in is gone: start it in one that is there") from error
 
 
 def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:

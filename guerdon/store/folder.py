@@ -1,26 +1,44 @@
-"""Where things lie in a run folder, and who may write there."""
+"""Where things lie in a run folder, and who may write there.
+
+A folder is claimed before anything is in it: it is made, locked, and only then gets its card, so that of two processes which
+start at the same moment one has it and the other goes on to the next name, or is refused. A claim that a kill cut short leaves
+an empty folder, which is no run and in nobody's way.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
-import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from guerdon.core.errors import UserError
-from guerdon.store.files import disk_errors, write_json
+from guerdon.store.files import absolute, disk_errors, remove, sweep, write_json
+from guerdon.store.sums import KEY, Damaged, is_whole, sealed
 
-FORMAT = 2  # of run folders; those of 1, which guerdon 0.1 wrote, are read and not gone on with
+# of run folders; those of 1, which guerdon 0.1 wrote, are read and not gone on with. Checksums came within 2: who does not know
+# them passes over a key in a card and two in a line of events, and what was written without them is read as before
+FORMAT = 2
+LOCK = ".lock"
 
 
 class RunFolder:
-    """Paths of a run. One process writes at a time; the others are refused."""
+    """Paths of a run, which stay where they are wherever this process goes; `named` is what the user calls the folder. One
+    process writes at a time; the others are refused."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path, here: Path | None = None) -> None:
+        """`here` is where a path that is not whole starts from: where this process is, unless told."""
+        self.named = str(path)
+        self.path = absolute(path) if here is None else here / path
+        self._held: BinaryIO | None = None
+
+    def shown(self, path: Path) -> str:
+        """A path in the folder as the user would type it."""
+        return str(self.named / path.relative_to(self.path))
 
     @property
     def card(self) -> Path:
@@ -43,6 +61,11 @@ class RunFolder:
         return self.path / "report.html"
 
     @property
+    def result(self) -> Path:
+        """What a study's body returned."""
+        return self.path / "result.json"
+
+    @property
     def inner(self) -> Path:
         """The runs of a study."""
         return self.path / "inner"
@@ -58,56 +81,101 @@ class RunFolder:
         return self.card.is_file()
 
     def read_card(self) -> dict[str, Any]:
+        """What the run is. One that does not match its checksum is not believed: another seed gives another run."""
         try:
-            found = json.loads(self.card.read_text())
-        except (OSError, ValueError) as error:
-            raise UserError(f"{self.path} is not a run folder: it has no readable run.json") from error
-        assert isinstance(found, dict)
+            found = json.loads(self.card.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise UserError(f"{self.named} is not a run folder: it has no readable run.json") from error
+        except (ValueError, RecursionError) as error:
+            raise Damaged(f"{self.named} is not a run folder: it has no readable run.json") from error
+        if not isinstance(found, dict):
+            raise Damaged(f"{self.named} is not a run folder: its run.json holds no card")
+        if not is_whole(found):
+            raise Damaged(
+                f"{self.named}/run.json does not match its checksum, so it was damaged or changed by hand: put a copy of it"
+                f' back, or delete its line "{KEY}" to go on with what it says now'
+            )
         if found.get("format", FORMAT) > FORMAT:
             raise UserError(
-                f"{self.path} was written by guerdon {written_by(found)}, in format {found['format']} of run folders; this one"
+                f"{self.named} was written by guerdon {written_by(found)}, in format {found['format']} of run folders; this one"
                 f" reads up to {FORMAT}: upgrade guerdon"
             )
-        return found
+        return {k: v for k, v in found.items() if k != KEY}
 
     def create(self, card: dict[str, Any]) -> None:
-        """Start a run here. A folder that holds another run, or anything else, is refused."""
+        """Start a run here."""
+        with self.claim():
+            write_json(
+                self.card, sealed(card)
+            )  # what makes the folder a run: a kill before this leaves nothing in the way
+
+    @contextlib.contextmanager
+    def claim(self) -> Iterator[None]:
+        """Hold the folder for a new run. One that holds another run, or anything else, is refused and stays as it is."""
+        self._refuse_others()
+        with self.lock():
+            self._refuse_others()  # another process may have been faster
+            yield
+
+    def _refuse_others(self) -> None:
         if self.exists():
-            other = self.read_card()
-            name = other.get("recipe", "?")
+            name = self.read_card().get("recipe", "?")
             raise UserError(
-                f"{self.path} holds another run ({name}); go on with it by --resume {self.path}, or choose another --out"
+                f"{self.named} holds another run ({name}); go on with it by --resume {self.named}, or choose another --out"
             )
         if self.path.exists() and (not self.path.is_dir() or any(p.name[0] != "." for p in self.path.iterdir())):
-            raise UserError(f"{self.path} is not empty and not a run; choose another --out")
-        write_json(self.card, card)  # what makes the folder a run: a kill before this leaves nothing in the way
+            raise UserError(f"{self.named} is not empty and not a run; choose another --out")
+
+    def clear(self) -> None:
+        """Drop the run, for it to be made again. Who holds the folder goes on holding it."""
+        assert self._held is not None, "only what is held is cleared"
+        with disk_errors(self.path):
+            for each in self.path.iterdir():
+                if each.name != LOCK:
+                    remove(each)
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for this process; however it ends, the folder is free again."""
+        """Hold the folder for this process, and make it if need be; however the process ends, the folder is free again. Who
+        holds it may ask for it again. What killed writers left half-written is swept."""
+        if self._held is not None:
+            yield
+            return
         with disk_errors(self.path):
-            held = open(self.path / ".lock", "wb")  # noqa: SIM115 - closed by the `with` below
+            self.path.mkdir(parents=True, exist_ok=True)
+            held = open(self.path / LOCK, "ab")  # noqa: SIM115 - closed by the `with` below
         with held:  # what breaks inside is not about this file
             try:
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise UserError(f"{self.path} is being written by another process") from error
-            yield
+                raise UserError(f"{self.named} is being written by another process") from error
+            sweep(self.path)
+            self._held = held
+            try:
+                yield
+            finally:
+                self._held = None
 
 
 def written_by(card: dict[str, Any]) -> str:
     return str(card.get("versions", {}).get("guerdon", "of another version"))
 
 
-def next_free(base: Path, stem: str) -> Path:
-    """runs/STEM-001, -002, ...: the first that is not there."""
-    taken = {p.name for p in base.glob(f"{stem}-*")} if base.is_dir() else set()
-    number = 1
-    while f"{stem}-{number:03d}" in taken:
-        number += 1
-    return base / f"{stem}-{number:03d}"
+@contextlib.contextmanager
+def next_free(base: Path, stem: str, here: Path) -> Iterator[RunFolder]:
+    """runs/STEM-001, -002, ...: the first that is not there, made and held. `base` starts from `here`."""
+    for number in itertools.count(1):
+        folder = RunFolder(base / f"{stem}-{number:03d}", here)
+        with disk_errors(folder.path):
+            folder.path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.path.mkdir()  # one process alone can make it
+            except FileExistsError:
+                continue
+        with folder.lock():
+            yield folder
+        return
 
 
-def resume_command(path: Path) -> str:
-    shown = os.path.relpath(path) if not os.path.relpath(path).startswith("..") else str(path)
-    return f"guerdon train --resume {shown}"
+def resume_command(folder: RunFolder) -> str:
+    return f"guerdon train --resume {shlex.quote(folder.named)}"

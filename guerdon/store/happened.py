@@ -104,9 +104,10 @@ class Stopped(Event):
 
 @dataclass(frozen=True)
 class Ended(Event):
-    """The run is complete."""
+    """The run is complete. Of a study, `result` is the checksum of the file that holds what its body returned."""
 
     weights: str = ""
+    result: str = ""
 
 
 TYPES = {

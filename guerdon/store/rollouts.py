@@ -3,12 +3,16 @@
 One row a segment. Columns of the batch are named `col.NAME` (a column `reward` is not the segment's own `reward`): a
 track's stand in the row of its last segment, a segment's in its own, a step's in lists; reasons and details beside
 them. What belongs to the batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
+
+Parquet's own checksums are on, for whoever reads the pages with another tool. They leave out the footer, so the metadata also
+has one of the whole file, as it is with zeros in that one's place. Files from before have none, and are read as they are.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +28,12 @@ from guerdon.core.pack import pack
 from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 from guerdon.store.files import atomic
+from guerdon.store.sums import Damaged
 
 FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice, nor muted steps
 OLDEST = 1
+SUM = "guerdon-sum:"  # in the metadata, and eight digits after it
+NO_SUM = b"0" * 8
 
 
 def _arrow() -> Any:
@@ -62,21 +69,50 @@ def write_batch(path: Path, batch: Batch) -> None:
         "context": str(batch.context.dtype),
         "pairs": None if batch.pairs is None else _pairs_row(batch.pairs),
     }
-    table = table.replace_schema_metadata({"guerdon": json.dumps(meta)})
+    table = table.replace_schema_metadata({"guerdon": json.dumps(meta), "sum": SUM + NO_SUM.decode()})
+    written = pa.BufferOutputStream()
+    pa.parquet.write_table(table, written, compression="zstd", write_page_checksum=True)
     with atomic(path) as scratch:
-        pa.parquet.write_table(table, scratch, compression="zstd")
+        scratch.write_bytes(_summed(written.getvalue().to_pybytes()))
+
+
+def _summed(data: bytes) -> bytes:
+    """A file with its checksum in the place of the zeros."""
+    at = data.rindex(SUM.encode()) + len(SUM)  # the last: what was sampled may hold the word too, and stands before it
+    return data[:at] + _sum(data, at) + data[at + len(NO_SUM) :]
+
+
+def _sum(data: bytes, at: int) -> bytes:
+    """The checksum of a file that has its own at some place."""
+    view = memoryview(data)
+    found = zlib.crc32(view[at + len(NO_SUM) :], zlib.crc32(NO_SUM, zlib.crc32(view[:at])))
+    return f"{found:08x}".encode()
+
+
+def read_table(path: str | Path) -> tuple[Any, dict[str, Any]]:
+    """A file's rows as a pyarrow table, and what it says of the batch as a whole. A damaged one is refused by name."""
+    pa = _arrow()
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise UserError(f"{path} is not a rollout file: {error.strerror}") from error
+    at = data.rfind(SUM.encode()) + len(SUM)
+    if at >= len(SUM) and data[at : at + len(NO_SUM)] != _sum(data, at):
+        raise Damaged(f"{path} is damaged: it does not match its checksum")
+    try:
+        table = pa.parquet.read_table(pa.BufferReader(data), page_checksum_verification=True)
+        meta = json.loads(table.schema.metadata[b"guerdon"])
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        raise Damaged(f"{path} is not a rollout file: {(str(error).splitlines() or ['empty'])[0]}") from error
+    if not isinstance(meta, dict) or meta.get("format") not in range(OLDEST, FORMAT + 1):
+        said = meta.get("format") if isinstance(meta, dict) else meta
+        raise UserError(f"{path} was written by another version of guerdon (format {said})")
+    return table, meta
 
 
 def read_batch(path: str | Path) -> Batch:
     """The batch a file holds."""
-    pa = _arrow()
-    try:
-        table = pa.parquet.read_table(path)
-        meta = json.loads(table.schema.metadata[b"guerdon"])
-    except (OSError, KeyError, TypeError, pa.ArrowInvalid) as error:
-        raise UserError(f"{path} is not a rollout file: {str(error).splitlines()[0]}") from error
-    if not OLDEST <= meta["format"] <= FORMAT:
-        raise UserError(f"{path} was written by another version of guerdon (format {meta['format']})")
+    table, meta = read_table(path)
     rows = table.to_pylist()
     whole = pack(_episodes(rows, meta))
     kept = torch.zeros(whole.G, dtype=torch.bool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,24 +10,41 @@ from typing import Any, TypeVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.store.events import latest, read_events
+from guerdon.store.events import latest, read_events, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
-from guerdon.store.rollouts import read_batch
+from guerdon.store.rollouts import read_batch, read_table
+from guerdon.store.sums import Damaged, crc
 
 E = TypeVar("E", bound=Event)
+
+
+def damage_of(folder: RunFolder) -> str:
+    """What of a run is damaged, its card included, in a line; empty where nothing is, or no run."""
+    try:
+        return "; ".join(Run(folder).damage) if folder.exists() else ""
+    except Damaged as error:
+        return str(error)
+
+
+def drop_damaged(folder: RunFolder) -> list[str]:
+    """Drop a run that is damaged, of those that can be made again at will; what to say of it in the one that is."""
+    why = damage_of(folder)
+    if why:
+        folder.clear()
+    return [f"the run that lay here was damaged, and is made again: {why}"] if why else []
 
 
 class Run:
     """A run folder, read. Nothing is cached: a run that is still going shows what it has."""
 
-    def __init__(self, path: str | Path) -> None:
-        self.folder = RunFolder(path)
+    def __init__(self, path: str | Path | RunFolder) -> None:
+        self.folder = path if isinstance(path, RunFolder) else RunFolder(path)
         self.path = self.folder.path
         self.card = self.folder.read_card()
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}: {self.name}, {self.progress}, {self.status})"
+        return f"Run({self.folder.named!r}: {self.name}, {self.progress}, {self.status})"
 
     @property
     def name(self) -> str:
@@ -45,6 +63,44 @@ class Run:
         last = max((e.attempt for e in every), default=0)
         stops = [e for e in every if isinstance(e, Stopped) and e.attempt == last]
         return f"stopped: {stops[-1].why}" if stops else "unfinished"
+
+    @property
+    def damage(self) -> list[str]:
+        """What of the events is not as it was written, a line each: damaged lines; of a run that ended, steps without an event
+        and a last evaluation that is not there; of a study, what its runs have. The card is checked when a run is opened,
+        rollouts and checkpoints when they are read."""
+        log = read_log(self.folder.events)
+        found = [log.damage] if log.damage else []
+        ends = [e for e in log.events if isinstance(e, Ended)]
+        if ends and self.card.get("kind") == "recipe":
+            last = ends[-1].step
+            gone = {*range(last + 1)} - {e.step for e in log.events if isinstance(e, StepDone)}
+            if gone:
+                found.append(f"{len(gone)} of {last + 1} steps have no event, the first of them step {min(gone)}")
+            taken = [e.step for e in log.events if isinstance(e, Evaluated)]
+            if taken and last not in taken:
+                found.append(f"the last evaluation, after {last + 1} steps, has no event")
+        if ends and self.card.get("kind") == "study":
+            try:
+                _ = self.result
+            except Damaged as error:
+                found.append(str(error))
+        inner = {card.parent.name: damage_of(RunFolder(card.parent)) for card in self._inner_cards}
+        return found + [f"inner/{name}: {said}" for name, said in inner.items() if said]
+
+    @property
+    def result(self) -> Any:
+        """What the body of a study that ended returned: a dict, or None where it was none. The last event vouches for it."""
+        path = self.folder.result
+        try:
+            data = path.read_bytes()
+            found = json.loads(data)
+        except (OSError, ValueError) as error:
+            raise Damaged(f"{self.folder.shown(path)} cannot be read, and with it what the study found") from error
+        vouched = [e.result for e in read_events(self.folder.events) if isinstance(e, Ended)]
+        if vouched and vouched[-1] and vouched[-1] != crc(data):
+            raise Damaged(f"{self.folder.shown(path)} is damaged: it is not what the study returned")
+        return found
 
     @property
     def steps_done(self) -> int:
@@ -69,7 +125,11 @@ class Run:
     @property
     def inner(self) -> list[Run]:
         """The runs of a study."""
-        return [Run(card.parent) for card in sorted(self.folder.inner.glob("*/run.json"))]
+        return [Run(card.parent) for card in self._inner_cards]
+
+    @property
+    def _inner_cards(self) -> list[Path]:
+        return sorted(self.folder.inner.glob("*/run.json"))
 
     @property
     def weights(self) -> str | None:
@@ -135,7 +195,7 @@ class Run:
         if not path.exists():
             kept = self.rollout_steps
             has = f"it has {kept[0]} to {kept[-1]}" if kept else "it has none"
-            raise UserError(f"{self.path} holds no rollouts of step {step}: {has}")
+            raise UserError(f"{self.folder.named} holds no rollouts of step {step}: {has}")
         return read_batch(path)
 
     def batches(self) -> Iterator[tuple[int, Batch]]:
@@ -146,7 +206,6 @@ class Run:
     def rollouts(self) -> Any:
         """A pyarrow table of all stored segments of all steps, columns and reasons included."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        tables = [pq.read_table(self.folder.rollouts(s)).replace_schema_metadata(None) for s in self.rollout_steps]
+        tables = [read_table(self.folder.rollouts(s))[0].replace_schema_metadata(None) for s in self.rollout_steps]
         return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})

@@ -21,6 +21,7 @@ from guerdon.store.checkpoint import (
     restore_optimiser,
     save_checkpoint,
 )  # fmt: skip
+from guerdon.store.folder import RunFolder
 
 FILES = ["tensors.safetensors", "state.json", "manifest.json"]
 
@@ -118,14 +119,16 @@ def test_when_every_one_is_damaged_the_run_cannot_go_on(tmp_path):
 
 
 def test_what_a_kill_left_half_written_is_not_seen_and_is_swept(tmp_path):
-    saved(tmp_path, 1)
-    scratch = tmp_path / ".step-00000002.tmp"
+    folder = RunFolder(tmp_path)
+    saved(folder.checkpoints, 1)
+    scratch = folder.checkpoints / ".step-00000002.0123abcd.tmp"
     scratch.mkdir()
     (scratch / "tensors.safetensors").write_bytes(b"half")
-    assert same(load_checkpoint(tmp_path, refuse), checkpoint(1))
-    saved(tmp_path, 2)
-    assert not scratch.exists()
-    assert same(load_checkpoint(tmp_path, refuse), checkpoint(2))
+    assert same(load_checkpoint(folder.checkpoints, refuse), checkpoint(1))
+    with folder.lock():
+        assert not scratch.exists()
+        saved(folder.checkpoints, 2)
+    assert same(load_checkpoint(folder.checkpoints, refuse), checkpoint(2))
 
 
 def test_a_crash_before_the_rename_changes_nothing(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -78,7 +79,21 @@ def test_what_breaks_while_the_folder_is_held_is_not_about_the_lock(tmp_path):
 
 
 def test_the_next_free_name(tmp_path):
-    assert next_free(tmp_path / "runs", "a").name == "a-001"
+    (tmp_path / "runs" / "a-002").mkdir(parents=True)
     for name in ("a-001", "a-003"):
-        (tmp_path / "runs" / name).mkdir(parents=True)
-    assert next_free(tmp_path / "runs", "a").name == "a-002"
+        with next_free(Path("runs"), "a", tmp_path) as folder:
+            assert (folder.named, folder.path) == (f"runs/{name}", tmp_path / "runs" / name)
+            with pytest.raises(UserError, match="is being written by another process"), RunFolder(folder.path).lock():
+                raise AssertionError("two writers")
+
+
+def test_who_holds_a_folder_may_ask_for_it_again(tmp_path):
+    folder = RunFolder(tmp_path / "run")
+    with folder.claim():
+        folder.create({"recipe": "grpo"})
+        with folder.lock(), pytest.raises(UserError, match="another process"), RunFolder(folder.path).lock():
+            raise AssertionError("two writers")
+        folder.clear()
+        assert not folder.exists()
+    with RunFolder(folder.path).lock():
+        assert [p.name for p in folder.path.iterdir()] == [".lock"]

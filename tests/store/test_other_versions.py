@@ -19,6 +19,7 @@ from guerdon.store.happened import Event, Warned
 from guerdon.store.identity import RESULTS
 from guerdon.store.report import write_report
 from guerdon.store.run import Run
+from guerdon.store.sums import sealed
 
 OLD = Path(__file__).parent / "run_of_0_1"  # the first of two steps of GRPO, as guerdon 0.1 left it
 
@@ -35,7 +36,7 @@ def old(tmp_path: Path) -> Path:
 
 def change(run: Path, **values: Any) -> None:
     card = RunFolder(run).card
-    card.write_text(json.dumps({**json.loads(card.read_text()), **values}))
+    card.write_text(json.dumps(sealed({**json.loads(card.read_text()), **values})))
 
 
 def test_a_run_of_0_1_is_read(old: Path, cli: Cli) -> None:

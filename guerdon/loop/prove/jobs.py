@@ -31,7 +31,7 @@ from guerdon.loop.prove.arms import Arm
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
 from guerdon.store.folder import RunFolder
-from guerdon.store.run import Run
+from guerdon.store.run import Run, damage_of, drop_damaged
 
 INTERRUPTED = "interrupted"
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
@@ -57,27 +57,36 @@ class Job:
 
 
 def is_done(folder: Path) -> bool:
-    return RunFolder(folder).exists() and RunFolder(folder).events.exists() and Run(folder).status == "complete"
+    """Whether a run is complete, and all of it as it was written: one that is damaged is made again, not read."""
+    run = RunFolder(folder)
+    return run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
 
 
 def run_job(job: Job) -> str:
-    """Run to the end, or go on with what an earlier process left. What it was not, when it could not: one line."""
+    """Run to the end, or go on with what an earlier process left, unless that is damaged; why it could not, in a line."""
+    folder = RunFolder(job.folder)
     try:
-        arm, folder = job.arm.begun(job.folder.parent), RunFolder(job.folder)
-        built, options = arm.build(), arm.options
-        recipe = built.recipe
-        steps = 0 if isinstance(recipe, Study) else recipe.steps
-        if not folder.exists():
-            card = card_of(built, arm.wish, job.seed, steps, options)
-            folder.create({**card, "at_a_time": job.at_a_time})
-        if isinstance(recipe, Study):
-            run_study(recipe, folder, options, job.seed)
-        else:
-            run_recipe(recipe, folder, options, job.seed, steps)
-        if not is_done(job.folder):
-            return INTERRUPTED
+        with folder.lock():
+            return _run_held(job, folder)
     except UserError as error:
         return str(error)
+
+
+def _run_held(job: Job, folder: RunFolder) -> str:
+    arm = job.arm.begun(job.folder.parent)
+    built, options = arm.build(), arm.options
+    recipe = built.recipe
+    steps = 0 if isinstance(recipe, Study) else recipe.steps
+    notes = drop_damaged(folder)
+    if not folder.exists():
+        card = card_of(built, arm.wish, job.seed, steps, options)
+        folder.create({**card, "at_a_time": job.at_a_time})
+    if isinstance(recipe, Study):
+        run_study(recipe, folder, options, job.seed, warnings=notes)
+    else:
+        run_recipe(recipe, folder, options, job.seed, steps, warnings=notes)
+    if not is_done(job.folder):
+        return INTERRUPTED
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
     if not job.keeps:
         shutil.rmtree(folder.models, ignore_errors=True)

@@ -38,6 +38,7 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, Job 
     """Run `pairs` pairs of a recipe with itself; what verdicts they give is written to `null.json`."""
     if pairs < (2 if how.quick else PAIRS):
         raise UserError(f"calibration takes at least {PAIRS} pairs, not {pairs}")
+    how = how.from_here()
     claim = changed(CLAIM, **how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget / 10)

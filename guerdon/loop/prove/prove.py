@@ -19,6 +19,7 @@ from guerdon.loop.prove.results import mean_curve, result_of
 from guerdon.loop.prove.verdict import Compared, among, compare, discoveries
 from guerdon.loop.record import Options
 from guerdon.store import evidence
+from guerdon.store.files import absolute
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import RESULTS
 
@@ -42,6 +43,10 @@ class How:
     def command(self, *what: str) -> str:
         """What gives the same again."""
         return shlex.join(["guerdon", "prove", *what, *self.flags])
+
+    def from_here(self) -> How:
+        """The same with folders that stay where they are wherever code of the user's goes."""
+        return dataclasses.replace(self, out=absolute(self.out), runs=absolute(self.runs))
 
     @property
     def options(self) -> Options:
@@ -85,6 +90,7 @@ class Trial:
 def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None], None]) -> list[dict[str, Any]]:
     """Evidence for each recipe, written to its folder. `told` hears how many runs of how many are done, and which one was
     last."""
+    how = how.from_here()
     entries = {name: _claiming(find_recipe(name)) for name in names}
     trials = {name: [_trial(name, claim, how) for claim in entry.claims] for name, entry in entries.items()}
     try:

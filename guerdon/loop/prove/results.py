@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -13,13 +12,16 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.recipe import Claim
 from guerdon.exams.statistics import t_interval
 from guerdon.store.run import Run
+from guerdon.store.sums import Damaged
 
 MEAN = "mean "
 
 
 def result_of(folder: Path, seed: int, claim: Claim) -> dict[str, Any]:
-    """A finished run in the words of an evidence file."""
+    """A finished run in the words of an evidence file. One that is damaged has no say."""
     run = Run(folder)
+    if run.damage:
+        raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which makes it anew")
     if run.card["kind"] == "study":
         return _study(run, seed, claim)
     curve = curve_of(run, claim)
@@ -106,7 +108,7 @@ def score_of(curve: list[dict[str, Any]], claim: Claim) -> float:
 def _study(run: Run, seed: int, claim: Claim) -> dict[str, Any]:
     """A study's score is in its result, or else what its evaluations came to, as a recipe's; so is its curve. Its cost is that
     of the runs in it, and what it says itself it `spent`."""
-    result = json.loads((run.path / "result.json").read_text()) or {}
+    result = run.result or {}
     known = [found for _, found in run.curve]
     metric = claim.metric.removeprefix(MEAN)
     is_measured = bool(known) and all(metric in found for found in known)

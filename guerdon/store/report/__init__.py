@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from guerdon.store.files import atomic
+from guerdon.store.folder import RunFolder
 from guerdon.store.report.numbers import Numbers, report_numbers
 from guerdon.store.report.page import page
 from guerdon.store.run import Run
@@ -12,7 +13,7 @@ from guerdon.store.run import Run
 __all__ = ["Numbers", "report_numbers", "write_report"]
 
 
-def write_report(path: Path) -> Path:
+def write_report(path: str | Path | RunFolder) -> Path:
     """Write the report of a run folder, finished or not, or of a study. Returns the file."""
     run = Run(path)
     # an exception's message may hold what UTF-8 cannot: it is spelled out rather than lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from guerdon.store.report.markup import key_of
 from guerdon.store.report.views import told
 from guerdon.store.rollouts import read_batch
 from guerdon.store.run import Run
+from guerdon.store.sums import Damaged
 
 STEPS_SHOWN = 600  # of one segment, each with its own colour; what follows is coloured as one
 RANKS = ("reward", "correct")  # the columns that say which track is better, the first that has values
@@ -65,16 +66,21 @@ class Example:
         return key_of("rollout" if self.stored == "rollouts" else "fault", self.step)
 
 
-def find_examples(run: Run, values: dict[str, float]) -> list[Example]:
-    """Tracks of the first and the last stored step, and of the batch that broke the run, if one did."""
+def find_examples(run: Run, values: dict[str, float], note: Callable[[str], None]) -> list[Example]:
+    """Tracks of the first and the last stored step, and of the batch that broke the run, if one did. A file that is damaged is
+    noted and left out."""
     steps = run.rollout_steps
-    found: list[Example] = []
-    for step in dict.fromkeys((*steps[:1], *steps[-1:])):
-        found += _of_batch(run.batch(step), step, "rollouts", values)
+    chosen = [(step, "rollouts", run.folder.rollouts(step)) for step in dict.fromkeys((*steps[:1], *steps[-1:]))]
     for path in sorted((run.path / "faults").glob("step-*.parquet"))[-1:]:
         step = int(path.stem.removeprefix("step-"))
         if step >= run.steps_done:  # a fault that a later attempt got past is no news
-            found += _of_batch(read_batch(path), step, "faults", values)
+            chosen.append((step, "faults", path))
+    found: list[Example] = []
+    for step, stored, path in chosen:
+        try:
+            found += _of_batch(read_batch(path), step, stored, values)
+        except Damaged as error:
+            note(str(error))
     return found
 
 

@@ -6,7 +6,6 @@ so whoever reads the folder can compute each of them again; `tests/test_report.p
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ from guerdon.store.report.draws import Draws, make_draws, put_draws
 from guerdon.store.report.examples import Example, find_examples
 from guerdon.store.report.markup import key_of
 from guerdon.store.run import Run
+from guerdon.store.sums import Damaged
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,13 @@ def report_numbers(run: Run) -> Numbers:
     _totals(found, run, done)
     _evaluations(found, [e for e in events if isinstance(e, Evaluated)])
     _troubles(found, events)
+    found.notes += [("", each) for each in run.damage]
     _curves(found, done)
     put_draws(found, make_draws(done))
     if run.card.get("kind") == "study":
         _study(found, run)
     else:
-        found.examples = find_examples(run, found.values)
+        found.examples = find_examples(run, found.values, lambda said: found.notes.append(("", said)))
     return found
 
 
@@ -146,11 +147,14 @@ def _study(found: Numbers, run: Run) -> None:
         results = inner.evaluations if inner.folder.events.exists() else []
         for when, scored in zip(("before", "after"), (results[0], results[-1]) if results else (), strict=False):
             found.put(key_of("inner", path.name, when), scored.get("pass@1"))
-    returned = run.path / "result.json"
-    if returned.is_file():
-        found.result = _leaves("", json.loads(returned.read_text()))
-        for name, value in found.result:
-            found.put(key_of("result", name), value)
+    if not run.folder.result.is_file():
+        return
+    try:
+        found.result = _leaves("", run.result)
+    except Damaged as error:
+        found.notes.append(("", str(error)))
+    for name, value in found.result:
+        found.put(key_of("result", name), value)
 
 
 def _leaves(at: str, value: Any) -> list[tuple[str, Any]]:

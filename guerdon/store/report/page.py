@@ -81,7 +81,7 @@ def _data(numbers: Numbers, drawn: list[str]) -> list[Html]:
 def _unfinished(run: Run) -> list[Html]:
     if run.status == "complete":
         return []
-    command = resume_command(run.path) if run.card.get("plain") else f"gd.train(recipe, resume={str(run.path)!r})"
+    command = resume_command(run.folder) if run.card.get("plain") else f"gd.train(recipe, resume={run.folder.named!r})"
     return [el("p", "Go on with this run: ", free(command, "code"), class_="note")]
 
 
