@@ -165,7 +165,7 @@ def test_what_is_no_rollout_file_is_refused(tmp_path):
         read_batch(path)
     write_batch(path, full())
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(UserError, match="is not a rollout file"):
+    with pytest.raises(UserError, match="is damaged: it does not match its checksum"):
         read_batch(path)
 
 
