@@ -113,7 +113,15 @@ def read_table(path: str | Path) -> tuple[Any, dict[str, Any]]:
 def read_batch(path: str | Path) -> Batch:
     """The batch a file holds."""
     table, meta = read_table(path)
-    rows = table.to_pylist()
+    try:
+        return _rebuilt(table.to_pylist(), meta)
+    except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AssertionError) as error:
+        if b"sum" in table.schema.metadata:  # it is as it was written, so this is no damage
+            raise
+        raise Damaged(f"{path} is damaged: its rows do not make a batch") from error
+
+
+def _rebuilt(rows: list[dict[str, Any]], meta: dict[str, Any]) -> Batch:
     whole = pack(_episodes(rows, meta))
     kept = torch.zeros(whole.G, dtype=torch.bool)
     at = {(e, p): g for g, (e, p) in enumerate(zip(whole.episode.tolist(), whole.place.tolist(), strict=True))}
