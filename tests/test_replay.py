@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ from command_line import Cli, command_line, refused
 import guerdon as gd
 from guerdon.credit.centre import centre
 from guerdon.loop.replay import pearson, ranks
+from guerdon.store.sums import sealed
 
 WEIGHTS = """
 import guerdon as gd
@@ -185,7 +187,7 @@ def test_another_credit_than_the_runs_is_said(cli: Cli) -> None:
     assert gd.replay("a", reward="formulas.py:trained").notes == []
     card = Path("a/run.json")
     text = card.read_text().replace('"part": "centre"', '"part": "mine"').replace('"plain": true', '"plain": false')
-    card.write_text(text)
+    card.write_text(json.dumps(sealed(json.loads(text))))
     found = gd.replay("a", reward="formulas.py:trained")
     assert found.credit_from == "the default: the run was started from Python objects"
     assert found.total["flips"] == 0 and "another advantage than the stored one" in found.notes[0]
