@@ -10,8 +10,10 @@ from typing import Any
 from guerdon.rewards.isolation.workers import Answer, Workers
 
 
-def ask(pool: Workers, function: Any, arguments: list[dict[str, Any]], timeout: float = 20.0) -> list[Answer]:
-    return asyncio.run(pool.call(function, arguments, timeout=timeout))
+def ask(
+    pool: Workers, function: Any, arguments: list[dict[str, Any]], timeout: float = 20.0, **how: Any
+) -> list[Answer]:
+    return asyncio.run(pool.call(function, arguments, timeout=timeout, **how))
 
 
 def one(pool: Workers, function: Any, timeout: float = 20.0, **arguments: Any) -> Answer:

@@ -19,6 +19,7 @@ from guerdon.core.seeds import derive
 from guerdon.rewards.plain import Answer
 
 FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
+PARTS = 20  # in which the time of a call that waits here is counted
 Given = Mapping[str, Any]
 Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[Answer]]]
 
@@ -42,22 +43,39 @@ async def call_here(function: Callable[..., Any], given: Given, seconds: float =
 
 
 async def _within(found: Awaitable[Any], seconds: float) -> Any:
+    """Wait so long. Counted in parts, each once however late it comes: while others keep the event loop busy, what is waited
+    for cannot go on either."""
+    loop, left = asyncio.get_running_loop(), PARTS
+
+    def count() -> None:
+        nonlocal left, later
+        left -= 1
+        if left:
+            later = loop.call_later(seconds / PARTS, count)
+        else:
+            limit.reschedule(loop.time())
+
+    later = loop.call_later(seconds / PARTS, count)
     try:
-        async with asyncio.timeout(seconds) as limit:
+        async with asyncio.timeout(None) as limit:
             return await found
     except TimeoutError as error:
         if limit.expired():
             raise TimeoutError(f"there was no answer after {seconds:g} s") from error
         raise
+    finally:
+        later.cancel()
 
 
-async def call_in_workers(function: Callable[..., Any] | bytes, given: Sequence[Given], seconds: float) -> list[Answer]:
+async def call_in_workers(
+    function: Callable[..., Any] | bytes, given: Sequence[Given], seconds: float, trusted: bool = False
+) -> list[Answer]:
     """Call it in the shared worker processes; it may have been made ready to travel."""
     if not hasattr(os, "fork"):
         raise UserError("this system cannot fork, so it has no reward workers: reward(function, isolate=False)")
     from guerdon.rewards.isolation.workers import workers
 
-    return await workers().call(function, given, timeout=seconds or FOREVER)
+    return await workers().call(function, given, timeout=seconds or FOREVER, trusted=trusted)
 
 
 async def retried(call: Calls, given: Sequence[Given], seeds: Sequence[int], retries: int) -> list[Answer]:

@@ -114,6 +114,9 @@ class reward(Leaf):
     process, where nothing can stop it. An `async` function runs in this process as well, with the same time limit, and at
     most `concurrency` calls of it at once, 0 for no limit. Both are asked as episodes end, while others are still played.
 
+    A function that executes other code than its own, as one that calls `exec` on the completion, has each of its calls made in
+    a process that ends with the call; one whose every `exec` and `eval` is harmless may say that it is `trusted`.
+
     A call that raises or runs out of time is made again up to `retries` times. With `batched` there is one call for all
     samples of a step, each argument a list, which returns a list of scores. If it breaks it is called for each sample alone.
     """
@@ -124,6 +127,7 @@ class reward(Leaf):
     retries: int = knob(default=0, ge=0)
     concurrency: int = knob(default=0, ge=0)
     batched: bool = False
+    trusted: bool = knob(default=False, absent=False)
 
     sent: tuple[int, bytes] | None = live()  # a step, and the function as it was sent to workers then
 
@@ -201,7 +205,7 @@ class reward(Leaf):
             ready = samples.once(("seeded", self.wants), lambda: seeded(given, seeds))
         else:
             ready = seeded(given, seeds)
-        return await call_in_workers(self._carried(samples), ready, self.limit)
+        return await call_in_workers(self._carried(samples), ready, self.limit, self.trusted)
 
     async def _call_in_turn(self, given: Given) -> Answer:
         async with turn(self, self.concurrency):

@@ -177,7 +177,7 @@ FAULTS = {
     "os._exit": (leave, "failed", "the worker exited with code 3"),
     "memory": (grab, "failed", "used more than 0.2 GiB of memory"),
     "descriptors": (close_descriptors, "failed", "the call closed the worker's own pipe"),
-    "scribble": (scribble, "failed", "the call wrote into the worker's own pipe"),
+    "scribble": (scribble, "failed", "something else than the reward's answer was written"),
     "sleep": (hang, "timed out", "no answer after 1 s"),
     "regex": (hang_in_c, "timed out", "no answer after 1 s"),
 }

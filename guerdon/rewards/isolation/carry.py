@@ -13,7 +13,6 @@ import functools
 import io
 import pickle
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import PathFinder
@@ -25,11 +24,10 @@ import cloudpickle
 
 from guerdon.core.errors import UserError
 from guerdon.rewards.isolation.called import Seeded
+from guerdon.rewards.isolation.foreign import is_installed
 
 _BY_NAME = {"guerdon", "cloudpickle"} | sys.stdlib_module_names
-_INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 HEAVIEST = 64 << 20  # bytes of a function with what it holds: it is sent at every step, and to every worker
-_SITES = {"site-packages", "dist-packages"}
 _registry = threading.Lock()  # cloudpickle has one list of modules to pickle by value
 _verdicts: dict[str, tuple[int, bool]] = {}  # module name: the module's id, whether it is the user's own
 
@@ -159,8 +157,7 @@ def _judge(name: str, module: ModuleType | None) -> bool:
     file = getattr(module, "__file__", None)
     if not isinstance(file, str):
         return getattr(module, "__spec__", None) is None  # made by hand; built-in modules have one
-    path = Path(file)
-    return not any(path.is_relative_to(p) for p in _INSTALLED) and not _SITES.intersection(path.parts)
+    return not is_installed(file)
 
 
 def _importable(module: ModuleType) -> bool:

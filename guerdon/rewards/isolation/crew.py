@@ -19,13 +19,32 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
-from pathlib import Path
 from typing import Any, NoReturn
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.isolation import worker
 from guerdon.rewards.isolation.carry import pack
-from guerdon.rewards.isolation.worker import DEATH, FLOAT, HEAD, KILL, LARGEST, LENGTH, NUMBER, ORDER, SPAWN
+from guerdon.rewards.isolation.meter import Meter
+from guerdon.rewards.isolation.processes import MARK, end_marked
+from guerdon.rewards.isolation.records import (
+    FAILED,
+    FLOAT,
+    FORGED,
+    HEAD,
+    KEY,
+    KILL,
+    LARGEST,
+    LENGTH,
+    NEWS,
+    NUMBER,
+    ORDER,
+    READY,
+    SEAL,
+    SPAWN,
+    TIMED_OUT,
+    VALUE,
+    Seals,
+)
+from guerdon.rewards.isolation.worker import Mode
 from guerdon.rewards.plain import Answer
 
 SLICE = 0.02  # seconds a chunk is meant to take: long against sending it, short against waiting for the last one
@@ -33,23 +52,34 @@ FIRST = 8  # calls in a chunk while nobody knows how long they take
 START = 30.0  # seconds until a worker must have begun a chunk; one that has not is replaced, and nobody blamed
 LOAD = 120.0  # the same where it has to load the function first, which may import a large library
 HEAVY = 4 << 20  # bytes of arguments in a chunk, at which no more are added
+LOOKS = 10  # how often a worker is looked at until its time is over; none ends before the first
+CAP, SPARE = 10.0, 30.0  # times its time, and at least so many seconds more, a call may take by the clock
+STRIDE = NUMBER.size + SEAL  # bytes of a plain number with its seal
+_PROGRAM = "import sys; sys.path[:] = sys.argv[3:]; from guerdon.rewards.isolation.template import main; main()"
+
+
+class Forged(ValueError):
+    """What was read was not written by the worker."""
+
+    def __init__(self) -> None:
+        super().__init__(FORGED)
 
 
 def answers_in(kind: bytes, body: bytes) -> list[Answer]:
-    """The answers in what `Hand.records` gives. Raises ValueError on what no worker of ours would write."""
-    if kind == worker.FLOAT:
-        records = [body[at : at + NUMBER.size] for at in range(0, len(body), NUMBER.size)]
+    """The answers in what `Hand.records` gives. Raises Forged on what no worker of ours would write."""
+    if kind == FLOAT:
+        records = [body[at : at + NUMBER.size] for at in range(0, len(body), STRIDE)]
         # Equal ones share an answer: most rewards give few different numbers, and the collector looks at every object.
         made = {record: Answer("value", NUMBER.unpack(record)[2]) for record in {*records}}
         return [made[record] for record in records]
-    if kind == worker.VALUE:
+    if kind == VALUE:
         try:
             return [Answer("value", _Plain(io.BytesIO(body)).load())]
         except Exception as error:  # broken bytes break pickle in many ways
-            raise ValueError("no plain data") from error
-    if kind in (worker.FAILED, worker.TIMED_OUT):
-        return [Answer("failed" if kind == worker.FAILED else "timed out", error=body.decode())]
-    raise ValueError(f"no record begins with {kind!r}")
+            raise Forged from error
+    if kind in (FAILED, TIMED_OUT):
+        return [Answer("failed" if kind == FAILED else "timed out", error=body.decode(errors="replace"))]
+    raise Forged
 
 
 class _Plain(pickle.Unpickler):
@@ -62,17 +92,21 @@ class _Plain(pickle.Unpickler):
 class Job:
     """One `call`: its arguments as bytes, what is still to do, and the answers so far."""
 
-    def __init__(self, carried: bytes, arguments: Sequence[Mapping[str, Any]], timeout: float) -> None:
-        self.carried, self.arguments, self.timeout = carried, arguments, timeout
+    def __init__(
+        self, carried: bytes, arguments: Sequence[Mapping[str, Any]], timeout: float, trusted: bool = False
+    ) -> None:
+        self.carried, self.arguments, self.timeout, self.trusted = carried, arguments, timeout, trusted
         self.digest = hashlib.blake2b(carried, digest_size=16).digest()
         self.answers: list[Answer | None] = [None] * len(arguments)
         self.todo = deque(range(len(arguments)))
         self.alone: deque[int] = deque()  # calls to be tried once more, each first in a fresh worker
+        self.solo: deque[int] = (
+            deque()
+        )  # calls that were under way when a template was lost: each runs while no other does
         self.left = len(self.todo)
         self.pace: float | None = None  # seconds a call takes
         self.weight = 1.0  # bytes of its arguments
         self.misfires = 0  # workers that were lost before they began a call
-        self.templates = 0  # templates that were lost meanwhile
         self.done: Future[list[Answer]] = Future()
 
     def take(self, workers: int) -> list[int]:
@@ -135,8 +169,11 @@ class Hand:
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with contextlib.suppress(OSError):  # only for speed
                 fcntl.fcntl(self.requests, fcntl.F_SETPIPE_SZ, 1 << 20)
+        self.key = os.urandom(KEY)  # sent before all else, and kept until then
+        self.asked, self.told = Seals(self.key, b"asked"), Seals(self.key, b"told")
         self.out = memoryview(b"")
         self.buffer = bytearray()
+        self.pid = 0  # not born yet
         self.known: set[bytes] = set()  # functions it holds
         self.used = False
         self.rest()
@@ -145,17 +182,49 @@ class Hand:
         self.job: Job | None = None
         self.chunk: list[int] = []
         self.at = 0  # calls of the chunk that are answered
-        self.alone = False
+        self.alone = self.solo = False
         self.begun = 0.0
-        self.until = math.inf  # when the call it is in, or its start, has taken too long
+        self.meter: Meter | None = None
+        self.until = math.inf  # when to look whether the call it is in, or its start, has taken too long
 
-    def assign(self, job: Job, chunk: list[int], packed: bytes | list[bytes], alone: bool) -> None:
+    def assign(self, job: Job, chunk: list[int], packed: bytes | list[bytes], mode: Mode) -> None:
         carried = None if job.digest in self.known else job.carried
-        self.job, self.chunk, self.alone, self.used = job, chunk, alone, True
-        self.until = time.monotonic() + (START if carried is None else LOAD)
+        self.job, self.chunk, self.used = job, chunk, True
+        self.allow(START if carried is None else LOAD)
         self.known.add(job.digest)
-        message = pickle.dumps((job.digest, carried, packed), 5)
-        self.out = memoryview(LENGTH.pack(len(message)) + message)
+        message = pickle.dumps((job.digest, carried, packed, mode), 5)
+        self.out = memoryview(self.key + self.asked.sealed(LENGTH.pack(len(message)) + message))
+        self.key = b""
+
+    def give_back(self) -> None:
+        """What it had and did not answer is to be given out again; nobody is blamed."""
+        assert self.job is not None
+        left = self.chunk[self.at :]
+        if self.alone:
+            (self.job.solo if self.solo else self.job.alone).extendleft(left)
+        else:
+            self.job.again(left)
+
+    def allow(self, seconds: float) -> None:
+        """What it does from here on may take so long."""
+        self.since, self.seconds, self.meter = time.monotonic(), seconds, None
+        self.until = self.since + seconds / LOOKS
+
+    def is_late(self, pid: int) -> bool:
+        """Whether its time is over. If not, `until` is when to look again. `pid` is who is charged for it.
+
+        Nothing is asked of the system before the first look, and all until then is charged by the clock: most calls are over.
+        """
+        now = time.monotonic()
+        if self.meter is None:
+            self.meter, charged = Meter(pid, now - self.since), now - self.since
+        else:
+            charged = self.meter.charged()
+        left, cap = self.seconds - charged, self.since + max(CAP * self.seconds, self.seconds + SPARE)
+        if left < 0.001 * self.seconds or now >= cap:
+            return True
+        self.until = min(now + min(left, self.seconds / LOOKS), cap)
+        return False
 
     def write(self) -> bool:
         """Send what the pipe takes; whether something is left."""
@@ -177,29 +246,40 @@ class Hand:
         return bool(data)
 
     def records(self) -> Iterator[tuple[bytes, bytes]]:
-        """The kind and body of the whole records in the buffer, which keeps the rest.
+        """The kind and body of the whole records in the buffer, which keeps the rest. Raises Forged at the first false one.
 
-        Plain numbers that follow one another come in one piece, heads and all: nearly everything is plain numbers.
+        Plain numbers that follow one another come in one piece, heads, seals and all: nearly everything is plain numbers.
         """
         if len(self.buffer) >= HEAD.size and len(self.buffer) < HEAD.unpack_from(self.buffer)[1] <= LARGEST:
             return  # a long one is on its way: do not copy it again and again
-        data, at = bytes(self.buffer), 0
-        while at + HEAD.size <= len(data):
-            kinds = data[at : at + (len(data) - at) // NUMBER.size * NUMBER.size : NUMBER.size]
-            if numbers := len(kinds) - len(kinds.lstrip(FLOAT)):
-                end = at + numbers * NUMBER.size
-                yield FLOAT, data[at:end]
-                at = end
-                continue
-            kind, length = HEAD.unpack_from(data, at)
-            if length > LARGEST:
-                raise ValueError("no record is so long")
-            end = at + HEAD.size + length
-            if end > len(data):
-                break
-            yield kind, data[at + HEAD.size : end]
-            at = end
-        del self.buffer[:at]
+        data = bytes(self.buffer)
+        spans = _spans(data, together=True)
+        if spans and not self.told.holds(data[: spans[-1][2]]):  # the last seal is the seal of all
+            for kind, start, end in _spans(data, together=False):
+                if not self.told.holds(data[start:end]):
+                    raise Forged
+                yield kind, data[start + (0 if kind == FLOAT else HEAD.size) : end - SEAL]
+        for kind, start, end in spans:
+            yield kind, data[start + (0 if kind == FLOAT else HEAD.size) : end - SEAL]
+        del self.buffer[: spans[-1][2] if spans else 0]
+        if len(self.buffer) >= HEAD.size and HEAD.unpack_from(self.buffer)[1] > LARGEST:
+            raise Forged
+
+
+def _spans(data: bytes, together: bool) -> list[tuple[bytes, int, int]]:
+    """The kind, beginning and end of the whole records in a stream; `together` takes plain numbers in a row for one."""
+    found, at = [], 0
+    while at + HEAD.size <= len(data):
+        kind, length = HEAD.unpack_from(data, at)
+        end = at + HEAD.size + length + SEAL
+        if kind == FLOAT and together:
+            kinds = data[at : at + (len(data) - at) // STRIDE * STRIDE : STRIDE]
+            end = at + max(1, len(kinds) - len(kinds.lstrip(FLOAT))) * STRIDE
+        if end > len(data):
+            break
+        found.append((kind, at, end))
+        at = end
+    return found
 
 
 class Template:
@@ -209,8 +289,9 @@ class Template:
         self.control, theirs = socket.socketpair()
         self.ready = False
         # One thread a worker, as there are many of them; a fixed order of sets, so that a score does not change with the run.
-        environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **os.environ}
-        command = [sys.executable, "-P", str(Path(worker.__file__)), str(memory), *filter(_is_text, sys.path)]
+        self.mark = os.urandom(16).hex()
+        environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **os.environ, MARK: self.mark}
+        command = [sys.executable, "-P", "-c", _PROGRAM, str(memory), self.mark, *filter(_is_text, sys.path)]
         try:
             self.process = subprocess.Popen(
                 command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment, start_new_session=True
@@ -231,18 +312,18 @@ class Template:
         with contextlib.suppress(ConnectionError):
             self.control.sendall(ORDER.pack(KILL, hand.number))
 
-    def deaths(self) -> list[tuple[int, int]] | None:
-        """Workers that have died, with their wait status; None when the template itself has."""
+    def news(self) -> list[tuple[bytes, int, int]] | None:
+        """Workers that were born, with their process ids, or have died, with their wait status; None when it itself has."""
         try:
-            data = self.control.recv(DEATH.size * 64)
-            while len(data) % DEATH.size:
-                data += self.control.recv(DEATH.size - len(data) % DEATH.size)
+            data = self.control.recv(NEWS.size * 64)
+            while len(data) % NEWS.size:
+                data += self.control.recv(NEWS.size - len(data) % NEWS.size)
         except ConnectionError:
             return None
         if not data:
             return None
-        found = list(DEATH.iter_unpack(data))
-        self.ready = self.ready or found[0][0] == 0
+        found = list(NEWS.iter_unpack(data))
+        self.ready = self.ready or found[0][0] == READY
         return found
 
     def close(self) -> None:
@@ -252,6 +333,8 @@ class Template:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        if self.process.returncode:
+            end_marked(self.mark)  # it was killed, and could not clear up after its workers
 
 
 def _is_text(entry: object) -> bool:

@@ -3,7 +3,9 @@
 Work goes out in chunks of some 20 ms; answers come back one by one. When a worker dies or hangs, what it has answered
 stands, the call it was in is to blame, and the rest of its chunk goes to others. A call that took its worker with it, or ran
 short of memory or descriptors, is tried once more, as the first of a fresh worker, before it is believed: calls before it
-may have left the shortage behind. A call that hung is not tried again.
+may have left the shortage behind. A call that hung is not tried again. Calls that were under way when the template was lost
+are tried once more too, each while no other runs, so that the one which kills templates is found and no other is blamed. A
+function that was about to execute code that is not its own has its calls made *apart* from then on (`worker`).
 
 Leaves out: what a worker does (`worker`), what is counted (`crew`), who waits for the answers (`workers`).
 """
@@ -13,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
-import signal
 import sys
 import threading
 import time
@@ -21,12 +22,15 @@ from collections import deque
 from typing import Literal
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.isolation.crew import LOAD, Hand, Job, Template, answers_in
-from guerdon.rewards.isolation.worker import BEGUN, NOT_LOADED, PIPE_LOST, SUSPECT
+from guerdon.rewards.isolation.crew import LOAD, Forged, Hand, Job, Template, answers_in
+from guerdon.rewards.isolation.records import BEGUN, BORN, DIED, FOREIGN, FORGED, LEAVES, NOT_LOADED, SUSPECT, cause
+from guerdon.rewards.isolation.worker import Mode
 from guerdon.rewards.plain import Answer
 
 FUNCTIONS = 64  # a worker that holds so many is replaced: a closure that changes at every step must not fill it
 NAP = 0.0005  # seconds between two looks at workers that are in the middle of a chunk of quick calls
+STARTS = 3  # templates in a row that may be lost before they are ready
+KNOWN = 4096  # functions that are known to execute foreign code
 
 
 class Foreman:
@@ -40,6 +44,9 @@ class Foreman:
         self.crew: dict[int, Hand] = {}
         self.jobs: deque[Job] = deque()
         self.template: Template | None = None
+        self.started = False  # whether a template ever was ready
+        self.false_starts = 0  # templates in a row that were not
+        self.foreign: set[bytes] = set()  # digests of functions that execute code which is not their own
         self.hired = 0
         self.bell, self.ring = os.pipe()
         os.set_blocking(self.ring, False)
@@ -138,23 +145,33 @@ class Foreman:
     def _dispatch(self) -> None:
         """Give every idle worker a chunk, the jobs in turn."""
         while job := self._next_job():
-            alone = bool(job.alone)
+            solo, alone = bool(job.solo), bool(job.solo or job.alone)
             hand = self._idle(fresh=alone)
             if hand is None:
                 return
-            chunk, packed = job.pack([job.alone.popleft()] if alone else job.take(self.count))
+            waiting = job.solo or job.alone
+            chunk, packed = job.pack([waiting.popleft()] if waiting else job.take(self.count))
             if chunk:
-                hand.assign(job, chunk, packed, alone)
+                hand.assign(job, chunk, packed, self._mode(job))
+                hand.alone, hand.solo = alone, solo
                 self._write(hand)
             elif not job.left:
                 self._close(job)
 
     def _next_job(self) -> Job | None:
+        """The next in turn that has something to do. While one has a call that must run solo, no other call runs."""
+        solo = [job for job in self.jobs if job.solo]
+        at_work = [hand for hand in self.crew.values() if hand.job is not None]
+        if at_work and (solo or any(hand.solo for hand in at_work)):
+            return None
         for _ in range(len(self.jobs)):
             self.jobs.rotate(-1)
-            if self.jobs[0].alone or self.jobs[0].todo:
+            if self.jobs[0].solo or (not solo and (self.jobs[0].alone or self.jobs[0].todo)):
                 return self.jobs[0]
         return None
+
+    def _mode(self, job: Job) -> Mode:
+        return "trusted" if job.trusted else "apart" if job.digest in self.foreign else "here"
 
     def _idle(self, fresh: bool) -> Hand | None:
         """A worker without work: any, or for a call that is to run alone one that has not run anything yet."""
@@ -169,7 +186,7 @@ class Foreman:
     def _hire(self) -> Hand:
         if self.template is None:
             self.template = Template(self.memory)
-            self.selector.register(self.template.control, selectors.EVENT_READ, self._deaths)
+            self.selector.register(self.template.control, selectors.EVENT_READ, self._news)
         self.hired += 1
         hand = self.crew[self.hired] = Hand(self.hired)
         self.template.spawn(hand)
@@ -201,33 +218,43 @@ class Foreman:
                 if hand.number not in self.crew:
                     return
             if hand.buffer and hand.job is not None:
-                hand.until = time.monotonic() + hand.job.timeout  # it has answered, and is not yet done with sending
-        except ValueError:
-            self._dismiss(hand)  # the user's code wrote into the pipe
-            self._blame(hand, "the call wrote into the worker's own pipe")
+                hand.allow(hand.job.timeout)  # it has answered, and is not yet done with sending
+        except Forged:
+            self._dismiss(hand)
+            self._blame(hand, FORGED)
 
     def _take(self, hand: Hand, kind: bytes, body: bytes) -> None:
         job = hand.job
         if job is None:
-            raise ValueError("an answer that nobody asked for")
+            if kind == LEAVES:
+                self._dismiss(hand)  # after the last call of its chunk
+                return
+            raise Forged
         now = time.monotonic()
         if kind == BEGUN:
-            hand.begun, hand.until = now, now + job.timeout
+            hand.begun = hand.begun or now
+            hand.allow(job.timeout)
             return
         if kind == NOT_LOADED:
             self._close(job, f"could not be loaded in a worker: {body.decode()}")
             return
         if not hand.begun:
-            raise ValueError("an answer before the call")
+            raise Forged
+        if kind == LEAVES:
+            self._dismiss(hand)
+            hand.give_back()
+            return
         if kind == SUSPECT:
             error = body.decode()
             self._dismiss(hand)
             self._blame(hand, error)
             return
         answers = answers_in(kind, body)
+        if hand.at + len(answers) > len(hand.chunk):
+            raise Forged
         job.answer(hand.chunk[hand.at : hand.at + len(answers)], answers)
         hand.at += len(answers)
-        hand.until = now + job.timeout
+        hand.allow(job.timeout)
         if hand.at == len(hand.chunk):
             job.learn_pace((now - hand.begun) / len(hand.chunk))
             hand.rest()
@@ -252,58 +279,89 @@ class Foreman:
             job = hand.job
             if hand.number not in self.crew or job is None or time.monotonic() < hand.until:
                 continue
+            assert self.template is not None
+            if not hand.is_late(hand.pid or self.template.process.pid):
+                continue
+            if not hand.pid:
+                self.template.process.kill()  # it does not do its work, and its end will be told
+                hand.allow(hand.seconds)
+                continue
             self._dismiss(hand)
             if not hand.begun:
                 self._misfire(hand, f"could not be loaded in a worker within {LOAD:g} s")
                 continue
             self._settle(hand, Answer("timed out", error=f"there was no answer after {job.timeout:g} s"))
 
-    def _deaths(self, mask: int) -> None:
+    def _news(self, mask: int) -> None:
         assert self.template is not None
-        found = self.template.deaths()
+        found = self.template.news()
         if found is None:
             self._lost_template()
             return
-        for number, status in found:
+        self.started = self.started or self.template.ready
+        for news, number, value in found:
             hand = self.crew.get(number)
             if hand is None:
                 continue  # dismissed before
-            self._read(hand)
-            if self.crew.get(number) is not hand:
-                continue
-            self._dismiss(hand)
-            if hand.begun:
-                self._blame(hand, _cause(status))
-            elif hand.job is not None:
-                self._misfire(hand, f"could not be loaded: {_cause(status)}")
+            if news == BORN:
+                hand.pid = value
+                self.false_starts = 0
+            if news == DIED:
+                self._died(hand, value)
+
+    def _died(self, hand: Hand, status: int) -> None:
+        self._read(hand)
+        if hand.number not in self.crew:
+            return
+        self._dismiss(hand)
+        job = hand.job
+        if job is None:
+            return  # of what an earlier call had left running
+        if not hand.begun:
+            self._misfire(hand, f"could not be loaded: {cause(status)}")
+        elif os.WIFEXITED(status) and os.WEXITSTATUS(status) == FOREIGN and self._mode(job) == "here":
+            if len(self.foreign) >= KNOWN:
+                self.foreign.clear()
+            self.foreign.add(job.digest)
+            hand.give_back()
+        else:
+            self._blame(hand, cause(status))
 
     def _lost_template(self) -> None:
-        """Somebody killed the template, and with it all workers: no call is to blame."""
+        """Somebody killed the template, and with it all workers. If it was a call, it is found by running each solo."""
         template, self.template = self.template, None
         assert template is not None
         self.selector.unregister(template.control)
         template.close()
-        if not template.ready:
+        self.false_starts += 1
+        if not self.started:
             raise UserError(
                 f"the reward workers can not be started: {sys.executable} ended with {template.process.returncode}"
             )
-        for job in self.jobs:
-            job.templates += 1
         for hand in list(self.crew.values()):
             self._read(hand)
             if hand.number not in self.crew:
                 continue
             self._dismiss(hand)
-            if hand.job is not None:
-                self._return(hand)
-        for job in [j for j in self.jobs if j.templates > 3]:
-            self._close(job, "the process that starts the workers was killed, again and again")
+            job = hand.job
+            if job is None:
+                continue
+            if hand.solo:
+                self._settle(hand, Answer("failed", error="the call killed the process that starts the workers"))
+            elif hand.begun:
+                job.solo.append(hand.chunk[hand.at])
+                job.again(hand.chunk[hand.at + 1 :])
+            else:
+                hand.give_back()
+        if self.false_starts > STARTS:
+            for job in list(self.jobs):
+                self._close(job, "the process that starts the workers was killed, again and again")
 
     def _blame(self, hand: Hand, error: str) -> None:
         """The call a dismissed worker was in is the culprit if it was alone, else it is tried once more, alone."""
         job = hand.job
         if job is None:
-            return  # it died without work, of what an earlier call had left running
+            return  # nothing is asked of it: what wrote there was left behind by an earlier call
         if hand.alone:
             self._settle(hand, Answer("failed", error=error))
         else:
@@ -324,18 +382,9 @@ class Foreman:
         job = hand.job
         assert job is not None
         job.misfires += 1
-        self._return(hand)
+        hand.give_back()
         if job.misfires > self.count + 2:
             self._close(job, error)
-
-    @staticmethod
-    def _return(hand: Hand) -> None:
-        """What a dismissed worker had and did not answer is to be given out again; nobody is blamed."""
-        assert hand.job is not None
-        if hand.alone:
-            hand.job.alone.extendleft(hand.chunk)
-        else:
-            hand.job.again(hand.chunk[hand.at :])
 
     def _dismiss(self, hand: Hand) -> None:
         """Kill a worker, with all that it has started, and forget it. Its job's calls are the caller's to place."""
@@ -346,15 +395,3 @@ class Foreman:
             os.close(end)
         if self.template is not None:
             self.template.kill(hand)
-
-
-def _cause(status: int) -> str:
-    if status == -1:
-        return "the system could not start another process"
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        name = signal.Signals(number).name if number in {s.value for s in signal.Signals} else "unknown"
-        more = ", as the system does when memory runs out" if number == signal.SIGKILL else ""
-        return f"the worker was killed by signal {number} ({name}){more}"
-    code = os.WEXITSTATUS(status)
-    return "the call closed the worker's own pipe" if code == PIPE_LOST else f"the worker exited with code {code}"

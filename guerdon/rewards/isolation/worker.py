@@ -1,22 +1,21 @@
-"""What runs in a worker: the user's function, one call after the other. Run as a script by `guerdon.rewards.isolation.workers`.
+"""What runs in a worker: the user's function, one call after the other. A template (`template`) forks it.
 
-The script is a *template*: it imports what a worker needs, runs no code of the user's, and forks a worker when it is told
-to (a millisecond, where a new interpreter takes a tenth of a second). It also does what a worker inside a hung regex could
-not: it kills the workers when the parent is gone, and says how each of them died.
+A worker reads requests from one pipe and writes one sealed record for every call to another, before it begins the next: what
+a call came to is safe in the pipe whatever the next one does. What user code prints goes nowhere, to stdout and stderr alike.
 
-A worker reads requests from one pipe and writes one record for every call to another, before it begins the next: what a
-call came to is safe in the pipe whatever the next one does. What user code prints goes nowhere, to stdout and stderr alike.
+A function that executes code which is not its own, as one that `exec`s what a model wrote, could leave anything behind in the
+process. So a worker that sees it coming ends before that code runs, and from then on the pool asks for that function's calls
+*apart*: each in a child of its own, forked from a worker that has loaded the function and never called it. The child's answer
+is sealed with a key for this call alone, and the child ends with everything that it has started.
 
-Imports the standard library alone, and cloudpickle in the template. Leaves out: deadlines and who is to blame (the
-parent's), security (a function that means harm can kill its siblings), memory limits where there is no /proc (macOS).
+Imports the standard library alone. Leaves out: deadlines and who is to blame (the parent's), security (a function that means
+harm can kill its siblings, or read its own memory), memory limits where there is no /proc (macOS).
 """
 
 from __future__ import annotations
 
+import _thread
 import contextlib
-import ctypes
-import dataclasses
-import errno
 import gc
 import io
 import os
@@ -24,29 +23,43 @@ import pickle
 import resource
 import select
 import signal
-import socket
-import struct
 import sys
-import traceback
+import time
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, NoReturn
+from functools import partial
+from hashlib import blake2s
+from typing import Any, Literal, NoReturn
 
-ORDER = struct.Struct("<cI")  # parent to template: SPAWN (with two descriptors) or KILL, and the worker's number
-DEATH = struct.Struct("<Ii")  # template to parent: the worker's number and its wait status
-LENGTH = struct.Struct("<Q")  # of a request to a worker
-HEAD = struct.Struct("<cI")  # of a record from a worker: its kind and the length of what follows
-NUMBER = struct.Struct("<cId")  # the commonest record, whole
+from guerdon.rewards.isolation import processes
+from guerdon.rewards.isolation.foreign import watch
+from guerdon.rewards.isolation.records import (
+    BEGUN,
+    FAILED,
+    FLOAT,
+    FOREIGN,
+    FORGED,
+    HEAD,
+    KEY,
+    LARGEST,
+    LEAVES,
+    LENGTH,
+    NOT_LOADED,
+    NUMBER,
+    PIPE_LOST,
+    SEAL,
+    SUSPECT,
+    TIMED_OUT,
+    VALUE,
+    Seals,
+    answer,
+    cause,
+    failure,
+    record,
+)
 
-SPAWN, KILL = b"S", b"K"
-BEGUN, NOT_LOADED, FLOAT, VALUE, FAILED, SUSPECT, TIMED_OUT = b"B", b"L", b"N", b"V", b"F", b"S", b"T"
-PIPE_LOST = 87  # exit code of a worker whose pipe the user's code has closed
-
-LARGEST = 16 << 20  # bytes of a returned value: a score, its reasons and parts, never a dataset
-LONGEST = 4000  # characters of an error
-ATOMS = frozenset({float, int, bool, str, type(None)})
-# Errors that calls before this one may have caused, by what they left open or allocated.
-SHORTAGES = {errno.EMFILE, errno.ENFILE, errno.EBADF, errno.ENOMEM, errno.EAGAIN}
+Mode = Literal["here", "trusted", "apart"]
+_MODULES = 64 << 10  # bytes of the names of modules that a call has loaded
+_ANSWERS = {FLOAT, VALUE, FAILED, TIMED_OUT, SUSPECT}  # what a call apart can come to
 
 
 class _Nowhere(io.RawIOBase):
@@ -57,70 +70,6 @@ class _Nowhere(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         return len(data)
-
-
-def plain(value: Any) -> Any:
-    """The value as plain data: numbers, strings, None, lists, tuples and dicts; arrays become numbers or lists of them."""
-    kind = type(value)
-    if kind in ATOMS:
-        return value
-    if isinstance(value, dict):
-        return {plain(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        items = [plain(v) for v in value]
-        return items if isinstance(value, list) else tuple(items)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"__dataclass__": kind.__name__, **fields}
-    for base in (int, float):
-        if isinstance(value, base):
-            return base(value)
-    if isinstance(value, str):
-        return str.__str__(value)
-    with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):  # no array: refused below
-        numbers = value.tolist()
-        if type(numbers) in ATOMS or type(numbers) is list:
-            return plain(numbers)
-    raise TypeError(
-        f"returned {kind.__module__}.{kind.__qualname__}, which is not plain data: return a number, a bool or None"
-    )
-
-
-def _record(kind: bytes, body: bytes) -> bytes:
-    return HEAD.pack(kind, len(body)) + body
-
-
-def answer(value: Any) -> bytes:
-    """The record of a returned value that is no plain float."""
-    body = pickle.dumps(plain(value), 5)
-    if len(body) > LARGEST:
-        raise ValueError(f"returned {len(body)} bytes: at most {LARGEST} travel back")
-    return _record(VALUE, body)
-
-
-def _is_shortage(error: BaseException) -> bool:
-    if isinstance(error, OSError):
-        return error.errno in SHORTAGES
-    return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and "can't start new thread" in str(error)
-    )
-
-
-def failure(error: BaseException, memory: int) -> bytes:
-    """The record of an exception: its last frames, without those of this file."""
-    try:
-        trace = error.__traceback__.tb_next if error.__traceback__ else None
-        if isinstance(error, MemoryError):
-            traceback.clear_frames(trace)  # what filled the memory is in there
-        text = "".join(traceback.TracebackException(type(error), error, trace, limit=-3).format()).strip()
-        if len(text) > LONGEST:
-            text = f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}"
-        if isinstance(error, MemoryError):
-            text = f"used more than {memory / (1 << 30):.1f} GiB of memory\n{text}"
-        kind = SUSPECT if _is_shortage(error) else TIMED_OUT if isinstance(error, TimeoutError) else FAILED
-    except BaseException:  # noqa: BLE001  the user's exception may break while it is printed
-        kind, text = SUSPECT if isinstance(error, MemoryError) else FAILED, type(error).__name__
-    return _record(kind, text.encode("utf-8", "backslashreplace"))
 
 
 def limit_memory(memory: int | None) -> None:
@@ -141,8 +90,12 @@ class Worker:
     def __init__(self, requests: int, answers: int, memory: int) -> None:
         self.requests, self.answers, self.memory = requests, answers, memory
         self.functions: dict[bytes, Callable[..., Any]] = {}
+        self.threads = 0  # besides this one, as far as they are known to be idle
         self.pid = os.getpid()
         self.open_streams()
+        key = self.read(KEY)
+        self.asked, self.told = Seals(key, b"asked"), Seals(key, b"told")
+        self.listen = watch(partial(os._exit, FOREIGN))
 
     def open_streams(self) -> None:
         self.out = sys.stdout = sys.stderr = io.TextIOWrapper(io.BufferedWriter(_Nowhere()), "utf-8", "replace")
@@ -159,12 +112,13 @@ class Worker:
             data += more
         return bytes(data)
 
-    def send(self, record: bytes) -> None:
+    def send(self, message: bytes) -> None:
+        sealed = self.told.sealed(message)
         try:
-            sent = os.write(self.answers, record)
-            while sent < len(record):
-                record = record[sent:]
-                sent = os.write(self.answers, record)
+            sent = os.write(self.answers, sealed)
+            while sent < len(sealed):
+                sealed = sealed[sent:]
+                sent = os.write(self.answers, sealed)
         except BrokenPipeError:
             os._exit(0)
         except OSError:
@@ -183,47 +137,191 @@ class Worker:
                 with contextlib.suppress(Exception):  # it may be meant to fail, and the call is there to tell
                     __import__(module, {}, {}, names)
         except BaseException as error:  # noqa: BLE001  the user's code is imported here
-            self.send(_record(NOT_LOADED, failure(error, self.memory)[HEAD.size :]))
+            self.send(record(NOT_LOADED, failure(error, self.memory)[HEAD.size :]))
             return False
         limit_memory(self.memory)
+        self.threads = _thread._count()
         return True
 
     def serve(self) -> NoReturn:
         while True:
-            (size,) = LENGTH.unpack(self.read(LENGTH.size))
-            digest, carried, packed = pickle.loads(self.read(size))
+            head = self.read(LENGTH.size)
+            message = head + self.read(LENGTH.unpack(head)[0] + SEAL)
+            if not self.asked.holds(message):
+                os._exit(PIPE_LOST)  # nobody but the parent is to be obeyed
+            digest, carried, packed, mode = pickle.loads(message[LENGTH.size : -SEAL])
             if carried is None or self.load(digest, carried):
                 arguments = pickle.loads(packed) if isinstance(packed, bytes) else packed
-                self.send(_record(BEGUN, b""))
-                self.calls(self.functions[digest], arguments)
+                self.send(record(BEGUN))
+                if mode == "apart":
+                    self.calls_apart(self.functions[digest], arguments)
+                else:
+                    self.listen("leave" if mode == "here" else "")
+                    self.calls(self.functions[digest], arguments)
+                    self.listen("")
 
     def calls(self, function: Callable[..., Any], arguments: list[Any]) -> None:
         """Each call's arguments are a dict, or bytes where only the user's own code could read them."""
-        getpid, send = os.getpid, self.send
+        getpid, send, threads = os.getpid, self.send, _thread._count
         for given in arguments:
             try:
                 value = function(**given) if type(given) is dict else function(**pickle.loads(given))
-                record = NUMBER.pack(FLOAT, 8, value) if type(value) is float else answer(value)
+                found = NUMBER.pack(FLOAT, 8, value) if type(value) is float else answer(value)
             except BaseException as error:  # noqa: BLE001  any end of a call but this process's own is an answer
-                record = failure(error, self.memory)
+                found = failure(error, self.memory)
             if getpid() != self.pid:
                 os._exit(0)  # the call has forked and both came back: one of them answers
-            send(record)
-            if record.startswith(SUSPECT):
+            send(found)
+            if found.startswith(SUSPECT):
                 return  # what is short here is short for the next call too: the parent asks another worker
+            if threads() > self.threads and self.is_busy():
+                send(
+                    record(LEAVES)
+                )  # and this worker is ended: the next call would share it with what the last one left
+                return
             if sys.stdout is not self.out or self.out.closed:
                 self.open_streams()
 
+    def is_busy(self) -> bool:
+        """Whether threads that a call has left behind are at work. Idle ones, as those of a pool, may stay.
 
-def _die_with_template() -> None:
-    """A template that is killed itself could not kill its workers: let the kernel do it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        Looked at while this thread sleeps, as long as one of them is about to run: on a busy machine that takes a while.
+        """
+        mine, before = str(_thread.get_native_id()), processes.tasks(self.pid)
+        for _ in range(100):
+            time.sleep(0.001)
+            others = {name: task for name, task in processes.tasks(self.pid).items() if name != mine}
+            if sum(task.used - (before[name].used if name in before else 0.0) for name, task in others.items()) > 0.002:
+                return True
+            if not any(task.runs for task in others.values()):
+                break
+        self.threads = _thread._count()
+        return False
+
+    # Calls in a child of their own
+
+    def calls_apart(self, function: Callable[..., Any], arguments: list[Any]) -> None:
+        for given in arguments:
+            found, modules = self.call_apart(function, given)
+            self.send(found)
+            if modules:
+                self.warm(modules)
+                self.send(record(BEGUN))  # the next call's time begins now
+
+    def call_apart(self, function: Callable[..., Any], given: Any) -> tuple[bytes, list[str]]:
+        """One call in a forked child: its record, and the modules that it has loaded."""
+        gc.freeze()  # or the child's collector would copy every page that it looks at
+        box, stay = [os.urandom(KEY)], processes.children(self.pid)
+        try:
+            reads, writes = os.pipe()
+            child = os.fork()
+        except OSError as error:
+            return failure(error, self.memory), []
+        if child == 0:
+            self.be_child(function, given, box, writes)
+        os.close(writes)
+        message = _first(reads, child)
+        os.close(reads)
+        if message:
+            processes.kill(child)
+        _, status = os.waitpid(child, 0)
+        processes.end_children(but=stay)
+        if not message:
+            return record(FAILED, cause(status).encode()), []
+        body, seal = message[:-KEY], message[-KEY:]
+        if blake2s(body, key=box[0], digest_size=KEY).digest() != seal:
+            return record(FAILED, FORGED.encode()), []
+        return _opened(body)
+
+    def be_child(self, function: Callable[..., Any], given: Any, box: list[bytes], pipe: int) -> NoReturn:
+        """Make the call, answer and end.
+
+        While the function runs, the key is in no variable, attribute or closure, only among the values that this frame is
+        still working on, and those cannot be reached from Python; the worker's own seals are gone.
+        """
+        pid, getpid, write, leave = os.getpid(), os.getpid, os.write, os._exit
+        try:
+            memory, listen = self.memory, self.listen
+            out: list[bytes] = []
+            os.close(self.requests)
+            os.close(self.answers)
+            self.__dict__.clear()
+            processes.die_with_parent()
+            listen("guard")
+            del listen
+            seal = partial(blake2s, key=box.pop(), digest_size=KEY)(_attempt(function, given, memory, out)).digest()
+            message = memoryview(LENGTH.pack(len(out[0])) + out[0] + seal)
+            if getpid() != pid:
+                leave(0)
+            while message:
+                message = message[write(pipe, message) :]
+            leave(0)
+        finally:
+            leave(PIPE_LOST)
+
+    def warm(self, modules: list[str]) -> None:
+        """Import here what a call had to import, if it is installed: or every call would do so anew."""
+        self.listen("refuse")
+        limit_memory(None)
+        for module in modules:
+            if module not in sys.modules:
+                with contextlib.suppress(Exception):
+                    __import__(module)
+        limit_memory(self.memory)
+        self.listen("")
 
 
-def _become_worker(requests: int, answers: int, memory: int) -> NoReturn:
+def _attempt(function: Callable[..., Any], given: Any, memory: int, out: list[bytes]) -> bytes:
+    """What a call came to, as a record, and behind it the modules that it has loaded."""
+    before = {*sys.modules}
     try:
-        _die_with_template()
+        found = answer(function(**given) if type(given) is dict else function(**pickle.loads(given)))
+    except BaseException as error:  # noqa: BLE001  as above
+        found = failure(error, memory)
+    names = "\n".join(name for name in sys.modules if name not in before)
+    out.append(found + names.encode("utf-8", "replace")[:_MODULES])
+    return out[0]
+
+
+def _first(pipe: int, child: int) -> bytes:
+    """What a child has written first, with its seal; nothing if it ended before that was whole."""
+    data, size = bytearray(), LENGTH.size
+    ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
+    os.set_blocking(pipe, False)
+    while len(data) < size:
+        ready, _, _ = select.select([pipe] if ended is None else [pipe, ended], [], [])
+        try:
+            more = os.read(pipe, 1 << 20)
+        except BlockingIOError:
+            if ended in ready:
+                break
+            continue
+        if not more:
+            break
+        data += more
+        if len(data) >= LENGTH.size:
+            size = min(LENGTH.unpack_from(data)[0], LARGEST + _MODULES + HEAD.size) + LENGTH.size + KEY
+    if ended is not None:
+        os.close(ended)
+    return bytes(data[LENGTH.size : size]) if len(data) >= size > LENGTH.size else b""
+
+
+def _opened(body: bytes) -> tuple[bytes, list[str]]:
+    """The record and the names in a child's message, of which foreign code may have had a hand in everything but the seal."""
+    kind, length = HEAD.unpack_from(body) if len(body) >= HEAD.size else (b"", 0)
+    end = HEAD.size + length
+    if kind not in _ANSWERS or end > len(body) or (kind == FLOAT and length != NUMBER.size - HEAD.size):
+        return record(FAILED, FORGED.encode()), []
+    if kind == SUSPECT:  # there was no call before it that could have caused the shortage
+        return record(FAILED, body[HEAD.size : end]), []
+    return body[:end], [name for name in body[end:].decode("utf-8", "replace").split("\n") if name]
+
+
+def become_worker(requests: int, answers: int, memory: int) -> NoReturn:
+    try:
+        processes.die_with_parent()
+        processes.adopt_orphans()
+        processes.hide_memory()
         os.setpgid(0, 0)
         null = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
@@ -235,92 +333,3 @@ def _become_worker(requests: int, answers: int, memory: int) -> NoReturn:
         Worker(requests, answers, memory).serve()
     finally:
         os._exit(1)  # only by an error of ours, or one that a signal handler of the user's threw between two calls
-
-
-class Template:
-    """The process that forks workers, kills them and says how they died. Runs no code of the user's."""
-
-    def __init__(self, control: socket.socket, memory: int) -> None:
-        self.control, self.memory = control, memory
-        self.number: dict[int, int] = {}  # by process id
-        self.bell, ring = os.pipe()
-        os.set_blocking(ring, False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, or the wakeup below is not rung
-        signal.set_wakeup_fd(ring)
-
-    def run(self) -> None:
-        control = self.control.fileno()
-        while True:
-            ready, _, _ = select.select([control, self.bell], [], [])
-            if self.bell in ready:
-                os.read(self.bell, 4096)
-                self.bury()
-            if control in ready and not self.obey():
-                return
-
-    def obey(self) -> bool:
-        """One order of the parent's; false when the parent is gone."""
-        try:
-            message, descriptors, _, _ = socket.recv_fds(self.control, ORDER.size, 2)
-        except ConnectionError:
-            message = b""
-        if len(message) < ORDER.size:
-            for pid in self.number:
-                self.kill(pid)
-            return False
-        order, number = ORDER.unpack(message)
-        if order == SPAWN:
-            self.spawn(number, *descriptors)
-        else:
-            for pid in [p for p, n in self.number.items() if n == number]:
-                self.kill(pid)
-        return True
-
-    def spawn(self, number: int, requests: int, answers: int) -> None:
-        try:
-            pid = os.fork()
-        except OSError:
-            pid = -1
-        if pid == 0:
-            self.control.close()
-            os.close(self.bell)
-            _become_worker(requests, answers, self.memory)
-        os.close(requests)
-        os.close(answers)
-        if pid < 0:
-            self.control.sendall(DEATH.pack(number, -1))
-            return
-        self.number[pid] = number
-        with contextlib.suppress(OSError):  # the worker does it too: whoever comes first
-            os.setpgid(pid, pid)
-
-    @staticmethod
-    def kill(pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)
-
-    def bury(self) -> None:
-        """Tell the parent of every worker that has died, and kill what it has left in its process group."""
-        while self.number:
-            done = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if done is None:
-                return
-            self.kill(done.si_pid)  # before it is reaped: until then nobody else can have its number
-            _, status = os.waitpid(done.si_pid, 0)
-            with contextlib.suppress(ConnectionError):
-                self.control.sendall(DEATH.pack(self.number.pop(done.si_pid), status))
-
-
-def main() -> None:
-    sys.path[:] = sys.argv[2:]  # the parent's, so that cloudpickle is the one it pickles with
-    import cloudpickle  # noqa: F401  loaded once, here, for all workers
-
-    control = socket.socket(fileno=os.dup(0))
-    control.sendall(DEATH.pack(0, 0))  # number 0 is nobody's: the template is ready
-    sys.modules["__main__"] = ModuleType("__main__")  # a function of the user's __main__ must not find this file there
-    gc.freeze()
-    Template(control, int(sys.argv[1])).run()
-
-
-if __name__ == "__main__":
-    main()

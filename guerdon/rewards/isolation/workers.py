@@ -44,17 +44,23 @@ class Workers:
         self.foreman: Foreman | None = None
 
     async def call(
-        self, function: Callable[..., Any] | bytes, arguments: Sequence[Mapping[str, Any]], *, timeout: float
+        self,
+        function: Callable[..., Any] | bytes,
+        arguments: Sequence[Mapping[str, Any]],
+        *,
+        timeout: float,
+        trusted: bool = False,
     ) -> list[Answer]:
         """Call `function(**arguments[i])` for each and answer in order. `timeout` seconds are for each single call.
 
-        A TimeoutError that the function raises is *timed out* as well. A function given as bytes is what `carry` made.
+        A TimeoutError that the function raises is *timed out* as well. A function given as bytes is what `carry` made. Unless
+        it is `trusted`, one that executes code which is not its own is called in a process of its own for every call.
         """
         if not timeout > 0:
             raise UserError(f"timeout must be above 0 seconds, not {timeout}")
         if not arguments:
             return []
-        job = Job(function if isinstance(function, bytes) else carry(function), arguments, timeout)
+        job = Job(function if isinstance(function, bytes) else carry(function), arguments, timeout, trusted)
         foreman = self._submit(job)
         job.done.add_done_callback(lambda done: foreman.submit(job) if done.cancelled() else None)
         return await asyncio.wrap_future(job.done)
