@@ -45,26 +45,26 @@ async def call_here(function: Callable[..., Any], given: Given, seconds: float =
 async def _within(found: Awaitable[Any], seconds: float) -> Any:
     """Wait so long. Counted in parts, each once however late it comes: while others keep the event loop busy, what is waited
     for cannot go on either."""
-    loop, left = asyncio.get_running_loop(), PARTS
+    loop = asyncio.get_running_loop()
+    later: list[asyncio.TimerHandle] = []
 
-    def count() -> None:
-        nonlocal left, later
-        left -= 1
+    def count(left: int) -> None:
         if left:
-            later = loop.call_later(seconds / PARTS, count)
+            later[:] = [loop.call_later(seconds / PARTS, count, left - 1)]
         else:
             limit.reschedule(loop.time())
 
-    later = loop.call_later(seconds / PARTS, count)
     try:
         async with asyncio.timeout(None) as limit:
+            count(PARTS)
             return await found
     except TimeoutError as error:
         if limit.expired():
             raise TimeoutError(f"there was no answer after {seconds:g} s") from error
         raise
     finally:
-        later.cancel()
+        for handle in later:
+            handle.cancel()
 
 
 async def call_in_workers(

@@ -188,6 +188,19 @@ def test_a_call_that_kills_the_template_is_failed_alone(pool, tried):
             assert answer == Answer("value", float(i))
 
 
+def test_a_function_that_kills_the_template_when_loaded_is_failed(pool):
+    """A function that cannot even be loaded: what it holds kills the process which starts all workers."""
+
+    class Cursed:
+        def __reduce__(self) -> Any:
+            return exec, ("import os, time; os.kill(os.getppid(), 9); time.sleep(60)",)
+
+    cursed = Cursed()
+    answers = ask(pool, lambda: cursed, [{}] * 5)
+    assert {answer.kind for answer in answers} == {"failed"} and "could not be loaded" in answers[0].error
+    assert one(pool, graded, text="", score=1.0) == Answer("value", 1.0)
+
+
 def test_a_stopped_template_is_replaced(monkeypatch):
     """A function that stops the process which starts all workers, so that it neither starts nor kills any."""
     monkeypatch.setattr(crew, "START", 1.0)

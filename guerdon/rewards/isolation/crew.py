@@ -210,21 +210,24 @@ class Hand:
         self.since, self.seconds, self.meter = time.monotonic(), seconds, None
         self.until = self.since + seconds / LOOKS
 
-    def is_late(self, pid: int) -> bool:
-        """Whether its time is over. If not, `until` is when to look again. `pid` is who is charged for it.
+    def too_late(self, pid: int) -> str:
+        """Says so if its time is over; else `until` is when to look again. `pid` is who is charged for it.
 
         Nothing is asked of the system before the first look, and all until then is charged by the clock: most calls are over.
         """
         now = time.monotonic()
+        passed = now - self.since
         if self.meter is None:
-            self.meter, charged = Meter(pid, now - self.since), now - self.since
+            self.meter, charged = Meter(pid, passed), passed
         else:
             charged = self.meter.charged()
-        left, cap = self.seconds - charged, self.since + max(CAP * self.seconds, self.seconds + SPARE)
-        if left < 0.001 * self.seconds or now >= cap:
-            return True
-        self.until = min(now + min(left, self.seconds / LOOKS), cap)
-        return False
+        left, cap = self.seconds - charged, max(CAP * self.seconds, self.seconds + SPARE)
+        if left < 0.001 * self.seconds:
+            return f"there was no answer after {self.seconds:g} s"
+        if passed >= cap:
+            return f"there was no answer after {passed:.0f} s by the clock, in which it had {charged:.1f} s of its own"
+        self.until = min(now + min(left, self.seconds / LOOKS), self.since + cap)
+        return ""
 
     def write(self) -> bool:
         """Send what the pipe takes; whether something is left."""

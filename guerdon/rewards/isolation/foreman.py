@@ -280,7 +280,8 @@ class Foreman:
             if hand.number not in self.crew or job is None or time.monotonic() < hand.until:
                 continue
             assert self.template is not None
-            if not hand.is_late(hand.pid or self.template.process.pid):
+            late = hand.too_late(hand.pid or self.template.process.pid)
+            if not late:
                 continue
             if not hand.pid:
                 self.template.process.kill()  # it does not do its work, and its end will be told
@@ -290,7 +291,7 @@ class Foreman:
             if not hand.begun:
                 self._misfire(hand, f"could not be loaded in a worker within {LOAD:g} s")
                 continue
-            self._settle(hand, Answer("timed out", error=f"there was no answer after {job.timeout:g} s"))
+            self._settle(hand, Answer("timed out", error=late))
 
     def _news(self, mask: int) -> None:
         assert self.template is not None
@@ -352,7 +353,7 @@ class Foreman:
                 job.solo.append(hand.chunk[hand.at])
                 job.again(hand.chunk[hand.at + 1 :])
             else:
-                hand.give_back()
+                self._misfire(hand, "could not be loaded: the process that starts the workers was killed meanwhile")
         if self.false_starts > STARTS:
             for job in list(self.jobs):
                 self._close(job, "the process that starts the workers was killed, again and again")
