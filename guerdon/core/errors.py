@@ -1,15 +1,28 @@
 """What a user sees when something is wrong: one clear line that says what and how to mend it.
 
-Every error a user can cause is a `UserError`; the command line prints its message and exits with its code. Anything
-else that escapes is a bug of ours and keeps its traceback.
+Every error a user can cause is a `UserError`; the command line prints its message and exits with its code. What a user's own
+code raises is one as well, however it tries to end the program (`ended_by`). Anything else that escapes is a bug of ours
+and keeps its traceback.
 """
 
 from __future__ import annotations
 
 import difflib
 import os
+import signal
 import sys
+import sysconfig
+import threading
+import traceback
 from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+LONGEST = 4000  # characters of an exception's text
+OURS = Path(__file__).parents[1]
+INSTALLED = tuple({Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+SITES = {"site-packages", "dist-packages"}
 
 
 class UserError(Exception):
@@ -22,6 +35,15 @@ class RunStopped(UserError):
     """A run that could not go on (failing scorer, non-finite loss, full disk). Exit code 1: what was written is intact."""
 
     exit_code = 1
+
+
+class CtrlC(KeyboardInterrupt):
+    """The user's own, at once: a signal came. A plain KeyboardInterrupt that somebody's code raises is only an exception."""
+
+
+def take_ctrl_c(number: int, frame: FrameType | None) -> NoReturn:
+    """What hears SIGINT in place of Python's own, which would leave the two alike."""
+    raise CtrlC
 
 
 class Notice(UserWarning):
@@ -59,3 +81,62 @@ def caller() -> str:
 def require_extra(module: str, extra: str) -> UserError:
     """The one way to say that an optional library is missing."""
     return UserError(f"{module} is not installed: pip install 'guerdon[{extra}]'")
+
+
+# --- what somebody else's code raised -------------------------------------------------------------------------------
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether the user pressed it, as opposed to code that raises a KeyboardInterrupt. Where Python's own handler is in charge
+    nobody can tell, and it is believed."""
+    if isinstance(error, CtrlC) or not isinstance(error, KeyboardInterrupt):
+        return isinstance(error, CtrlC)
+    if threading.current_thread() is not threading.main_thread():
+        return False  # signals are for the main thread alone
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    by_asyncio = bool(last) and last[0].name == "_on_sigint"  # which stands in for Python's while it runs a loop
+    return by_asyncio or signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def broken_as(error: BaseException) -> str:
+    """An exception with its last frames, to be kept as the reason of a failure, whatever it does when it is printed. The user's
+    Ctrl-C is no failure and goes on."""
+    if is_ctrl_c(error):
+        raise error
+    try:
+        text = "".join(traceback.TracebackException.from_exception(error, limit=-3).format()).strip()
+    except BaseException:  # noqa: BLE001  its `__str__` is its author's
+        text = type(error).__name__
+    return printable(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}")
+
+
+def printable(text: str) -> str:
+    """Text that can be written anywhere: a lone surrogate has no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def ended_by(error: BaseException) -> RunStopped | None:
+    """One line about what a user's code raised, with its place; None for a bug of ours, a UserError and the user's Ctrl-C.
+
+    Only exceptions can be bugs of ours: nothing of ours calls `sys.exit`, so that, a leaked CancelledError and their like are
+    somebody else's wherever they came from, and no code but ours says that a run is over.
+    """
+    if isinstance(error, UserError) or is_ctrl_c(error):
+        return None
+    place = place_of(error)
+    if place is None and isinstance(error, Exception):
+        return None
+    said = broken_as(error).rpartition("\n")[2]
+    if not isinstance(error, Exception):
+        said = f"{type(error).__name__} was raised: code of yours can not end the program, let it raise an error or return"
+    return RunStopped(f"{place or 'somewhere in code of yours'}: {said}")
+
+
+def place_of(error: BaseException) -> str | None:
+    """The last line on the way to an exception that is neither ours nor an installed library's."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        known = any(path.is_relative_to(folder) for folder in (OURS, *INSTALLED)) or SITES.intersection(path.parts)
+        if not known and not frame.filename.startswith("<frozen"):
+            return line_in(frame.filename, frame.lineno or 0)
+    return None

@@ -9,37 +9,37 @@ import asyncio
 import contextlib
 import inspect
 import os
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.errors import RunStopped, UserError, broken_as
 from guerdon.core.seeds import derive
+from guerdon.rewards.own_loop import awaited
 from guerdon.rewards.plain import Answer
 
 FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
 PARTS = 20  # in which the time of a call that waits here is counted
+CANCELLED = Answer("failed", error="CancelledError: the task of an async reward was cancelled")
 Given = Mapping[str, Any]
 Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[Answer]]]
 
 
 async def call_here(function: Callable[..., Any], given: Given, seconds: float = 0.0) -> Answer:
-    """Call it in this process. What waits is stopped after `seconds`, 0 for never; nothing can stop what does not.
-
-    The broad catch is the point: a user's function may break in any way, and it is recorded.
-    """
+    """Call it in this process. What waits is stopped after `seconds`, 0 for never; nothing can stop what does not."""
     try:
         found = function(**given)
-        if inspect.isawaitable(found):
-            found = await (_within(found, seconds) if seconds else found)
-    except RunStopped:
-        raise
-    except TimeoutError:
-        return Answer("timed out", error=traceback.format_exc(limit=-3))
-    except Exception:  # noqa: BLE001
-        return Answer("failed", error=traceback.format_exc(limit=-3))
-    return Answer("value", found)
+        waits = inspect.isawaitable(found)
+    except BaseException as error:  # noqa: BLE001  a user's function may break in any way, and it is recorded
+        return _broken(error)
+    return await awaited(_answered(found, seconds), CANCELLED) if waits else Answer("value", found)
+
+
+async def _answered(found: Awaitable[Any], seconds: float) -> Answer:
+    try:
+        return Answer("value", await (_within(found, seconds) if seconds else found))
+    except BaseException as error:  # noqa: BLE001  as above
+        return _broken(error)
 
 
 async def _within(found: Awaitable[Any], seconds: float) -> Any:
@@ -65,6 +65,14 @@ async def _within(found: Awaitable[Any], seconds: float) -> Any:
     finally:
         for handle in later:
             handle.cancel()
+
+
+def _broken(error: BaseException) -> Answer:
+    """How a call ended without an answer. Nothing that it raises ends more than the call, but for what stops a run and is meant
+    to: a spent purse, the user's Ctrl-C."""
+    if isinstance(error, RunStopped):
+        raise error
+    return Answer("timed out" if isinstance(error, TimeoutError) else "failed", error=broken_as(error))
 
 
 async def call_in_workers(

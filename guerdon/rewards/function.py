@@ -7,10 +7,12 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.column import Reason
+from guerdon.core.errors import UserError, broken_as, unknown
 from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.rewards.base import Reward
 from guerdon.rewards.calls import Given, call_here, call_in_workers, retried, turn
@@ -18,7 +20,7 @@ from guerdon.rewards.isolation.called import Seeded, seeded
 from guerdon.rewards.isolation.carry import carry
 from guerdon.rewards.plain import Answer
 from guerdon.rewards.samples import FIELDS, Samples
-from guerdon.rewards.scores import Outcome, outcomes_from, shared_out
+from guerdon.rewards.scores import Outcome, outcomes_from, passed, shared_out
 
 T = TypeVar("T")
 TIMEOUT = 30.0  # seconds a call may take unless told: long for a scorer, short against a run that would hang for ever
@@ -244,10 +246,26 @@ async def ask_all_later(questions: Sequence[Question]) -> list[list[Outcome]]:
 
 
 async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
-    found = await leaf.score(samples) if len(samples) else []
-    if len(found) != len(samples) or not {*map(type, found)} <= {Outcome}:
+    try:
+        found = await leaf.score(samples) if len(samples) else []
+    except BaseException as error:  # noqa: BLE001  it may be a user's part, and let through what it raises
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        return [broken_part(leaf, error)] * len(samples)
+    if not isinstance(found, list) or len(found) != len(samples) or not {*map(type, found)} <= {Outcome}:
         raise UserError(f"reward {leaf.name}: its `score` must give one Outcome for each of {len(samples)} samples")
-    return found
+    return [passed(outcome) for outcome in found]
+
+
+def broken_part(part: Reward, error: BaseException) -> Outcome:
+    """What a part of a user's came to that raised, for each of its samples. What is meant to stop a run does, and a bug of ours
+    keeps its traceback."""
+    if isinstance(error, UserError):
+        raise error
+    if isinstance(error, Exception) and type(part).__module__.partition(".")[0] == "guerdon":
+        raise error
+    return Outcome(Reason.FAILED, detail={"error": broken_as(error)})
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -257,4 +275,4 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     except RuntimeError:
         return asyncio.run(coroutine)
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
+        return pool.submit(copy_context().run, asyncio.run, coroutine).result()

@@ -12,11 +12,11 @@ from torch import Tensor
 from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Segment
-from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.rewards.placing import steps_of_tracks, turn_ends
+from guerdon.rewards.scores import held
 
 
 @part
@@ -29,8 +29,8 @@ class paid:
     the track's role was paid in the episode, for players without memory, whose every turn is a track; turns and steps stay
     what they are.
 
-    What was never paid is *not applicable*: a turn that was not, the steps of tracks that never were. FAILED segments, and
-    sums that one is part of, have *failed*.
+    What was never paid is *not applicable*: a turn that was not, the steps of tracks that never were. FAILED segments, pay that
+    is NaN or more than float32 holds, and sums that one is part of, have *failed*.
 
     >>> from guerdon.core.episode import Episode, Segment
     >>> from guerdon.core.pack import pack
@@ -59,7 +59,9 @@ class paid:
             quiet = turns.missing
             sums = batch.up(turns.value.double().nan_to_num(), "track", of="segment").tolist()
             spoken = (batch.up((~quiet).double(), "track", of="segment") > 0).tolist()
-            whole = _column("track", [x if s else None for x, s in zip(sums, spoken, strict=True)], batch.failed_K)
+            broken = batch.up(turns.broken.double(), "track", of="segment") > 0
+            paid = [math.nan if b else x if s else None for x, s, b in zip(sums, spoken, broken.tolist(), strict=True)]
+            whole = _column("track", paid, batch.failed_K)
         else:
             whole = _of_roles(batch)
         steps = _steps(batch, acted, turns)
@@ -70,15 +72,17 @@ def _in_all(segment: Segment) -> float | None:
     """What a segment was paid, as a whole and for its actions; None where it was not paid."""
     got = [] if segment.reward is None else [float(segment.reward)]
     got += [] if segment.rewards is None else [float(segment.rewards.sum(dtype="float64"))]
-    if any(math.isnan(x) for x in got):
-        raise UserError(f"the environment paid {segment.role!r} NaN: pay a number, or nothing where there is none")
     return sum(got) if got else None
 
 
 def _column(level: Literal["segment", "track"], paid: list[float | None], failed: Tensor) -> Column:
-    value = torch.tensor([math.nan if x is None else x for x in paid], dtype=torch.float64).float()
-    reason = torch.where(failed, int(Reason.FAILED), torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), 0))
-    return Column(level, value.masked_fill(failed, math.nan), reason.to(torch.int8))
+    value = torch.tensor([0.0 if x is None else x for x in paid], dtype=torch.float64)
+    wrong = ~held(value) & ~failed
+    failed, quiet = failed | wrong, torch.tensor([x is None for x in paid], dtype=torch.bool)
+    reason = torch.where(failed, int(Reason.FAILED), torch.where(quiet, int(Reason.NOT_APPLICABLE), 0))
+    error = "ValueError: the environment paid NaN or more than float32 holds: pay finite numbers, or nothing"
+    detail = {i: {"error": error} for i in torch.nonzero(wrong).flatten().tolist()}
+    return Column(level, value.masked_fill(failed | quiet, math.nan).float(), reason.to(torch.int8), detail)
 
 
 def _of_roles(batch: Batch) -> Column:
@@ -111,6 +115,6 @@ def _steps(batch: Batch, acted: list[Segment], turns: Column) -> Column:
     value += torch.cat([none.double(), *each])
     spoken_K = batch.up((turns.reason != Reason.NOT_APPLICABLE).double(), "track", of="segment")
     quiet = batch.down(spoken_K, "track") == 0
-    failed = (turns.reason == Reason.FAILED)[batch.seg]
+    failed = (turns.reason == Reason.FAILED)[batch.seg] | ~held(value)
     reason = torch.where(failed, int(Reason.FAILED), torch.where(quiet, int(Reason.NOT_APPLICABLE), 0))
     return Column("step", value.float().masked_fill(failed | quiet, math.nan), reason.to(torch.int8))

@@ -20,6 +20,7 @@ from guerdon.core.levels import expand, gather_up, starts
 from guerdon.core.play import Play, players
 from guerdon.rewards.model_reading import told
 from guerdon.rewards.samples import Roles, Samples, paths, turns_of
+from guerdon.rewards.scores import LARGEST
 
 
 def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
@@ -42,8 +43,11 @@ def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
         value.append(found)
     none = torch.zeros(0, dtype=torch.long)
     # a step that several tracks share has the mean of what they say of it
-    total = gather_up(torch.cat([none.double(), *value]), torch.cat([none, *where]), batch.S, "mean").float()
-    return Column("step", total, torch.where(torch.isnan(total), _why(batch, whole), 0).to(torch.int8))
+    total = gather_up(torch.cat([none.double(), *value]), torch.cat([none, *where]), batch.S, "mean")
+    reason = torch.where(torch.isnan(total), _why(batch, whole), 0)
+    apart = total.abs() > LARGEST  # numbers that a column holds may lie on one action and add up to one that it does not
+    reason = torch.where(apart, int(Reason.FAILED), reason).to(torch.int8)
+    return Column("step", total.masked_fill(apart, torch.nan).float(), reason)
 
 
 def _ends(turns: Tensor, size: int, known: Sequence[int] | None) -> Tensor | None:

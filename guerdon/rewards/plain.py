@@ -22,3 +22,16 @@ class Answer(NamedTuple):
     value: Any = None
     error: str = ""
     tries: int = 1
+
+
+MARK = "__dataclass__"  # of a dict that was a dataclass in a worker, which lets nobody else's dict have it
+SCORE = f"{Score.__module__}.{Score.__qualname__}"
+
+
+def restored(value: Any) -> Any:
+    """What a call in a worker returned: our own Score as it was there, alone or in a list, and nobody else's of that name."""
+    if isinstance(value, list):
+        return [restored(each) if isinstance(each, dict) else each for each in value]
+    if isinstance(value, dict) and value.get(MARK) == SCORE:
+        return Score(value["value"], value["why"], value["parts"])
+    return value

@@ -1,6 +1,9 @@
 """Scores of many samples at once: a number each, or the reason why there is none. What the algebra of rewards computes with.
 
 A sample's score may come in steps (one number for each turn, line or action); its value is then their sum.
+
+Here is the one gate that every score passes, whoever made it: finite in float32, or *failed*. `outcome_of` is its door for
+whatever somebody's code returned, `passed` for a typed outcome, `sound` for a whole formula's scores, `held` for a column.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ import torch
 from torch import Tensor
 
 from guerdon.core.column import Reason
-from guerdon.core.errors import UserError
+from guerdon.core.errors import UserError, broken_as, printable
 from guerdon.rewards.plain import Answer, Score
 
 LINE = 120  # characters of a cause
 LARGEST = torch.finfo(torch.float32).max  # what a column holds
+MOST_STEPS = 1 << 20  # numbers along one sample
 
 
 class Outcome(NamedTuple):
@@ -52,55 +56,115 @@ def shared_out(answer: Answer, size: int) -> list[Outcome]:
     """What one call about `size` samples came to, for each of them."""
     if answer.kind != "value":
         return [outcome_from(answer)] * size
-    value = answer.value.tolist() if hasattr(answer.value, "tolist") else answer.value
+    value = _listed(answer.value)
     if isinstance(value, list | tuple) and len(value) == size:
         return [outcome_from(answer._replace(value=each)) for each in value]
-    what = f"{len(value)} scores" if isinstance(value, list | tuple) else repr(value)
+    what = f"{len(value)} scores" if isinstance(value, list | tuple) else _brief(value)
     error = f"ValueError: a batched reward returned {what} for {size} samples"
     return [outcome_from(answer._replace(kind="failed", value=None, error=error))] * size
 
 
+def _listed(found: Any) -> Any:
+    """What a batched reward returned, an array as a list. Its author's code, as in `outcome_of`."""
+    try:
+        listed = found.tolist() if hasattr(found, "tolist") else found
+        return list(listed) if isinstance(listed, list | tuple) else listed
+    except BaseException as error:  # noqa: BLE001  as above
+        return broken_as(error)
+
+
 def outcome_of(found: Any) -> Outcome:
-    """What a reward returned, typed."""
-    if type(found) is float and math.isfinite(found):  # nearly all are
+    """What a reward returned, typed. To look at it may run its author's code (`__float__`, `tolist`), which may break in any
+    way: that is *failed* as well."""
+    if type(found) is float and -LARGEST <= found <= LARGEST:  # nearly all are
         return Outcome(Reason.VALUE, found)
     if found is None:
         return Outcome(Reason.NOT_APPLICABLE)
-    if isinstance(found, dict) and found.get("__dataclass__") == "Score":  # as it comes from a worker
-        found = Score(**{name: value for name, value in found.items() if name != "__dataclass__"})
-    if isinstance(found, Score):
-        plain = outcome_of(found.value)
-        detail = {k: v for k, v in (("why", found.why), ("parts", found.parts)) if v}
-        return Outcome(plain.reason, plain.value, {**detail, **(plain.detail or {})} or None, plain.steps)
-    if hasattr(found, "tolist"):  # an array
-        found = found.tolist()
-    if isinstance(found, list | tuple):
-        return _along(found)
     try:
-        if isinstance(found, str | bytes):
-            raise TypeError
+        return _scored(found) if isinstance(found, Score) else _read(found)
+    except BaseException as error:  # noqa: BLE001  the author's code, as above
+        return Outcome(Reason.FAILED, detail={"error": broken_as(error)})
+
+
+def passed(outcome: Outcome) -> Outcome:
+    """An outcome as its maker typed it, a judge or a part of a user's: its number is held to what any other is."""
+    reason, value, detail, steps = outcome
+    fits = reason is Reason.VALUE and type(value) is float and -LARGEST <= value <= LARGEST and steps is None
+    if fits and detail is None:  # nearly all
+        return outcome
+    if reason is Reason.VALUE:
+        found = Outcome(reason, value) if fits else outcome_of(value if steps is None else steps)
+        found = _without("a reward gave a value of None") if found.reason is Reason.NOT_APPLICABLE else found
+    else:
+        known = type(reason) is Reason
+        found = Outcome(reason) if known else _without(f"a reward gave {_brief(reason)} as its reason")
+    if detail is not None and not isinstance(detail, dict):
+        detail = {"why": _brief(detail)}
+    whole = {**(detail or {}), **(found.detail or {})}
+    if found.reason >= Reason.FAILED:  # all that broke say how
+        error = whole.get("error") or "no cause was given"
+        whole["error"] = printable(error) if isinstance(error, str) else _brief(error)
+    return found._replace(detail=whole or None)
+
+
+def _scored(found: Score) -> Outcome:
+    """A value with its why. What is wrong with a named part costs that part alone: it is None."""
+    if isinstance(found.value, Score):
+        raise TypeError("a reward returned a Score whose value is a Score, not a number")
+    plain = outcome_of(found.value)
+    parts = {printable(str(name)): outcome_of(value).value for name, value in dict(found.parts or {}).items()}
+    why = found.why if isinstance(found.why, str) else _brief(found.why) if found.why is not None else ""
+    detail = {"why": printable(why)} if why else {}
+    detail |= {"parts": {n: None if math.isnan(x) else x for n, x in parts.items()}} if parts else {}
+    return plain._replace(detail={**detail, **(plain.detail or {})} or None)
+
+
+def _read(found: Any) -> Outcome:
+    """A number, or a number for each step: a list, a tuple, an array."""
+    listed = found
+    if not isinstance(found, list | tuple) and hasattr(found, "tolist"):
+        listed = found.tolist()
+    if not isinstance(listed, list | tuple):
+        return _number(listed, found)
+    if len(listed) > MOST_STEPS:
+        return _without(f"a reward returned {len(listed)} numbers, at most {MOST_STEPS} are taken")
+    each = [_number(x, x) for x in listed]
+    if not each or any(o.reason for o in each):
+        return _without(f"a reward returned {_brief(listed)}, not a number a step", "TypeError")
+    total = math.fsum(o.value for o in each)
+    if abs(total) > LARGEST:
+        return _without(f"the steps of a reward add up to {total:g}, more than float32 holds")
+    return Outcome(Reason.VALUE, total, steps=tuple(o.value for o in each))
+
+
+def _number(found: Any, shown: Any) -> Outcome:
+    if not hasattr(type(found), "__float__") and not hasattr(type(found), "__index__"):  # float() would parse texts
+        return _without(f"a reward returned {_brief(shown)}, not a number", "TypeError")
+    try:
         value = float(found)
-    except (TypeError, ValueError, OverflowError):
-        return Outcome(Reason.FAILED, detail={"error": f"TypeError: a reward returned {_brief(found)}, not a number"})
+    except TypeError:
+        return _without(f"a reward returned {_brief(shown)}, not a number", "TypeError")
+    except OverflowError:
+        return _without(f"a reward returned {_brief(shown)}, more than float32 holds")
     if not math.isfinite(value):
-        return Outcome(Reason.FAILED, detail={"error": f"ValueError: a reward returned {value}"})
+        return _without(f"a reward returned {value}")
+    if abs(value) > LARGEST:
+        return _without(f"a reward returned {value:g}, more than float32 holds")
     return Outcome(Reason.VALUE, value)
 
 
+def _without(why: str, kind: str = "ValueError") -> Outcome:
+    return Outcome(Reason.FAILED, detail={"error": f"{kind}: {why}"})
+
+
 def _brief(found: Any) -> str:
-    text = repr(found)
+    """A value in a few words, also one that can not say what it is."""
+    try:
+        text = printable(repr(found))
+    except BaseException:  # noqa: BLE001  its `__repr__` is its author's; Python itself refuses integers of 4,300 digits
+        text = f"a {type(found).__name__}"
+    text = " ".join(text.split())
     return text if len(text) <= LINE else f"{text[:LINE]}..."
-
-
-def _along(found: Sequence[Any]) -> Outcome:
-    """A number for each step; one that is missing or no number breaks them all."""
-    each = [outcome_of(x) for x in found]
-    bad = next((o for o in each if o.reason is not Reason.VALUE or o.steps is not None), None)
-    if bad is not None or not each:
-        return Outcome(
-            Reason.FAILED, detail={"error": f"TypeError: a reward returned {_brief(found)}, not a number a step"}
-        )
-    return Outcome(Reason.VALUE, math.fsum(o.value for o in each), steps=tuple(o.value for o in each))
 
 
 @dataclass(frozen=True)
@@ -163,20 +227,34 @@ def cause(detail: Any) -> str:
 
 def sound(scores: Any, name: str, size: int) -> Scores:
     """The scores of a formula or a leaf as they may be counted on: one a sample, no number beside a reason, and *failed* where
-    a number is none (a division by 0, an overflow)."""
-    if not isinstance(scores, Scores) or len(scores) != size:
+    a number, or one of its steps, is none that a column holds (a division by 0, an overflow)."""
+    if not isinstance(scores, Scores) or not scores.value.shape == scores.reason.shape == (size,):
         what = f"{len(scores)} scores" if isinstance(scores, Scores) else _brief(scores)
         raise UserError(f"reward {name} made {what} of {size} samples: a formula's combine gives Scores, one a sample")
     valued = scores.valued
-    wrong = valued & ~(scores.value.abs() <= LARGEST)
+    wrong = valued & ~held(scores.value)
+    for i, steps in scores.steps.items():
+        wrong[i] |= valued[i] & ~held(steps).all()
     if not bool(wrong.any()) and bool((scores.value.isnan() | valued).all()):
         return scores
     detail = dict(scores.detail)
     for i in torch.nonzero(wrong).flatten().tolist():
-        detail[i] = {"error": f"ValueError: {name} came to {float(scores.value[i]):g}"}
+        whole = bool(held(scores.value[i]))
+        detail[i] = {"error": f"ValueError: {f'a step of {name}' if whole else name} came to {_worst(scores, i):g}"}
     reason = torch.where(wrong, int(Reason.FAILED), scores.reason).to(torch.int8)
     kept = {i: s for i, s in scores.steps.items() if not bool(wrong[i])}
     return Scores(torch.where(reason == Reason.VALUE, scores.value, math.nan), reason, kept, detail)
+
+
+def held(value: Tensor) -> Tensor:
+    """Which numbers a column holds: finite, and within float32."""
+    return value.abs() <= LARGEST
+
+
+def _worst(scores: Scores, index: int) -> float:
+    """The number that a sample broke by."""
+    every = [float(scores.value[index]), *scores.steps.get(index, torch.zeros(0)).tolist()]
+    return next(x for x in every if not abs(x) <= LARGEST)
 
 
 def joined(terms: Sequence[Scores], counts: Sequence[bool] | None = None) -> Tensor:

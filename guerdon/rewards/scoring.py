@@ -20,7 +20,7 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
 from guerdon.rewards.base import Reward, Where
-from guerdon.rewards.function import Leaf, as_reward, ask_all, ask_all_later, run
+from guerdon.rewards.function import Leaf, as_reward, ask_all, ask_all_later, broken_part, run
 from guerdon.rewards.samples import FIELDS, Samples
 from guerdon.rewards.scores import Outcome, Scores, said, sound
 
@@ -75,13 +75,20 @@ def work_out(formula: Reward, asked: Mapping[int, Scores], where: Where) -> Form
 
     def found(reward: Reward, path: Path) -> Scores:
         parts = {name: found(part, (*path, name)) for name, part in reward.of.items()}
-        made = reward.combine(parts, where) if parts else asked[id(reward)]
+        made = _combined(reward, parts, where) if parts else asked[id(reward)]
         every[path] = sound(made, reward.name, len(where.group))
         return every[path]
 
     found(formula, ())
     parts = {name: every[path] for path, name in names_of(formula).items()}
     return FormulaScores(_blamed(formula, every), parts, every)
+
+
+def _combined(reward: Reward, parts: Mapping[str, Scores], where: Where) -> Scores:
+    try:
+        return reward.combine(parts, where)
+    except BaseException as error:  # noqa: BLE001  it may be a user's part
+        return Scores.of([broken_part(reward, error)] * len(where.group))
 
 
 def names_of(formula: Reward) -> dict[Path, str]:

@@ -9,7 +9,6 @@ from strategies import episode, episode_lists, expanded, naive_tracks, segment
 
 from guerdon.core.column import Reason
 from guerdon.core.episode import End
-from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.credit.centre import centre
@@ -122,11 +121,6 @@ def test_a_failed_turn_fails_its_roles_whole_game():
     game = episode(segment([0], role="a", reward=1.0), segment([0], role="a", end=End.FAILED), segment([0], role="b"))
     _, (whole, _, _) = columns([game], of="role")
     assert whole.reason.tolist() == [FAILED, FAILED, NONE]
-
-
-def test_pay_that_is_no_number_is_refused():
-    with pytest.raises(UserError, match="paid 'policy' NaN: pay a number"):
-        columns([episode(segment([0], reward=NAN))])
 
 
 @given(episode_lists(continuous=False))

@@ -45,7 +45,7 @@ from guerdon.rewards.isolation.records import (
     Seals,
 )
 from guerdon.rewards.isolation.worker import Mode
-from guerdon.rewards.plain import Answer
+from guerdon.rewards.plain import Answer, restored
 
 SLICE = 0.02  # seconds a chunk is meant to take: long against sending it, short against waiting for the last one
 FIRST = 8  # calls in a chunk while nobody knows how long they take
@@ -74,7 +74,7 @@ def answers_in(kind: bytes, body: bytes) -> list[Answer]:
         return [made[record] for record in records]
     if kind == VALUE:
         try:
-            return [Answer("value", _Plain(io.BytesIO(body)).load())]
+            return [Answer("value", restored(_Plain(io.BytesIO(body)).load()))]
         except Exception as error:  # broken bytes break pickle in many ways
             raise Forged from error
     if kind in (FAILED, TIMED_OUT):

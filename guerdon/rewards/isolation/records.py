@@ -18,6 +18,8 @@ import traceback
 from hashlib import blake2s
 from typing import Any
 
+from guerdon.rewards.plain import MARK, SCORE, Score
+
 ORDER = struct.Struct("<cI")  # parent to template: SPAWN (with two descriptors) or KILL, and the worker's number
 NEWS = struct.Struct("<cIi")  # template to parent: READY, BORN (with its process id) or DIED (with its wait status)
 LENGTH = struct.Struct("<Q")  # of a request to a worker
@@ -67,14 +69,18 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in ATOMS:
         return value
+    if isinstance(value, Score):
+        return {MARK: SCORE, "value": plain(value.value), "why": plain(value.why), "parts": plain(value.parts)}
     if isinstance(value, dict):
+        if MARK in value:
+            raise TypeError(f"returned a dict with the key {MARK!r}, which is kept for our own Score")
         return {plain(k): plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         items = [plain(v) for v in value]
         return items if isinstance(value, list) else tuple(items)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {"__dataclass__": kind.__name__, **fields}
+        return {**fields, MARK: kind.__name__}
     for base in (int, float):
         if isinstance(value, base):
             return base(value)
@@ -117,7 +123,10 @@ def failure(error: BaseException, memory: int) -> bytes:
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         if isinstance(error, MemoryError):
             traceback.clear_frames(trace)  # what filled the memory is in there
-        text = "".join(traceback.TracebackException(type(error), error, trace, limit=-3).format()).strip()
+        told = traceback.TracebackException(type(error), error, trace, limit=-3)
+        text = "".join(told.format()).strip()
+        if isinstance(error, BaseExceptionGroup):  # drawn as a tree, whose last line is a rule
+            text = f"{text}\n{''.join(told.format_exception_only()).strip()}"
         if len(text) > LONGEST:
             text = f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}"
         if isinstance(error, MemoryError):
