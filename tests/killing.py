@@ -7,11 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from guerdon.core.errors import CtrlC
 from guerdon.core.learn import Learn
 
 
-class Killed(BaseException):
-    """Not caught by anything, as a kill is not."""
+class Killed(CtrlC):
+    """Not caught by anything, as a kill is not: what the user does at once is all that a run leaves alone."""
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import typer
 
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output
+from guerdon.cli.train import TakenAtOnce
 from guerdon.core.errors import RunStopped
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def demo(
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
     from guerdon.loop.record import Options
+    from guerdon.store.folder import resume_command
 
     output = Output(as_json)
     output.say(
@@ -47,6 +49,8 @@ def demo(
             "grpo", task=task, model="sprig", steps=steps, seed=seed, out=out, options=options, listeners=[watch],
             settings={"lr": LR},
         )  # fmt: skip
+    if not run.complete:
+        raise TakenAtOnce(f"interrupted; go on with: {resume_command(run.path)}")
     before, after = run.evaluations[0], run.evaluations[-1]
     gain = after["pass@1"] - before["pass@1"]
     if not as_json:

@@ -6,10 +6,14 @@ traceback. Verbs import what they need when they run, so that `--help` and `list
 
 from __future__ import annotations
 
+import functools
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +32,7 @@ from guerdon.cli.replay import replay
 from guerdon.cli.serve import serve
 from guerdon.cli.show import show
 from guerdon.cli.train import INTERRUPTED, train
-from guerdon.core.errors import Notice, UserError, unknown
+from guerdon.core.errors import CtrlC, Notice, RunStopped, UserError, ended_by, take_ctrl_c, unknown
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -151,17 +155,53 @@ def main(args: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if args is None else args)
     as_json = "--json" in words
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _ctrl_c():
             warnings.showwarning = _noticed(warnings.showwarning)
             code = get_command(app).main(words, prog_name="guerdon", standalone_mode=False)
-    except UserError as error:
-        code = _refuse(str(error), error.exit_code, as_json)
+    except UserError as error:  # a class of a user's own may say that it is none
+        code = _refuse(str(error), error.exit_code or RunStopped.exit_code, as_json)
     except UsageError as error:
         code = _refuse(_usage(error), UserError.exit_code, as_json)
-    except typer.Abort:
-        code = INTERRUPTED
+    except typer.Abort as error:
+        pressed = isinstance(error.__cause__, CtrlC)
+        code = INTERRUPTED if pressed else _refuse("the input ended early", RunStopped.exit_code, as_json)
     _flush()
     return int(code or 0)
+
+
+def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
+    """A verb whose end is its own to say: what else ends it (`sys.exit` in a user's file, an exit of typer's raised there, a
+    KeyboardInterrupt that nobody pressed) is an error with its line, and its exit code is not 0."""
+
+    @functools.wraps(verb)
+    def run(*args: Any, **options: Any) -> int:
+        try:
+            return verb(*args, **options)
+        except BaseException as error:
+            stopped = ended_by(error)
+            if stopped is None:  # said already, a bug of ours, or the user's own Ctrl-C
+                raise
+            raise stopped from error
+
+    return run
+
+
+for _command in app.registered_commands:
+    assert _command.callback is not None
+    _command.callback = _ended_by_itself(_command.callback)
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[None]:
+    """While a verb runs, the user's Ctrl-C is told from what code raises."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, take_ctrl_c)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _noticed(plain: Callable[..., None]) -> Callable[..., None]:

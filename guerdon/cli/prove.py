@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from guerdon.cli.options import Json, Model, Task
 from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
-from guerdon.core.errors import RunStopped, UserError, unknown
+from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
 
 if TYPE_CHECKING:
     from guerdon.loop.prove.jobs import Job
@@ -141,7 +141,7 @@ def _null(output: Output, recipe: str, pairs: int | None, how: How, tally: Tally
 def _until_interrupted(work: Any) -> Any:
     try:
         return work()
-    except KeyboardInterrupt:
+    except CtrlC:
         raise _Interrupted("interrupted; what is done is kept: the same command goes on from here") from None
 
 

@@ -31,7 +31,7 @@ from guerdon.cli.options import (
     parse_settings,
 )  # fmt: skip
 from guerdon.cli.output import Output, cost, exam_lines, rate
-from guerdon.core.errors import UserError
+from guerdon.core.errors import CtrlC, UserError
 
 if TYPE_CHECKING:
     from guerdon.loop.record import Options
@@ -118,7 +118,7 @@ def _train(output: Output, wish: dict[str, Any], keeping: dict[str, Any]) -> int
     try:
         with Watch(output.console) as watch:
             run = api.train(**wish, options=_options(keeping, resume), listeners=[watch])
-    except KeyboardInterrupt as error:  # the second Ctrl-C, or one before the first step
+    except CtrlC as error:  # the second Ctrl-C, or one before the first step
         raise TakenAtOnce(_what_is_left(resume or wish["out"])) from error
     if not output.as_json:
         _tell(output, run, was_complete)

@@ -20,6 +20,7 @@ from types import FrameType
 from typing import NoReturn
 
 LONGEST = 4000  # characters of an exception's text
+LINE = 500  # and of a line of it
 OURS = Path(__file__).parents[1]
 INSTALLED = tuple({Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 SITES = {"site-packages", "dist-packages"}
@@ -104,10 +105,22 @@ def broken_as(error: BaseException) -> str:
     if is_ctrl_c(error):
         raise error
     try:
-        text = "".join(traceback.TracebackException.from_exception(error, limit=-3).format()).strip()
+        told = traceback.TracebackException.from_exception(error, limit=-3)
+        text = "".join(told.format()).strip()
+        if isinstance(error, BaseExceptionGroup):  # drawn as a tree, whose last line is a rule
+            text = f"{text}\n{''.join(told.format_exception_only()).strip()}"
     except BaseException:  # noqa: BLE001  its `__str__` is its author's
         text = type(error).__name__
     return printable(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}")
+
+
+def in_a_line(error: BaseException) -> str:
+    """An exception's kind and the first line of what it says."""
+    try:
+        said = printable(str(error)).strip().partition("\n")[0][:LINE]
+    except BaseException:  # noqa: BLE001  as above
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
 def printable(text: str) -> str:
@@ -115,7 +128,7 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def ended_by(error: BaseException) -> RunStopped | None:
+def ended_by(error: BaseException, during: str = "") -> RunStopped | None:
     """One line about what a user's code raised, with its place; None for a bug of ours, a UserError and the user's Ctrl-C.
 
     Only exceptions can be bugs of ours: nothing of ours calls `sys.exit`, so that, a leaked CancelledError and their like are
@@ -126,10 +139,10 @@ def ended_by(error: BaseException) -> RunStopped | None:
     place = place_of(error)
     if place is None and isinstance(error, Exception):
         return None
-    said = broken_as(error).rpartition("\n")[2]
+    said = in_a_line(error)
     if not isinstance(error, Exception):
-        said = f"{type(error).__name__} was raised: code of yours can not end the program, let it raise an error or return"
-    return RunStopped(f"{place or 'somewhere in code of yours'}: {said}")
+        said += " was raised: code of yours can not end the program, let it return or raise an error"
+    return RunStopped(f"{f'{during}: ' if during else ''}{place or 'somewhere in code of yours'}: {said}")
 
 
 def place_of(error: BaseException) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import UserError, in_a_line, is_ctrl_c, unknown
 
 
 def find_in_file(spec: str, what: str) -> Any:
@@ -44,12 +44,12 @@ def load_file(path: str, what: str) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except UserError:
-        raise
-    except Exception as error:  # any error of the user's file
+    except BaseException as error:  # any error of the user's file, and any way to end the program
+        if isinstance(error, UserError) or is_ctrl_c(error):
+            raise
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(error, file)
-        said = error.msg if isinstance(error, SyntaxError) else error
-        raise UserError(f"{path}{f', line {line}' if line else ''}: {type(error).__name__}: {said}") from error
+        said = f"SyntaxError: {error.msg}" if isinstance(error, SyntaxError) else in_a_line(error)
+        raise UserError(f"{path}{f', line {line}' if line else ''}: {said}") from error
     return module
 
 

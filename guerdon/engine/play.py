@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from guerdon.core.episode import Episode
-from guerdon.core.errors import UserError, line_in, unknown
+from guerdon.core.errors import RunStopped, UserError, broken_as, in_a_line, line_in, unknown
 from guerdon.core.model import Meter, Model
 from guerdon.core.part import is_schedule, knobs, walk
 from guerdon.core.play import Env
@@ -134,15 +134,17 @@ async def _one(env: Env, ask: Ask, table: Seats, ended: Sequence[Listener]) -> E
         episode = await env.play(ask, table)
     except (EngineFault, UserError):
         raise
-    except Exception as error:  # noqa: BLE001 - an environment is the user's code: what broke is recorded, never swallowed
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        return table.failed(f"{traceback.format_exc(limit=-4)}{_place(error, env)}{said}")
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        return table.failed(f"{broken_as(error)}\n{_place(error, env)}{in_a_line(error)}")
     for listener in ended:
         await listener(episode)
     return episode
 
 
-def _place(error: Exception, env: Env) -> str:
+def _place(error: BaseException, env: Env) -> str:
     """The last line of the environment's own code, or of one within it, that was running when it broke."""
     modules = {type(each).__module__ for each in (env, *(part for _, part in walk(env)))}
     files = {getattr(sys.modules.get(name), "__file__", None) for name in modules}
@@ -186,8 +188,13 @@ def _loop(main: Coroutine[Any, Any, list[Episode]]) -> list[Episode]:
     """An event loop for this alone. `asyncio.run` would do, but for the time it takes over signals: it ends up printing all
     the episodes into an error message that nobody sees."""
     loop = asyncio.new_event_loop()
+    playing = loop.create_task(main)
     try:
-        return loop.run_until_complete(main)
+        return loop.run_until_complete(playing)
+    except RuntimeError as error:
+        if playing.done():
+            raise
+        raise RunStopped("an environment stopped the event loop that it is played in: leave that to the run") from error
     finally:
         loop.run_until_complete(_cancel(asyncio.all_tasks(loop)))
         loop.run_until_complete(loop.shutdown_asyncgens())

@@ -17,7 +17,7 @@ from typing import Any
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import CtrlC, RunStopped
 from guerdon.core.part import knob, label, part
 from guerdon.engine.play import Player
 from guerdon.rewards.scores import cause
@@ -187,7 +187,7 @@ class Interrupt:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             if number == signal.SIGINT:
-                raise KeyboardInterrupt
+                raise CtrlC
             return
         self.asked = True
         os.write(

@@ -10,7 +10,7 @@ from typing import Any
 
 from guerdon.core.budget import NO_END, Budget
 from guerdon.core.episode import Episode
-from guerdon.core.errors import UserError
+from guerdon.core.errors import UserError, ended_by
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.part import describe, fingerprint
 from guerdon.core.recipe import Recipe, Study
@@ -31,8 +31,8 @@ from guerdon.store.run import Run, drop_damaged
 from guerdon.store.sums import KEY, crc, is_whole, sealed
 
 
-class Interrupted(Exception):
-    """An inner run was interrupted: the study stops where it is."""
+class Interrupted(BaseException):
+    """An inner run was interrupted: the study stops where it is, whatever exceptions its body catches."""
 
 
 class StudyRun:
@@ -52,6 +52,7 @@ class StudyRun:
     ) -> None:
         self.folder, self.options, self.seed, self.log, self.listeners = folder, options, seed, log, listeners
         self.budget = budget
+        self.interrupted = False
         self.runs: dict[Path, Trained] = {}
         self.made: list[str] = []  # weights of the inner runs, in order
 
@@ -78,6 +79,7 @@ class StudyRun:
             if not inner.exists():
                 inner.create(card_of(Built("recipe", recipe), Wish(recipe), seed, recipe.steps, self.options))
             if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
+                self.interrupted = True
                 raise Interrupted
         run = Trained(inner, recipe)
         self.made.append(str(run.weights))
@@ -168,17 +170,25 @@ def run_study(
             run = StudyRun(folder, options, seed, log, budget, listeners)
             try:
                 result = study.body(run, seed)
+                if run.interrupted:  # and the body let nobody know
+                    raise Interrupted
                 write_json(folder.result, result if isinstance(result, dict) else None)
                 weights = hashlib.sha256("".join(run.made).encode()).hexdigest()[:16]
                 log.emit(Ended(0, weights=weights, result=crc(folder.result.read_bytes())))
                 log.sync()
                 return result
-            except Interrupted:
-                log.emit(Stopped(0, why="interrupted"))
-                return None
             except UserError as error:
                 log.emit(Stopped(0, why=str(error)))
                 raise
+            except BaseException as error:
+                if run.interrupted:
+                    log.emit(Stopped(0, why="interrupted"))
+                    return None
+                stopped = ended_by(error, "the study")
+                if stopped is None:
+                    raise
+                log.emit(Stopped(0, why=str(stopped)))
+                raise stopped from error
             finally:
                 write_report(folder)
 

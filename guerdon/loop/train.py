@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 from collections.abc import Sequence
 from typing import Any
 
-from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.errors import UserError, ended_by, is_ctrl_c
 from guerdon.core.learn import NonFinite
 from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
@@ -26,7 +25,7 @@ from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
 from guerdon.store.events import EventLog, Listener, next_attempt, read_log
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Evaluated, Saved, Started, Stopped, Warned
+from guerdon.store.happened import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
 from guerdon.store.loggers import open_loggers
 from guerdon.store.report import write_report
 
@@ -85,20 +84,28 @@ def run_recipe(
         first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
         with EventLog(folder.events, next_attempt(before.events), heard) as log:
-            log.emit(_started(recipe, first, total))
-            for message in notes:
-                log.emit(Warned(first, message=message))
+            begins = [_started(recipe, first, total), *(Warned(first, message=message) for message in notes)]
             try:
                 with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
-                    return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total)
+                    return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total, begins)
             finally:  # a run that broke is the one whose report is wanted most
                 write_report(folder)
 
 
-def _run(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, total: int) -> bool:
+def _run(
+    recipe: Recipe,
+    play: Player,
+    record: Recorder,
+    rollouts: Rollouts,
+    first: int,
+    total: int,
+    begins: Sequence[Event],
+) -> bool:
     options = record.options
     try:
         with Interrupt() as interrupt:
+            for event in begins:
+                record.emit(event)
             if first == 0:
                 _evaluate(recipe, play, record, 0)
             done, share = first, _share(recipe, first, total)
@@ -121,9 +128,23 @@ def _run(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fir
         stopped: UserError = record.stopped(str(error), error.batch)
     except UserError as error:
         stopped = error
-    with contextlib.suppress(RunStopped):  # a full disk may refuse even this line
-        record.emit(Stopped(play.step, why=str(stopped)))
+    except BaseException as error:
+        found = ended_by(error, f"step {play.step}")
+        if found is None:
+            raise
+        found.__cause__, stopped = error, found
+    _tell(record, Stopped(play.step, why=str(stopped)))
     raise stopped
+
+
+def _tell(record: Recorder, event: Event) -> None:
+    """The last word about a run that stops. A full disk may refuse even this line, and a listener that broke the run will break
+    again: why it stopped is the thing to raise."""
+    try:
+        record.emit(event)
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
 
 
 def _share(recipe: Recipe, done: int, total: int) -> float:

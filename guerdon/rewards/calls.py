@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from guerdon.core.errors import RunStopped, UserError, broken_as
 from guerdon.core.seeds import derive
-from guerdon.rewards.own_loop import awaited
+from guerdon.rewards.own_loop import awaited, outside_loop
 from guerdon.rewards.plain import Answer
 
 FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
@@ -28,7 +28,8 @@ Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[Answer]]]
 async def call_here(function: Callable[..., Any], given: Given, seconds: float = 0.0) -> Answer:
     """Call it in this process. What waits is stopped after `seconds`, 0 for never; nothing can stop what does not."""
     try:
-        found = function(**given)
+        with outside_loop():
+            found = function(**given)
         waits = inspect.isawaitable(found)
     except BaseException as error:  # noqa: BLE001  a user's function may break in any way, and it is recorded
         return _broken(error)

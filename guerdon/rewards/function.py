@@ -248,7 +248,7 @@ async def ask_all_later(questions: Sequence[Question]) -> list[list[Outcome]]:
 async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
     try:
         found = await leaf.score(samples) if len(samples) else []
-    except BaseException as error:  # noqa: BLE001  it may be a user's part, and let through what it raises
+    except BaseException as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise

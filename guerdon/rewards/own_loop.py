@@ -1,26 +1,30 @@
 """The event loop that async rewards are awaited in: one of their own, in a thread of its own.
 
 An async function may cancel every task of its loop, stop the loop, leak a CancelledError or end a task with `sys.exit`, which
-takes the loop that runs it along. None of it reaches the loop of a run or a server from here: who was cancelled *failed*, and the
-loop goes on. A function that never awaits keeps other async ones waiting, and nobody else.
+takes the loop that runs it along. None of it reaches the loop of a run or a server from here: who was cancelled *failed*,
+and the loop goes on. A function that never awaits keeps other async ones waiting, and nobody else.
 Left out: `os._exit`, which nothing in the same process survives.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import threading
-from collections.abc import Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
+Loop = asyncio.AbstractEventLoop
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
-_made: dict[int, asyncio.AbstractEventLoop] = {}  # by process id: a thread does not live on in a forked child
-_making = threading.Lock()
+_made: dict[int, Loop] = {}  # by process id: a thread does not live on in a forked child
+_mail: WeakKeyDictionary[Loop, list[Callable[[], object]]] = WeakKeyDictionary()  # what loops are to do, not yet opened
+_lock = threading.Lock()  # of the two above
 
 
 async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
@@ -28,17 +32,17 @@ async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
     there. It must let no exception through but those that its caller wants here."""
     if _inside.get():  # a reward that asks another one: its loop may be waiting for this very answer
         return await coroutine
-    loop, found = _loop(), Future[T]()
-    tasks: list[asyncio.Task[T]] = []
+    here, there, context = asyncio.get_running_loop(), _loop(), copy_context()
+    context.run(_inside.set, True)
+    found: asyncio.Future[T] = here.create_future()
+    begun: list[asyncio.Task[T]] = []
 
     def begin() -> None:
-        context = copy_context()
-        context.run(_inside.set, True)
-        tasks.append(loop.create_task(coroutine, context=context))
-        tasks[0].add_done_callback(end)
+        begun.append(there.create_task(coroutine, context=context))
+        begun[0].add_done_callback(lambda task: _tell(here, lambda: end(task)))
 
     def end(task: asyncio.Task[T]) -> None:
-        if not found.set_running_or_notify_cancel():
+        if found.done():
             return  # nobody waits any more
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -46,16 +50,47 @@ async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
         else:
             found.set_result(otherwise if task.cancelled() else task.result())
 
-    loop.call_soon_threadsafe(begin)
+    _tell(there, begin)
     try:
-        return await asyncio.wrap_future(found)
+        return await found
     except asyncio.CancelledError:
-        loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+        _tell(there, lambda: [task.cancel() for task in begun])
         raise
 
 
-def _loop() -> asyncio.AbstractEventLoop:
-    with _making:
+def _tell(loop: Loop, do: Callable[[], object]) -> None:
+    """Have a loop do something soon. It is woken once for all that it has not yet done: threads that wake each other for every
+    call of a cheap reward would spend their time on that."""
+    with _lock:
+        mail = _mail.setdefault(loop, [])
+        mail.append(do)
+        first = len(mail) == 1
+    if first:
+        with contextlib.suppress(RuntimeError):  # it is closed: who waited there has gone
+            loop.call_soon_threadsafe(_open, loop)
+
+
+def _open(loop: Loop) -> None:
+    with _lock:
+        mail = _mail.pop(loop, [])
+    for do in mail:
+        do()
+
+
+@contextmanager
+def outside_loop() -> Iterator[None]:
+    """For a plain function that is called from inside a loop: it finds none that it could stop or whose tasks it could cancel,
+    and may run one of its own."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+def _loop() -> Loop:
+    with _lock:
         loop = _made.get(os.getpid())
         if loop is None or loop.is_closed():
             loop = _made[os.getpid()] = asyncio.new_event_loop()
@@ -63,19 +98,21 @@ def _loop() -> asyncio.AbstractEventLoop:
         return loop
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
+def _run(loop: Loop) -> None:
     """For as long as the process lives, however often a reward stops the loop or a task of its own ends it."""
     asyncio.set_event_loop(loop)
     while not loop.is_closed():
         try:
             loop.run_forever()
-        except BaseException:  # noqa: BLE001, S110  a task that a reward began called sys.exit: asyncio lets that through
+        except BaseException:  # noqa: BLE001  a task that a reward began called sys.exit: asyncio lets that through
             continue
 
 
-def _forget_lock() -> None:
-    global _making
-    _making = threading.Lock()
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _mail.clear()
 
 
-os.register_at_fork(after_in_child=_forget_lock)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

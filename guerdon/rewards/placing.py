@@ -45,7 +45,9 @@ def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
     # a step that several tracks share has the mean of what they say of it
     total = gather_up(torch.cat([none.double(), *value]), torch.cat([none, *where]), batch.S, "mean")
     reason = torch.where(torch.isnan(total), _why(batch, whole), 0)
-    apart = total.abs() > LARGEST  # numbers that a column holds may lie on one action and add up to one that it does not
+    apart = (
+        total.abs() > LARGEST
+    )  # numbers that a column holds may lie on one action and add up to one that it does not
     reason = torch.where(apart, int(Reason.FAILED), reason).to(torch.int8)
     return Column("step", total.masked_fill(apart, torch.nan).float(), reason)
 

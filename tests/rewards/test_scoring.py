@@ -191,7 +191,12 @@ def test_a_formula_that_comes_to_no_number_failed():
 
 @pytest.mark.parametrize(
     ("made", "why"),
-    [(10**400, "more than float32 holds"), (b"4", "not a number"), (float("nan"), "nan"), ({"score": 1}, "not a number")],
+    [
+        (10**400, "more than float32 holds"),
+        (b"4", "not a number"),
+        (float("nan"), "nan"),
+        ({"score": 1}, "not a number"),
+    ],
 )
 def test_odd_returns_fail_in_one_line(made, why):
     found = gd.score_samples(gd.reward(lambda completion: made, isolate=False), [SAMPLE])

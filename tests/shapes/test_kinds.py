@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from killing import Killed
 
 import guerdon as gd
 from guerdon.core.pack import pack
@@ -115,10 +116,6 @@ def test_a_picture_in_the_prompt(tmp_path):
     view = run.batch(0).episodes[0].segments[0].view
     assert view[0].shape == (4, 4)
     assert view[1] == "which corner is bright?"
-
-
-class Killed(Exception):
-    pass
 
 
 @pytest.mark.parametrize("name", KINDS)

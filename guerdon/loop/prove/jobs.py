@@ -24,7 +24,7 @@ from pathlib import Path
 
 import torch
 
-from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.errors import CtrlC, RunStopped, UserError
 from guerdon.core.recipe import Study
 from guerdon.loop.build import card_of
 from guerdon.loop.prove.arms import Arm
@@ -109,7 +109,7 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
     failed: dict[str, str | BaseException] = {}
     for job, why in _each(left, min(workers, len(left))):
         if why == INTERRUPTED:
-            raise KeyboardInterrupt
+            raise CtrlC
         if why:
             failed[job.name] = why
         else:
