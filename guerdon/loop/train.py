@@ -101,40 +101,47 @@ def _run(
     total: int,
     begins: Sequence[Event],
 ) -> bool:
-    options = record.options
-    try:
-        with Interrupt() as interrupt:
+    """The run, and how it ends: complete, interrupted, or stopped by an error that its events tell of."""
+    with Interrupt() as interrupt:
+        try:
             for event in begins:
                 record.emit(event)
-            if first == 0:
-                _evaluate(recipe, play, record, 0)
-            done, share = first, _share(recipe, first, total)
-            for done in steps(recipe, play, record, rollouts, first, total):
-                before, share = share, _share(recipe, done, total)
-                if share == 1.0 or options.asks_for_evaluation(done, before, share):
-                    _evaluate(recipe, play, record, done)
-                if share == 1.0 or done % options.save_every == 0 or interrupt.asked:
-                    _save(recipe, record, rollouts, done)
-                if interrupt.asked and share < 1.0:
-                    record.emit(Stopped(done - 1, why="interrupted"))
-                    return False
-            if total == 0:
-                _save(recipe, record, rollouts, 0)
-            save_models(record.folder, recipe)
-            record.emit(Ended(done - 1, weights=weights_of(recipe)))
-            record.log.sync()
-            return True
-    except NonFinite as error:
-        stopped: UserError = record.stopped(str(error), error.batch)
-    except UserError as error:
-        stopped = error
-    except BaseException as error:
-        found = ended_by(error, f"step {play.step}")
-        if found is None:
-            raise
-        found.__cause__, stopped = error, found
-    _tell(record, Stopped(play.step, why=str(stopped)))
+            return _to_the_end(recipe, play, record, rollouts, (first, total), interrupt)
+        except NonFinite as error:
+            stopped: UserError = record.stopped(str(error), error.batch)
+        except UserError as error:
+            stopped = error
+        except BaseException as error:
+            found = ended_by(error, f"step {play.step}")
+            if found is None:
+                raise
+            found.__cause__, stopped = error, found
+        _tell(record, Stopped(play.step, why=str(stopped)))
     raise stopped
+
+
+def _to_the_end(
+    recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, span: tuple[int, int], interrupt: Interrupt
+) -> bool:
+    (first, total), options = span, record.options
+    if first == 0:
+        _evaluate(recipe, play, record, 0)
+    done, share = first, _share(recipe, first, total)
+    for done in steps(recipe, play, record, rollouts, first, total):
+        before, share = share, _share(recipe, done, total)
+        if share == 1.0 or options.asks_for_evaluation(done, before, share):
+            _evaluate(recipe, play, record, done)
+        if share == 1.0 or done % options.save_every == 0 or interrupt.asked:
+            _save(recipe, record, rollouts, done)
+        if interrupt.asked and share < 1.0:
+            record.emit(Stopped(done - 1, why="interrupted"))
+            return False
+    if total == 0:
+        _save(recipe, record, rollouts, 0)
+    save_models(record.folder, recipe)
+    record.emit(Ended(done - 1, weights=weights_of(recipe)))
+    record.log.sync()
+    return True
 
 
 def _tell(record: Recorder, event: Event) -> None:

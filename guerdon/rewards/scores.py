@@ -92,9 +92,11 @@ def passed(outcome: Outcome) -> Outcome:
     fits = reason is Reason.VALUE and type(value) is float and -LARGEST <= value <= LARGEST and steps is None
     if fits and detail is None:  # nearly all
         return outcome
-    if reason is Reason.VALUE:
+    if reason is Reason.VALUE and (steps is None or isinstance(steps, list | tuple)):
         found = Outcome(reason, value) if fits else outcome_of(value if steps is None else steps)
         found = _without("a reward gave a value of None") if found.reason is Reason.NOT_APPLICABLE else found
+    elif reason is Reason.VALUE:
+        found = _without(f"a reward gave {_brief(steps)} as its steps", "TypeError")
     else:
         known = type(reason) is Reason
         found = Outcome(reason) if known else _without(f"a reward gave {_brief(reason)} as its reason")
