@@ -113,8 +113,9 @@ class reward(Leaf):
     A plain function runs in worker processes: one that hangs is stopped after `timeout` seconds (30 unless told, 0 for no
     limit), one that crashes or eats all memory takes nothing else with it. What it draws from Python's, numpy's or torch's
     generators there repeats itself. What it keeps in globals is each worker's own. With `isolate=False` it runs in this
-    process, where nothing can stop it. An `async` function runs in this process as well, with the same time limit, and at
-    most `concurrency` calls of it at once, 0 for no limit. Both are asked as episodes end, while others are still played.
+    process, where nothing can stop it. An `async` function runs in this process as well, in a loop that such functions have
+    for themselves, with the same time limit, and at most `concurrency` calls of it at once, 0 for no limit. Both are asked
+    as episodes end, while others are still played.
 
     A function that executes other code than its own, as one that calls `exec` on the completion, has each of its calls made in
     a process that ends with the call; one whose every `exec` and `eval` is harmless may say that it is `trusted`.

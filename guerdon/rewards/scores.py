@@ -88,7 +88,8 @@ def outcome_of(found: Any) -> Outcome:
 
 def passed(outcome: Outcome) -> Outcome:
     """An outcome as its maker typed it, a judge or a part of a user's: its number is held to what any other is."""
-    reason, value, detail, steps = outcome
+    said: tuple[Any, Any, Any, Any] = outcome  # by its maker, whatever the types say
+    reason, value, detail, steps = said
     fits = reason is Reason.VALUE and type(value) is float and -LARGEST <= value <= LARGEST and steps is None
     if fits and detail is None:  # nearly all
         return outcome
@@ -116,7 +117,7 @@ def _scored(found: Score) -> Outcome:
     plain = outcome_of(found.value)
     parts = {printable(str(name)): outcome_of(value).value for name, value in dict(found.parts or {}).items()}
     why = found.why if isinstance(found.why, str) else _brief(found.why) if found.why is not None else ""
-    detail = {"why": printable(why)} if why else {}
+    detail: dict[str, Any] = {"why": printable(why)} if why else {}
     detail |= {"parts": {n: None if math.isnan(x) else x for n, x in parts.items()}} if parts else {}
     return plain._replace(detail={**detail, **(plain.detail or {})} or None)
 
@@ -255,7 +256,7 @@ def held(value: Tensor) -> Tensor:
 
 def _worst(scores: Scores, index: int) -> float:
     """The number that a sample broke by."""
-    every = [float(scores.value[index]), *scores.steps.get(index, torch.zeros(0)).tolist()]
+    every: list[float] = [float(scores.value[index]), *scores.steps.get(index, torch.zeros(0)).tolist()]
     return next(x for x in every if not abs(x) <= LARGEST)
 
 

@@ -18,6 +18,7 @@ import typer
 from bridges.serving import serving
 
 import guerdon as gd
+from guerdon import models, tasks
 from guerdon.cli.main import app, main
 from guerdon.core.column import Reason
 from guerdon.core.part import live
@@ -198,7 +199,7 @@ class ends_at:
 
 
 def small(**changes):
-    made = grpo(gd.tasks.load("successor"), gd.models.load("tabular"), prompts=2, tries=2, steps=4, lr=0.1)
+    made = grpo(tasks.load("successor"), models.load("tabular"), prompts=2, tries=2, steps=4, lr=0.1)
     return made.but(**changes) if changes else made
 
 
@@ -262,7 +263,7 @@ def test_other_code_of_a_run_that_ends_stops_it_in_one_line(tmp_path, tried):
     def metric(sitting):
         sys.exit(0)
 
-    exam = gd.Exam(gd.tasks.load("successor"), [metric], tasks=2, tries=1)
+    exam = gd.Exam(tasks.load("successor"), [metric], tasks=2, tries=1)
     for n, (recipe, options, listeners, said) in enumerate(
         (
             (small(curriculum=ends_drawing()), OPTIONS, (), r"test_endings\.py, line \d+: SystemExit: 0 was raised"),

@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as arrays
 from odd_values import FAILED, IN_PROCESS_ONLY, ODD, VALUE
 
 import guerdon as gd
+from guerdon import models, tasks
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.pack import pack
@@ -337,7 +338,7 @@ def test_a_run_counts_them_and_learns_from_the_others(tmp_path):
     def mostly(completion):
         return 1e39 if completion[:1] in ("1", "2") else float(len(completion))
 
-    made = grpo(gd.tasks.load("successor"), gd.models.load("tabular"), prompts=4, tries=4, steps=2, reward=mostly)
+    made = grpo(tasks.load("successor"), models.load("tabular"), prompts=4, tries=4, steps=2, reward=mostly)
     run = gd.train(made, out=tmp_path / "run", options=gd.Options(eval_tasks=0, failed_limit=1.0))
     column = run.batch(0).cols["reward"]
     assert run.status == "complete" and Reason.FAILED in column.reason.tolist() and not column.value.isinf().any()
