@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from killing import Killed
 from small import small_lm
 
 import guerdon as gd
@@ -61,10 +62,10 @@ def test_it_resumes_to_the_same_end(tmp_path, monkeypatch):
         for done in real(*args):
             yield done
             if next(stop) == 6:
-                raise RuntimeError("killed")
+                raise Killed
 
     monkeypatch.setattr(train, "steps", broken)
-    with pytest.raises(RuntimeError):
+    with pytest.raises(Killed):
         gd.train("grpo", **small(), budget="100:samples", out=tmp_path / "cut", options=gd.Options(save_every=3))
     monkeypatch.setattr(train, "steps", real)
     resumed = gd.train(resume=tmp_path / "cut")
@@ -253,12 +254,12 @@ def test_a_killed_study_has_the_same_left(tmp_path, monkeypatch):
     def killed(self, *args):
         calls.append(1)
         if len(calls) == 4:  # in the second run
-            raise KeyError("killed")
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(gd.Learn, "update", killed)
-        with pytest.raises(KeyError):
+        with pytest.raises(Killed):
             gd.train(gd.Study(shared_out), budget="30", out=tmp_path / "run", options=gd.Options(save_every=1))
     run = gd.train(gd.Study(shared_out), resume=tmp_path / "run")
     assert result_of(run)["steps"] == [2, 3, 0, 5] and len(list(run.folder.inner.glob("*/run.json"))) == 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from killing import Killed
 
 if not torch.cuda.is_available():
     pytest.skip("needs a GPU", allow_module_level=True)
@@ -44,10 +45,6 @@ def trained(out, recipe="grpo", steps=6, **more):
     return gd.train(recipe, out=out, options=Options(eval_tasks=0, save_every=2, rollouts_every=0), **settings)
 
 
-class Stop(Exception):
-    pass
-
-
 @pytest.mark.parametrize("recipe, knobs", [("grpo", {}), ("grpo", {"kl": 0.04}), ("ppo", {}), ("online_dpo", {})])
 def test_the_same_command_gives_the_same_weights(tmp_path, recipe, knobs):
     first = trained(tmp_path / "a", recipe, max_tokens=64, **knobs)
@@ -59,9 +56,9 @@ def test_a_run_that_was_broken_ends_with_the_same_weights(tmp_path):
 
     def stop(event):
         if type(event).__name__ == "StepDone" and event.step == 3:
-            raise Stop
+            raise Killed
 
-    with pytest.raises(Stop):
+    with pytest.raises(Killed):
         trained(tmp_path / "broken", max_tokens=64, listeners=[stop])
     assert gd.train(resume=tmp_path / "broken").weights == whole.weights
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from killing import Killed
 from strategies import episode, segment
 
 import guerdon as gd
@@ -285,12 +286,12 @@ def test_a_broken_run_draws_on_as_if_unbroken(tmp_path, monkeypatch, name, ahead
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == 6:  # of 8; saved after 3
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             toy(name, tmp_path / "broken", ahead=ahead)
     again = gd.train(resume=tmp_path / "broken")
     assert again.complete and again.weights == whole.weights

@@ -8,6 +8,7 @@ import itertools
 
 import pytest
 import torch
+from killing import Killed
 from small import small_lm
 from strategies import episode, segment
 
@@ -162,12 +163,12 @@ def test_a_recipe_runs_repeats_itself_and_resumes(name, tmp_path, monkeypatch):
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == 2:
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             train(name, model, tmp_path / "broken", lr=1e-3)
     again = gd.train(whole.recipe, resume=tmp_path / "broken")
     assert again.weights == whole.weights

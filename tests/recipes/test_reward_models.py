@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from killing import Killed
 from safetensors.torch import load_file
 from small import small_lm
 
@@ -170,12 +171,12 @@ def test_a_recipe_runs_resumes_and_its_checkpoint_holds_the_head(name, tmp_path,
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == 2:
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             train(name, model, tmp_path / "broken", lr=1e-3)
     again = gd.train(whole.recipe, resume=tmp_path / "broken")
     assert again.weights == whole.weights

@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from killing import Killed
 from scipy.stats import spearmanr
 
 import guerdon as gd
@@ -342,12 +343,12 @@ def test_a_killed_study_of_digits_does_not_repeat_what_it_learned(name, tmp_path
 
     def killed(run, key, make):
         found = real(run, key, make)
-        raise RuntimeError("killed") if len(list(run.folder.inner.iterdir())) == 1 else None
+        raise Killed if len(list(run.folder.inner.iterdir())) == 1 else None
         return found
 
     with monkeypatch.context() as patch:
         patch.setattr(StudyRun, "remember", killed)
-        with pytest.raises(RuntimeError):
+        with pytest.raises(Killed):
             ended(tmp_path / "cut", study, 5)
     before, taken[:] = len(taken), []
     gd.train(study, resume=tmp_path / "cut")

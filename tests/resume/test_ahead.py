@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from everything import everything
+from killing import Killed
 
 import guerdon as gd
 from guerdon.core.learn import Learn
@@ -36,12 +37,12 @@ def test_a_broken_run_goes_on_to_the_same_weights(tmp_path, whole, monkeypatch, 
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == break_at:
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             gd.train(made(), seed=5, out=tmp_path / "broken", options=options())
     again = gd.train(made(), resume=tmp_path / "broken")
     assert again.complete and again.weights == whole.weights

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from everything import letters
+from killing import Killed
 from safetensors.torch import load_file
 from small import small_lm
 
@@ -47,12 +48,12 @@ def test_a_broken_run_goes_on_to_the_same_adapter(tmp_path, monkeypatch):
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == 4:
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             gd.train(made, seed=3, out=tmp_path / "broken", options=OPTIONS)
     again = gd.train(made, resume=tmp_path / "broken")
     assert again.complete and again.weights == whole.weights

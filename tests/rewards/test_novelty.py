@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from killing import Killed
 
 import guerdon as gd
 from guerdon import score_samples
@@ -133,11 +134,11 @@ def test_a_run_that_remembers_resumes_to_the_same_weights(tmp_path, monkeypatch)
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == 20:
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(gd.Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             gd.train(recipe(), seed=2, out=tmp_path / "broken", options=options)
     assert gd.train(recipe(), resume=tmp_path / "broken").weights == whole.weights

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from killing import Killed
 
 import guerdon as gd
 from guerdon.core.column import Reason
@@ -104,12 +105,12 @@ def test_a_run_with_it_resumes_to_the_same_weights(tmp_path, monkeypatch):
     def breaks(self, *args):
         calls.append(1)
         if len(calls) == 20:
-            raise MemoryError
+            raise Killed
         return plain(self, *args)
 
     with monkeypatch.context() as patch:
         patch.setattr(gd.Learn, "update", breaks)
-        with pytest.raises(MemoryError):
+        with pytest.raises(Killed):
             gd.train(made(), seed=2, out=tmp_path / "broken", options=options)
     assert gd.train(made(), resume=tmp_path / "broken").weights == whole.weights
 
