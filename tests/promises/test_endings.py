@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from bridges.serving import serving
+from serving import serving
 
 import guerdon as gd
 from guerdon import models, tasks
