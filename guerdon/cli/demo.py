@@ -50,7 +50,7 @@ def demo(
             settings={"lr": LR},
         )  # fmt: skip
     if not run.complete:
-        raise TakenAtOnce(f"interrupted; go on with: {resume_command(run.path)}")
+        raise TakenAtOnce(f"interrupted; go on with: {resume_command(run.folder)}")
     before, after = run.evaluations[0], run.evaluations[-1]
     gain = after["pass@1"] - before["pass@1"]
     if not as_json:
