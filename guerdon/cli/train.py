@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from guerdon.store.run import Run
 
 INTERRUPTED = 130  # what a shell reports of a program ended by Ctrl-C
-SHOWN_BAD = 3  # skipped rows named one by one
 
 
 class TakenAtOnce(UserError):
@@ -113,8 +112,6 @@ def _train(output: Output, wish: dict[str, Any], keeping: dict[str, Any]) -> int
 
     resume = wish["resume"]
     was_complete = resume is not None and _is_complete(resume)
-    if wish["data"] and wish["data"]["skip_bad"] and resume is None:
-        _name_skipped(output, wish["data"])
     try:
         with Watch(output.console) as watch:
             run = api.train(**wish, options=_options(keeping, resume), listeners=[watch])
@@ -149,17 +146,6 @@ def _options(keeping: dict[str, Any], resume: str | None) -> Options | None:
         return None
     before = RunFolder(resume).read_card()["options"] if resume is not None else {}
     return Options(**{**before, **keeping})
-
-
-def _name_skipped(output: Output, data: dict[str, Any]) -> None:
-    from guerdon.tasks.files import rows
-
-    source = rows(**data)
-    source.tasks()
-    bad = source.skipped or []
-    if bad:
-        more = f", and {len(bad) - SHOWN_BAD} more" if len(bad) > SHOWN_BAD else ""
-        output.say(f"warning: {data['path']}: skipped {len(bad)} bad rows ({'; '.join(bad[:SHOWN_BAD])}{more})")
 
 
 def summary(run: Run) -> dict[str, Any]:

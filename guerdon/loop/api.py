@@ -19,7 +19,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.accuracy import accuracy
 from guerdon.exams.best_of import best_of as choice
 from guerdon.exams.exam import Exam
-from guerdon.loop.build import Built, Wish, build, card_of, find_model, find_task, run_name, versions
+from guerdon.loop.build import Built, Wish, build, card_of, find_model, find_task, fit, run_name, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
@@ -227,6 +227,7 @@ def evaluate(
         found = find_model(wanted)
         assert isinstance(found, Model)
         named[name] = found
+    fit(source, named.values())
     return examined(
         named, exams or [Exam(source)], single_turn(), seed, sampling=sampling or Sampling(), tasks=tasks, tries=tries
     )

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import guerdon
 from guerdon import models, tasks
-from guerdon.core.errors import UserError
+from guerdon.core.errors import Notice, UserError
 from guerdon.core.model import Model
-from guerdon.core.part import describe, knobs, label
+from guerdon.core.part import describe, knobs, label, walk
 from guerdon.core.recipe import Entry, Recipe, Study
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
@@ -27,7 +28,9 @@ from guerdon.rewards.score import score
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
 from guerdon.store.sums import Damaged, manifest_fault
-from guerdon.tasks.files import rows
+from guerdon.tasks.files import first_of, rows
+
+SHOWN_BAD = 3  # skipped rows named one by one
 
 
 @dataclass(frozen=True)
@@ -88,10 +91,14 @@ def build(wish: Wish) -> Built:
                 "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
             )
         made = wish.recipe.but(**wish.settings) if isinstance(wish.recipe, Recipe) else wish.recipe
+        if isinstance(made, Recipe):
+            for source in [found for _, found in walk(made) if isinstance(found, rows)]:
+                fit(source, made.models.values())
         return Built(label(made).lower(), _checked(made, wish.prepared))
     entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
     task = find_task(wish.task, wish.data)
     slots = {"task": task, "model": find_model(wish.model), "reward": _reward(wish.reward)}
+    fit(task, [slots["model"]])
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
@@ -113,10 +120,24 @@ def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | 
             raise UserError("--task and --data are two sources of problems: give one of them")
         source = rows(**data)
         source.tasks()
+        _name_skipped(source, source.skipped or [])
         return source
     if isinstance(task, str) and ".py:" in task:
         return _own_task(task)
     return tasks.load(task) if isinstance(task, str) else task
+
+
+def fit(source: Any, models: Iterable[Any]) -> None:
+    """Rows of a file that are too long for a model that will see them: refused, or skipped and named, before anything runs."""
+    for model in models:
+        if isinstance(source, rows) and isinstance(model, Model) and not hasattr(model, "of"):
+            _name_skipped(source, source.fit(model))
+
+
+def _name_skipped(source: rows, bad: Sequence[str]) -> None:
+    if bad:
+        said = f"{source.path}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
+        warnings.warn(said, Notice, stacklevel=3)
 
 
 def _own_task(spec: str) -> TaskSource:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,10 @@ from guerdon.core.task import Task
 from guerdon.rewards.checks import check_plain
 from guerdon.rewards.function import Leaf
 from guerdon.rewards.plain import Score
+from guerdon.tasks.lines import read_lines, shown
 
 Key = tuple[str, str]  # (task or prompt, hash of the completion)
+LARGEST = 1e300  # of a rating: the mean of some is still a number
 ASKED, RATED = "asked", "rated"  # the two folders of a queue
 
 
@@ -113,32 +114,22 @@ def hash_of(completion: str) -> str:
 
 
 def _ratings(path: Path) -> dict[Key, list[float]]:
+    """What a file says. A line without its end is still being written, and waits."""
     found: dict[Key, list[float]] = {}
-    for place, line in _whole_lines(path):
-        try:
-            said = json.loads(line)
-        except ValueError as error:
-            raise UserError(f"{place} is no JSON: {error}") from error
-        key, rating = _rating(said, place)
-        found.setdefault(key, []).append(rating)
+    for line in read_lines(path, str(path)):
+        if line.ended:
+            place = f"{path}, line {line.number}"
+            if line.fault:
+                raise UserError(f"{place}: {line.fault}")
+            key, rating = _rating(line.value, place)
+            found.setdefault(key, []).append(rating)
     return found
-
-
-def _whole_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines, each with its place. One without its end is still being written, and waits."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    for number, line in enumerate(text.split("\n")[:-1], start=1):
-        if line.strip():
-            yield f"{path}, line {number}", line
 
 
 def _rating(said: Any, place: str) -> tuple[Key, float]:
     if not isinstance(said, dict):
         raise UserError(
-            f"{place}: a rating is an object like {{'task': ..., 'completion': ..., 'rating': 1}}, not {said!r}"
+            f"{place}: a rating is an object like {{'task': ..., 'completion': ..., 'rating': 1}}, not {shown(said)}"
         )
     name, text, digest, rating = (said.get(n) for n in ("task", "completion", "hash", "rating"))
     name = said.get("prompt") if name is None else name
@@ -146,6 +137,6 @@ def _rating(said: Any, place: str) -> tuple[Key, float]:
         raise UserError(f"{place}: which task it is about must stand in task or prompt, as text")
     if not isinstance(text if text is not None else digest, str):
         raise UserError(f"{place}: what was rated must stand in completion or hash, as text")
-    if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
-        raise UserError(f"{place}: rating must be a number, not {rating!r}")
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or abs(rating) > LARGEST:
+        raise UserError(f"{place}: rating must be a number, not {shown(rating)}")
     return (name, str(digest) if text is None else hash_of(text)), float(rating)

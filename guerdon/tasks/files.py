@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
 from guerdon.tasks.chosen import by_kind, chosen
 from guerdon.tasks.family import read_solution
+from guerdon.tasks.lines import Line, opened, read_lines, shown
+
+if TYPE_CHECKING:
+    from guerdon.core.model import Model
+
+SHOWN = 5  # bad rows named one by one
+MOST_TOKENS = (
+    16  # of a byte, for a tokenizer that first spells characters out in full: prompts far from the limit are not read
+)
 
 
 @part
@@ -22,7 +31,8 @@ class rows:
     `kind` names a column that sorts problems into kinds, for curricula to choose among: a whole number is a level, any other
     text a family of its own.
 
-    A malformed row is refused with its line number; `skip_bad` drops it instead and counts it.
+    A malformed row is refused with its line number, all of them before anything runs; `skip_bad` drops them instead and names
+    them. So is a row whose prompt leaves the model no room for an answer. What is malformed: docs/your_own_task.md.
     """
 
     path: str = knob(hashed=False)
@@ -45,43 +55,57 @@ class rows:
         return self.loaded
 
     def _read(self) -> tuple[list[Task], list[str]]:
-        try:
-            text = Path(self.path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"cannot read --data {self.path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise UserError(f"cannot read --data {self.path}: it is not UTF-8 text") from error
         good: list[Task] = []
         bad: list[str] = []
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                found = self._row(line, number)
-                good.append(found) if isinstance(found, Task) else bad.append(f"line {number}: {found}")
-        if bad and not self.skip_bad:
-            more = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
-            raise UserError(f"{self.path}, {'; '.join(bad[:5])}{more}. Mend the file, or skip bad rows with --skip-bad")
-        if len(good) < 2:
-            raise UserError(
-                f"{self.path} holds {len(good)} good rows: two are the fewest, one to train on and one held out"
-            )
+        for line in read_lines(Path(self.path), f"--data {self.path}"):
+            found = self._row(line)
+            good.append(found) if isinstance(found, Task) else bad.append(f"line {line.number}: {found}")
+        self._refuse(good, bad)
         return good, bad
 
-    def _row(self, line: str, number: int) -> Task | str:
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            return f"not JSON: {error.msg}"
-        if not isinstance(row, dict):
-            return "not a JSON object"
+    def _refuse(self, good: list[Task], bad: list[str]) -> None:
+        """Bad rows, unless they are to be skipped, and what is left if it is too little."""
+        if bad and not self.skip_bad:
+            raise UserError(f"{self.path}, {first_of(bad, SHOWN)}. Mend the file, or skip bad rows with --skip-bad")
+        if len(good) < 2:
+            why = f" and {len(bad)} bad ones ({first_of(bad, 1)})" if bad else ""
+            raise UserError(
+                f"{self.path} holds {len(good)} good rows{why}: two are the fewest, one to train on and one held out"
+            )
+
+    def _row(self, line: Line) -> Task | str:
+        row = line.value
+        if line.fault or not isinstance(row, dict):
+            return line.fault or "not a JSON object"
         for column in (self.prompt, self.answer, *([self.kind] if self.kind else [])):
             if not isinstance(row.get(column), str | int | float):
-                return f"no text in column {column!r} (columns: {', '.join(row)})"
+                return f"no text in column {shown(column)} (columns: {_named(row)})"
         meta: dict[str, Any] = {k: v for k, v in row.items() if k not in (self.prompt, self.answer)}
         level, family = 1, self.name
         if self.kind:
             sort = row[self.kind]
+            if type(sort) is int and not -(2**63) <= sort < 2**63:
+                return f"a kind of {shown(sort)} is beyond the whole numbers of 64 bits"
             level, family = (sort, family) if type(sort) is int else (1, f"{self.name}/{sort}")
-        return Task(str(number), str(row[self.prompt]), str(row[self.answer]), family, level, meta)
+        return Task(str(line.number), str(row[self.prompt]), str(row[self.answer]), family, level, meta)
+
+    def fit(self, model: Model) -> list[str]:
+        """Refuse, or skip and name, the rows whose prompt leaves a model no room for an answer."""
+        room = model.max_positions
+        if room is None:
+            return []
+        around = len(model.encode(""))
+        bad: dict[str, str] = {}
+        for task in self.tasks():
+            if around + MOST_TOKENS * len(task.prompt.encode()) < room:
+                continue
+            size = len(model.encode(task.prompt))
+            if size >= room:
+                bad[task.id] = f"line {task.id}: a prompt of {size} tokens leaves no room in a context of {room}"
+        left = [task for task in self.tasks() if task.id not in bad]
+        self._refuse(left, [*bad.values()])
+        self.loaded, self.skipped = left, [*(self.skipped or ()), *bad.values()]
+        return [*bad.values()]
 
     def _split(self, split: Split) -> list[Task]:
         every = self.tasks()
@@ -91,7 +115,8 @@ class rows:
         return every[:cut] if split == "train" else (every[cut:] or every)
 
     def identity(self) -> str:
-        return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()[:16]
+        with opened(Path(self.path), f"--data {self.path}") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
     def size(self, split: Split) -> int | None:
         return len(self._split(split))
@@ -106,3 +131,12 @@ class rows:
     def check(self, task: Task, completion: str) -> float | None:
         """Right when the answer is all that was said, or what the last line gives as the answer (`= 24`)."""
         return float(task.answer.strip() in (completion.strip(), read_solution(completion)[1]))
+
+
+def first_of(found: Sequence[str], count: int, between: str = "; ") -> str:
+    """Some of what there is, and how much more."""
+    return between.join([*found[:count], *([f"and {len(found) - count} more"] if len(found) > count else [])])
+
+
+def _named(columns: Iterable[str]) -> str:
+    return first_of([name if name.isidentifier() and len(name) <= 40 else shown(name) for name in columns], 8, ", ")

@@ -65,13 +65,13 @@ def test_a_line_that_is_still_being_written_waits(file):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("{no", r"ratings\.jsonl, line 2 is no JSON: "),
+        ("{no", r"ratings\.jsonl, line 2: not JSON: "),
         ([1], r"line 2: a rating is an object like .*, not \[1\]"),
         ({"completion": "a", "rating": 1}, "line 2: which task it is about must stand in task or prompt"),
         ({"task": "7", "rating": 1}, "line 2: what was rated must stand in completion or hash"),
         ({"task": "7", "completion": "a", "rating": "good"}, "line 2: rating must be a number, not 'good'"),
         ({"task": "7", "completion": "a", "rating": True}, "line 2: rating must be a number, not True"),
-        ('{"task": "7", "completion": "a", "rating": NaN}', "line 2: rating must be a number, not nan"),
+        ('{"task": "7", "completion": "a", "rating": NaN}', "line 2: NaN is no number in JSON"),
     ],
 )
 def test_what_is_no_rating_is_refused_in_one_line(file, line, says):

@@ -1,0 +1,153 @@
+"""JSON lines that somebody wrote, one by one, and what is wrong with a line that is no good.
+
+A line ends with a newline and with nothing else that Unicode takes for one: U+2028, U+0085 and form feeds are text. What
+cannot be read at all (a folder, a pipe, UTF-16) is refused at once; a line that cannot be read is a fault of that line, for
+the caller to refuse with all the others or to pass over. Left out: what the values mean.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import math
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from guerdon.core.errors import UserError
+
+LONGEST = 16 << 20  # bytes of a line
+DEEPEST = 64  # values inside of values: what is deeper, Python itself cannot copy
+DIGITS = 4300  # of a whole number: Python reads no longer ones
+SPACE = " \t\r"
+BOM = b"\xef\xbb\xbf"
+OTHERS = {  # how a file of another encoding begins
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+SPECIAL = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half a character is written, alone or beside its other half
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that is not blank: its value, or what is wrong with it. The last one may have no `end` yet."""
+
+    number: int
+    value: Any = None
+    fault: str = ""
+    ended: bool = True
+
+
+@contextlib.contextmanager
+def opened(path: Path, name: str) -> Iterator[BinaryIO]:
+    """A plain file, open. Pipes and devices are refused: they may never end, and cannot be read twice."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+        if kind != stat.S_IFREG:
+            raise UserError(f"cannot read {name}: it is {SPECIAL.get(kind, 'a device')}, not a plain file")
+        file = path.open("rb")
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
+    with file:
+        yield file
+
+
+def read_lines(path: Path, name: str) -> Iterator[Line]:
+    """The lines of a file, which is called `name` where it cannot be read."""
+    with opened(path, name) as file:
+        head = file.read(4)
+        other = next((encoding for begin, encoding in OTHERS.items() if head.startswith(begin)), None)
+        if other is None and b"\0" in head:
+            other = "UTF-16"
+        if other is not None:
+            raise UserError(f"cannot read {name}: it is {other}, save it as UTF-8")
+        file.seek(len(BOM) if head.startswith(BOM) else 0)
+        number = 0
+        while text := file.readline(LONGEST + 1):
+            number += 1
+            if len(text) > LONGEST and not text.endswith(b"\n"):
+                while (more := file.readline(LONGEST)) and not more.endswith(b"\n"):
+                    pass
+                yield Line(number, fault=f"longer than {LONGEST >> 20} MiB")
+                continue
+            ended = text.endswith(b"\n")
+            try:
+                said = text.removesuffix(b"\n").decode().strip(SPACE)
+                if said:
+                    yield Line(number, value=parse(said), ended=ended)
+            except UnicodeDecodeError as error:
+                yield Line(number, fault=f"not UTF-8: byte 0x{text[error.start]:02x} at {error.start}", ended=ended)
+            except ValueError as error:
+                yield Line(number, fault=str(error), ended=ended)
+
+
+def parse(text: str) -> Any:
+    """The value of one line; a ValueError says what is wrong with it."""
+    try:
+        found = _decoder().decode(text)
+        if HALF.search(text):
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {error.msg}") from error
+    except UnicodeEncodeError as error:
+        raise ValueError(f"half a character, {error.object[error.start]!a}, is no text") from error
+    except RecursionError as error:
+        raise ValueError(f"more than {DEEPEST} values inside of each other") from error
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(found):
+        raise ValueError(f"more than {DEEPEST} values inside of each other")
+    return found
+
+
+@functools.cache
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole, parse_float=_number, parse_constant=_constant)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python would take the last of two values; which was meant, nobody knows."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {shown(twice)} stands there twice")
+    return found
+
+
+def _whole(text: str) -> int:
+    if len(text) > DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    found = float(text)
+    if math.isinf(found):
+        raise ValueError(f"the number {shown(text)} is beyond all that a computer calculates with")
+    return found
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+def _is_deep(found: Any) -> bool:
+    level = [found]
+    for _ in range(DEEPEST):
+        held = [each for each in level if isinstance(each, dict | list)]
+        if not held:
+            return False
+        level = [inner for each in held for inner in (each.values() if isinstance(each, dict) else each)]
+    return True
+
+
+def shown(value: Any) -> str:
+    """A value of the file in a message: short, and with nothing in it that a terminal would obey."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
