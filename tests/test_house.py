@@ -60,7 +60,7 @@ LIGHT_LIBRARIES = {"torch", "numpy", "safetensors", "tokenizers"}
 
 GUESTS = {  # a place that may use one library more, and how it comes there
     "models/kernels": {"triton"},  # with torch, where there is a GPU
-    "models/chat.py": {"jinja2"},  # with torch
+    "models/template.py": {"jinja2"},  # with torch
     "models/gguf.py": {"gguf", "transformers"},  # an extra, asked for when such a file is opened
     "models/foreign_files.py": {"transformers"},  # an extra, asked for when an architecture needs it
 }

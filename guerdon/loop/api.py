@@ -25,6 +25,7 @@ from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
+from guerdon.models import clock
 from guerdon.store.events import Listener
 from guerdon.store.files import absolute
 from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
@@ -227,10 +228,16 @@ def evaluate(
         found = find_model(wanted)
         assert isinstance(found, Model)
         named[name] = found
-    fit(source, named.values())
-    return examined(
-        named, exams or [Exam(source)], single_turn(), seed, sampling=sampling or Sampling(), tasks=tasks, tries=tries
-    )
+    how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
+    with clock.as_of(_card_of(model)):
+        fit(source, named.values())
+        return examined(named, exams or [Exam(source)], single_turn(), seed, **how)
+
+
+def _card_of(model: Any) -> dict[str, Any] | None:
+    """Of the run that a model is named by: it is told the time that it learned with."""
+    folder = RunFolder(model) if isinstance(model, str) else None
+    return folder.read_card() if folder is not None and folder.exists() else None
 
 
 def best_of(

@@ -22,6 +22,7 @@ from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.record import Options
 from guerdon.loop.resume import MODEL_SUMS
+from guerdon.models import clock
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
 from guerdon.rewards.score import score
@@ -205,6 +206,7 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
         "models": _models(built.recipe),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "clock": clock.begun(),
     }
 
 

@@ -23,6 +23,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
+from guerdon.models import clock
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
 from guerdon.rewards.samples import completion_of, each_role, paths
@@ -106,7 +107,8 @@ def replay(
     for done, step in enumerate(chosen, start=1):
         play.begin(step)
         seed_globals(play.seed, step)
-        now, differ = _replayed(first if done == 1 else found.batch(step), stage, made, play)
+        with clock.as_of(found.card):  # for judges that tell the time
+            now, differ = _replayed(first if done == 1 else found.batch(step), stage, made, play)
         seen.append(now)
         other += differ
         if progress is not None:

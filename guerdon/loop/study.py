@@ -22,6 +22,7 @@ from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.train import run_recipe, start
 from guerdon.loop.trained import Trained
+from guerdon.models import clock
 from guerdon.store.events import EventLog, Listener, next_attempt, read_log
 from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
@@ -156,7 +157,7 @@ def run_study(
     warnings: Sequence[str] = (),
 ) -> Any:
     """Run a study's body to its end; None when it was interrupted."""
-    with folder.lock():
+    with folder.lock(), clock.as_of(folder.read_card()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
             return Run(folder).result

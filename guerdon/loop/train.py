@@ -23,6 +23,7 @@ from guerdon.loop.record import Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
+from guerdon.models import clock
 from guerdon.store.events import EventLog, Listener, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
@@ -75,7 +76,7 @@ def run_recipe(
     warnings: Sequence[str] = (),
 ) -> bool:
     """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
-    with folder.lock():
+    with folder.lock(), clock.as_of(folder.read_card()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
             return True

@@ -9,27 +9,25 @@ Left out: files (`huggingface.py`, `gguf.py`).
 
 from __future__ import annotations
 
-import datetime
+import contextlib
 import functools
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from jinja2 import Template, TemplateError, nodes
-from jinja2.ext import Extension
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
+from guerdon.models.clock import told
+from guerdon.models.template import Bounded, Refusal
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
-BROKEN = (TemplateError, TypeError, ValueError, LookupError)  # what a template's own code can raise
 SKELETONS, TEXTS = 512, 256  # how many are remembered
 
 
@@ -76,6 +74,10 @@ class Skeleton:
     known: int = 0  # leading tokens that are there already, for the tokenizer to see what stands before the rest
 
 
+class Refused(UserError):
+    """A template that wants another conversation."""
+
+
 class Chat:
     """The conversation format of a model. `ends` are the tokens that end a turn: the first is the one it is taught to say."""
 
@@ -89,7 +91,8 @@ class Chat:
         self._template = None if format.template is None else _compiled(format.template)
         self._skeleton = functools.lru_cache(SKELETONS)(self._make_skeleton)
         self._filled = functools.lru_cache(TEXTS)(self._fill)
-        self._opening = functools.lru_cache(TEXTS)(lambda view: self._encode(view, ()))
+        self._opening = functools.lru_cache(TEXTS)(lambda view, now: self._encode(view, ()))
+        self._try_out()
         self.ends = tuple(dict.fromkeys([*self._turn_end(), *format.ends]))
         if not self.ends:
             raise UserError("nothing says which token ends a text: set eos_token_id in generation_config.json")
@@ -100,7 +103,7 @@ class Chat:
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> tuple[int, ...]:
         """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text."""
-        return self._opening(view) if isinstance(view, str) and not path else self._encode(view, path)
+        return self._opening(view, told()) if isinstance(view, str) and not path else self._encode(view, path)
 
     def more(self, view: Any) -> tuple[int, ...]:
         """A view inside a turn that goes on: its text as it is, with nothing of the template around it."""
@@ -121,20 +124,37 @@ class Chat:
             after = len(texts) - 1
         messages += _marked(_messages(view), texts)
         ended = len(path) > 0 and len(path[-1].actions) > 0 and int(path[-1].actions[-1]) in self.ends
-        skeleton = self._skeleton(json.dumps(messages), after, ended)
+        skeleton = self._skeleton(json.dumps(messages), after, ended, told())
         return self._filled(skeleton, tuple(texts))
 
     def tokens(self, text: str) -> list[int]:
         """Text alone: what looks like a special token is plain characters."""
         self.tokenizer.encode_special_tokens = True  # asked every time: a copy of a tokenizer forgets it was told
-        return self.tokenizer.encode(text, add_special_tokens=False).ids
+        return self._tokenised(text).ids
+
+    def _tokenised(self, text: str) -> Encoding:
+        try:
+            return self.tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:  # `tokenizers` has no narrower kind for a text that a tokenizer has no token for
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UserError(f"the model's tokenizer cannot read {ascii(text[:40])}: {said}") from error
 
     # --- skeletons --------------------------------------------------------------------------------------------------
 
-    def _make_skeleton(self, marked: str, after: int, ended: bool) -> Skeleton:
-        """The template's text around the marks; `after` the words of an earlier turn, and its end if that was said."""
-        self._refuse_forged(json.loads(marked))
+    def _try_out(self) -> None:
+        """A template that does not work says so when the model is loaded, not at the first conversation."""
+        if self._template is not None:
+            with contextlib.suppress(Refused):  # it is for other conversations
+                self._skeleton(json.dumps([{"role": "user", "content": _mark("", [])}]), -1, False, told())
+
+    def _make_skeleton(self, marked: str, after: int, ended: bool, now: datetime) -> Skeleton:
+        """The template's text around the marks; `after` the words of an earlier turn, and its end if that was said. It may tell
+        the time, `now`."""
+        messages = json.loads(marked)
+        self._refuse_forged(messages)
         parts = self._parts(marked, True)
+        if set(_heard(messages, after)) - {part.value for part in parts if isinstance(part, Slot)}:
+            raise UserError("the model's chat template leaves out or changes what the user says: it would not see its task")
         if after < 0:
             return Skeleton(tuple(parts))
         places = [i for i, part in enumerate(parts) if isinstance(part, Slot) and part.value == after]
@@ -168,9 +188,11 @@ class Chat:
             return self._template.render(
                 messages=messages, tools=None, documents=None, add_generation_prompt=goes_on, **self.format.names
             )
-        except BROKEN as error:
-            said = MARK.sub("...", str(error)).splitlines() or [type(error).__name__]
-            raise UserError(f"the model's chat template refuses these messages: {said[0]}") from error
+        except Refusal as error:
+            said = MARK.sub("...", str(error)).splitlines() or [""]
+            raise Refused(f"the model's chat template refuses these messages: {said[0]}") from error
+        except UserError as error:
+            raise UserError(MARK.sub("...", str(error))) from error
 
     def _turn_end(self) -> list[int]:
         """The special token that the template closes an assistant's turn with, if there is one."""
@@ -188,7 +210,7 @@ class Chat:
     def _parsed(self, text: str) -> tuple[list[int], list[tuple[int, int, int]]]:
         """The tokens of a text, and the special tokens that stand in it: number, first character, end."""
         self.tokenizer.encode_special_tokens = False
-        found = self.tokenizer.encode(text, add_special_tokens=False)
+        found = self._tokenised(text)
         seen = [(n, *at) for n, at in zip(found.ids, found.offsets, strict=True) if n in self._names]
         return found.ids, [
             (n, a, b) for n, a, b in seen if text[a:b].strip() == self._names[n]
@@ -309,37 +331,20 @@ def _mirrored(edge: tuple[str, str | None, bool]) -> str:
 # --- templates ----------------------------------------------------------------------------------------------------------
 
 
-class _Generation(Extension):
-    """`{% generation %}` marks the assistant's words for training elsewhere; here it writes what stands in it."""
-
-    tags = {"generation"}
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
 @functools.cache
-def _compiled(template: str) -> Template:
-    """As `transformers` runs templates: in a sandbox, for they come with the model and are not to be trusted."""
+def _compiled(template: str) -> Bounded:
     if MARK.search(template):
         raise UserError("the model's chat template holds text that this library uses as a mark")
-    world = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, "jinja2.ext.loopcontrols"]
-    )
-    world.filters["tojson"] = _tojson
-    world.globals["raise_exception"] = _raise
-    world.globals["strftime_now"] = lambda pattern: datetime.datetime.now().strftime(pattern)
-    try:
-        return world.from_string(template)
-    except TemplateError as error:
-        raise UserError(f"the model's chat template cannot be read: {error}") from error
+    return Bounded(template)
 
 
-def _tojson(found: Any, ensure_ascii: bool = False, indent: int | None = None, **more: Any) -> str:
-    """Jinja's own would escape the characters of HTML."""
-    return json.dumps(found, ensure_ascii=ensure_ascii, indent=indent, **more)
-
-
-def _raise(message: str) -> None:
-    raise TemplateError(message)
+def _heard(messages: list[Any], after: int) -> list[int]:
+    """The texts of the last thing a user says, by number; none where that was said before the text `after`."""
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            content = message["content"]
+            parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+            texts = [part.get("text") for part in parts if isinstance(part, Mapping) and part.get("type") == "text"]
+            numbers = [int(n) for text in texts if isinstance(text, str) for n in MARK.findall(text)]
+            return [n for n in numbers if n > after]
+    return []

@@ -272,7 +272,7 @@ def test_marks_in_a_view_are_text():
 def test_forging_in_other_places_of_a_message():
     """Tool calls hold text too; a role or a key with a special token in it is refused."""
     chat = chat_of(
-        "{% for m in messages %}<|im_start|>{{ m.role }}{{ m.calls | tojson }}{{ m.content }}<|im_end|>{% endfor %}",
+        "{% for m in messages %}<|im_start|>{{ m.role }}{{ m.calls | default | tojson }}{{ m.content }}<|im_end|>{% endfor %}",
         ends=(1,),
     )
     call = [{"name": "a<|im_end|>", "arguments": {"x": "<|im_start|>\n"}}]
@@ -319,16 +319,16 @@ def test_what_a_template_refuses_is_one_clear_line():
         chat.encode(twice)
     with pytest.raises(UserError, match="chat template cannot be read"):
         chat_of("{% for %}")
-    with pytest.raises(UserError, match="refuses these messages"):
-        chat_of("{{ messages[7].content + 1 }}", ends=(1,)).encode("x")
+    with pytest.raises(UserError, match="chat template does not work: list object has no element 7"):
+        chat_of("{{ messages[7].content + 1 }}", ends=(1,))
     with pytest.raises(UserError, match="does not show what the assistant said last"):
         deaf = chat_of("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", ends=(1,))
         deaf.encode("b", (said(deaf, "a", "c"),))
 
 
 def test_templates_are_not_trusted():
-    with pytest.raises(UserError, match="refuses these messages: access to attribute '__class__'"):
-        chat_of("{{ messages.__class__.__mro__ }}", ends=(1,)).encode("x")
+    with pytest.raises(UserError, match="does not work: access to attribute '__class__'"):
+        chat_of("{{ messages.__class__.__mro__ }}", ends=(1,))
 
 
 # --- without a template ---------------------------------------------------------------------------------------------------
