@@ -152,7 +152,7 @@ FEW = ("--set", "prompts=1", "--set", "tries=2", "--set", "sampling.max_tokens=4
         (lambda f: rewrite(f / "tokenizer_config.json", additional_special_tokens=3), "must be a list, not 3"),
         (lambda f: rewrite(f / "generation_config.json", eos_token_id=-1), "mend eos_token_id in generation_config"),
         (lambda f: (f / "model.safetensors").write_bytes(b"x"), "model.safetensors cannot be read, fetch it again"),
-        (lambda f: (f / "model.json").write_text("[]"), "own does not hold a whole model"),
+        (lambda f: (f / "model.json").write_text("[]"), "own/model.json cannot be read: it is not a dictionary"),
         (lambda f: rewrite(f / "config.json", max_position_embeddings=8), "no room in a context of 8: shorten it, or"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 from guerdon.core.errors import Notice, UserError, unknown
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
+from guerdon.models.files import is_there, read_object
 
 SHIPPED = {"sprig": Path(__file__).parent / "sprig"}  # models whose weights come with the package
 NAMES = {  # name: the module whose class of that name it is
@@ -19,20 +20,22 @@ NAMES = {  # name: the module whose class of that name it is
     "tabular": "guerdon.models.tabular",
 }
 PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
+INSIDE = (".", "base", "adapter")  # the places there are
 
 
 def load(name: str, **settings: Any) -> Model:
     """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder or a GGUF file."""
     folder = SHIPPED.get(name, Path(name))
-    if (folder / "model.json").is_file():
+    if is_there(folder / "model.json"):
         return _load_folder(folder, settings)
     if folder.suffix == ".gguf":
         return _make("lm", {"source": str(folder), **settings})
-    if (folder / "config.json").is_file():
+    if is_there(folder / "config.json"):
         return _load_hub(folder, settings)
     if name not in NAMES:
         if folder.exists():
-            raise UserError(f"{name} holds no model: there is no model.json and no config.json in it")
+            adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
+            raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
         if name != folder.name:  # a path
             known = ", ".join([*SHIPPED, *NAMES])
             raise UserError(f"{name} is not there: a model is a folder, a .gguf file or one of {known}")
@@ -109,18 +112,29 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
     from safetensors.torch import load_file
 
     try:
-        card = json.loads((folder / "model.json").read_text())
+        card = read_object(folder / "model.json")
+        if card["model"] not in NAMES:
+            raise UserError(f"{folder} does not hold a whole model: there is no model {card['model']!a}")
         own = {**{k: _revived(v) for k, v in card["knobs"].items()}, **settings}
         if "source" in own:  # it knows the folder's format itself
-            places = {k: str(folder / v) for k in PLACES if k not in settings and (v := card["knobs"].get(k))}
-            made = load(card["model"], **{**own, **places})
+            made = load(card["model"], **{**own, **_places(folder, card["knobs"], settings)})
             if made.net is None:
                 raise UserError(f"{folder} does not hold a whole model: its weights are missing")
             return made
         made = load(card["model"], **own)
+        is_there(folder / "weights.safetensors")
         net = made.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))
-    except (KeyError, TypeError, ValueError, RuntimeError, OSError, SafetensorError) as error:
-        raise UserError(f"{folder} does not hold a whole model: {str(error).splitlines()[0]}") from error
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, SafetensorError) as error:
+        raise UserError(f"{folder} does not hold a whole model: {(str(error).splitlines() or ['?'])[0][:200]}") from error
     made.net = net
     return made
+
+
+def _places(folder: Path, knobs: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
+    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it."""
+    found = {k: v for k in PLACES if k not in settings and (v := knobs.get(k))}
+    for name, place in found.items():
+        if place not in INSIDE:
+            raise UserError(f"{folder / 'model.json'}: {name} must be one of {', '.join(INSIDE)}, not {place!a}")
+    return {name: str(folder / place) for name, place in found.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,6 +29,8 @@ SIZES = {  # our name: theirs
     "max_positions": "max_position_embeddings",
     "head_width": "head_dim",
 }
+LARGEST = 1e18  # of a number in config.json
+MOST_LAYERS = 2000  # the deepest models have some hundred
 GATES = {"silu": "silu", "swish": "silu", "gelu_pytorch_tanh": "gelu_tanh"}
 FULL, SLIDING = "full_attention", "sliding_attention"
 ROPES = ("default", "linear", "llama3", "yarn")
@@ -84,6 +87,12 @@ FAMILIES = {
 }
 
 
+def shown(value: Any) -> str:
+    """A value of the file in a message."""
+    text = ascii(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 class Given:
     """A config.json with its family's defaults behind it. A value of the wrong kind is one clear line."""
 
@@ -101,20 +110,33 @@ class Given:
         value = self.get(key)
         if value is None:
             raise UserError(f"{self.where} does not say {key}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise UserError(f"{self.where}: {key} must be a number, not {value!r}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
+            raise UserError(f"{self.where}: {key} must be a number, not {shown(value)}")
         return float(value)
+
+    def positive(self, key: str) -> float:
+        value = self.number(key)
+        if value <= 0:
+            raise UserError(f"{self.where}: {key} must be greater than 0, not {value!r}")
+        return value
+
+    def flag(self, key: str) -> bool:
+        value = self.get(key)
+        if not isinstance(value, bool | None):
+            raise UserError(f"{self.where}: {key} must be true or false, not {shown(value)}")
+        return bool(value)
 
     def count(self, key: str) -> int:
         value = self.number(key)
-        if value != int(value) or value < 1:
-            raise UserError(f"{self.where}: {key} must be a whole number from 1 up, not {self.get(key)!r}")
+        most = MOST_LAYERS if key == "num_hidden_layers" else 2**31 - 1
+        if value != int(value) or not 1 <= value <= most:
+            raise UserError(f"{self.where}: {key} must be a whole number from 1 to {most}, not {shown(self.get(key))}")
         return int(value)
 
     def mapping(self, key: str) -> Mapping[str, Any]:
         value = self.found.get(key)
         if value is not None and not isinstance(value, Mapping):
-            raise UserError(f"{self.where}: {key} must be a dictionary, not {value!r}")
+            raise UserError(f"{self.where}: {key} must be a dictionary, not {shown(value)}")
         return value or {}
 
 
@@ -127,7 +149,7 @@ def config_from(found: Mapping[str, Any], where: str = "config.json") -> Decoder
     given = Given(found, FAMILIES[name], where)
     for key, harmless in REFUSED.items():
         if found.get(key) not in (None, harmless):
-            raise UserError(f"{where}: {key} {found[key]!r} is not supported; leave it out or use a model without it")
+            raise UserError(f"{where}: {key} {shown(found[key])} is not supported; leave it out or use a model without it")
     heads = given.count("num_attention_heads")
     rope, window_rope = _ropes(given)
     window, windowed = _windows(given)
@@ -140,8 +162,8 @@ def config_from(found: Mapping[str, Any], where: str = "config.json") -> Decoder
         ff=given.count("intermediate_size"),
         max_positions=given.count("max_position_embeddings"),
         rope=rope,
-        norm_eps=given.number("rms_norm_eps"),
-        tied=bool(given.get("tie_word_embeddings")),
+        norm_eps=given.positive("rms_norm_eps"),
+        tied=given.flag("tie_word_embeddings"),
         head_width=given.count("hidden_size") // heads if given.get("head_dim") is None else given.count("head_dim"),
         family=name,
         gate=_gate(given),
@@ -169,8 +191,10 @@ def family_of(found: Mapping[str, Any], where: str) -> str:
 def architecture_of(found: Mapping[str, Any], where: str) -> str:
     """The name of the model's class, or of its type where config.json is silent about the class."""
     kinds = found.get("architectures") or [found.get("model_type")]
-    if not isinstance(kinds, list) or not isinstance(kinds[0], str):
+    if not isinstance(kinds, list) or not kinds or not isinstance(kinds[0], str):
         raise UserError(f"{where} does not say what kind of model it is: it needs architectures or model_type")
+    if re.fullmatch(r"[\w.-]{1,100}", kinds[0], re.ASCII) is None:
+        raise UserError(f"{where}: {shown(kinds[0])} is no name of an architecture")
     return kinds[0]
 
 
@@ -185,7 +209,7 @@ def _own(name: str, given: Given) -> dict[str, Any]:
         scale = torch.tensor(given.count("hidden_size") ** 0.5).item()  # a float32 there
         own: dict[str, Any] = {
             "embed_scale": scale,
-            "attention_scale": given.number("query_pre_attn_scalar") ** -0.5,
+            "attention_scale": given.positive("query_pre_attn_scalar") ** -0.5,
         }
     else:
         own = {}
@@ -231,14 +255,14 @@ def _windows(given: Given) -> tuple[int, tuple[bool, ...]]:
 def _ropes(given: Given) -> tuple[Rope, Rope | None]:
     """The positions of full layers and, where they have their own, of windowed ones."""
     new, old = given.mapping("rope_parameters"), given.mapping("rope_scaling")
-    theta = given.number("rope_theta")
+    theta = given.positive("rope_theta")
     if given.family.model_type != "gemma3_text":
         return _rope(given, {**new, **old}, theta), None
     nested = any(isinstance(value, Mapping) for value in new.values())
     full, local = (new.get(kind) or {} for kind in (FULL, SLIDING)) if nested else (new, {})
     return (
         _rope(given, {**full, **old}, theta),
-        _rope(given, local, given.number("rope_local_base_freq")),
+        _rope(given, local, given.positive("rope_local_base_freq")),
     )
 
 
@@ -251,6 +275,8 @@ def _rope(given: Given, said: Mapping[str, Any], theta: float) -> Rope:
         odd = "truncate" if said.get("truncate", True) is not True else "partial_rotary_factor"
         raise UserError(f"{given.where}: {odd} {said[odd]!r} of its rotary positions is not supported; leave it out")
     theta = float(said.get("rope_theta") or theta)
+    if not 0 < theta < LARGEST:
+        raise UserError(f"{given.where}: rope_theta must be greater than 0, not {theta!r}")
     if kind == "default":
         return Rope(theta)
     original = int(
@@ -261,8 +287,8 @@ def _rope(given: Given, said: Mapping[str, Any], theta: float) -> Rope:
     factor = said.get("factor")
     if factor is None and kind == "yarn":
         factor = given.count("max_position_embeddings") / original
-    if not isinstance(factor, int | float) or factor <= 0:
-        raise UserError(f"{given.where}: rotary positions of type {kind!r} need a factor, not {factor!r}")
+    if not isinstance(factor, int | float) or not 0 < factor < LARGEST:
+        raise UserError(f"{given.where}: rotary positions of type {kind!r} need a factor, not {shown(factor)}")
     if kind == "linear":
         return Rope(theta, "linear", float(factor))
     if kind == "llama3":

@@ -29,6 +29,7 @@ from guerdon.core.part import check_knobs, knob, live, part
 from guerdon.core.task import Sampling
 from guerdon.models import foreign_files, huggingface, value_head
 from guerdon.models.chat import Chat
+from guerdon.models.files import check_memory
 from guerdon.models.head import LOGITS, cut_scores, token_scores
 from guerdon.models.sampling import scores
 from guerdon.models.text import TextModel
@@ -80,9 +81,11 @@ class foreign(TextModel):
         self.opened, self.net, self.head_fits, self.read_as = self.source, None, None, None
         self.config = foreign_files.read_config(folder)
         self.parameters = foreign_files.count(self.config)
-        self.chat = huggingface.read_chat(folder, self.config.get_text_config().vocab_size)
+        self.chat = huggingface.read_chat(folder, foreign_files.vocabulary(self.config, folder))
+        check_memory(self.parameters, self.source)
         if huggingface.has_weights(folder):
-            self.net, self.read_as = foreign_files.read_net(folder, self.config, self._dtype), self._dtype
+            self.net = foreign_files.read_net(folder, self.config, self._dtype, self.parameters)
+            self.read_as = self._dtype
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
         self._settle()

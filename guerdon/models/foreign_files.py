@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,15 @@ from torch import nn
 from guerdon.core.errors import UserError, require_extra
 from guerdon.models import huggingface, value_head
 from guerdon.models.chat import Chat
+from guerdon.models.families import LARGEST, MOST_LAYERS, shown
+from guerdon.models.files import is_there, read_object
 
+KERNELS = ("eager", "sdpa")  # ways to compute attention that come with the library: others it would fetch
+ASKS_FOR_MORE = {  # what a config.json may ask that library for beside a model of a shape: refused wherever it stands
+    "quantization_config": "weights that are stored quantised",
+    "transformers_weights": "weights in a file of another name",
+}
+MOST_EXPERTS = 10_000
 LENGTHS = ("max_position_embeddings", "max_seq_len", "max_sequence_length", "n_positions")  # what configs call it
 
 
@@ -37,6 +44,8 @@ def library(architecture: str) -> Any:
 def read_config(folder: Path) -> Any:
     """What config.json says, as `transformers` understands it."""
     architecture = huggingface.architecture(folder)
+    _refuse(read_object(folder / "config.json"), str(folder / "config.json"))
+    huggingface.refuse_adapter(folder)  # that library would load it over the model it names, wherever that is
     transformers = library(architecture)
     known = importlib.import_module("transformers.models.auto.modeling_auto").MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     if architecture not in known and not any(architecture in _classes(known, kind) for kind in known):
@@ -51,6 +60,29 @@ def read_config(folder: Path) -> Any:
     return config
 
 
+def _refuse(found: Any, where: str) -> None:
+    """Numbers of modules that would be made one by one, and whatever would be fetched: attention by the name of a kernel is."""
+    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+        name = str(key)
+        most = MOST_LAYERS if "layer" in name else MOST_EXPERTS if "expert" in name else LARGEST
+        if isinstance(value, int | float) and not abs(value) <= most:
+            raise UserError(f"{where}: {shown(name)} must be at most {most:g}, not {shown(value)}")
+        if name.endswith(("attn_implementation", "experts_implementation")) and value not in (None, *KERNELS):
+            raise UserError(f"{where}: {name} {shown(value)} is not fetched, nor needed: leave it out")
+        if name in ASKS_FOR_MORE and value:
+            raise UserError(f"{where}: {name}, {ASKS_FOR_MORE[name]}, is not supported: use a model without it")
+        if isinstance(value, dict | list):
+            _refuse(value, where)
+
+
+def vocabulary(config: Any, where: Path) -> int:
+    """How many tokens it has."""
+    size = getattr(config.get_text_config(), "vocab_size", None)
+    if not isinstance(size, int) or size < 1:
+        raise UserError(f"{where / 'config.json'}: vocab_size must be a whole number from 1 up, not {shown(size)}")
+    return size
+
+
 def _classes(known: Any, kind: str) -> tuple[str, ...]:
     names = known.get(kind, ())
     return (names,) if isinstance(names, str) else tuple(names)
@@ -62,21 +94,25 @@ def longest(config: Any) -> int | None:
     return next((n for n in found if isinstance(n, int) and n > 0), None)
 
 
-def read_net(folder: Path, config: Any, dtype: torch.dtype) -> nn.Module:
-    """The model with the folder's weights, all of them."""
+def read_net(folder: Path, config: Any, dtype: torch.dtype, size: int) -> nn.Module:
+    """The model with the folder's weights, all of them; `size` is how many there should be."""
     transformers = library(huggingface.architecture(folder))
     stored = huggingface.Stored(folder)  # says what is wrong with the files themselves
+    if size > 2 * stored.numbers:
+        raise UserError(f"{stored.path} holds {stored.numbers} numbers, config.json asks for {size}: they do not fit")
     with _opening(transformers, stored.path):
         net, report = transformers.AutoModelForCausalLM.from_pretrained(
-            folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, output_loading_info=True
-        )
+            folder, config=config, dtype=dtype, local_files_only=True, trust_remote_code=False, use_safetensors=True,
+            output_loading_info=True,
+        )  # fmt: skip
     missing, spare = (sorted(map(str, report.get(key) or ())) for key in ("missing_keys", "unexpected_keys"))
     if missing:
         raise UserError(f"{stored.path} has no tensor {missing[0]}")
     spare = [name for name in spare if name in stored and _is_matrix(stored, name)]
     if spare:
         raise UserError(f"{stored.path} has a tensor that config.json knows nothing of: {spare[0]}")
-    return _checked(net)
+    with _opening(transformers, stored.path):
+        return _checked(net)
 
 
 def _is_matrix(stored: huggingface.Stored, name: str) -> bool:
@@ -91,7 +127,7 @@ def fresh_net(config: Any, dtype: torch.dtype, seed: int) -> nn.Module:
     with torch.random.fork_rng(), _opening(transformers, Path("config.json")):
         torch.manual_seed(seed)
         net = transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, trust_remote_code=False)
-    return _checked(net)
+        return _checked(net)
 
 
 def _checked(net: Any) -> nn.Module:
@@ -121,7 +157,7 @@ def write(folder: Path, net: Any, chat: Chat) -> None:
         words = {name: x for name, x in net.state_dict().items() if not name.startswith(f"{value_head.NAME}.")}
         net.save_pretrained(folder, state_dict=words)
     path = folder / "generation_config.json"
-    said = json.loads(path.read_text()) if path.is_file() else {}
+    said = read_object(path) if is_there(path) else {}
     huggingface.write_chat(folder, chat, longest(net.config), **said)
 
 
@@ -131,9 +167,11 @@ def _opening(transformers: Any, path: Path) -> Iterator[None]:
     try:
         with _quiet(transformers):
             yield
+    except UserError:
+        raise
     except Exception as error:  # it raises whatever its parts raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise UserError(f"{path} cannot be opened by transformers {transformers.__version__}: {lines[0]}") from error
+        raise UserError(f"{path} cannot be opened by transformers {transformers.__version__}: {lines[0][:200]}") from error
 
 
 @contextlib.contextmanager

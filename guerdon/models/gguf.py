@@ -7,6 +7,7 @@ names, so that all that follows is the same as for a folder. Left out: its token
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from torch import Tensor
 from guerdon.core.errors import UserError, require_extra
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig, Rope
-from guerdon.models.families import FAMILIES, FULL, SLIDING, config_from
+from guerdon.models.families import FAMILIES, FULL, SLIDING, config_from, shown
+from guerdon.models.files import check_memory, is_there, understanding
+from guerdon.models.gguf_header import check_header
 from guerdon.models.gguf_tokenizer import chat_from
 from guerdon.models.names import hub_shapes
 
@@ -53,29 +56,28 @@ LLAMA3 = {"low": 1.0, "high": 4.0, "original": 8192}  # of Llama 3.1 to 3.3; the
 
 def read(path: Path) -> tuple[DecoderConfig, Chat, Mapping[str, Tensor]]:
     """The shape, the conversation format and the weights."""
-    if not path.is_file():
+    if not is_there(path):
         raise UserError(f"{path} is not there")
     try:
         package = importlib.import_module("gguf")
     except ImportError as error:
         raise require_extra("gguf", "gguf") from error
-    try:
+    check_header(path)
+    with understanding(path):
         file = package.GGUFReader(path)
         said = {name: field.contents() for name, field in file.fields.items()}
-    except (ValueError, OSError, LookupError) as error:
-        why = (str(error).splitlines() or ["it is cut off"])[0]
-        raise UserError(f"{path} cannot be read: {why}") from error
-    stored = {tensor.name: tensor for tensor in file.tensors}
-    config = _config(said, stored, str(path), package.quants.dequantize)
-    tensors = Tensors(config, stored, package.quants.dequantize, str(path))
-    return config, chat_from(said, config, str(path)), tensors
+        stored = {tensor.name: tensor for tensor in file.tensors}
+        config = _config(said, stored, str(path), package.quants.dequantize)
+        tensors = Tensors(config, stored, package.quants.dequantize, str(path))
+        check_memory(sum(map(math.prod, hub_shapes(config).values())), str(path))
+        return config, chat_from(said, config, str(path)), tensors
 
 
 class Tensors(Mapping[str, Tensor]):
     """The file's tensors under Hugging Face's names, dequantised when they are asked for."""
 
     def __init__(self, config: DecoderConfig, stored: Mapping[str, Any], dequantize: Any, where: str) -> None:
-        self.config, self.stored, self.dequantize = config, stored, dequantize
+        self.config, self.stored, self.dequantize, self.where = config, stored, dequantize, where
         self.names = {name: _stored_name(name, config.family) for name in hub_shapes(config)}
         for name, shape in hub_shapes(config).items():
             its = self.names[name]
@@ -90,7 +92,8 @@ class Tensors(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         found = self.stored[self.names[name]]
-        values = np.array(self.dequantize(found.data, found.tensor_type), dtype=np.float32)
+        with understanding(f"{self.where}: its tensor {found.name}"):
+            values = np.array(self.dequantize(found.data, found.tensor_type), dtype=np.float32)
         if self.config.family == "llama" and ".self_attn.q_proj" in name:
             values = _halves(values, self.config.heads)
         if self.config.family == "llama" and ".self_attn.k_proj" in name:
@@ -127,7 +130,7 @@ def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequ
     """The metadata under the names of a config.json."""
     kind = said.get("general.architecture")
     if kind not in ARCHITECTURES:
-        raise UserError(f"{where}: GGUF files of {kind} models are not supported; {', '.join(ARCHITECTURES)} are")
+        raise UserError(f"{where}: GGUF files of {_name(kind)} models are not supported; {', '.join(ARCHITECTURES)} are")
     if "token_embd.weight" not in stored:
         raise UserError(f"{where} has no tensor token_embd.weight")
 
@@ -170,6 +173,10 @@ def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequ
     if kind == "gemma3":
         found |= _gemma(said, found, get)
     return config_from(found, where)
+
+
+def _name(kind: Any) -> str:
+    return kind if isinstance(kind, str) and kind.isidentifier() and len(kind) < 50 else shown(kind)
 
 
 def _scaling(get: Any, where: str) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from guerdon.core.errors import UserError
 from guerdon.models.chat import Chat, Format
 from guerdon.models.config import DecoderConfig
 
+LONGEST = 1024  # characters of a token
 CONTROL, USER_DEFINED = 3, 4  # kinds of tokens
 SPACE = "▁"  # what SentencePiece writes for a space
 
@@ -43,6 +44,8 @@ def chat_from(said: Mapping[str, Any], config: DecoderConfig, where: str) -> Cha
     tokens = said.get("tokenizer.ggml.tokens")
     if not isinstance(tokens, list):
         raise UserError(f"{where} has no tokenizer.ggml.tokens: a file without its tokenizer is not supported")
+    if not all(isinstance(token, str) and len(token) <= LONGEST for token in tokens):
+        raise UserError(f"{where}: its tokens must be texts of at most {LONGEST} characters")
     if len(tokens) > config.vocab:
         raise UserError(f"{where} has {len(tokens)} tokens, the model only {config.vocab}: they do not fit")
     kind, pre = said.get("tokenizer.ggml.model"), said.get("tokenizer.ggml.pre", "default")
@@ -59,9 +62,12 @@ def chat_from(said: Mapping[str, Any], config: DecoderConfig, where: str) -> Cha
         "unk_token": said.get("tokenizer.ggml.unknown_token_id"),
         "pad_token": said.get("tokenizer.ggml.padding_token_id"),
     }
+    ends = [n for n in dict.fromkeys((numbers["eos_token"], said.get("tokenizer.ggml.eot_token_id"))) if n is not None]
+    for number in (*ends, *(n for n in numbers.values() if n is not None)):
+        if not isinstance(number, int) or not 0 <= number < config.vocab:
+            raise UserError(f"{where}: token {number!a} is named, and the model has {config.vocab}")
     names = {key: tokens[n] for key, n in numbers.items() if n is not None and n < len(tokens)}
     tokenizer.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in names.values()])
-    ends = [numbers["eos_token"], said.get("tokenizer.ggml.eot_token_id")]
     usually = kind == "llama" or pre in WHOLE_WORDS
     starts = "bos_token" in names and bool(said.get("tokenizer.ggml.add_bos_token", usually))
     if starts:
@@ -70,7 +76,7 @@ def chat_from(said: Mapping[str, Any], config: DecoderConfig, where: str) -> Cha
             single=f"{bos}:0 $A:0", pair=f"{bos}:0 $A:0 $B:0", special_tokens=[(bos, numbers["bos_token"])]
         )
     template = said.get("tokenizer.chat_template")
-    return Chat(tokenizer, Format(template, names, (), tuple(n for n in dict.fromkeys(ends) if n is not None), starts))
+    return Chat(tokenizer, Format(template, names, (), tuple(ends), starts))
 
 
 def _byte_level(tokens: Sequence[str], merges: Sequence[str], pre: str, where: str) -> Tokenizer:

@@ -7,6 +7,7 @@ half-loaded model. Left out: what config.json means (`families.py`), what the te
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from guerdon.models.chat import Chat, Format
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
 from guerdon.models.families import architecture_of, config_from, config_to
-from guerdon.models.names import from_hub, hub_shapes, to_hub
+from guerdon.models.files import TOKENIZER, is_there, read_object, read_text, understanding
+from guerdon.models.names import hub_shapes, to_hub
 from guerdon.models.tokenizer import ASSISTANT, END, PAD, USER
 
 WEIGHTS = "model.safetensors"
@@ -50,25 +52,27 @@ OWN = Format(CHAT_TEMPLATE, {"eos_token": END, "pad_token": PAD}, extra=(USER, A
 
 def read_config(folder: Path) -> DecoderConfig:
     path = _present(folder, "config.json")
-    return config_from(_dictionary(path), str(path))
+    with understanding(path):
+        return config_from(read_object(path), str(path))
 
 
 def architecture(folder: Path) -> str:
     """What config.json says the model is."""
     path = _present(folder, "config.json")
-    return architecture_of(_dictionary(path), str(path))
+    return architecture_of(read_object(path), str(path))
 
 
 def read_chat(folder: Path, vocab: int) -> Chat:
     """The tokenizer, the chat template and the tokens that end a turn. `vocab` is how many tokens the model has."""
     path = _present(folder, "tokenizer.json")
     try:
-        tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        tokenizer = Tokenizer.from_str(read_text(path, TOKENIZER))
     except Exception as error:  # `tokenizers` has no narrower kind for a file it cannot parse
-        raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
-    if tokenizer.get_vocab_size() > vocab:
+        raise UserError(f"{path} cannot be read: {(str(error).splitlines() or ['it is broken'])[0]}") from error
+    size = max(tokenizer.get_vocab_size(), 1 + max(tokenizer.get_vocab().values(), default=-1))
+    if size > vocab:
         raise UserError(
-            f"{path} has {tokenizer.get_vocab_size()} tokens, the model only {vocab}: they do not fit;"
+            f"{path} has {size} tokens, the model only {vocab}: they do not fit;"
             " take the tokenizer.json that came with the model"
         )
     said = {**_if_present(folder / "special_tokens_map.json"), **_if_present(folder / "tokenizer_config.json")}
@@ -86,11 +90,12 @@ def read_chat(folder: Path, vocab: int) -> Chat:
                 f"{folder}: the text ends with token {number}, which its tokenizer.json does not have;"
                 " mend eos_token_id in generation_config.json"
             )
-    starts = said.get("add_bos_token")
-    if starts is None and "bos_token" in names:
-        starts = tokenizer.encode("a").ids[:1] == [tokenizer.token_to_id(names["bos_token"])]
-    template = _template(folder, said)
-    return Chat(tokenizer, Format(template, names, known, ends, bool(starts) and "bos_token" in names))
+    with understanding(path):
+        starts = said.get("add_bos_token")
+        if starts is None and "bos_token" in names:
+            starts = tokenizer.encode("a").ids[:1] == [tokenizer.token_to_id(names["bos_token"])]
+        template = _template(folder, said)
+        return Chat(tokenizer, Format(template, names, known, ends, bool(starts) and "bos_token" in names))
 
 
 def _ends(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str]) -> tuple[int, ...]:
@@ -98,7 +103,7 @@ def _ends(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str]) -> tuple
         found = _if_present(folder / name).get("eos_token_id")
         if found is not None:
             numbers = found if isinstance(found, list) else [found]
-            if not all(isinstance(n, int) for n in numbers):
+            if not all(isinstance(n, int) and abs(n) < 2**31 for n in numbers):
                 raise UserError(f"{folder / name}: eos_token_id must be a number or a list of them, not {found!r}")
             return tuple(numbers)
     end = tokenizer.token_to_id(names["eos_token"]) if "eos_token" in names else None
@@ -108,10 +113,7 @@ def _ends(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str]) -> tuple
 def _template(folder: Path, said: Mapping[str, Any]) -> str | None:
     """In a file of its own or in tokenizer_config.json, where there may be several by name."""
     path = folder / "chat_template.jinja"
-    try:
-        found = path.read_text(encoding="utf-8") if path.is_file() else said.get("chat_template")
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
+    found = read_text(path) if is_there(path) else said.get("chat_template")
     if isinstance(found, list) and all(isinstance(item, dict) and {"name", "template"} <= set(item) for item in found):
         found = {str(item["name"]): item["template"] for item in found}.get("default")
     if found is not None and not isinstance(found, str):
@@ -121,33 +123,41 @@ def _template(folder: Path, said: Mapping[str, Any]) -> str | None:
 
 def has_weights(folder: Path) -> bool:
     """Whether the folder brings weights; those in a form we do not read are refused rather than passed over."""
-    if (folder / WEIGHTS).is_file() or (folder / INDEX).is_file():
+    if is_there(folder / WEIGHTS) or is_there(folder / INDEX):
         return True
     for name in OTHER_WEIGHTS:
-        if (folder / name).is_file():
+        if is_there(folder / name):
             raise UserError(f"{folder / name} is not supported: save the weights as one {WEIGHTS}")
     return False
+
+
+def open_tensors(path: Path) -> Any:
+    """A safetensors file whose header is in order; what is in it is read when it is asked for."""
+    try:
+        return safe_open(path, "pt")
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path} cannot be read, fetch it again: {str(error).splitlines()[0]}") from error
 
 
 class Stored(Mapping[str, Tensor]):
     """The tensors of one or several safetensors files, each read when it is asked for."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / (WEIGHTS if (folder / WEIGHTS).is_file() else INDEX)
+        self.path = folder / (WEIGHTS if is_there(folder / WEIGHTS) else INDEX)
         names = [WEIGHTS]
         if self.path.name == INDEX:
-            named = _dictionary(self.path).get("weight_map")
+            named = read_object(self.path).get("weight_map")
             if not isinstance(named, dict) or not all(isinstance(n, str) and Path(n).name == n for n in named.values()):
                 raise UserError(f"{self.path} cannot be read: its weight_map must name a file for each tensor")
             names = sorted(set(named.values()))
         self.files: dict[str, Any] = {}
         for name in names:
             path = _present(folder, name)
-            try:
-                opened = safe_open(path, "pt")
-            except (OSError, SafetensorError) as error:
-                raise UserError(f"{path} cannot be read, fetch it again: {str(error).splitlines()[0]}") from error
-            self.files.update((tensor, opened) for tensor in opened.keys())  # type: ignore[no-untyped-call]  # noqa: SIM118
+            opened = open_tensors(path)
+            for tensor in opened.keys():  # noqa: SIM118
+                if tensor in self.files:
+                    raise UserError(f"{path} has the tensor {tensor}, which another file has too")
+                self.files[tensor] = opened
 
     def __getitem__(self, name: str) -> Tensor:
         tensor: Tensor = self.files[name].get_tensor(name)
@@ -159,6 +169,11 @@ class Stored(Mapping[str, Tensor]):
     def __len__(self) -> int:
         return len(self.files)
 
+    @property
+    def numbers(self) -> int:
+        """How many there are in all tensors together."""
+        return sum(math.prod(opened.get_slice(name).get_shape()) for name, opened in self.files.items())
+
     def shape(self, name: str) -> tuple[int, ...]:
         found = self.files[name].get_slice(name)
         if found.get_dtype() not in FLOATS:
@@ -166,10 +181,9 @@ class Stored(Mapping[str, Tensor]):
         return tuple(found.get_shape())
 
 
-def load_weights(net: Decoder, folder: Path) -> None:
-    """Fill a net, whatever float type the weights are stored in; every tensor must be there and fit."""
-    found = Stored(folder)
-    wanted = hub_shapes(net.config)
+def check_weights(found: Stored, config: DecoderConfig) -> None:
+    """Refuse weights that are not those of such a model: every tensor must be there and fit."""
+    wanted = hub_shapes(config)
     for name, shape in wanted.items():
         if name not in found:
             raise UserError(f"{found.path} has no tensor {name}")
@@ -177,11 +191,19 @@ def load_weights(net: Decoder, folder: Path) -> None:
             raise UserError(
                 f"{found.path}: {name} is {_shape(found.shape(name))}, config.json asks for {_shape(shape)}"
             )
-    spare = {"lm_head.weight"} if net.config.tied else set()  # some write the tied matrix twice
+    spare = {"lm_head.weight"} if config.tied else set()  # some write the tied matrix twice
     extra = [n for n in found if n not in wanted and n not in spare and not n.endswith("rotary_emb.inv_freq")]
     if extra:
         raise UserError(f"{found.path} has a tensor that config.json knows nothing of: {extra[0]}")
-    from_hub(net, found)
+
+
+def refuse_adapter(folder: Path) -> None:
+    """A model that is to be changed by what lies beside it is another one than its weights say."""
+    if is_there(folder / "adapter_config.json"):
+        raise UserError(
+            f"{folder} holds an adapter beside its config.json: put it into a folder of its own, for lm.adapter, or merge it"
+            " with peft (merge_and_unload)"
+        )
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -220,19 +242,9 @@ def write_chat(folder: Path, chat: Chat, max_positions: int | None, **generation
 
 
 def _present(folder: Path, name: str) -> Path:
-    if not (folder / name).is_file():
+    if not is_there(folder / name):
         raise UserError(f"{folder} holds no language model: there is no {name} in it{MENDS.get(name, '')}")
     return folder / name
-
-
-def _dictionary(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
-        raise UserError(f"{path} cannot be read: it is not a dictionary")
-    return found
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -240,7 +252,7 @@ def _write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _if_present(path: Path) -> dict[str, Any]:
-    return _dictionary(path) if path.is_file() else {}
+    return read_object(path) if is_there(path) else {}
 
 
 def _text(found: Any) -> str | None:

@@ -30,6 +30,7 @@ from guerdon.models.certainty import uniform_kl
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
+from guerdon.models.files import check_memory
 from guerdon.models.head import cut_scores, token_scores
 from guerdon.models.names import from_hub, hub_shapes
 from guerdon.models.reading import rows
@@ -100,10 +101,15 @@ class lm(TextModel):
         else:
             self.config = huggingface.read_config(source)
             self.chat = huggingface.read_chat(source, self.config.vocab)
+            huggingface.refuse_adapter(source)
             if not huggingface.has_weights(source):
+                check_memory(self.parameters, self.source)
                 return
+            stored = huggingface.Stored(source)
+            huggingface.check_weights(stored, self.config)
+            check_memory(self.parameters, self.source)
             net = Decoder(self.config).to(self._dtype)
-            huggingface.load_weights(net, source)
+            from_hub(net, stored)
         self.net, self.read_as = net, self._dtype
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:

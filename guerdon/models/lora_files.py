@@ -10,23 +10,24 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from safetensors.torch import save_file
 
 from guerdon.core.errors import UserError
-from guerdon.models import lora
+from guerdon.models import huggingface, lora
 from guerdon.models.decoder import Decoder
+from guerdon.models.families import LARGEST, shown
+from guerdon.models.files import is_there, read_object
 from guerdon.models.lora import LowRank
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 START = "base_model.model."  # of every tensor's name: peft's own two wrappers
 TENSOR = re.compile(re.escape(START) + r"(.+)\.lora_(A|B)\.weight")
-MODULE = re.compile(r"(?:model\.|language_model\.)*layers\.(\d+)\.(?:self_attn|mlp)\.(\w+)")
+MODULE = re.compile(r"(?:model\.|language_model\.)*layers\.(\d{1,9})\.(?:self_attn|mlp)\.(\w+)")
+MOST_RANK = 65536  # of any model's projections
 MERGE = "merge it into its model with peft (merge_and_unload) and load that"
 
 REFUSED = {  # fields of the config that ask for more than plain LoRA when they are set, in words
@@ -62,19 +63,22 @@ def read(net: Decoder, folder: Path) -> None:
         layer, p = int(match[1]), places[match[2]]
         if layer >= net.config.layers:
             raise UserError(f"{path} adapts layer {layer}, the model has {net.config.layers}: it is of another model")
-        A, B = pair["A"], pair["B"]
-        if A.shape != (len(A), p.inputs) or B.shape != (p.outputs, len(A)):
+        A, B = pair["A"].get_shape(), pair["B"].get_shape()
+        rank = A[0] if A else 0
+        if A != [rank, p.inputs] or B != [p.outputs, rank] or not 1 <= rank <= MOST_RANK:
             sizes = f"A {_shape(A)} and B {_shape(B)}"
             raise UserError(f"{path}: {module} has {sizes}, the model a projection of {p.inputs} to {p.outputs}")
-        change = LowRank(A, B, _alpha(config, module, folder), bool(config.get("use_rslora")))
+        change = LowRank(pair["A"][:], pair["B"][:], _alpha(config, module, folder), bool(config.get("use_rslora")))
         changes.setdefault(layer, {})[p.name] = change
     lora.fit(net, changes)
 
 
-def _pairs(found: Mapping[str, Tensor], path: Path) -> dict[str, dict[str, Tensor]]:
-    """A and B of every module that is adapted."""
-    pairs: dict[str, dict[str, Tensor]] = {}
+def _pairs(found: Mapping[str, Any], path: Path) -> dict[str, dict[str, Any]]:
+    """A and B of every module that is adapted, not yet read."""
+    pairs: dict[str, dict[str, Any]] = {}
     for key, tensor in found.items():
+        if tensor.get_dtype() not in huggingface.FLOATS:
+            raise UserError(f"{path}: {key.removeprefix(START)} is stored as {tensor.get_dtype()}, which is no float")
         match = TENSOR.fullmatch(key)
         if match is None:
             raise UserError(
@@ -97,13 +101,10 @@ def digest(folder: Path) -> str:
 
 def _config(folder: Path) -> dict[str, Any]:
     path = _present(folder, CONFIG)
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path} cannot be read: {error}") from error
-    if not isinstance(config, dict) or config.get("peft_type") != "LORA":
-        kind = config.get("peft_type") if isinstance(config, dict) else None
-        raise UserError(f"{path} describes no LoRA adapter: its peft_type is {kind!r}, not 'LORA'")
+    config = read_object(path)
+    if config.get("peft_type") != "LORA":
+        kind = shown(config.get("peft_type"))
+        raise UserError(f"{path} describes no LoRA adapter: its peft_type is {kind}, not 'LORA'")
     for field, words in REFUSED.items():
         if config.get(field):
             raise UserError(f"{path} asks for {words} ({field}), which is not supported: {MERGE}")
@@ -115,14 +116,13 @@ def _config(folder: Path) -> dict[str, Any]:
     return config
 
 
-def _tensors(folder: Path) -> dict[str, Tensor]:
-    if not (folder / WEIGHTS).is_file() and (folder / "adapter_model.bin").is_file():
+def _tensors(folder: Path) -> dict[str, Any]:
+    """The tensors by name; each is read when it is asked for its values."""
+    if not is_there(folder / WEIGHTS) and is_there(folder / "adapter_model.bin"):
         raise UserError(f"{folder / 'adapter_model.bin'} is not supported: save the adapter as {WEIGHTS}")
     path = _present(folder, WEIGHTS)
-    try:
-        found = load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+    opened = huggingface.open_tensors(path)
+    found = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
     if not found:
         raise UserError(f"{path} is empty: there is nothing to start from")
     return found
@@ -131,21 +131,33 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
 def _alpha(config: Mapping[str, Any], module: str, folder: Path) -> float:
     """Of one module; patterns are regular expressions for the end of its name, the first that fits counts."""
     patterns = config.get("alpha_pattern") or {}
-    fits = next((key for key in patterns if re.fullmatch(rf"(.*\.)?({key})", module)), None)
+    if not isinstance(patterns, dict):
+        raise UserError(f"{folder / CONFIG}: alpha_pattern must be a dictionary, not {shown(patterns)}")
+    fits = next((key for key in patterns if _fits(key, module, folder)), None)
     alpha = config.get("lora_alpha") if fits is None else patterns[fits]
-    if not isinstance(alpha, int | float) or isinstance(alpha, bool):
-        raise UserError(f"{folder / CONFIG}: lora_alpha must be a number, not {alpha!r}")
+    if not isinstance(alpha, int | float) or isinstance(alpha, bool) or not abs(alpha) < LARGEST:
+        raise UserError(f"{folder / CONFIG}: lora_alpha must be a number, not {shown(alpha)}")
     return float(alpha)
 
 
+def _fits(pattern: str, module: str, folder: Path) -> bool:
+    """Repeated groups are refused: a pattern made of them can take for ever to fit nothing."""
+    try:
+        if re.search(r"\)[*+{]", pattern) or len(pattern) > 1000:
+            raise UserError(f"{folder / CONFIG}: the pattern {shown(pattern)} is not supported: write it without repeated groups")
+        return re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
+    except re.error as error:
+        raise UserError(f"{folder / CONFIG}: the pattern {shown(pattern)} is none: {error}") from error
+
+
 def _present(folder: Path, name: str) -> Path:
-    if not (folder / name).is_file():
+    if not is_there(folder / name):
         raise UserError(f"{folder} holds no adapter: there is no {name} in it")
     return folder / name
 
 
-def _shape(tensor: Tensor) -> str:
-    return "x".join(map(str, tensor.shape))
+def _shape(shape: Sequence[int]) -> str:
+    return "x".join(map(str, shape))
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

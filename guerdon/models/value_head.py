@@ -23,6 +23,7 @@ from guerdon.core.column import Per
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import generator
+from guerdon.models.files import is_there
 
 FILE = "value_head.safetensors"
 NAME = "value_head"  # of the module in the net
@@ -100,7 +101,7 @@ def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]
     made = head_of(net)
     if made is None or made.form != (form.outputs, form.width, form.bend):
         made = ValueHead(size(), form)
-        if (source / FILE).is_file():
+        if is_there(source / FILE):
             _fill(made, source / FILE)
         net.add_module(NAME, made.to(next(net.parameters()).device))
     made.requires_grad_(True)
@@ -108,6 +109,8 @@ def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]
 
 def _fill(made: ValueHead, path: Path) -> None:
     try:
+        if path.stat().st_size > 2**20 + 8 * sum(weight.numel() for weight in made.parameters()):
+            raise UserError(f"{path} is no value head of this model: it is larger than one")
         made.load_state_dict(load_file(path))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise UserError(f"{path} is no value head of this model: {' '.join(str(error).split())}") from error
