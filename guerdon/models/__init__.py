@@ -126,7 +126,9 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
         net = made.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, SafetensorError) as error:
-        raise UserError(f"{folder} does not hold a whole model: {(str(error).splitlines() or ['?'])[0][:200]}") from error
+        raise UserError(
+            f"{folder} does not hold a whole model: {(str(error).splitlines() or ['?'])[0][:200]}"
+        ) from error
     made.net = net
     return made
 

@@ -154,7 +154,9 @@ class Chat:
         self._refuse_forged(messages)
         parts = self._parts(marked, True)
         if set(_heard(messages, after)) - {part.value for part in parts if isinstance(part, Slot)}:
-            raise UserError("the model's chat template leaves out or changes what the user says: it would not see its task")
+            raise UserError(
+                "the model's chat template leaves out or changes what the user says: it would not see its task"
+            )
         if after < 0:
             return Skeleton(tuple(parts))
         places = [i for i, part in enumerate(parts) if isinstance(part, Slot) and part.value == after]

@@ -149,7 +149,9 @@ def config_from(found: Mapping[str, Any], where: str = "config.json") -> Decoder
     given = Given(found, FAMILIES[name], where)
     for key, harmless in REFUSED.items():
         if found.get(key) not in (None, harmless):
-            raise UserError(f"{where}: {key} {shown(found[key])} is not supported; leave it out or use a model without it")
+            raise UserError(
+                f"{where}: {key} {shown(found[key])} is not supported; leave it out or use a model without it"
+            )
     heads = given.count("num_attention_heads")
     rope, window_rope = _ropes(given)
     window, windowed = _windows(given)

@@ -171,7 +171,9 @@ def _opening(transformers: Any, path: Path) -> Iterator[None]:
         raise
     except Exception as error:  # it raises whatever its parts raise
         lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        raise UserError(f"{path} cannot be opened by transformers {transformers.__version__}: {lines[0][:200]}") from error
+        raise UserError(
+            f"{path} cannot be opened by transformers {transformers.__version__}: {lines[0][:200]}"
+        ) from error
 
 
 @contextlib.contextmanager

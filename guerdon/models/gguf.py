@@ -130,7 +130,9 @@ def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequ
     """The metadata under the names of a config.json."""
     kind = said.get("general.architecture")
     if kind not in ARCHITECTURES:
-        raise UserError(f"{where}: GGUF files of {_name(kind)} models are not supported; {', '.join(ARCHITECTURES)} are")
+        raise UserError(
+            f"{where}: GGUF files of {_name(kind)} models are not supported; {', '.join(ARCHITECTURES)} are"
+        )
     if "token_embd.weight" not in stored:
         raise UserError(f"{where} has no tensor token_embd.weight")
 

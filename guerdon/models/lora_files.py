@@ -144,7 +144,9 @@ def _fits(pattern: str, module: str, folder: Path) -> bool:
     """Repeated groups are refused: a pattern made of them can take for ever to fit nothing."""
     try:
         if re.search(r"\)[*+{]", pattern) or len(pattern) > 1000:
-            raise UserError(f"{folder / CONFIG}: the pattern {shown(pattern)} is not supported: write it without repeated groups")
+            raise UserError(
+                f"{folder / CONFIG}: the pattern {shown(pattern)} is not supported: write it without repeated groups"
+            )
         return re.fullmatch(rf"(.*\.)?({pattern})", module) is not None
     except re.error as error:
         raise UserError(f"{folder / CONFIG}: the pattern {shown(pattern)} is none: {error}") from error

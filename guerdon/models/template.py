@@ -30,8 +30,22 @@ from guerdon.models.clock import told
 PURSE = 10_000_000  # what a render may make, in characters
 TURN, THING = 40, 40  # what a turn of a loop costs, whatever it makes, and a thing in a list
 LONGEST = 1 << 18  # characters of a template; those of real models have up to 30,000
-TIMES = ("replace", "join", "format", "indent", "tojson", "wordwrap", "xmlattr")  # make as much as their arguments multiplied
-UNSAFE = ("format", "format_map", "translate", "expandtabs", "encode")  # methods of text: what they make is not known before
+TIMES = (
+    "replace",
+    "join",
+    "format",
+    "indent",
+    "tojson",
+    "wordwrap",
+    "xmlattr",
+)  # make as much as their arguments multiplied
+UNSAFE = (
+    "format",
+    "format_map",
+    "translate",
+    "expandtabs",
+    "encode",
+)  # methods of text: what they make is not known before
 GONE = ("random", "urlize")  # filters: one is chance, the other reads text with expressions that a text can make slow
 DIGITS = re.compile(r"\d{5,}")  # a width in a format
 
@@ -54,7 +68,9 @@ class Bounded:
         self.world = _World()
         try:
             self.template = self.world.from_string(text)
-        except Exception as error:  # of a stranger's program: jinja's own errors, and Python's where it is nested too deeply
+        except (
+            Exception
+        ) as error:  # of a stranger's program: jinja's own errors, and Python's where it is nested too deeply
             raise UserError(f"the model's chat template cannot be read: {_line(error)}") from error
 
     def render(self, **given: Any) -> str:
@@ -168,7 +184,8 @@ class _World(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, called: Any, /, *values: Any, **named: Any) -> Any:
         values = tuple(_held_still(v) for v in values)
-        self.pay(self.work(getattr(called, "__name__", ""), getattr(called, "__self__", ""), *values, *named.values()))
+        holder = getattr(called, "__self__", "")  # of a method
+        self.pay(2 * TURN + self.work(getattr(called, "__name__", ""), holder, *values, *named.values()))
         return super().call(context, called, *values, **named)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:

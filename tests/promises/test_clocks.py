@@ -70,7 +70,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def test_a_run_resumed_on_another_day(cli, monkeypatch):
-    """Ctrl-C on the first of May, `--resume` on the second: the weights of a run that never stopped, and other ones on day two."""
+    """Ctrl-C on the first of May, `--resume` on the second: the weights of a run that never stopped."""
     whole = cli(*TRAIN, "--out", "whole", "--json").json["weights"]
     Path("press-ctrl-c").touch()
     assert cli(*TRAIN, "--out", "half").code == 130
@@ -99,7 +99,8 @@ def test_a_run_evaluated_on_another_day(cli, monkeypatch):
 def test_runs_inside_of_a_study_keep_its_day(cli, monkeypatch):
     """A study on the first of May whose runs begin after midnight."""
     Path("mine.py").write_text(
-        "from guerdon.models.clock import datetime\nfrom guerdon import Study, recipe\nfrom guerdon.recipes.house.grpo import grpo\n\n\n"
+        "from guerdon.models.clock import datetime\nfrom guerdon import Study, recipe\n"
+        "from guerdon.recipes.house.grpo import grpo\n\n\n"
         '@recipe("late")\ndef late(task, model):\n    """One run, a day later."""\n'
         "    def body(run, seed):\n        datetime.datetime.day_of(3)\n"
         "        run.train(grpo.function(task, model, prompts=1, tries=2, max_tokens=4, steps=1))\n"

@@ -1,8 +1,8 @@
 """A bad row of a data file is named with its line, and all of them before training begins.
 
-Rows are lines that end with a newline; what else Unicode takes for the end of a line is text. Files of ratings are read the same
-way. Not promised: that a prompt leaves room for the longest answer (what the model has no room for is cut), or for the later
-turns of an environment that has several.
+Rows are lines that end with a newline; what else Unicode takes for the end of a line is text. Files of ratings are read the
+same way. Not promised: that a prompt leaves room for the longest answer (what the model has no room for is cut), or for the
+later turns of an environment that has several.
 """
 
 from __future__ import annotations
