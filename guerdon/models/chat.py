@@ -137,7 +137,7 @@ class Chat:
             return self.tokenizer.encode(text, add_special_tokens=False)
         except Exception as error:  # `tokenizers` has no narrower kind for a text that a tokenizer has no token for
             said = (str(error).splitlines() or [type(error).__name__])[0]
-            raise UserError(f"the model's tokenizer cannot read {ascii(text[:40])}: {said}") from error
+            raise UserError(f"the model's tokenizer cannot read {text[:40]!a}: {said}") from error
 
     # --- skeletons --------------------------------------------------------------------------------------------------
 

@@ -63,9 +63,10 @@ def read(net: Decoder, folder: Path) -> None:
         layer, p = int(match[1]), places[match[2]]
         if layer >= net.config.layers:
             raise UserError(f"{path} adapts layer {layer}, the model has {net.config.layers}: it is of another model")
-        A, B = pair["A"].get_shape(), pair["B"].get_shape()
+        A, B = (tuple(pair[name].get_shape()) for name in "AB")
         rank = A[0] if A else 0
-        if A != [rank, p.inputs] or B != [p.outputs, rank] or not 1 <= rank <= MOST_RANK:
+        wanted = ((rank, p.inputs), (p.outputs, rank))
+        if wanted != (A, B) or not 1 <= rank <= MOST_RANK:
             sizes = f"A {_shape(A)} and B {_shape(B)}"
             raise UserError(f"{path}: {module} has {sizes}, the model a projection of {p.inputs} to {p.outputs}")
         change = LowRank(pair["A"][:], pair["B"][:], _alpha(config, module, folder), bool(config.get("use_rslora")))

@@ -227,8 +227,8 @@ class _Tolls(NodeTransformer):
         return _with_toll(self.generic_visit(node), node.body)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
-        parts = self.generic_visit(node).nodes
-        return nodes.Filter(nodes.List(parts, lineno=node.lineno), "join", [], [], None, None, lineno=node.lineno)
+        self.generic_visit(node)
+        return nodes.Filter(nodes.List(node.nodes, lineno=node.lineno), "join", [], [], None, None, lineno=node.lineno)
 
     def visit_List(self, node: nodes.List) -> nodes.Node:
         return _filtered(self.generic_visit(node), HOLD)

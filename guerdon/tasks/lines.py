@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import json
 import math
 import re
@@ -16,7 +17,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from guerdon.core.errors import UserError
 
@@ -46,7 +47,7 @@ class Line:
 
 
 @contextlib.contextmanager
-def opened(path: Path, name: str) -> Iterator[BinaryIO]:
+def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
     """A plain file, open. Pipes and devices are refused: they may never end, and cannot be read twice."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
