@@ -25,6 +25,7 @@ from small import TEXTS, small_lm
 
 from guerdon import models
 from guerdon.core.errors import UserError
+from guerdon.models import template as bounds
 from guerdon.models.chat import Chat, Format
 from guerdon.models.tokenizer import train_tokenizer
 
@@ -131,8 +132,9 @@ def rewrite(path: Path, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("template", TOO_MUCH.values(), ids=TOO_MUCH)
-def test_a_template_without_end_is_ended(tokenizer, template):
+def test_a_template_without_end_is_ended(tokenizer, monkeypatch, template):
     """Loops in loops, macros that double, `'a' * 10**12`, texts and lists that double, lists in lists, widths of 10**12."""
+    monkeypatch.setattr(bounds, "PURSE", bounds.PURSE // 10)  # the sooner it is empty; the whole one is emptied below
     with pytest.raises(UserError, match=ENDLESS):
         Chat(tokenizer, Format(SAYS + template, ends=(3,)))
 
