@@ -19,7 +19,7 @@ from jinja2 import Environment, TemplateError, nodes, pass_context
 from jinja2.ext import Extension
 from jinja2.nodes import EvalContext
 from jinja2.parser import Parser
-from jinja2.runtime import Context, Undefined
+from jinja2.runtime import Context, Macro, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
@@ -27,26 +27,15 @@ from jinja2.visitor import NodeTransformer
 from guerdon.core.errors import UserError
 from guerdon.models.clock import told
 
-PURSE = 10_000_000  # what a render may make, in characters
+PURSE = 30_000_000  # what a render may make, in characters
 TURN, THING = 40, 40  # what a turn of a loop costs, whatever it makes, and a thing in a list
 LONGEST = 1 << 18  # characters of a template; those of real models have up to 30,000
-TIMES = (
-    "replace",
-    "join",
-    "format",
-    "indent",
-    "tojson",
-    "wordwrap",
-    "xmlattr",
-)  # make as much as their arguments multiplied
-UNSAFE = (
-    "format",
-    "format_map",
-    "translate",
-    "expandtabs",
-    "encode",
-)  # methods of text: what they make is not known before
-GONE = ("random", "urlize")  # filters: one is chance, the other reads text with expressions that a text can make slow
+GLANCE = {  # filters and methods that look at the outermost thing alone
+    "attr", "batch", "count", "d", "default", "first", "get", "items", "keys", "last", "length", "list", "map", "reject",
+    "rejectattr", "reverse", "safe", "select", "selectattr", "slice", "values",
+}  # fmt: skip
+UNSAFE = ("translate", "expandtabs", "encode")  # methods of text: what they make is not known before
+GONE = ("random", "urlize", "wordwrap", "xmlattr")  # filters: chance, and what no conversation needs
 DIGITS = re.compile(r"\d{5,}")  # a width in a format
 
 
@@ -146,16 +135,25 @@ class _World(ImmutableSandboxedEnvironment):
                 raise TooMuch
         return found
 
+    def glance(self, value: Any) -> int:
+        """How much the outermost thing is."""
+        return THING + (len(value) if isinstance(value, str) else THING * len(value) if isinstance(value, SIZED) else 0)
+
     def work(self, name: str, *values: Any) -> int:
-        """What a call makes at most of values: numbers among them are widths and counts."""
-        numbers = [10 * abs(v) for v in values if isinstance(v, int)]
-        if name not in TIMES:
-            return self.size(*values) + sum(numbers)
-        found = 1
-        for value in values:
-            widths = [int(n[:18]) for n in DIGITS.findall(value)] if name == "format" and isinstance(value, str) else []
-            found *= self.size(value) + sum(widths)
-        return found * (1 + sum(numbers))
+        """What a filter or a method makes at most, of these values in this order. Numbers among them are widths and counts."""
+        numbers = sum(abs(v) for v in values if isinstance(v, int))
+        if name in GLANCE:
+            return 10 * numbers + sum(map(self.glance, values))
+        size = self.size(*values)
+        texts = [v for v in values if isinstance(v, str)]
+        if name == "replace" and len(values) > 2:
+            return size + (self.size(values[0]) // max(1, len(str(values[1]))) + 1) * self.size(values[2])
+        if name == "join":
+            return size + sum(map(len, texts)) * max((len(v) for v in values if isinstance(v, SIZED)), default=0)
+        if name in ("format", "format_map"):
+            widths = [int(n[:18]) for text in texts for n in DIGITS.findall(text)]
+            return size * (1 + sum(text.count("%") + text.count("{") for text in texts)) + sum(widths) + 10 * numbers
+        return size * (1 + numbers) if name in ("indent", "tojson", "sum") else size + 10 * numbers
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         made: nodes.Template = _Tolls().visit(super()._parse(source, name, filename))
@@ -184,8 +182,12 @@ class _World(ImmutableSandboxedEnvironment):
 
     def call(self, context: Context, called: Any, /, *values: Any, **named: Any) -> Any:
         values = tuple(_held_still(v) for v in values)
-        holder = getattr(called, "__self__", "")  # of a method
-        self.pay(2 * TURN + self.work(getattr(called, "__name__", ""), holder, *values, *named.values()))
+        method = getattr(called, "__wrapped__", called)  # jinja wraps `format`
+        holder, name = getattr(method, "__self__", None), getattr(method, "__name__", "")
+        if isinstance(called, Macro):  # which pays for itself what it makes
+            self.pay(2 * TURN + sum(map(self.glance, (*values, *named.values()))))
+        else:
+            self.pay(2 * TURN + self.work(name, holder, *values, *named.values()))
         return super().call(context, called, *values, **named)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
@@ -199,12 +201,8 @@ class _World(ImmutableSandboxedEnvironment):
         elif operator == "%" and isinstance(left, str):
             self.pay(self.work("format", left, *(right if isinstance(right, tuple) else (right,))))
         else:
-            self.pay(self.size(left, right))
+            self.pay(self.glance(left) + self.glance(right))
         return super().call_binop(context, operator, left, right)
-
-    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        """Formatting by a method is not safe here, in whatever wrap."""
-        return None
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         return super().is_safe_attribute(obj, attr, value) and not (isinstance(obj, str) and attr in UNSAFE)
@@ -212,6 +210,7 @@ class _World(ImmutableSandboxedEnvironment):
 
 PAY, HOLD = "a toll", "a held one"  # names of filters that no template has use for
 OURS = (Context, Environment, EvalContext)  # what jinja itself hands to filters
+SIZED = (str, bytes, range, list, tuple, set, Mapping)
 
 
 class _Tolls(NodeTransformer):
