@@ -11,19 +11,16 @@ import difflib
 import os
 import signal
 import sys
-import sysconfig
 import threading
 import traceback
 from collections.abc import Iterable
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from guerdon.core.installed import is_installed
+
 LONGEST = 4000  # characters of an exception's text
 LINE = 500  # and of a line of it
-OURS = Path(__file__).parents[1]
-INSTALLED = tuple({Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
-SITES = {"site-packages", "dist-packages"}
 
 
 class UserError(Exception):
@@ -148,8 +145,6 @@ def ended_by(error: BaseException, during: str = "") -> RunStopped | None:
 def place_of(error: BaseException) -> str | None:
     """The last line on the way to an exception that is neither ours nor an installed library's."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        known = any(path.is_relative_to(folder) for folder in (OURS, *INSTALLED)) or SITES.intersection(path.parts)
-        if not known and not frame.filename.startswith("<frozen"):
+        if not is_installed(frame.filename):
             return line_in(frame.filename, frame.lineno or 0)
     return None

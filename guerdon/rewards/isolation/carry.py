@@ -23,8 +23,8 @@ from typing import Any
 import cloudpickle
 
 from guerdon.core.errors import UserError
+from guerdon.core.installed import is_installed
 from guerdon.rewards.isolation.called import Seeded
-from guerdon.rewards.isolation.foreign import is_installed
 
 _BY_NAME = {"guerdon", "cloudpickle"} | sys.stdlib_module_names
 HEAVIEST = 64 << 20  # bytes of a function with what it holds: it is sent at every step, and to every worker

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import functools
 import os
 import sys
-import sysconfig
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Literal
 
-INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
-SITES = {"site-packages", "dist-packages"}
-_OURS = str(Path(__file__).parents[2])
+from guerdon.core.installed import is_installed
+
 _IMPORT = "<frozen importlib._bootstrap>"
 _GENERATORS = {collections.__file__, dataclasses.__file__}
 _TO_EXECUTE = frozenset({"exec", "import", "ctypes.dlopen"})
@@ -32,17 +28,6 @@ _TO_SEARCH = frozenset({"gc.get_objects", "gc.get_referrers", "gc.get_referents"
 _SYSTEM = ("/usr", "/lib", "/opt", "/System", "/Library")  # where shared libraries are
 
 Manner = Literal["", "leave", "guard", "refuse"]
-
-
-@functools.lru_cache(maxsize=4096)
-def is_installed(file: str) -> bool:
-    """Whether a file belongs to the standard library, an installed package or this one."""
-    path = Path(file)
-    return (
-        file.startswith("<frozen ")
-        or any(path.is_relative_to(place) for place in (*INSTALLED, _OURS))
-        or not SITES.isdisjoint(path.parts)
-    )
 
 
 def watch(leave: Callable[[], Any]) -> Callable[[Manner], None]:
