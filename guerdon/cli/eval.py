@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from guerdon.cli.options import Answer, Data, Json, Kind, Prompt, SkipBad, Task, parse_data
+from guerdon.cli.options import Answer, Data, Json, Kind, Prompt, SkipBad, Task, Trust, parse_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.core.errors import UserError
 
@@ -29,6 +29,7 @@ def evaluate(
         int | None, typer.Option("--max-tokens", metavar="N", min=1, help="The longest answer.  [default: 256]")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> int:
     """Held-out accuracy of a model or a run.
@@ -43,7 +44,7 @@ def evaluate(
     _warn_of_damage(output, model)
     rows = parse_data(data, prompt, answer, kind, skip_bad)
     if task is None and rows is None:
-        task, rows = _own_task(model)
+        task, rows = _own_task(model, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature)
     if max_tokens is not None:
         sampling = sampling.but(max_tokens=max_tokens)
@@ -65,8 +66,9 @@ def _warn_of_damage(output: Output, model: str) -> None:
         output.say(f"warning: {model}: {found}")
 
 
-def _own_task(model: str) -> tuple[str | None, dict[str, Any] | None]:
+def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | None]:
     """The task a run was trained for."""
+    from guerdon.loop.trust import check_trust
     from guerdon.store.folder import RunFolder
 
     folder = RunFolder(model)
@@ -75,6 +77,7 @@ def _own_task(model: str) -> tuple[str | None, dict[str, Any] | None]:
     card = folder.read_card()
     if not card["plain"] or not (card["wish"]["task"] or card["data"]):
         raise UserError(f"{model} does not name the task it was trained for: give --task NAME or --data FILE")
+    check_trust(model, card, trust, ["task"])
     return card["wish"]["task"], card["data"]
 
 

@@ -11,7 +11,7 @@ import typer
 
 import guerdon
 from guerdon.cli.options import Json
-from guerdon.cli.output import Output, first_paragraph, percent
+from guerdon.cli.output import Output, first_paragraph, has_rate, percent
 from guerdon.core.errors import UserError, unknown
 
 NOT_PARTS = ("cli", "loop", "recipes")  # packages without parts that a recipe is made of
@@ -139,7 +139,17 @@ def _default(field: Any) -> str:
 
 
 def _runs(base: Path) -> list[dict[str, Any]]:
-    return [_run(p.parent) for p in sorted(base.glob("*/run.json"))]
+    return [_run(path) for path in sorted(base.iterdir()) if _has_card(path)] if base.is_dir() else []
+
+
+def _has_card(path: Path) -> bool:
+    """Whether there is a card, whatever it may be: a link to itself, a pipe, a folder, one that may not be read."""
+    try:
+        return (path / "run.json").lstat() is not None
+    except PermissionError:
+        return True
+    except OSError:
+        return False
 
 
 def _run(path: Path) -> dict[str, Any]:
@@ -147,14 +157,16 @@ def _run(path: Path) -> dict[str, Any]:
 
     try:
         run = Run(path)
+        if run.folder.events.exists() and not run.folder.events.is_file():
+            raise UserError("its events.jsonl is no file")
         last = run.evaluations[-1] if run.folder.events.exists() and run.evaluations else None
         return {
             "run": str(path),
             "recipe": run.name,
-            "task": run.card["wish"]["task"] or (run.card["data"] or {}).get("path"),
+            "task": run.card["wish"].get("task") or (run.card["data"] or {}).get("path"),
             "steps": f"{run.steps_done}" if run.card.get("budget") else f"{run.steps_done}/{run.card['steps']}",
             "status": "; ".join([run.status, *run.damage]),
-            "pass@1": percent(last["pass@1"]) if last and "pass@1" in last else None,
+            "pass@1": percent(last["pass@1"]) if last and has_rate(last) else None,
         }
     except UserError as error:  # one broken folder must not hide the others
         return {"run": str(path), "status": f"unreadable: {error}"}

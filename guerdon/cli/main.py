@@ -7,13 +7,14 @@ traceback. Verbs import what they need when they run, so that `--help` and `list
 from __future__ import annotations
 
 import functools
-import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Annotated, Any
 
 import typer
@@ -31,8 +32,17 @@ from guerdon.cli.prove import prove
 from guerdon.cli.replay import replay
 from guerdon.cli.serve import serve
 from guerdon.cli.show import show
+from guerdon.cli.streams import lasting_streams
 from guerdon.cli.train import INTERRUPTED, train
 from guerdon.core.errors import CtrlC, Notice, RunStopped, UserError, ended_by, take_ctrl_c, unknown
+
+KEEPING = {
+    "train",
+    "prove",
+    "serve",
+    "demo",
+}  # verbs that do more than print: what they did is there, whoever reads of it
+LOST = 1  # what another verb had to say could not be written
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -153,6 +163,12 @@ app.command("doctor", epilog=examples("guerdon doctor", "guerdon doctor --json")
 def main(args: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     words = list(sys.argv[1:] if args is None else args)
+    with lasting_streams() as out:
+        code = _run(words)
+    return LOST if code == 0 and out.lost and not KEEPING.intersection(words[:1]) else code
+
+
+def _run(words: list[str]) -> int:
     as_json = "--json" in words
     try:
         with warnings.catch_warnings(), _ctrl_c():
@@ -165,7 +181,6 @@ def main(args: Sequence[str] | None = None) -> int:
     except typer.Abort as error:
         pressed = isinstance(error.__cause__, CtrlC)
         code = INTERRUPTED if pressed else _refuse("the input ended early", RunStopped.exit_code, as_json)
-    _flush()
     return int(code or 0)
 
 
@@ -197,7 +212,9 @@ def _ctrl_c() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, take_ctrl_c)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # what this process was started to ignore stays ignored
+        signal.signal(signal.SIGINT, take_ctrl_c)
     try:
         yield
     finally:
@@ -236,13 +253,16 @@ def _usage(error: Any) -> str:
     return said[:1].lower() + said[1:] + help_line
 
 
-def _flush() -> None:
-    """Whoever reads our output may have gone (`guerdon list | head -1`); that is no fault of anybody's."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def program() -> int:
+    """The program itself: also a fault of ours is told in text without effects."""
+    sys.excepthook = _told
+    return main()
+
+
+def _told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    with lasting_streams():
+        traceback.print_exception(kind, error, trace)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())

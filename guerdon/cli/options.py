@@ -41,6 +41,9 @@ Out = Annotated[
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="DIR", help="Go on with this run; the recipe may be left out.")
 ]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Run the Python files that a run names though you did not make it here.")
+]
 
 # how a run is kept: `guerdon.loop.record.Options`, whose defaults these name
 SaveEvery = Annotated[

@@ -9,10 +9,13 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+
+from guerdon.cli.streams import Escaped, shown
 
 UNBOUNDED = 4096  # columns of a file or pipe: whoever reads it wraps it
 
@@ -51,11 +54,20 @@ class Output:
             print_json(result)
 
 
+class Screen(Console):
+    """rich's console, for which text is text: nothing in it is an effect but what rich adds."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(shown(text), **how)
+
+
 def console_on(stream: IO[str]) -> Console:
     """Colours and width on a terminal; elsewhere bare text. Nothing a user wrote is ever taken for markup."""
-    terminal = stream.isatty()
-    return Console(
-        file=stream,
+    # the console makes effects, and escapes what is not its own by itself
+    bare = cast(IO[str], stream.under) if isinstance(stream, Escaped) else stream
+    terminal = bare.isatty()
+    return Screen(
+        file=bare,
         force_terminal=terminal,
         width=None if terminal else UNBOUNDED,
         markup=False,
@@ -65,7 +77,7 @@ def console_on(stream: IO[str]) -> Console:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    print(json.dumps(_strict(value)), flush=True)
+    print(json.dumps(_strict(value)).replace("\x7f", "\\u007f"), flush=True)  # the one sign that JSON leaves as it is
 
 
 def _strict(value: Any) -> Any:
@@ -79,6 +91,11 @@ def _strict(value: Any) -> Any:
 
 def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
+
+
+def has_rate(result: Mapping[str, Any], name: str = "pass@1") -> bool:
+    """Whether a result has a pass rate, which one that a stranger wrote may call something else."""
+    return all(isinstance(result.get(f"{name}{end}"), int | float) for end in ("", "_low", "_high"))
 
 
 def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:

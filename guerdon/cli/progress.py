@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -14,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from guerdon.cli.output import exam_lines, percent, rate
+from guerdon.cli.streams import live
 from guerdon.store.happened import Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
@@ -60,6 +62,7 @@ class Watch:
         self.shown = 0.0  # how far the run was when a line last told of it
         self.began = self.last_line = time.monotonic()
         self.bar: Progress | None = None
+        self.live = ExitStack()
         self.row: TaskID | None = None
 
     def __enter__(self) -> Watch:
@@ -70,14 +73,13 @@ class Watch:
                 TextColumn("{task.fields[numbers]}"),
                 console=self.console,
             )
-            self.bar.start()
+            self.live.enter_context(live(self.bar))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.live.close()
         for column, count in self.failed.items():
             if count > self.told[column]:
                 self._say(f"warning: {count} scores in {column!r} failed in all; the run folder keeps every exception")

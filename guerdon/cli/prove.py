@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from guerdon.cli.options import Json, Model, Task
 from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
+from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
 
 if TYPE_CHECKING:
@@ -173,14 +175,15 @@ class Tally:
             TextColumn("{task.fields[left]}"), console=console, disable=not console.is_terminal,
         )  # fmt: skip
         self.row = self.bar.add_task("", total=None, left="")
+        self.live = ExitStack()
         self.first, self.began = 0, time.monotonic()
 
     def __enter__(self) -> Tally:
-        self.bar.start()
+        self.live.enter_context(live(self.bar))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        self.live.close()
 
     def __call__(self, done: int, total: int, last: Job | None) -> None:
         if last is None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from guerdon.cli.options import Json
+from guerdon.cli.options import Json, Trust
 from guerdon.cli.output import Output
+from guerdon.cli.streams import live, shown
 
 if TYPE_CHECKING:
     from guerdon.loop.replay import Replay
@@ -35,6 +36,7 @@ def replay(
         ),
     ] = None,
     top: Annotated[int, typer.Option("--top", metavar="K", min=0, help="Samples shown that moved most.")] = 10,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> int:
     """Score a run's stored samples with another reward.
@@ -53,7 +55,7 @@ def replay(
         transient=True,
         disable=not output.console.is_terminal,
     )
-    with bar:
+    with live(bar):
         row = bar.add_task("", total=None)
         found = loop.replay(
             run,
@@ -61,6 +63,7 @@ def replay(
             steps=step,
             column=column,
             top=top,
+            trust=trust,
             progress=lambda done, of: bar.update(row, completed=done, total=of),
         )
     if not as_json:
@@ -146,6 +149,6 @@ def _number(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    """The start of a text, on one line and without what a terminal would act on."""
-    shown = "".join(c if c.isprintable() else " " for c in text)
-    return shown if len(shown) <= WIDTH else shown[: WIDTH - 3] + "..."
+    """The start of a text, on one line."""
+    line = shown(" ".join(text.split("\n")))
+    return line if len(line) <= WIDTH else line[: WIDTH - 3] + "..."

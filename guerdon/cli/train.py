@@ -27,10 +27,11 @@ from guerdon.cli.options import (
     Settings,
     SkipBad,
     Task,
+    Trust,
     parse_data,
     parse_settings,
 )  # fmt: skip
-from guerdon.cli.output import Output, cost, exam_lines, rate
+from guerdon.cli.output import Output, cost, exam_lines, has_rate, rate
 from guerdon.core.errors import CtrlC, UserError
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def train(
     settings: Settings = None,
     out: Out = None,
     resume: Resume = None,
+    trust: Trust = False,
     save_every: SaveEvery = None,
     keep: Keep = None,
     rollouts_every: RolloutsEvery = None,
@@ -101,7 +103,7 @@ def train(
     wish = {
         "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
         "seed": seed,
-        "out": out, "resume": resume, "settings": parse_settings(settings), "text": True,
+        "out": out, "resume": resume, "settings": parse_settings(settings), "text": True, "trust": trust,
     }  # fmt: skip
     return _train(output, wish, {k: v for k, v in keeping.items() if v is not None})
 
@@ -139,12 +141,13 @@ def _is_complete(path: str) -> bool:
 
 def _options(keeping: dict[str, Any], resume: str | None) -> Options | None:
     """What was said about keeping the run, over what a resumed run was started with. None: nothing was said."""
+    from guerdon.core.part import knobs
     from guerdon.loop.record import Options
     from guerdon.store.folder import RunFolder
 
     if not keeping:
         return None
-    before = RunFolder(resume).read_card()["options"] if resume is not None else {}
+    before = knobs(Options.of_card(RunFolder(resume).read_card())) if resume is not None else {}
     return Options(**{**before, **keeping})
 
 
@@ -190,8 +193,8 @@ def held_out(evaluations: list[dict[str, Any]]) -> dict[str, str]:
         return {}
     ends = evaluations[:1] if len(evaluations) == 1 else [evaluations[0], evaluations[-1]]
     found = {}
-    if all("pass@1" in e for e in ends):
+    if all(has_rate(e) for e in ends):
         found["accuracy"] = (
-            f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0]['task']}, {ends[0]['tasks']} tasks"
+            f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0].get('task')}, {ends[0].get('tasks')} tasks"
         )
     return found | {exam or "held-out": numbers for exam, numbers in exam_lines(ends[-1]).items()}

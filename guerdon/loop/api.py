@@ -25,11 +25,12 @@ from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
+from guerdon.loop.trust import check_trust, remember
 from guerdon.models import clock
-from guerdon.store.events import Listener
 from guerdon.store.files import absolute
 from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.store.identity import RESULTS, code_hash
+from guerdon.store.listeners import Listener
 
 
 def train(
@@ -48,6 +49,7 @@ def train(
     listeners: Sequence[Listener] = (),
     settings: Mapping[str, Any] | None = None,
     text: bool = False,
+    trust: bool = False,
     **more: Any,
 ) -> Trained:
     """Train a recipe and return the run.
@@ -55,14 +57,14 @@ def train(
     `recipe` is a name, a file, a `Recipe` or a `Study`; `task` and `model` are names or objects; `reward` a function or
     FILE.py:FUNCTION. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`).
     With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier
-    run of the same recipe.
+    run of the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone.
     """
     here = absolute("")  # before code of the user's runs, which may go elsewhere
     wish = Wish(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
     if resume is not None:
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
-        return _resume(RunFolder(resume), wish, steps, seed, options, listeners)
+        return _resume(RunFolder(resume), wish, steps, seed, options, listeners, trust)
     if recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
     built = build(wish)
@@ -71,7 +73,7 @@ def train(
     card = card_of(built, wish, seed or 0, total, options)
     with _claimed(out, run_name(built.name, wish), here) as folder:
         folder.create(card)
-        return _go(built, folder, options, seed or 0, total, listeners, _skipped_rows(built))
+        return _go(built, folder, options, seed or 0, total, listeners, [*_skipped_rows(built), *remember(card, here)])
 
 
 @contextmanager
@@ -148,6 +150,7 @@ def _resume(
     seed: int | None,
     options: Options | None,
     listeners: Sequence[Listener],
+    trust: bool,
 ) -> Trained:
     card = folder.read_card()
     if card.get("format", FORMAT) != FORMAT:
@@ -156,6 +159,7 @@ def _resume(
             f" reads it but goes on with format {FORMAT} alone: start anew with --out"
         )
     _refuse_conflicts(folder.named, card, wish, steps, seed)
+    check_trust(folder.named, card, trust)
     if card["plain"]:
         wish = Wish.of_card(card)
     elif wish.recipe is None:
@@ -167,7 +171,7 @@ def _resume(
         raise UserError(
             f"{folder.named} was started with another version of this recipe, its data or its reward; start anew with --out"
         )
-    options = options or Options(**card["options"])
+    options = options or Options.of_card(card)
     notes = [*_other_code(card, built), *_other_machine(card)]
     return _go(built, folder, options, card["seed"], card["steps"], listeners, notes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import secrets
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -191,6 +192,7 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
     """`run.json`: everything that says what this run is."""
     return {
         "format": FORMAT,
+        "id": secrets.token_hex(16),
         "recipe": wish.recipe if isinstance(wish.recipe, str) else built.name,
         "kind": "study" if isinstance(built.recipe, Study) else "recipe",
         "hash": built.recipe.hash,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
@@ -9,16 +10,16 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
-from guerdon.core.errors import CtrlC, RunStopped
-from guerdon.core.part import knob, label, part
+from guerdon.core.errors import CtrlC, RunStopped, unknown
+from guerdon.core.part import knob, knobs, label, part
 from guerdon.engine.play import Player
 from guerdon.rewards.scores import cause
 from guerdon.store.events import EventLog
@@ -53,6 +54,14 @@ class Options:
 
     def __post_init__(self) -> None:
         check_loggers(self.loggers)
+
+    @classmethod
+    def of_card(cls, card: Mapping[str, Any]) -> Options:
+        """How a run was kept until now."""
+        for name in card["options"]:
+            if name not in knobs(cls()):
+                raise unknown("option in run.json", name, knobs(cls()))
+        return cls(**card["options"])
 
     def asks_for_evaluation(self, done: int, before: float, share: float) -> bool:
         """Whether one is due after `done` steps, when the share of the run that is done went from `before` to `share`."""
@@ -168,16 +177,25 @@ def _why(errors: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class Interrupt:
-    """Ctrl-C and SIGTERM ask the run to stop after the step, and say so; a second Ctrl-C is taken at once."""
+    """Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) ask the run to stop after the step, and say so; a second signal is
+    taken at once. One that the process was started to ignore (nohup) stays ignored. A process that hears no signals, because
+    another hears them for it, is asked by `instead`."""
+
+    instead: ClassVar[Callable[[], bool] | None] = None
 
     def __init__(self) -> None:
-        self.asked = False
+        self._heard = False
         self._old: dict[int, Any] = {}
 
+    @property
+    def asked(self) -> bool:
+        return self._heard or (Interrupt.instead is not None and Interrupt.instead())
+
     def __enter__(self) -> Interrupt:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._old[number] = signal.signal(number, self._handle)
+        if Interrupt.instead is None and threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._old[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -185,11 +203,10 @@ class Interrupt:
             signal.signal(number, old)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
-            if number == signal.SIGINT:
+        if self._heard:
+            if number != signal.SIGHUP:  # a terminal that is closed sends it twice, by itself and by its shell
                 raise CtrlC
             return
-        self.asked = True
-        os.write(
-            2, b"\nstopping after this step; press Ctrl-C again to stop at once\n"
-        )  # the one safe way in a handler
+        self._heard = True
+        with contextlib.suppress(OSError):  # nobody may be there any more
+            os.write(2, b"\nstopping after this step; press Ctrl-C again to stop at once\n")  # safe in a handler

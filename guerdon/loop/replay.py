@@ -23,6 +23,8 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
+from guerdon.loop.trained import Trained
+from guerdon.loop.trust import check_trust
 from guerdon.models import clock
 from guerdon.rewards.function import as_reward
 from guerdon.rewards.named import find_reward
@@ -88,14 +90,18 @@ def replay(
     credit: Any = None,
     top: int = 10,
     progress: Callable[[int, int], None] | None = None,
+    trust: bool = False,
 ) -> Replay:
     """Score a run's stored samples with `reward` (a function, a reward, a formula, or FILE.py:NAME of one).
 
     `steps` are those to look at, all that were stored unless told. `column` is the stored reward to compare with:
     `reward`, or what the run's credit reads where there is none. New advantages are made by the run's own credit stage;
     where it cannot be found, or for another comparison, give a part as `credit`. `progress` hears (steps done, of all).
+    A run that names Python files and was not made by this user on this computer is replayed with `trust` alone.
     """
     found = run if isinstance(run, Run) else Run(run)
+    if not isinstance(found, Trained):
+        check_trust(found.folder.named, found.card, trust)
     chosen = _chosen(found, steps)
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     first = found.batch(chosen[0])

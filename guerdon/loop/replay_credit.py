@@ -141,7 +141,10 @@ def _stages(run: Run) -> tuple[list[Any], str, str]:
 
 
 def _on_card(run: Run) -> list[Any]:
-    return list(run.card["parts"]["knobs"]["stages"])
+    try:
+        return list(run.card["parts"]["knobs"]["stages"])
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{run.folder.named} does not say in its run.json what it is made of") from error
 
 
 def _restored(described: Iterable[Any]) -> list[Any]:

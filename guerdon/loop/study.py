@@ -23,10 +23,11 @@ from guerdon.loop.record import Options
 from guerdon.loop.train import run_recipe, start
 from guerdon.loop.trained import Trained
 from guerdon.models import clock
-from guerdon.store.events import EventLog, Listener, next_attempt, read_log
+from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
+from guerdon.store.listeners import Listener, Listeners
 from guerdon.store.report import write_report
 from guerdon.store.run import Run, drop_damaged
 from guerdon.store.sums import KEY, crc, is_whole, sealed
@@ -166,8 +167,8 @@ def run_study(
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))
             for message in (*warnings, *filter(None, [before.damage])):
                 log.emit(Warned(0, message=message))
-                for heard in listeners:  # of a study they hear the runs in it, and this
-                    heard(Warned(0, message=message))
+                for why in Listeners(listeners).tell(Warned(0, message=message)):  # they hear the runs in it, and this
+                    log.emit(Warned(0, message=why))
             run = StudyRun(folder, options, seed, log, budget, listeners)
             try:
                 result = study.body(run, seed)

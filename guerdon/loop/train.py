@@ -24,9 +24,10 @@ from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
 from guerdon.models import clock
-from guerdon.store.events import EventLog, Listener, next_attempt, read_log
+from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
+from guerdon.store.listeners import Listener
 from guerdon.store.loggers import open_loggers
 from guerdon.store.report import write_report
 

@@ -14,7 +14,7 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.store.files import disk_errors, sync
 from guerdon.store.happened import Ended, Event, Started, Stopped, Warned, from_json
+from guerdon.store.listeners import Listener, Listeners
 from guerdon.store.sums import line_sum, seal_line
 
-Listener = Callable[[Event], None]
 PROCESS = (Started, Warned, Stopped, Ended)
 NAMED = 20  # damaged lines that are named
 
@@ -32,8 +32,8 @@ NAMED = 20  # damaged lines that are named
 class EventLog:
     """Appends events, stamped with this process's attempt, and tells the listeners (progress, loggers)."""
 
-    def __init__(self, path: Path, attempt: int, listeners: tuple[Listener, ...] = ()) -> None:
-        self.path, self.attempt, self.listeners = path, attempt, listeners
+    def __init__(self, path: Path, attempt: int, listeners: Iterable[Listener] = ()) -> None:
+        self.path, self.attempt, self.listeners = path, attempt, Listeners(listeners)
         with disk_errors(path):
             self.file = open(path, "ab", buffering=0)  # noqa: SIM115 - open as long as the run
         before = read_log(path)
@@ -53,8 +53,8 @@ class EventLog:
                 written += self.file.write(line[written:]) or 0
         self.torn, self.lead = False, b""
         self.lines, self.size = self.lines + 1, self.size + len(line)
-        for listener in self.listeners:
-            listener(event)
+        for why in self.listeners.tell(event):
+            self.emit(Warned(event.step, message=why))
 
     def sync(self) -> None:
         with disk_errors(self.path):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from guerdon.core.errors import UserError
+from guerdon.store.card import check_fields, read_small
 from guerdon.store.files import absolute, disk_errors, remove, sweep, write_json
 from guerdon.store.sums import KEY, Damaged, is_whole, sealed
 
@@ -83,12 +84,12 @@ class RunFolder:
     def read_card(self) -> dict[str, Any]:
         """What the run is. One that does not match its checksum is not believed: another seed gives another run."""
         try:
-            found = json.loads(self.card.read_text(encoding="utf-8"))
+            found = json.loads(read_small(self.card))
         except OSError as error:
             raise UserError(f"{self.named} is not a run folder: it has no readable run.json") from error
         except (ValueError, RecursionError) as error:
             raise Damaged(f"{self.named} is not a run folder: it has no readable run.json") from error
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or not isinstance(found.get("format", FORMAT), int):
             raise Damaged(f"{self.named} is not a run folder: its run.json holds no card")
         if not is_whole(found):
             raise Damaged(
@@ -100,6 +101,7 @@ class RunFolder:
                 f"{self.named} was written by guerdon {written_by(found)}, in format {found['format']} of run folders; this one"
                 f" reads up to {FORMAT}: upgrade guerdon"
             )
+        check_fields(found, self.named)
         return {k: v for k, v in found.items() if k != KEY}
 
     def create(self, card: dict[str, Any]) -> None:
@@ -158,7 +160,8 @@ class RunFolder:
 
 
 def written_by(card: dict[str, Any]) -> str:
-    return str(card.get("versions", {}).get("guerdon", "of another version"))
+    versions = card.get("versions")
+    return str(versions.get("guerdon", "of another version")) if isinstance(versions, dict) else "of another version"
 
 
 @contextlib.contextmanager

@@ -117,8 +117,13 @@ TYPES = {
 
 def from_json(row: dict[str, Any]) -> Event:
     """An event from its line. Fields that a newer version added are ignored; an unknown type is refused."""
-    kind = TYPES.get(row.get("type", ""))
+    kind = TYPES.get(str(row.get("type")))
     if kind is None:
         raise UserError(f"unknown event type {row.get('type')!r}: this run was written by a newer guerdon")
-    names = {f.name for f in dataclasses.fields(kind)}
-    return kind(**{k: v for k, v in row.items() if k in names})
+    found = kind(**{k: v for k, v in row.items() if k in {f.name for f in dataclasses.fields(kind)}})
+    for name, default in dataclasses.asdict(kind(0)).items():
+        value = getattr(found, name)
+        wanted = int | float if isinstance(default, float) else type(default)
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise UserError(f"{name!r} of a {row['type']} in events.jsonl is {value!r}: that is not of our writing")
+    return found

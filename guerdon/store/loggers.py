@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import require_extra, unknown
-from guerdon.store.events import Listener, latest, read_events
+from guerdon.store.events import latest, read_events
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Event, Started, StepDone, Stopped
+from guerdon.store.listeners import Dashboard, Listener
 
 
 def check_loggers(names: Sequence[str]) -> None:
@@ -27,7 +28,7 @@ def check_loggers(names: Sequence[str]) -> None:
 
 def open_loggers(names: Sequence[str], folder: RunFolder) -> tuple[Listener, ...]:
     check_loggers(names)
-    return tuple(LOGGERS[name](folder) for name in names)
+    return tuple(Dashboard(name, LOGGERS[name](folder)) for name in names)
 
 
 def export(run: str | Path, name: str) -> None:

@@ -1,6 +1,6 @@
 """Runs the application on a socket until it is told to stop, and stops well.
 
-The first SIGTERM or SIGINT: new requests get a 503, those under way are finished, for `grace` seconds at most; then the
+The first SIGTERM, SIGINT or SIGHUP: new requests get a 503, those under way are finished, for `grace` seconds at most; then the
 workers are gone and the exit code is 0. The second ends at once. Left out: TLS (put a proxy in front), several processes.
 """
 
@@ -12,6 +12,7 @@ import dataclasses
 import ipaddress
 import os
 import resource
+import signal
 import socket
 import sys
 import threading
@@ -79,7 +80,10 @@ def serve(
             timeout_graceful_shutdown=1,
         )
         started(_url(bound), formula)
-        _Server(config, made.state.desk, grace).run(sockets=[bound])
+        server = _Server(config, made.state.desk, grace)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+            signal.signal(signal.SIGHUP, server.handle_exit)
+        server.run(sockets=[bound])
     _leave()
 
 
@@ -97,6 +101,8 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.desk.closing:
+            if sig == signal.SIGHUP:  # a terminal that is closed sends it twice, by itself and by its shell
+                return
             os._exit(128 + sig)  # workers go with us: their template's socket closes
         self.desk.closing, self.until = True, time.monotonic() + self.grace
 

@@ -7,20 +7,23 @@ Left out: several machines.
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from types import FrameType
 
 import torch
 
@@ -28,12 +31,17 @@ from guerdon.core.errors import CtrlC, RunStopped, UserError
 from guerdon.core.recipe import Study
 from guerdon.loop.build import card_of
 from guerdon.loop.prove.arms import Arm
+from guerdon.loop.record import Interrupt
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
+from guerdon.loop.trust import remember
+from guerdon.store.files import absolute
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run, damage_of, drop_damaged
 
 INTERRUPTED = "interrupted"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
 
 
@@ -73,7 +81,7 @@ def run_job(job: Job) -> str:
 
 
 def _run_held(job: Job, folder: RunFolder) -> str:
-    arm = job.arm.begun(job.folder.parent)
+    here, arm = absolute(""), job.arm.begun(job.folder.parent)
     built, options = arm.build(), arm.options
     recipe = built.recipe
     steps = 0 if isinstance(recipe, Study) else recipe.steps
@@ -81,6 +89,7 @@ def _run_held(job: Job, folder: RunFolder) -> str:
     if not folder.exists():
         card = card_of(built, arm.wish, job.seed, steps, options)
         folder.create({**card, "at_a_time": job.at_a_time})
+        notes += remember(card, here)
     if isinstance(recipe, Study):
         run_study(recipe, folder, options, job.seed, warnings=notes)
     else:
@@ -107,13 +116,14 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
     left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
     left.sort(key=lambda job: bool(job.after))
     failed: dict[str, str | BaseException] = {}
-    for job, why in _each(left, min(workers, len(left))):
-        if why == INTERRUPTED:
-            raise CtrlC
-        if why:
-            failed[job.name] = why
-        else:
-            done(job)
+    with _asked_to_stop():
+        for job, why in _each(left, min(workers, len(left))):
+            if why == INTERRUPTED:
+                raise CtrlC
+            if why:
+                failed[job.name] = why
+            else:
+                done(job)
     if failed:
         name, why = next(iter(failed.items()))
         told = f"{len(failed)} of {len(left)} runs failed; {name}"
@@ -129,7 +139,8 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseExcept
         yield from ((job, run_job(job)) for job in jobs)
         return
     spawn = multiprocessing.get_context("spawn")
-    stop = spawn.Event()
+    with _no_signals():  # for the process that Python starts to tidy up after all of us
+        stop = spawn.Event()
     held, under_way = list(jobs), dict[Future[str], Job]()
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
         try:
@@ -137,7 +148,7 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseExcept
                 missing = {job.folder for job in (*held, *under_way.values())}
                 ready = [job for job in held if missing.isdisjoint(job.after)]
                 held = [job for job in held if not missing.isdisjoint(job.after)]
-                with _no_ctrl_c():  # for who is started: it is told by `stop`, whatever it is doing then
+                with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
                     under_way |= {pool.submit(_work, job): job for job in ready}
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     error = future.exception()
@@ -148,38 +159,67 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseExcept
                     yield under_way.pop(future), error or future.result()
         finally:  # however we leave: each run ends its step and saves, and what waits is not begun
             stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
+            try:
+                pool.shutdown(wait=True, cancel_futures=True)
+            except CtrlC:  # the user will not wait for that
+                for worker in _workers():
+                    worker.kill()
+                raise
 
 
 def _begin(stop: Event) -> None:
-    """A worker has no ears for signals but while it is in a run, and then for one: to end its step and save."""
+    """A worker has no ears for signals: it is asked to end its step and save by `stop` alone. It ends with the process that
+    started it, however that ended: an orphan would hold a GPU for nobody."""
     global _stop
     _stop = stop
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    threading.Thread(target=_follow, args=(os.getppid(), stop), daemon=True).start()
+    Interrupt.instead = stop.is_set
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    if sys.platform == "linux":  # the kernel sees to it, even while this process is stopped or deep in a library
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_follow, name="follow", daemon=True).start()
 
 
-def _follow(parent: int, stop: Event) -> None:
-    """Ask the run to stop when the user did, until it has heard. End with the process that started this one, however that
-    ended: an orphan would hold a GPU for nobody."""
-    while os.getppid() == parent:
-        if stop.is_set():
-            os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(0.5)
+def _follow() -> None:
+    """Elsewhere, and where the parent was gone before the kernel was told: a pipe that the parent holds open."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
     os._exit(1)
 
 
+def _workers() -> list[BaseProcess]:
+    return [child for child in multiprocessing.active_children() if child.name.startswith("SpawnProcess")]
+
+
 @contextmanager
-def _no_ctrl_c() -> Iterator[None]:
-    """What is started inside does not hear it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _no_signals() -> Iterator[None]:
+    """What is started inside does not hear them; this process hears them afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[None]:
+    """SIGTERM, and SIGHUP when a terminal is closed, stop the runs as Ctrl-C does; one that is ignored (nohup) stays so."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:  # it comes twice, from the terminal and from its shell, and is meant once
+            signal.signal(number, lambda *_: None)
+        raise CtrlC
+
+    in_main = threading.current_thread() is threading.main_thread()
+    heard = [n for n in SIGNALS if in_main and signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def _work(job: Job) -> str:

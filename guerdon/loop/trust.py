@@ -1,0 +1,88 @@
+"""Whose run folder it is. A card may name Python files (a recipe, a task, a reward), and to go on with the run is to run them.
+
+So that a folder from somebody else runs nothing by itself, who starts such a run keeps a mark of it outside the folder, in
+$XDG_STATE_HOME/guerdon/made (~/.local/state/guerdon/made): two empty files, named by hashes of the run's random id and of the
+files it names, one with where they lie, one with what is in them. A folder that was moved, or whose file was edited in place,
+is still one's own; one that came from elsewhere, or names other files, is not. Left out: what the files import.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.loop.catalog import in_file
+from guerdon.store.card import read_small
+from guerdon.store.files import absolute
+
+# the file that each of them is read from, as those who load it find it; none for a name of the package's
+FILE_OF: dict[str, Callable[[str], str]] = {
+    "recipe": lambda spec: in_file(spec)[0],
+    "task": lambda spec: f"{spec.partition('.py:')[0]}.py" if ".py:" in spec else "",
+    "reward": lambda spec: spec.rpartition(":")[0] if ".py" in spec else "",
+}
+
+
+def python_files(card: Mapping[str, Any], slots: Collection[str] = tuple(FILE_OF)) -> dict[str, str]:
+    """The Python files that a card names, by what names them."""
+    said = {"recipe": card["recipe"], **card["wish"]} if card["plain"] else {}
+    found = {f"{slot} {said[slot]}": FILE_OF[slot](said[slot]) for slot in slots if said.get(slot)}
+    return {name: file for name, file in found.items() if file}
+
+
+def remember(card: Mapping[str, Any], here: Path) -> list[str]:
+    """Keep in mind that this user made a run, of files as they are called from `here`; a warning where that cannot be."""
+    if not python_files(card):
+        return []
+    folder = _folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for mark in _marks(card, here):
+            (folder / mark).touch(mode=0o600)
+    except OSError as error:
+        return [f"cannot note in {folder} that this run is yours ({error.strerror}): --resume will ask for --trust"]
+    return []
+
+
+def check_trust(run: str, card: Mapping[str, Any], trust: bool, slots: Collection[str] = tuple(FILE_OF)) -> None:
+    """Refuse a run that names Python files and was made by somebody else, unless the user says to trust it."""
+    files = python_files(card, slots)
+    if not files or trust or any((_folder() / mark).is_file() for mark in _marks(card, absolute(""))):
+        return
+    named = ", ".join(dict.fromkeys(files.values()))
+    raise UserError(
+        f"{run} names Python files ({named}) and was not made by you on this computer: look at them, then say --trust"
+        " (trust=True in Python)"
+    )
+
+
+def _folder() -> Path:
+    """Where state is kept, by the XDG rules: a path that is not whole does not count. Nowhere for a user without a home."""
+    said = Path(os.environ.get("XDG_STATE_HOME", ""))
+    try:
+        base = said if said.is_absolute() else Path.home() / ".local" / "state"
+    except RuntimeError:
+        base = Path(os.devnull)
+    return base / "guerdon" / "made"
+
+
+def _marks(card: Mapping[str, Any], here: Path) -> list[str]:
+    """By where the files lie, and by what is in them; none for a run that has no id."""
+    found = []
+    for fact in (os.path.realpath, _content):
+        try:
+            facts = {name: fact(str(here / file)) for name, file in python_files(card).items()}
+        except (OSError, ValueError):  # a file that is not there or not to be read, a name that is none
+            continue
+        told = json.dumps([fact.__name__, card.get("id"), facts]).encode()
+        found.append(hashlib.blake2b(told, digest_size=32).hexdigest())
+    return found if card.get("id") else []
+
+
+def _content(file: str) -> str:
+    return hashlib.blake2b(read_small(Path(file)).encode()).hexdigest()

@@ -1,0 +1,57 @@
+"""A run's card as a stranger may have written it: what is read of it is there and of its kind, or it is refused in a line.
+
+Left out: whether what it says is true, which its checksum and the recipe's hash tell.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from guerdon.store.happened import StepDone
+from guerdon.store.sums import Damaged
+
+LARGEST = 64 << 20  # bytes of a card; our own have some thousand
+KINDS: dict[type, str] = {str: "text", int: "a whole number", dict: "an object", bool: "true or false"}
+FIELDS: dict[str, type] = {
+    "recipe": str, "kind": str, "hash": str, "seed": int, "steps": int, "wish": dict, "settings": dict, "options": dict,
+    "versions": dict, "plain": bool, "created": str,
+}  # fmt: skip
+MAYBE: dict[str, type] = {"data": dict, "budget": dict, "rewards": dict, "parts": dict, "prepared": dict, "id": str}
+
+
+def read_small(path: Path) -> str:
+    """The text of a file that is one: no pipe that nobody writes to, no disk's worth of zeros. Raises OSError or ValueError."""
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{path.name} is no file")
+    if found.st_size > LARGEST:
+        raise ValueError(f"{path.name} has {found.st_size >> 20} MiB")
+    return path.read_text(encoding="utf-8")
+
+
+def check_fields(card: Mapping[str, Any], run: str) -> None:
+    """Refuse a card that lacks what every card has, or has something else in its place."""
+    for name, kind in FIELDS.items():
+        if name not in card:
+            raise Damaged(f"{run} is not a run folder: its run.json has no {name!r}")
+        _check(card[name], kind, name, run)
+    for name, kind in MAYBE.items():
+        if card.get(name) is not None:
+            _check(card[name], kind, name, run)
+    for slot, said in card["wish"].items():
+        if said is not None:
+            _check(said, str, f"wish.{slot}", run)
+    for column, made in (card.get("rewards") or {}).items():
+        for name in ("formula", "version"):
+            _check(made.get(name) if isinstance(made, dict) else None, str, f"rewards.{column}.{name}", run)
+    budget = card.get("budget")
+    if budget and not (isinstance(budget.get("amount"), int | float) and budget.get("unit") in StepDone(0).spent):
+        raise Damaged(f"{run} is not a run folder: 'budget' in its run.json is none")
+
+
+def _check(value: Any, kind: type, name: str, run: str) -> None:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+        raise Damaged(f"{run} is not a run folder: {name!r} in its run.json is not {KINDS[kind]}")
