@@ -1,8 +1,20 @@
-"""Shared by all tests: modules in this folder (`strategies`) can be imported, and hypothesis repeats itself."""
+"""Shared by all tests: modules in this folder (`strategies`) can be imported, hypothesis repeats itself, and what guerdon
+remembers of its runs stays out of the home of whoever runs the tests."""
 
+import tempfile
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "guerdon", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("guerdon")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_apart() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", folder)
+        yield

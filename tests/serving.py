@@ -137,18 +137,6 @@ def until(done: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to pass")
 
 
-def descendants(pid: int) -> set[int]:
-    """Every process below one."""
-    parent = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has just ended
-            parent[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
-    below = {pid}
-    while more := {child for child, above in parent.items() if above in below and child not in below}:
-        below |= more
-    return below - {pid}
-
-
 @contextlib.contextmanager
 def serving(folder: Path, reward: str, *words: str, rewards: str = REWARDS) -> Iterator[Served]:
     (folder / "my.py").write_text(rewards)

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 import torch
+from cards import card
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
@@ -381,12 +382,7 @@ class nasty(Tiny):
 def folder(path: Path, steps: int = 0) -> tuple[RunFolder, EventLog]:
     """An empty run folder, to be filled by hand."""
     made = RunFolder(path)
-    wish = {"task": None, "model": None, "reward": None}
-    made.create({
-        "format": 1, "recipe": "by-hand", "kind": "recipe", "hash": "00ff", "seed": 3, "steps": steps, "wish": wish,
-        "settings": {}, "data": None, "options": {}, "plain": True, "parts": {}, "versions": {},
-        "created": "2026-01-02T03:04:05Z",
-    })  # fmt: skip
+    made.create(card(steps=steps))
     return made, EventLog(made.events, 0)
 
 

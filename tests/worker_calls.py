@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from pathlib import Path
 from typing import Any
@@ -34,3 +35,15 @@ def ends(pids: list[int], seconds: float = 10.0) -> bool:
     while any(map(is_alive, pids)) and time.monotonic() < end:
         time.sleep(0.02)
     return not any(map(is_alive, pids))
+
+
+def descendants(pid: int) -> set[int]:
+    """Every process below one."""
+    parent = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            parent[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
+    below = {pid}
+    while more := {child for child, above in parent.items() if above in below and child not in below}:
+        below |= more
+    return below - {pid}

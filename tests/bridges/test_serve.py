@@ -18,7 +18,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from command_line import command_line, refused
-from serving import REWARDS, TOKEN, Served, descendants, serving, until
+from serving import REWARDS, TOKEN, Served, serving, until
+from worker_calls import descendants
 
 import guerdon as gd
 from guerdon.core.column import Reason

@@ -7,6 +7,7 @@ import json
 
 import pytest
 import torch
+from cards import card
 from killing import Killed
 
 import guerdon as gd
@@ -89,7 +90,7 @@ def test_a_curve_has_what_was_spent_before_each_evaluation(tmp_path):
     done = [StepDone(step, metrics={}, tokens=10 * (step + 1)) for step in range(3)]
     found = [Evaluated(-1, result={"pass@1": 0.2}), Evaluated(2, result={"pass@1": 0.5, "kinds": {"a:1": 0.5}})]
     folder = RunFolder(tmp_path)
-    folder.create({"recipe": "x", "kind": "recipe"})
+    folder.create(card(recipe="x"))
     with EventLog(folder.events, 0) as log:
         for event in (*done, *found):
             log.emit(event)

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
+from cards import card
 
 import guerdon as gd
 from guerdon.store.events import EventLog
@@ -23,10 +24,7 @@ TWO = [{"countdown:1": 3, "countdown:2": 1}, {"countdown:2": 4}, {"countdown:1":
 def record(path, rows):
     """A run whose steps drew these, and nothing else."""
     made = RunFolder(path)
-    made.create({
-        "format": 1, "recipe": "by-hand", "kind": "recipe", "hash": "00ff", "seed": 3, "steps": len(rows), "wish": {},
-        "settings": {}, "data": None, "options": {}, "plain": True, "parts": {}, "versions": {}, "created": "2026",
-    })  # fmt: skip
+    made.create(card(steps=len(rows)))
     with EventLog(made.events, 0) as log:
         log.emit(Started(0, steps=len(rows)))
         for step, row in enumerate(rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from cards import card
 from strategies import episode, segment
 
 from guerdon.core.column import Column
@@ -19,7 +20,7 @@ from guerdon.store.run import Run
 @pytest.fixture
 def folder(tmp_path):
     made = RunFolder(tmp_path / "run")
-    made.create({"recipe": "grpo", "steps": 3})
+    made.create(card(recipe="grpo"))
     return made
 
 
