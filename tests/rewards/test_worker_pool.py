@@ -234,7 +234,7 @@ def _children(pid: int) -> list[int]:
 
 
 def test_a_worker_is_light():
-    heavy = "[m for m in ('torch', 'numpy', 'guerdon.core') if m in sys.modules]"
+    heavy = "[m for m in ('torch', 'numpy', 'guerdon.core.part') if m in sys.modules]"
     code = f"import sys, guerdon.rewards.isolation.worker as w; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr

@@ -7,13 +7,11 @@ Left out: several machines.
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import multiprocessing
 import os
 import shutil
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -35,13 +33,13 @@ from guerdon.loop.record import Interrupt
 from guerdon.loop.study import run_study
 from guerdon.loop.train import run_recipe
 from guerdon.loop.trust import remember
+from guerdon.rewards.isolation.processes import die_with_parent
 from guerdon.store.files import absolute
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run, damage_of, drop_damaged
 
 INTERRUPTED = "interrupted"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
 
 
@@ -176,8 +174,7 @@ def _begin(stop: Event) -> None:
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    if sys.platform == "linux":  # the kernel sees to it, even while this process is stopped or deep in a library
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()  # on Linux the kernel sees to it, even while this process is stopped or deep in a library
     threading.Thread(target=_follow, name="follow", daemon=True).start()
 
 
