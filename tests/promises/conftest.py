@@ -53,5 +53,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    if session.config.getoption("--record", default=False) and exitstatus == 0:
-        COUNTS.write_text(json.dumps(dict(sorted(session.config.stash[HELD].items())), indent=1) + "\n")
+    """Put the counts of the files that ran in place of their old ones; those of files that are gone go."""
+    if not session.config.getoption("--record", default=False) or exitstatus:
+        return
+    held = session.config.stash[HELD]
+    ran = {name.partition("::")[0] for name in held}
+    there = {path.name for path in COUNTS.parent.glob("test_*.py")}
+    before = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
+    kept = {name: tries for name, tries in before.items() if name.partition("::")[0] in there - ran}
+    COUNTS.write_text(json.dumps(dict(sorted({**kept, **held}.items())), indent=1) + "\n")
