@@ -176,6 +176,7 @@ def test_a_family_shares_its_false_discoveries(proved):
     assert kept["alone"] == "holds" and kept["verdict"] == "inconclusive" and "31 claims" in kept["how"]
 
 
+@pytest.mark.slow
 def test_a_recipe_against_itself(tmp_path, monkeypatch):
     options = how(tmp_path, changes={"task": "successor:1", "model": "tabular", "budget": 600})
     claim_settings = "prompts=4 tries=8"
@@ -421,7 +422,7 @@ def guided(made: Recipe, *, lr: float = 0.003, pull: float = 5.0) -> Recipe:
 '''
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: int) -> None:
     Path(mine).write_text(HELPED)
     told: list[str] = []

@@ -97,6 +97,7 @@ def die(out: Path, moment: str) -> None:
     assert process.returncode == -signal.SIGKILL, f"{moment}: {errors}"
 
 
+@pytest.mark.slow
 def test_killed_three_times_and_resumed_ends_the_same(tmp_path, unbroken):
     out = tmp_path / "run"
     for moment in ("learning", "writing a checkpoint", "writing an event"):
@@ -137,6 +138,7 @@ def test_killed_at_twenty_random_moments(tmp_path, unbroken):
     assert_same(finish(out), unbroken)
 
 
+@pytest.mark.slow
 def test_the_same_seed_twice_and_another_seed(tmp_path, unbroken):
     again = gd.train(RECIPE, seed=5, out=tmp_path / "again", options=OPTIONS)
     assert_same(again, unbroken)
@@ -144,6 +146,7 @@ def test_the_same_seed_twice_and_another_seed(tmp_path, unbroken):
     assert other.batch(0)["reward"].tolist() != unbroken.batch(0)["reward"].tolist()
 
 
+@pytest.mark.slow
 def test_how_a_run_is_kept_does_not_change_it(tmp_path, unbroken):
     kept = gd.Options(save_every=60, rollouts_every=0, eval_tasks=0)
     assert gd.train(RECIPE, seed=5, out=tmp_path / "run", options=kept).weights == unbroken.weights
