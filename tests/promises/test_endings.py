@@ -378,15 +378,7 @@ def test_train_gives_0_for_a_complete_run_alone(line, how, knob):
     assert how == "mine" or "fine.py, line " in said[0], said
 
 
-@pytest.fixture
-def ctrl_c_is_heard():
-    """Also where the tests were started in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_130_is_for_a_signal_that_came(line, ctrl_c_is_heard):
+def test_130_is_for_a_signal_that_came(line):
     """Ctrl-C twice inside a stage: 130, where a KeyboardInterrupt that the stage raises gives 1; and the whole run 0."""
     assert line(*MINE, "--set", "how=a signal")[0] == 130
     assert line(*MINE[:-1], "other", "--set", "how=keyboard")[0] == 1
