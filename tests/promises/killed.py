@@ -1,0 +1,211 @@
+"""Command lines in processes that are killed: at a write, at a random moment, or not at all.
+
+This file runs as a process that has imported everything and forks one child for each command line; so a hundred kills take a
+minute or two, not ten. A child may be told to kill itself (by SIGKILL) at a chosen write: before and after a file is renamed,
+synced or removed, and when half of what goes to it is there. Writes have names in which numbers are left out: `half of
+checkpoints/step-N/tensors.safetensors`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+# --- in a child -------------------------------------------------------------------------------------------------------
+
+
+class Boundaries:
+    """Counts the writes below a folder, and dies at the one that was asked for."""
+
+    def __init__(self, folder: Path, die: tuple[str, int] | None, seen: Path) -> None:
+        self.folder, self.die, self.seen = f"{folder.resolve()}/", die, seen
+        self.count: Counter[str] = Counter()
+
+    def at(self, moment: str, path: Any) -> None:
+        where = os.path.realpath(path) if not isinstance(path, int) else str(Path(f"/proc/self/fd/{path}").readlink())
+        if not where.startswith(self.folder):
+            return
+        name = re.sub(r"\d+", "N", f"{moment} {where.removeprefix(self.folder)}")
+        name = re.sub(r"inner/[0-9a-fN]+", "inner/N", name)
+        self.count[name] += 1
+        if self.die == (name, self.count[name]):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def watch(self) -> None:
+        for module, name in ((os, "replace"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (os, "mkdir")):
+            setattr(module, name, self._around(getattr(module, name), name))
+        builtins.open = io.open = self._opened(io.open)  # type: ignore[assignment]
+        import pyarrow.parquet as pq
+        import safetensors.torch as st
+
+        st.save_file = self._halved(st.save_file, 1)
+        pq.write_table = self._halved(pq.write_table, 1)
+
+    def _around(self, plain: Any, name: str) -> Any:
+        @functools.wraps(plain)
+        def call(path: Any, *more: Any, **named: Any) -> Any:
+            self.at(f"before {name} of", path)
+            found = plain(path, *more, **named)
+            self.at(f"after {name} of", more[0] if name == "replace" else path)
+            return found
+
+        return call
+
+    def _halved(self, plain: Any, at: int) -> Any:
+        """A library writes the file: it is cut in half and we are gone, or nothing happens."""
+
+        def call(*words: Any, **named: Any) -> Any:
+            plain(*words, **named)
+            path, die = words[at], self.die
+            if die is not None and die[0].startswith("half of"):
+                whole = Path(path).read_bytes()
+                os.truncate(path, len(whole) // 2)
+                self.at("half of", path)
+                Path(path).write_bytes(whole)
+            else:
+                self.at("half of", path)
+
+        return call
+
+    def _opened(self, plain: Any) -> Any:
+        def call(file: Any, mode: str = "r", *more: Any, **named: Any) -> Any:
+            made = plain(file, mode, *more, **named)
+            writes = isinstance(file, str | os.PathLike) and set(mode) & set("wax+") and not isinstance(file, int)
+            return Torn(made, self, file) if writes else made
+
+        return call
+
+
+class Torn:
+    """A file in which a write may stay half done."""
+
+    def __init__(self, file: Any, boundaries: Boundaries, path: Any) -> None:
+        self.file, self.boundaries, self.path = file, boundaries, path
+
+    def write(self, data: Any) -> Any:
+        half = len(data) // 2
+        self.file.write(data[:half])
+        self.file.flush()
+        self.boundaries.at("half of", self.path)
+        self.file.write(data[half:])
+        return len(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def __enter__(self) -> Torn:
+        self.file.__enter__()
+        return self
+
+    def __exit__(self, *why: Any) -> Any:
+        return self.file.__exit__(*why)
+
+    def __iter__(self) -> Any:
+        return iter(self.file)
+
+
+def child(task: dict[str, Any]) -> None:
+    from guerdon.cli.main import main
+
+    os.chdir(task["folder"])
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{task['said']}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    watched = Boundaries(Path(task["folder"]), task["die"] and tuple(task["die"]), Path(f"{task['said']}.seen"))
+    watched.watch()
+    code = 1
+    try:
+        code = main(task["words"])
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        watched.seen.write_text(json.dumps(watched.count))
+        os._exit(code)
+
+
+def mother() -> None:
+    """Forks a child for every line of standard input and says how it ended."""
+
+    import guerdon.cli.main
+    import guerdon.loop.api
+    import guerdon.loop.prove.prove
+    import guerdon.recipes.house.grpo  # noqa: F401
+
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        task = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os.setsid()
+            child(task)
+        print(json.dumps(os.waitstatus_to_exitcode(_ended(pid, task["after"]))), flush=True)
+
+
+def _ended(pid: int, after: float) -> int:
+    """How a child ended; killed after so many seconds, if that is not zero and it did not end before."""
+    until = time.monotonic() + after
+    while True:
+        gone, status = os.waitpid(pid, os.WNOHANG if after else 0)
+        if gone:
+            return status
+        if time.monotonic() > until:
+            os.kill(pid, signal.SIGKILL)
+            after = 0.0
+        time.sleep(0.002)
+
+
+# --- in a test --------------------------------------------------------------------------------------------------------
+
+
+class Mother:
+    """The process that forks. `run` gives the exit code of a command line, negative where a signal ended it."""
+
+    def __init__(self, said: Path) -> None:
+        tests = Path(__file__).parent.parent
+        paths = os.pathsep.join(map(str, (tests.parent, tests, tests / "promises")))
+        self.said = said
+        self.process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        )  # fmt: skip
+        self._heard()
+
+    def _heard(self) -> Any:
+        assert self.process.stdout is not None
+        return json.loads(self.process.stdout.readline())
+
+    def run(self, folder: Path, *words: str, die: tuple[str, int] | None = None, after: float = 0.0) -> int:
+        assert self.process.stdin is not None
+        task = {"folder": str(folder), "words": words, "die": die, "after": after, "said": str(self.said)}
+        print(json.dumps(task), file=self.process.stdin, flush=True)
+        return int(self._heard())
+
+    @property
+    def errors(self) -> str:
+        return Path(f"{self.said}.err").read_text()
+
+    @property
+    def seen(self) -> dict[str, int]:
+        """The writes of the last command line that came to its end, by name, and how many of each there were."""
+        found: dict[str, int] = json.loads(Path(f"{self.said}.seen").read_text())
+        return found
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+if __name__ == "__main__":
+    mother()

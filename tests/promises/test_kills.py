@@ -1,0 +1,310 @@
+"""Killed at any instant and started again, everything ends as if it had not been.
+
+Weights, events, rollouts, evaluations, trained models, what a study returns and what a proof says are the same to the last
+bit; a server that is killed and started again answers the same. Not promised: clocks, which are in no result, and what a
+reward of the user's remembers outside of its scores.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killed import Mother
+from serving import TOKEN, Served, descendants, serving, until
+from small import small_lm
+from test_terminals import CLAIM
+
+import guerdon as gd
+from guerdon.core.column import Reason
+from guerdon.rewards.function import ask_all
+from guerdon.rewards.samples import Samples
+from guerdon.rewards.scores import Outcome
+from guerdon.store.events import PROCESS, latest, read_events
+from guerdon.store.run import Run
+
+RECIPES = """
+from guerdon import Study, recipe
+from guerdon.recipes.house.grpo import grpo
+
+
+def brief(completion):
+    return -float(len(completion))
+
+
+@recipe("twice")
+def twice(task, model):
+    \"\"\"Two runs, one after the other, and an evaluation.\"\"\"
+
+    def body(run, seed):
+        run.train(grpo.function(task, model, prompts=2, tries=4, steps=3))
+        last = run.train(grpo.function(task, model, prompts=2, tries=4, steps=4))
+        told = run.remember("a number", lambda: {"value": 0.25})
+        return {**told, **run.eval(last.model(), task, tasks=2, tries=1)}
+
+    return Study(body)
+"""
+SMALL = ("--set", "prompts=2", "--set", "tries=4", "--eval-tasks", "4", "--eval-every", "3", "--save-every", "2")
+TABLE = ("--task", "parity", "--model", "tabular", "--set", "tabular.length=1")
+STARTS = {
+    "train": ("train", "grpo", *TABLE, *SMALL, "--steps", "8", "--out", "run"),
+    "LoRA": (
+        "train", "grpo", "--task", "parity", "--model", "lm", "--set", "lm.lora=2", "--reward", "my.py:brief", *SMALL,
+        "--set", "sampling.max_tokens=4", "--set", "kl=0.1", "--steps", "6", "--out", "run",
+    ),
+    "study": ("train", "./my.py:twice", *TABLE[:4], "--eval-tasks", "4", "--save-every", "2", "--out", "run"),
+    "prove": ("prove", "./faster.py", "--quick", "--jobs", "1", "--out", "evidence", "--runs", "proofs"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def mother(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mother]:
+    made = Mother(tmp_path_factory.mktemp("said") / "last")
+    yield made
+    made.close()
+
+
+def user_folder(folder: Path) -> Path:
+    """A folder with what the command lines name."""
+    folder.mkdir(parents=True)
+    (folder / "my.py").write_text(RECIPES)
+    (folder / "faster.py").write_text(CLAIM)
+    small_lm(folder / "lm")
+    return folder
+
+
+# --- what must be the same --------------------------------------------------------------------------------------------
+
+
+def told(run: Run) -> list[Any]:
+    """Every event but those of the processes, without clocks and attempts."""
+    kept = [dataclasses.asdict(e) for e in latest(read_events(run.folder.events)) if not isinstance(e, PROCESS)]
+    return [{k: v for k, v in e.items() if k not in ("time", "attempt", "seconds", "spent")} for e in kept]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """A hash of every file."""
+    files = sorted(p for p in folder.rglob("*") if p.is_file())
+    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """All that a run folder, and those in it, came to."""
+    run = Run(folder)
+    assert run.status == "complete"
+    found = {
+        "weights": run.weights,
+        "events": told(run),
+        "evaluations": run.evaluations,
+        "rollouts": contents(folder / "rollouts"),
+        "models": contents(folder / "models"),
+        "checkpoint": contents(max((folder / "checkpoints").glob("step-*"), default=folder / "none")),
+        "result": (folder / "result.json").read_text() if (folder / "result.json").exists() else None,
+        "inner": {p.parent.name: outcome(p.parent) for p in sorted(folder.glob("inner/*/run.json"))},
+        "remembered": {p.name: p.read_text() for p in sorted(folder.glob("inner/*.json"))},
+    }
+    left = [p for p in folder.rglob(".*") if p.name != ".lock"]
+    assert not left, f"what a kill left half-written lies about: {left}"
+    return found
+
+
+def proof(folder: Path) -> Any:
+    """What a proof says, without clocks."""
+    (file,) = (folder / "evidence").rglob("faster.json")
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items() if k not in ("seconds", "created", "machine", "hours")}
+        return [plain(v) for v in value] if isinstance(value, list) else value
+
+    return plain(json.loads(file.read_text()))
+
+
+# --- the campaign -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Campaign:
+    """Kills a command line again and again, lets it go on, and holds what it comes to against what it comes to by itself."""
+
+    mother: Mother
+    base: Path
+    what: str
+    kills: int = 0
+    folders: int = 0
+
+    def __post_init__(self) -> None:
+        whole = user_folder(self.base / "whole")
+        assert self.mother.run(whole, *STARTS[self.what]) == 0, self.mother.errors
+        self.truth, self.writes = self.came_to(whole), self.mother.seen
+        self.folder = self.new()
+
+    def new(self) -> Path:
+        self.folders += 1
+        return user_folder(self.base / f"killed-{self.folders}")
+
+    def came_to(self, folder: Path) -> Any:
+        return proof(folder) if self.what == "prove" else outcome(folder / "run")
+
+    def words(self) -> tuple[str, ...]:
+        is_run = self.what != "prove" and (self.folder / "run" / "run.json").exists()
+        return ("train", "--resume", "run") if is_run else STARTS[self.what]
+
+    def attempt(self, **how: Any) -> None:
+        """One process: killed, or complete and then compared."""
+        code = self.mother.run(self.folder, *self.words(), **how)
+        if code == -signal.SIGKILL:
+            self.kills += 1
+            return
+        assert code == 0, f"{self.what} {how}: {self.mother.errors}"
+        self.compare(how)
+
+    def compare(self, how: Any = None) -> None:
+        found = self.came_to(self.folder)
+        assert found == self.truth, f"{self.what} in {self.folder} after {how} differs in {differs(found, self.truth)}"
+        self.folder = self.new()
+
+    def at_writes(self, names: list[str], draw: random.Random) -> None:
+        """A kill at each of these writes, the first or a later one of its name; six in a row in one folder."""
+        for number, name in enumerate(names, start=1):
+            before = self.kills
+            self.attempt(die=(name, draw.randint(1, min(3, self.writes[name]))))
+            if self.kills == before:  # what went on did not come by that write: from the start it does
+                self.attempt(die=(name, 1))
+            if number % 6 == 0:
+                self.finish()
+        self.finish()
+
+    def at_moments(self, count: int, longest: float, draw: random.Random) -> None:
+        """Kills after random times; `longest` is about what the whole takes."""
+        aim = self.kills + count
+        while self.kills < aim:
+            self.attempt(after=draw.uniform(0.01, longest))
+        self.finish()
+
+    def finish(self) -> None:
+        if any((self.folder / name).exists() for name in ("run", "proofs", "evidence")):
+            self.attempt()
+
+
+def differs(a: Any, b: Any, at: str = "") -> str:
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in dict.fromkeys((*a, *b)):
+            if a.get(key) != b.get(key):
+                return differs(a.get(key), b.get(key), f"{at}/{key}")
+    if isinstance(a, list) and isinstance(b, list):
+        for i, (x, y) in enumerate(zip(a, b, strict=False)):
+            if x != y:
+                return differs(x, y, f"{at}/{i}")
+        at += f" (of {len(a)} and {len(b)})"
+    return f"{at}: {str(a)[:200]} and {str(b)[:200]}"
+
+
+def test_a_run_killed_at_three_writes_ends_the_same(mother: Mother, tmp_path: Path, tried: Callable[..., None]) -> None:
+    """A run killed while it writes an event, a checkpoint and a rollout file, and gone on with each time."""
+    made = Campaign(mother, tmp_path, "train")
+    made.at_writes(
+        [write(made, part) for part in ("half of run/events", "half of run/checkpoints", "replace of run/roll")],
+        random.Random(1),
+    )
+    assert made.kills == 3
+    tried(made.kills)
+
+
+def write(made: Campaign, part: str) -> str:
+    return next(name for name in made.writes if part in name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "part", "at_writes", "at_moments"),
+    [
+        ("train", "run/", 8, 12), ("train", "run/checkpoints", 20, 0), ("train", "run/rollouts", 10, 0),
+        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4),
+    ],
+)  # fmt: skip
+def test_killed_at_writes_and_at_random(
+    mother: Mother, tmp_path: Path, tried: Callable[..., None], what: str, part: str, at_writes: int, at_moments: int
+) -> None:
+    """Training, checkpoints, rollouts, adapters, studies, proofs: killed at every kind of write and at random moments."""
+    draw = random.Random(f"{what} {part}")
+    began = time.monotonic()
+    made = Campaign(mother, tmp_path, what)
+    took = time.monotonic() - began
+    names = sorted(name for name in made.writes if part in name)
+    draw.shuffle(names)
+    names = [*names, *(draw.choice(names) for _ in range(at_writes))][:at_writes]
+    made.at_writes(names, draw)
+    made.at_moments(at_moments, took, draw)
+    assert made.kills >= at_moments
+    print(f"{what} {part}: {made.kills} kills, {len(made.writes)} kinds of writes")
+    tried(made.kills)
+
+
+# --- a server ---------------------------------------------------------------------------------------------------------
+
+SAID = [str(n) for n in range(8)]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ask(url: str, found: list[Outcome], stop: threading.Event) -> None:
+    there, samples = gd.remote(url), Samples.of([{"completion": c} for c in SAID], group=[0] * len(SAID))
+    while not stop.is_set():
+        found += ask_all([(there, samples)])[0]
+
+
+def killed_while_asked(served: Served, wait: float) -> list[list[Outcome]]:
+    """What four clients of a server heard, who went on asking until it was dead and all that it had started was gone."""
+    found: list[list[Outcome]] = [[], [], [], []]
+    stop = threading.Event()
+    clients = [threading.Thread(target=ask, args=(served.url, each, stop)) for each in found]
+    for client in clients:
+        client.start()
+    until(lambda: all(found))
+    time.sleep(wait)
+    below = descendants(served.process.pid)
+    served.process.kill()
+    until(lambda: all(each[-1].reason is Reason.FAILED for each in found))
+    stop.set()
+    for client in clients:
+        client.join()
+    until(lambda: not any(map(is_alive, below)))
+    return found
+
+
+@pytest.mark.slow
+def test_a_server_killed_and_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried: Callable[..., None]
+) -> None:
+    """A server killed 15 times while four clients ask, and started again on its port."""
+    monkeypatch.setenv("GUERDON_TOKEN", TOKEN)
+    draw, port, truth = random.Random(11), "0", None
+    for _ in range(15):
+        with serving(tmp_path, "mixed", "--port", port) as served:
+            port = served.url.rpartition(":")[2]
+            said = served.score(*SAID)
+            truth = truth or said.json
+            assert said.status == 200 and said.json == truth, "what was started again says something else"
+            heard = killed_while_asked(served, draw.uniform(0.0, 0.5))
+        values = [r["value"] for r in truth["results"]]
+        for each in heard:
+            for n, outcome in enumerate(each):
+                right = outcome.reason is Reason.VALUE and outcome.value == values[n % len(SAID)]
+                assert right or (outcome.reason is Reason.FAILED and "did not answer" in str(outcome.detail)), outcome
+        tried()

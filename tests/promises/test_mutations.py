@@ -1,0 +1,82 @@
+"""A file that was damaged or doctored is refused or noticed: no wrong result, no traceback, no hang, and none of its code runs.
+
+Bits, bytes, lines, JSON values and headers of every kind of file that is read are harmed, and a verb that reads it is run. Of
+what carries a checksum (checkpoints, events, rollouts, cards) another result must come with a warning that names the file.
+What carries none (problems, templates, models of strangers) may say something else and be believed, as long as it is whole.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from mutating import Case, campaign, paths, table
+from subjects import SUBJECTS
+
+pytest.importorskip("gguf")
+pytest.importorskip("transformers")
+
+SEED = 15
+CASES = {
+    "checkpoint": 160,
+    "events": 180,
+    "events of a run that goes on": 120,
+    "card": 200,
+    "rollouts": 180,
+    "gguf": 180,
+}
+FEW = 110  # of every other kind
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Whole runs, models and problems, made in a process of their own."""
+    folder = tmp_path_factory.mktemp("prepared")
+    words = [
+        sys.executable,
+        "-c",
+        "import sys, pathlib, subjects; subjects.prepare(pathlib.Path(sys.argv[1]))",
+        str(folder),
+    ]
+    made = subprocess.run(words, env=paths(), capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def ledger(request: pytest.FixtureRequest) -> Iterator[list[Case]]:
+    """Every case; their table is printed at the end."""
+    cases: list[Case] = []
+    yield cases
+    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter.write_line("\n" + table(cases))
+
+
+def held(cases: list[Case]) -> None:
+    faults = [case for case in cases if case.verdict == "FAULT"]
+    told = [f"{c.subject} {c.number}: {c.words} after {c.harm}: {c.why}" for c in faults]
+    assert not faults, f"{len(faults)} of {len(cases)}\n" + "\n".join(told)
+
+
+def test_a_few_of_every_kind(prepared: Path, tmp_path: Path, ledger: list[Case], tried: Callable[..., None]) -> None:
+    """Four harmed files of every kind: run folders, models, tokenizers, templates, problems."""
+    cases = campaign(prepared, tmp_path / "work", SEED, [(name, n) for name in SUBJECTS for n in range(4)])
+    ledger += cases
+    tried(len(cases))
+    held(cases)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_harmed_files(
+    prepared: Path, tmp_path: Path, ledger: list[Case], tried: Callable[..., None], subject: str
+) -> None:
+    """Two thousand harmed files: bits flipped, ranges cut, zeroed, doubled, swapped, spliced; JSON and headers changed."""
+    cases = campaign(prepared, tmp_path / "work", SEED, [(subject, n) for n in range(4, 4 + CASES.get(subject, FEW))])
+    ledger += cases
+    tried(len(cases))
+    held(cases)
