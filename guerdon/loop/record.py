@@ -111,7 +111,7 @@ class Recorder:
         for message in self.play.new_warnings():
             self.emit(Warned(step, message=message))
         if every and step % every == 0:
-            write_batch(self.folder.rollouts(step), batch)
+            write_batch(self.folder.rollouts(step), batch, step)
         self.emit(
             StepDone(
                 step,
@@ -131,7 +131,7 @@ class Recorder:
     def stopped(self, why: str, batch: Batch) -> RunStopped:
         """Keep the batch that broke the step; the error to raise, one line that names it."""
         path = self.folder.fault(self.play.step)
-        write_batch(path, batch)
+        write_batch(path, batch, self.play.step)
         return RunStopped(f"step {self.play.step}: {why} (the batch is in {self.folder.shown(path)})")
 
 

@@ -45,7 +45,8 @@ def _arrow() -> Any:
     return pyarrow
 
 
-def write_batch(path: Path, batch: Batch) -> None:
+def write_batch(path: Path, batch: Batch, step: int | None = None) -> None:
+    """The file says which `step` of a run it is of, where it is of one."""
     pa = _arrow()
     batch = batch.to("cpu")
     row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
@@ -63,6 +64,7 @@ def write_batch(path: Path, batch: Batch) -> None:
         table = table.append_column(name, array)
     meta = {
         "format": FORMAT,
+        "step": step,
         "count": dataclasses.asdict(batch.count),
         "columns": [[n, c.level, str(c.value.dtype), list(c.value.shape[1:])] for n, c in batch.cols.items()],
         "actions": [str(batch.action.dtype), list(batch.action.shape[1:])],
@@ -89,8 +91,9 @@ def _sum(data: bytes, at: int) -> bytes:
     return f"{found:08x}".encode()
 
 
-def read_table(path: str | Path) -> tuple[Any, dict[str, Any]]:
-    """A file's rows as a pyarrow table, and what it says of the batch as a whole. A damaged one is refused by name."""
+def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str, Any]]:
+    """A file's rows as a pyarrow table, and what it says of the batch as a whole. A damaged one is refused by name, and so is
+    that of another `step` than it is asked for; files from before they said it are believed."""
     pa = _arrow()
     try:
         data = Path(path).read_bytes()
@@ -107,12 +110,14 @@ def read_table(path: str | Path) -> tuple[Any, dict[str, Any]]:
     if not isinstance(meta, dict) or meta.get("format") not in range(OLDEST, FORMAT + 1):
         said = meta.get("format") if isinstance(meta, dict) else meta
         raise UserError(f"{path} was written by another version of guerdon (format {said})")
+    if step is not None and meta.get("step") not in (None, step):
+        raise Damaged(f"{path} is not what it was: it holds step {meta['step']}")
     return table, meta
 
 
-def read_batch(path: str | Path) -> Batch:
-    """The batch a file holds."""
-    table, meta = read_table(path)
+def read_batch(path: str | Path, step: int | None = None) -> Batch:
+    """The batch a file holds; of that `step`, or it is refused."""
+    table, meta = read_table(path, step)
     try:
         return _rebuilt(table.to_pylist(), meta)
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AssertionError) as error:

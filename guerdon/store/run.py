@@ -196,7 +196,7 @@ class Run:
             kept = self.rollout_steps
             has = f"it has {kept[0]} to {kept[-1]}" if kept else "it has none"
             raise UserError(f"{self.folder.named} holds no rollouts of step {step}: {has}")
-        return read_batch(path)
+        return read_batch(path, step)
 
     def batches(self) -> Iterator[tuple[int, Batch]]:
         for step in self.rollout_steps:
@@ -207,5 +207,5 @@ class Run:
         """A pyarrow table of all stored segments of all steps, columns and reasons included."""
         import pyarrow as pa
 
-        tables = [read_table(self.folder.rollouts(s))[0].replace_schema_metadata(None) for s in self.rollout_steps]
+        tables = [read_table(self.folder.rollouts(s), s)[0].replace_schema_metadata(None) for s in self.rollout_steps]
         return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})

@@ -246,6 +246,15 @@ def test_bytes_of_the_rollouts(run: Path, tried: Tried) -> None:
         tried()
 
 
+def test_rollouts_of_another_step(run: Path) -> None:
+    """The file of another step in its place, whole as it is."""
+    shutil.copyfile(RunFolder(run).rollouts(2), RunFolder(run).rollouts(1))
+    with pytest.raises(Damaged, match="step-00000001.parquet is not what it was: it holds step 2"):
+        list(Run(run).batches())
+    with pytest.raises(Damaged):
+        _ = Run(run).rollouts
+
+
 def test_damaged_rollouts_are_named(cli: Cli, run: Path) -> None:
     """A damaged step, and then `replay`, the report and a table of all rollouts."""
     flip(RunFolder(run).rollouts(2))

@@ -164,9 +164,9 @@ def test_a_rollout_file_is_the_batch_that_was_learned_from(tmp_path, monkeypatch
     seen = {}
     plain = record.write_batch
 
-    def keep(path, batch):
+    def keep(path, batch, step):
         seen[path.name] = batch
-        plain(path, batch)
+        plain(path, batch, step)
 
     monkeypatch.setattr(record, "write_batch", keep)
     run = gd.train(RECIPE, seed=5, out=tmp_path / "run", options=OPTIONS, steps=3)

@@ -78,7 +78,7 @@ def find_examples(run: Run, values: dict[str, float], note: Callable[[str], None
     found: list[Example] = []
     for step, stored, path in chosen:
         try:
-            found += _of_batch(read_batch(path), step, stored, values)
+            found += _of_batch(read_batch(path, step), step, stored, values)
         except Damaged as error:
             note(str(error))
     return found
