@@ -27,6 +27,7 @@ from guerdon.store.sums import line_sum, seal_line
 
 PROCESS = (Started, Warned, Stopped, Ended)
 NAMED = 20  # damaged lines that are named
+GAP = 1_000_000  # lines in a row that may be lost: a number beyond is none of ours
 
 
 class EventLog:
@@ -115,7 +116,7 @@ def read_log(path: Path) -> Log:
     is_old = True
     for line in lines if ends else [*lines, tail]:
         row, number = _row(line)
-        if row is None or (number is None and not is_old):
+        if row is None or (number is None and not is_old) or (number or 0) > last + GAP:
             waiting += 1
             continue
         if number is None or (is_old and found):  # broken lines from before there were checksums were torn
@@ -140,6 +141,8 @@ def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:
     except (ValueError, RecursionError):
         row = None
     if not isinstance(row, dict) or not isinstance(row.get("step"), int):
+        return None, None
+    if is_sealed and not isinstance(row.get("line"), int):
         return None, None
     return row, row["line"] if is_sealed else None
 

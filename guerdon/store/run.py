@@ -76,10 +76,11 @@ class Run:
             last = ends[-1].step
             gone = {*range(last + 1)} - {e.step for e in log.events if isinstance(e, StepDone)}
             if gone:
-                found.append(f"{len(gone)} of {last + 1} steps have no event, the first of them step {min(gone)}")
+                many = f"{len(gone)} of {last + 1} steps have no event in events.jsonl"
+                found.append(f"{many}, the first of them step {min(gone)}")
             taken = [e.step for e in log.events if isinstance(e, Evaluated)]
             if taken and last not in taken:
-                found.append(f"the last evaluation, after {last + 1} steps, has no event")
+                found.append(f"the last evaluation, after {last + 1} steps, has no event in events.jsonl")
         if ends and self.card.get("kind") == "study":
             try:
                 _ = self.result

@@ -36,7 +36,7 @@ from guerdon.store.happened import Ended, Started, StepDone
 from guerdon.store.report import write_report
 from guerdon.store.rollouts import read_batch
 from guerdon.store.run import Run
-from guerdon.store.sums import Damaged, write_manifest
+from guerdon.store.sums import KEY, Damaged, seal_line, write_manifest
 from guerdon.tasks import load
 
 FASTER = """
@@ -106,6 +106,17 @@ def test_bytes_of_the_events(run: Path, tried: Tried) -> None:
     assert (read_log(path).events, read_log(path).damaged) == (before.events[:-1], ())
 
 
+@pytest.mark.parametrize("number", [10**18, "3", None, 2.5])
+def test_a_line_with_a_number_that_is_none(run: Path, number: object) -> None:
+    """A line with the right checksum whose number is huge, a text, null or a fraction."""
+    path = RunFolder(run).events
+    lines = path.read_bytes().splitlines(keepends=True)
+    row = {**json.loads(lines[2]), "line": number}
+    del row[KEY]
+    path.write_bytes(b"".join([*lines[:2], seal_line(row) + b"\n", *lines[3:]]))
+    assert read_log(path).damaged == (3,)
+
+
 @pytest.mark.parametrize(
     ("attack", "damaged"),
     [
@@ -165,7 +176,7 @@ def test_damaged_events_are_named_wherever_a_run_is_shown(cli: Cli, run: Path) -
     flip(run / "events.jsonl", b'"pass@1": ', 10)
     said = [
         "1 damaged line in events.jsonl: 8",
-        "the last evaluation, after 3 steps, has no event",
+        "the last evaluation, after 3 steps, has no event in events.jsonl",
     ]
     assert Run("a").damage == said
     for words in (
@@ -339,7 +350,8 @@ def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
     old = [{k: v for k, v in row.items() if k not in ("line", "sum")} for row in lines]  # before there were checksums
     last = max(i for i, row in enumerate(old) if row["type"] == "Evaluated")
     (runs[3] / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for i, row in enumerate(old) if i != last))
-    assert Run(runs[3]).damage == [f"the last evaluation, after {lines[last]['step'] + 1} steps, has no event"]
+    after = lines[last]["step"] + 1
+    assert Run(runs[3]).damage == [f"the last evaluation, after {after} steps, has no event in events.jsonl"]
     assert scores() == before
     for run in runs:
         again = Run(run)
