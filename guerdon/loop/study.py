@@ -28,7 +28,7 @@ from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.listeners import Listener, Listeners
-from guerdon.store.report import write_report
+from guerdon.store.report import finish_report, write_report
 from guerdon.store.run import Run, drop_damaged
 from guerdon.store.sums import KEY, crc, is_whole, sealed
 
@@ -161,7 +161,9 @@ def run_study(
     with folder.lock(), clock.as_of(folder.read_card()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
-            return Run(folder).result
+            result = Run(folder).result
+            finish_report(folder)
+            return result
         with EventLog(folder.events, next_attempt(before.events)) as log:
             budget = study.budget
             log.emit(Started(0, budget=budget.amount, unit=budget.unit) if budget is not None else Started(0))

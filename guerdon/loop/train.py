@@ -24,12 +24,13 @@ from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.loop.see import see
 from guerdon.models import clock
+from guerdon.store.checkpoint import checkpoint_name
 from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
 from guerdon.store.listeners import Listener
 from guerdon.store.loggers import open_loggers
-from guerdon.store.report import write_report
+from guerdon.store.report import finish_report, write_report
 
 
 def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, last: int) -> Any:
@@ -80,13 +81,15 @@ def run_recipe(
     with folder.lock(), clock.as_of(folder.read_card()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
+            finish_report(folder)
             return True
         recipe, play = start(recipe, seed, total)
         notes = [*warnings, *filter(None, [before.damage])]
         first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
         with EventLog(folder.events, next_attempt(before.events), heard) as log:
-            begins = [_started(recipe, first, total), *(Warned(first, message=message) for message in notes)]
+            begins: list[Event] = [_started(recipe, first, total), *_unsaid(before.events, recipe, first)]
+            begins += [Warned(first, message=message) for message in notes]
             try:
                 with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
                     return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total, begins)
@@ -167,6 +170,13 @@ def _started(recipe: Recipe, first: int, total: int) -> Started:
     if budget is None:
         return Started(first, steps=total)
     return Started(first, steps=total, budget=budget.amount, unit=budget.unit, spent=budget.spent)
+
+
+def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:
+    """The event of the checkpoint that a run goes on from, where a kill came between the two."""
+    said = {e.path for e in before if isinstance(e, Saved)}
+    path = checkpoint_name(first)
+    return [Saved(first - 1, path=path, weights=weights_of(recipe))] if first and path not in said else []
 
 
 def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:

@@ -39,7 +39,7 @@ def save_checkpoint(
 ) -> Path:
     """Write the checkpoint in one atomic step, then drop all before it but the last `keep - 1`: once it has been read back and
     found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older one to be dropped."""
-    path = folder / f"step-{checkpoint.step:08d}"
+    path = folder / checkpoint_name(checkpoint.step)
     tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
     state, lifted = lift(checkpoint.state)
     tensors |= {name: found for name, found in lifted.items() if isinstance(found, Tensor)}
@@ -62,6 +62,11 @@ def save_checkpoint(
         for each in old:
             shutil.rmtree(each)
     return path
+
+
+def checkpoint_name(done: int) -> str:
+    """Of the folder that holds what a run was after so many steps."""
+    return f"step-{done:08d}"
 
 
 def list_checkpoints(folder: Path) -> list[Path]:

@@ -21,11 +21,11 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.store.files import disk_errors, sync
-from guerdon.store.happened import Ended, Event, Started, Stopped, Warned, from_json
+from guerdon.store.happened import Ended, Event, Saved, Started, Stopped, Warned, from_json
 from guerdon.store.listeners import Listener, Listeners
 from guerdon.store.sums import line_sum, seal_line
 
-PROCESS = (Started, Warned, Stopped, Ended)
+PROCESS = (Started, Saved, Warned, Stopped, Ended)
 NAMED = 20  # damaged lines that are named
 GAP = 1_000_000  # lines in a row that may be lost: a number beyond is none of ours
 

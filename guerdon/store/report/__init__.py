@@ -10,7 +10,7 @@ from guerdon.store.report.numbers import Numbers, report_numbers
 from guerdon.store.report.page import page
 from guerdon.store.run import Run
 
-__all__ = ["Numbers", "report_numbers", "write_report"]
+__all__ = ["Numbers", "finish_report", "report_numbers", "write_report"]
 
 
 def write_report(path: str | Path | RunFolder) -> Path:
@@ -21,3 +21,13 @@ def write_report(path: str | Path | RunFolder) -> Path:
     with atomic(run.folder.report) as scratch:
         scratch.write_bytes(content)
     return run.folder.report
+
+
+def finish_report(folder: RunFolder) -> None:
+    """Write the report of a run that ended, if a kill came before it: there is none, or one from before the last event."""
+    try:
+        is_last = folder.report.stat().st_mtime_ns >= folder.events.stat().st_mtime_ns
+    except FileNotFoundError:
+        is_last = False
+    if not is_last:
+        write_report(folder)
