@@ -9,6 +9,7 @@ checkpoints/step-N/tensors.safetensors`.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import functools
 import io
 import json
@@ -21,6 +22,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+MARK = "GUERDON_TESTS_STARTED_BY"  # in the environment of all that a child starts
 
 # --- in a child -------------------------------------------------------------------------------------------------------
 
@@ -36,8 +39,8 @@ class Boundaries:
         where = os.path.realpath(path) if not isinstance(path, int) else str(Path(f"/proc/self/fd/{path}").readlink())
         if not where.startswith(self.folder):
             return
-        name = re.sub(r"\d+", "N", f"{moment} {where.removeprefix(self.folder)}")
-        name = re.sub(r"inner/[0-9a-fN]+", "inner/N", name)
+        name = re.sub(r"\.[0-9a-f]{8}\.tmp", ".tmp", f"{moment} {where.removeprefix(self.folder)}")
+        name = re.sub(r"inner/[0-9a-f]+|\d+", lambda m: "inner/N" if m[0].startswith("inner") else "N", name)
         self.count[name] += 1
         if self.die == (name, self.count[name]):
             os.kill(os.getpid(), signal.SIGKILL)
@@ -46,11 +49,9 @@ class Boundaries:
         for module, name in ((os, "replace"), (os, "fsync"), (os, "unlink"), (os, "rmdir"), (os, "mkdir")):
             setattr(module, name, self._around(getattr(module, name), name))
         builtins.open = io.open = self._opened(io.open)  # type: ignore[assignment]
-        import pyarrow.parquet as pq
         import safetensors.torch as st
 
         st.save_file = self._halved(st.save_file, 1)
-        pq.write_table = self._halved(pq.write_table, 1)
 
     def _around(self, plain: Any, name: str) -> Any:
         @functools.wraps(plain)
@@ -119,6 +120,7 @@ def child(task: dict[str, Any]) -> None:
     from guerdon.cli.main import main
 
     os.chdir(task["folder"])
+    os.environ[MARK] = str(os.getpid())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(f"{task['said']}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -149,7 +151,23 @@ def mother() -> None:
         if pid == 0:
             os.setsid()
             child(task)
-        print(json.dumps(os.waitstatus_to_exitcode(_ended(pid, task["after"]))), flush=True)
+        code = os.waitstatus_to_exitcode(_ended(pid, task["after"]))
+        print(json.dumps([code, _outlived_by(pid)]), flush=True)
+
+
+def _outlived_by(child: int) -> list[int]:
+    """What goes on of all that a child started, in any session; what ends with it has some seconds for that."""
+    until = time.monotonic() + 20.0
+    while True:
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has just ended, or is another user's
+                state, _, _, session = (process / "stat").read_text().rpartition(")")[2].split()[:4]
+                is_its_own = int(session) == child or f"{MARK}={child}\0".encode() in (process / "environ").read_bytes()
+                found += [int(process.name)] if is_its_own and state != "Z" else []
+        if not found or time.monotonic() > until:
+            return found
+        time.sleep(0.02)
 
 
 def _ended(pid: int, after: float) -> int:
@@ -168,17 +186,21 @@ def _ended(pid: int, after: float) -> int:
 # --- in a test --------------------------------------------------------------------------------------------------------
 
 
+def paths() -> dict[str, str]:
+    """The environment of a process that imports from the tests."""
+    tests = Path(__file__).parent.parent
+    found = os.pathsep.join(map(str, (tests.parent, tests, tests / "promises", tests / "models")))
+    return {**os.environ, "PYTHONPATH": found, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
+
+
 class Mother:
     """The process that forks. `run` gives the exit code of a command line, negative where a signal ended it."""
 
     def __init__(self, said: Path) -> None:
-        tests = Path(__file__).parent.parent
-        paths = os.pathsep.join(map(str, (tests.parent, tests, tests / "promises")))
         self.said = said
         self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
-        )  # fmt: skip
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=paths()
+        )
         self._heard()
 
     def _heard(self) -> Any:
@@ -189,7 +211,9 @@ class Mother:
         assert self.process.stdin is not None
         task = {"folder": str(folder), "words": words, "die": die, "after": after, "said": str(self.said)}
         print(json.dumps(task), file=self.process.stdin, flush=True)
-        return int(self._heard())
+        code, left = self._heard()
+        assert not left, f"killed, and outlived by {left}"
+        return int(code)
 
     @property
     def errors(self) -> str:

@@ -31,6 +31,7 @@ ROOM = 3 << 30  # bytes of address space that a case may take beyond what the pr
 MEMORY = 1 << 30  # bytes that it may really use more than any before it
 PROCESSOR = 5.0  # seconds of processor time that a case may take: the slowest takes half a second
 STILL = 30.0  # seconds in which a process that hangs used no processor time
+LISTED = ("unreadable: ", "complete; ", "unfinished; ", "stopped: ")  # what a list of runs says besides plain ends
 LINE = 2000  # characters of one line that refuses something
 
 
@@ -61,8 +62,9 @@ class Said:
 
 def _warnings_in(found: Any) -> Iterator[Any]:
     if isinstance(found, dict):
-        yield from found["warnings"] if isinstance(found.get("warnings"), list) else ()
-        if str(found.get("status")).startswith("unreadable: "):  # in a list of runs
+        for told in ("warnings", "damage"):
+            yield from found[told] if isinstance(found.get(told), list) else ()
+        if "run" in found and str(found.get("status")).startswith(LISTED):
             yield f"{found['run']}: {found['status']}"
         found = list(found.values())
     if isinstance(found, list):
@@ -136,16 +138,28 @@ def harmed(subject: Any, draw: random.Random, prepared: Path) -> tuple[Path, byt
     file = draw.choice(draw.choice([found for found in files if found]))
     whole = (prepared / file).read_bytes()
     others = sorted(p for p in prepared.rglob("*") if p.is_file() and p.suffix == file.suffix)
-    other = draw.choice(others).read_bytes() or b"\n"
+    of = draw.choice(others)
+    other = of.read_bytes() or b"\n"
+    is_of_another_run = not of.is_relative_to(prepared.joinpath(*file.parts[:2]))
     while True:
         mutator = draw.choice((*subject.mutators, *subject.rewrites))
         try:
             made = mutator(draw, whole, other)
-        except (ValueError, LookupError, struct.error):  # a mutator for another kind of file
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            RecursionError,
+            struct.error,
+        ):  # for another kind of file
             continue
         if made != whole:
-            is_earlier = subject.log and whole.startswith(made)
-            return file, made, mutator.__name__, mutator in subject.rewrites or is_earlier
+            allowed = mutator in subject.rewrites or (made == other and is_of_another_run)
+            if subject.log:
+                kept = made[: made.rfind(b"\n") + 1]  # what comes after is torn
+                allowed |= whole.startswith(kept) or (other.startswith(kept) and of.parent != (prepared / file).parent)
+            return file, made, mutator.__name__, allowed
 
 
 def one(

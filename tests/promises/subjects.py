@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import formats
 import mutators
 from mutators import BYTES, Mutator
 
@@ -87,6 +88,7 @@ SUBJECTS = {
         ("runs/whole/events.jsonl",),
         (("show", "runs/whole", "--json"), ("list", "runs", "--json"), ("train", "--resume", "runs/whole", "--json")),
         (*BYTES, *mutators.LINES, *mutators.LINES),
+        (mutators.other_line,) * 8,
         log=True,
         writes=("runs/whole",),
     ),
@@ -94,6 +96,7 @@ SUBJECTS = {
         ("runs/half/events.jsonl",),
         (RESUME,),
         (*BYTES, *mutators.LINES, *mutators.LINES),
+        (mutators.other_line,) * 8,
         log=True,
         writes=("runs/half",),
     ),
@@ -106,25 +109,27 @@ SUBJECTS = {
             ("eval", "runs/whole", "--tasks", "2", "--k", "1", "--json"),
             ("train", "--resume", "runs/whole", "--json"),
         ),
-        (*BYTES, *mutators.JSON, *mutators.JSON),
+        (*BYTES, *mutators.JSON),
+        (mutators.other_card,) * 20,
     ),
     "card of a run that goes on": Subject(
         ("runs/half/run.json",),
         (RESUME,),
-        (*BYTES, *mutators.JSON, *mutators.JSON),
+        (*BYTES, *mutators.JSON),
+        (mutators.other_card,) * 20,
         writes=("runs/half",),
     ),
     "rollouts": Subject(
         ("runs/whole/rollouts/*",),
         (("replay", "runs/whole", "--reward", "my.py:brief", "--json"), ("@batches", "runs/whole")),
         BYTES,
-        (mutators.parquet_rewritten,) * 4,
+        (formats.parquet_rewritten,) * 4,
     ),
     "model of a run": Subject(
         ("runs/whole/models/policy/*",),
         (("eval", "runs/whole", "--tasks", "4", "--k", "2", "--json"),),
         BYTES,
-        mutators.SAFETENSORS,
+        formats.SAFETENSORS,
     ),
     "study": Subject(
         ("runs/study/inner/*.json", "runs/study/result.json", "runs/study/events.jsonl", "runs/study/run.json"),
@@ -136,7 +141,7 @@ SUBJECTS = {
     "safetensors": Subject(
         ("lm/model.safetensors", "gpt2/model.safetensors"),
         (("eval", "{folder}", *LM), ("@replies", "{folder}")),
-        (*BYTES, *mutators.SAFETENSORS),
+        (*BYTES, *formats.SAFETENSORS),
         checked=False,
     ),
     "config.json": Subject(
@@ -154,13 +159,13 @@ SUBJECTS = {
     "chat template": Subject(
         ("lm/chat_template.jinja",),
         (("eval", "{folder}", *LM), ("@replies", "{folder}")),
-        (*BYTES, *mutators.TEMPLATE),
+        (*BYTES, *formats.TEMPLATE),
         checked=False,
     ),
     "gguf": Subject(
         ("small.gguf",),
         (("eval", "small.gguf", *LM), ("@replies", "small.gguf")),
-        (*BYTES, *mutators.GGUF, *mutators.GGUF),
+        (*BYTES, *formats.GGUF, *formats.GGUF),
         checked=False,
     ),
     "adapter": Subject(
@@ -313,7 +318,7 @@ def fresh(prepared: Path, work: Path, names: tuple[str, ...]) -> None:
 
 # --- what a verb said, as far as it must be the same ------------------------------------------------------------------
 
-VOLATILE = ("seconds", "created", "time", "report", "warnings", "versions", "was_complete")
+VOLATILE = ("seconds", "created", "time", "report", "warnings", "versions", "damage", "was_complete")
 
 
 def comparable(said: Any) -> Any:

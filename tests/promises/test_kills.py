@@ -8,10 +8,13 @@ reward of the user's remembers outside of its scores.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,10 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed import Mother
+from killed import Mother, paths
 from serving import TOKEN, Served, descendants, serving, until
 from small import small_lm
 from test_terminals import CLAIM
+from worker_calls import ends
 
 import guerdon as gd
 from guerdon.core.column import Reason
@@ -31,6 +35,7 @@ from guerdon.rewards.function import ask_all
 from guerdon.rewards.samples import Samples
 from guerdon.rewards.scores import Outcome
 from guerdon.store.events import PROCESS, latest, read_events
+from guerdon.store.happened import Saved
 from guerdon.store.run import Run
 
 RECIPES = """
@@ -56,6 +61,7 @@ def twice(task, model):
 """
 SMALL = ("--set", "prompts=2", "--set", "tries=4", "--eval-tasks", "4", "--eval-every", "3", "--save-every", "2")
 TABLE = ("--task", "parity", "--model", "tabular", "--set", "tabular.length=1")
+PROVE = ("prove", "./faster.py", "--quick", "--out", "evidence", "--runs", "proofs")
 STARTS = {
     "train": ("train", "grpo", *TABLE, *SMALL, "--steps", "8", "--out", "run"),
     "LoRA": (
@@ -63,7 +69,8 @@ STARTS = {
         "--set", "sampling.max_tokens=4", "--set", "kl=0.1", "--steps", "6", "--out", "run",
     ),
     "study": ("train", "./my.py:twice", *TABLE[:4], "--eval-tasks", "4", "--save-every", "2", "--out", "run"),
-    "prove": ("prove", "./faster.py", "--quick", "--jobs", "1", "--out", "evidence", "--runs", "proofs"),
+    "prove": (*PROVE, "--jobs", "1"),
+    "prove, two at a time": (*PROVE, "--jobs", "2"),
 }  # fmt: skip
 
 
@@ -74,12 +81,13 @@ def mother(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mother]:
     made.close()
 
 
-def user_folder(folder: Path) -> Path:
+def user_folder(folder: Path, what: str) -> Path:
     """A folder with what the command lines name."""
     folder.mkdir(parents=True)
     (folder / "my.py").write_text(RECIPES)
     (folder / "faster.py").write_text(CLAIM)
-    small_lm(folder / "lm")
+    if what == "LoRA":
+        small_lm(folder / "lm")
     return folder
 
 
@@ -104,7 +112,9 @@ def outcome(folder: Path) -> dict[str, Any]:
     assert run.status == "complete"
     found = {
         "weights": run.weights,
+        "damage": run.damage,
         "events": told(run),
+        "saved": {e.path: e.weights for e in run.events(Saved)},
         "evaluations": run.evaluations,
         "rollouts": contents(folder / "rollouts"),
         "models": contents(folder / "models"),
@@ -113,6 +123,7 @@ def outcome(folder: Path) -> dict[str, Any]:
         "inner": {p.parent.name: outcome(p.parent) for p in sorted(folder.glob("inner/*/run.json"))},
         "remembered": {p.name: p.read_text() for p in sorted(folder.glob("inner/*.json"))},
     }
+    assert str(run.weights) in run.folder.report.read_text(), "the report is from before the end"
     left = [p for p in folder.rglob(".*") if p.name != ".lock"]
     assert not left, f"what a kill left half-written lies about: {left}"
     return found
@@ -133,6 +144,36 @@ def proof(folder: Path) -> Any:
 # --- the campaign -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Whole:
+    """What a command line comes to by itself, the names of its writes with how many of each there are, and its seconds."""
+
+    truth: Any
+    writes: dict[str, int]
+    took: float
+
+
+@pytest.fixture(scope="module")
+def whole(mother: Mother, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Whole]:
+    @functools.cache
+    def made(what: str) -> Whole:
+        folder, began = user_folder(tmp_path_factory.mktemp("whole") / what, what), time.monotonic()
+        assert mother.run(folder, *STARTS[what]) == 0, mother.errors
+        return Whole(came_to(folder, what), mother.seen, time.monotonic() - began)
+
+    return made
+
+
+def came_to(folder: Path, what: str) -> Any:
+    return proof(folder) if what.startswith("prove") else outcome(folder / "run")
+
+
+def words_of(folder: Path, what: str) -> tuple[str, ...]:
+    """How it is gone on with: a proof as it was begun, a run by its folder."""
+    is_run = not what.startswith("prove") and (folder / "run" / "run.json").exists()
+    return ("train", "--resume", "run") if is_run else STARTS[what]
+
+
 @dataclass
 class Campaign:
     """Kills a command line again and again, lets it go on, and holds what it comes to against what it comes to by itself."""
@@ -140,29 +181,20 @@ class Campaign:
     mother: Mother
     base: Path
     what: str
+    whole: Whole
     kills: int = 0
     folders: int = 0
 
     def __post_init__(self) -> None:
-        whole = user_folder(self.base / "whole")
-        assert self.mother.run(whole, *STARTS[self.what]) == 0, self.mother.errors
-        self.truth, self.writes = self.came_to(whole), self.mother.seen
         self.folder = self.new()
 
     def new(self) -> Path:
         self.folders += 1
-        return user_folder(self.base / f"killed-{self.folders}")
-
-    def came_to(self, folder: Path) -> Any:
-        return proof(folder) if self.what == "prove" else outcome(folder / "run")
-
-    def words(self) -> tuple[str, ...]:
-        is_run = self.what != "prove" and (self.folder / "run" / "run.json").exists()
-        return ("train", "--resume", "run") if is_run else STARTS[self.what]
+        return user_folder(self.base / f"killed-{self.folders}", self.what)
 
     def attempt(self, **how: Any) -> None:
         """One process: killed, or complete and then compared."""
-        code = self.mother.run(self.folder, *self.words(), **how)
+        code = self.mother.run(self.folder, *words_of(self.folder, self.what), **how)
         if code == -signal.SIGKILL:
             self.kills += 1
             return
@@ -170,31 +202,34 @@ class Campaign:
         self.compare(how)
 
     def compare(self, how: Any = None) -> None:
-        found = self.came_to(self.folder)
-        assert found == self.truth, f"{self.what} in {self.folder} after {how} differs in {differs(found, self.truth)}"
+        same(came_to(self.folder, self.what), self.whole.truth, f"{self.what} in {self.folder} after {how}")
         self.folder = self.new()
 
     def at_writes(self, names: list[str], draw: random.Random) -> None:
         """A kill at each of these writes, the first or a later one of its name; six in a row in one folder."""
         for number, name in enumerate(names, start=1):
             before = self.kills
-            self.attempt(die=(name, draw.randint(1, min(3, self.writes[name]))))
+            self.attempt(die=(name, draw.randint(1, min(3, self.whole.writes[name]))))
             if self.kills == before:  # what went on did not come by that write: from the start it does
                 self.attempt(die=(name, 1))
             if number % 6 == 0:
                 self.finish()
         self.finish()
 
-    def at_moments(self, count: int, longest: float, draw: random.Random) -> None:
-        """Kills after random times; `longest` is about what the whole takes."""
+    def at_moments(self, count: int, draw: random.Random) -> None:
+        """Kills after random times, up to about what the whole takes."""
         aim = self.kills + count
         while self.kills < aim:
-            self.attempt(after=draw.uniform(0.01, longest))
+            self.attempt(after=draw.uniform(0.01, self.whole.took))
         self.finish()
 
     def finish(self) -> None:
         if any((self.folder / name).exists() for name in ("run", "proofs", "evidence")):
             self.attempt()
+
+
+def same(found: Any, truth: Any, what: str) -> None:
+    assert found == truth, f"{what} differs in {differs(found, truth)}"
 
 
 def differs(a: Any, b: Any, at: str = "") -> str:
@@ -210,19 +245,17 @@ def differs(a: Any, b: Any, at: str = "") -> str:
     return f"{at}: {str(a)[:200]} and {str(b)[:200]}"
 
 
-def test_a_run_killed_at_three_writes_ends_the_same(mother: Mother, tmp_path: Path, tried: Callable[..., None]) -> None:
-    """A run killed while it writes an event, a checkpoint and a rollout file, and gone on with each time."""
-    made = Campaign(mother, tmp_path, "train")
-    made.at_writes(
-        [write(made, part) for part in ("half of run/events", "half of run/checkpoints", "replace of run/roll")],
-        random.Random(1),
-    )
-    assert made.kills == 3
+def test_a_run_killed_at_a_few_writes_ends_the_same(
+    mother: Mother, whole: Callable[[str], Whole], tmp_path: Path, tried: Callable[..., None]
+) -> None:
+    """A run killed while it writes an event, a checkpoint, a rollout file and its report, and gone on with each time."""
+    made = Campaign(mother, tmp_path, "train", whole("train"))
+    for part in ("half of run/events", "after replace of run/checkpoints", "before replace of run/roll"):
+        made.attempt(die=(next(name for name in made.whole.writes if part in name), 1))
+    made.attempt(die=("before replace of run/.report.html.tmp", 1))
+    assert made.kills == 4 and Run(made.folder / "run").status == "complete"
+    made.finish()
     tried(made.kills)
-
-
-def write(made: Campaign, part: str) -> str:
-    return next(name for name in made.writes if part in name)
 
 
 @pytest.mark.slow
@@ -230,37 +263,62 @@ def write(made: Campaign, part: str) -> str:
     ("what", "part", "at_writes", "at_moments"),
     [
         ("train", "run/", 8, 12), ("train", "run/checkpoints", 20, 0), ("train", "run/rollouts", 10, 0),
-        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4),
+        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 5),
     ],
 )  # fmt: skip
 def test_killed_at_writes_and_at_random(
-    mother: Mother, tmp_path: Path, tried: Callable[..., None], what: str, part: str, at_writes: int, at_moments: int
+    mother: Mother,
+    whole: Callable[[str], Whole],
+    tmp_path: Path,
+    tried: Callable[..., None],
+    what: str,
+    part: str,
+    at_writes: int,
+    at_moments: int,
 ) -> None:
     """Training, checkpoints, rollouts, adapters, studies, proofs: killed at every kind of write and at random moments."""
     draw = random.Random(f"{what} {part}")
-    began = time.monotonic()
-    made = Campaign(mother, tmp_path, what)
-    took = time.monotonic() - began
-    names = sorted(name for name in made.writes if part in name)
+    made = Campaign(mother, tmp_path, what, whole(what))
+    names = sorted(name for name in made.whole.writes if part in name)
     draw.shuffle(names)
     names = [*names, *(draw.choice(names) for _ in range(at_writes))][:at_writes]
     made.at_writes(names, draw)
-    made.at_moments(at_moments, took, draw)
+    made.at_moments(at_moments, draw)
     assert made.kills >= at_moments
-    print(f"{what} {part}: {made.kills} kills, {len(made.writes)} kinds of writes")
+    print(f"{what} {part}: {made.kills} kills, {len(made.whole.writes)} kinds of writes")
     tried(made.kills)
+
+
+@pytest.mark.slow
+def test_a_process_from_the_start(whole: Callable[[str], Whole], tmp_path: Path, tried: Callable[..., None]) -> None:
+    """`train` in a fresh process each time, killed five times: at once, and when it has written some of its events."""
+    folder, draw, kills = user_folder(tmp_path / "cold", "train"), random.Random(7), 0
+    while kills < 5:
+        words = [sys.executable, "-m", "guerdon.cli.main", *words_of(folder, "train")]
+        process = subprocess.Popen(words, cwd=folder, env=paths(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        more = size(folder / "run" / "events.jsonl") + draw.randint(0, 1500)
+        until(lambda now=more, its=process: size(folder / "run" / "events.jsonl") > now or its.poll() is not None)  # type: ignore[misc]
+        process.kill()
+        _, errors = process.communicate()
+        if process.returncode == 0:
+            break
+        assert process.returncode == -signal.SIGKILL, errors.decode()
+        kills += 1
+    subprocess.run(
+        [sys.executable, "-m", "guerdon.cli.main", *words_of(folder, "train")], cwd=folder, env=paths(), check=True
+    )
+    same(came_to(folder, "train"), whole("train").truth, f"after {kills} kills")
+    assert kills >= 3
+    tried(kills)
+
+
+def size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 # --- a server ---------------------------------------------------------------------------------------------------------
 
 SAID = [str(n) for n in range(8)]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def ask(url: str, found: list[Outcome], stop: threading.Event) -> None:
@@ -284,7 +342,7 @@ def killed_while_asked(served: Served, wait: float) -> list[list[Outcome]]:
     stop.set()
     for client in clients:
         client.join()
-    until(lambda: not any(map(is_alive, below)))
+    assert ends(list(below))
     return found
 
 
