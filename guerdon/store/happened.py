@@ -115,6 +115,10 @@ TYPES = {
 }
 
 
+NUMBERS = ("causes", "spent")  # what they hold by name is numbers; metrics are the user's, who may log what they like
+LARGEST = 2**63  # what is counted stays below
+
+
 def from_json(row: dict[str, Any]) -> Event:
     """An event from its line. Fields that a newer version added are ignored; an unknown type is refused."""
     kind = TYPES.get(str(row.get("type")))
@@ -123,7 +127,22 @@ def from_json(row: dict[str, Any]) -> Event:
     found = kind(**{k: v for k, v in row.items() if k in {f.name for f in dataclasses.fields(kind)}})
     for name, default in dataclasses.asdict(kind(0)).items():
         value = getattr(found, name)
-        wanted = int | float if isinstance(default, float) else type(default)
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise UserError(f"{name!r} of a {row['type']} in events.jsonl is {value!r}: that is not of our writing")
+        if not _is_like(value, default) or (name in NUMBERS and not _are_numbers(value)):
+            said = repr(value)
+            said = said if len(said) < 80 else f"{said[:77]}..."
+            raise UserError(f"{name!r} of a {row['type']} in events.jsonl is {said}: that is not of our writing")
     return found
+
+
+def _are_numbers(value: Any) -> bool:
+    return not isinstance(value, dict) or all(map(_is_number, value.values()))
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    if isinstance(default, float):
+        return _is_number(value)
+    return isinstance(value, type(default)) and (not isinstance(default, int) or _is_number(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not abs(value) >= LARGEST

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -74,10 +75,11 @@ class Run:
         ends = [e for e in log.events if isinstance(e, Ended)]
         if ends and self.card.get("kind") == "recipe":
             last = ends[-1].step
-            gone = {*range(last + 1)} - {e.step for e in log.events if isinstance(e, StepDone)}
-            if gone:
-                many = f"{len(gone)} of {last + 1} steps have no event in events.jsonl"
-                found.append(f"{many}, the first of them step {min(gone)}")
+            there = {e.step for e in log.events if isinstance(e, StepDone) and 0 <= e.step <= last}
+            if len(there) <= last:
+                first = next(step for step in itertools.count() if step not in there)
+                many = f"{last + 1 - len(there)} of {last + 1} steps have no event in events.jsonl"
+                found.append(f"{many}, the first of them step {first}")
             taken = [e.step for e in log.events if isinstance(e, Evaluated)]
             if taken and last not in taken:
                 found.append(f"the last evaluation, after {last + 1} steps, has no event in events.jsonl")

@@ -106,6 +106,30 @@ def test_bytes_of_the_events(run: Path, tried: Tried) -> None:
     assert (read_log(path).events, read_log(path).damaged) == (before.events[:-1], ())
 
 
+@pytest.mark.parametrize(
+    ("at", "change", "says"),
+    [
+        (2, {"metrics": {"loss": "low", "much": 10**400, "list": []}}, ""),
+        (2, {"metrics": []}, "'metrics' of a StepDone in events.jsonl is []"),
+        (2, {"tokens": 10**400}, "'tokens' of a StepDone in events.jsonl is 1000"),
+        (1, {"spent": {"tokens": "few"}}, "'spent' of a Evaluated in events.jsonl"),
+        (-1, {"step": 2**62}, "steps have no event in events.jsonl, the first of them step 3"),
+    ],
+)
+def test_events_that_say_something_else(cli: Cli, run: Path, at: int, change: dict[str, object], says: str) -> None:
+    """Lines with the right checksum, of metrics that are text or huge, of costs that are none, of a step that never was."""
+    path = RunFolder(run).events
+    lines = path.read_bytes().splitlines()
+    row = {**json.loads(lines[at]), **change}
+    del row[KEY]
+    lines[at] = seal_line(row)
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    said = cli("show", str(run))
+    assert says in said.out + said.err and "Traceback" not in said.err and len(said.err) < 300
+    if said.code == 0:
+        write_report(run)
+
+
 @pytest.mark.parametrize("number", [10**18, "3", None, 2.5])
 def test_a_line_with_a_number_that_is_none(run: Path, number: object) -> None:
     """A line with the right checksum whose number is huge, a text, null or a fraction."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from guerdon.store.happened import StepDone
 
@@ -54,8 +55,8 @@ def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
         spread = f"{base}/std" if metric.endswith("/mean") and f"{base}/std" in names else None
         if metric.endswith("/std") and f"{metric.removesuffix('/std')}/mean" in names:
             continue
-        value = [_finite(row.get(metric)) for row in rows]
-        std = [_finite(row.get(spread)) for row in rows] if spread else None
+        value = [finite(row.get(metric)) for row in rows]
+        std = [finite(row.get(spread)) for row in rows] if spread else None
         if all(v is None for v in value):
             continue
         name = base if spread and base not in names else metric  # a metric may be called like a column
@@ -70,8 +71,9 @@ def _counts(event: StepDone) -> dict[str, float]:
     return {**found, "tokens_per_second": event.tokens / event.seconds} if event.seconds > 0 else found
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def finite(value: Any) -> float | None:
+    """A number as it is; nothing for what is none, or none that can be drawn."""
+    return value if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 def _thin(curve: Curve) -> Curve:

@@ -26,9 +26,12 @@ def header(run: Run, numbers: Numbers) -> Html:
 def _about(run: Run, numbers: Numbers) -> list[str]:
     """The task, the model and the reward, as they were asked for; for a recipe made in Python, as its parts say."""
     wish: dict[str, Any] = run.card.get("wish") or {}
-    knobs: dict[str, Any] = (run.card.get("parts") or {}).get("knobs") or {}
-    models = knobs.get("models")
-    made_of = ", ".join(m["part"] for m in models.values() if "part" in m) if isinstance(models, dict) else ""
+    knobs = (run.card.get("parts") or {}).get("knobs")
+    models = knobs.get("models") if isinstance(knobs, dict) else None
+    made = (
+        [m["part"] for m in models.values() if isinstance(m, dict) and "part" in m] if isinstance(models, dict) else []
+    )
+    made_of = ", ".join(map(str, made))
     task = wish.get("task") or _examined_on(numbers)
     return [str(w) for w in (task, wish.get("model") or made_of, wish.get("reward")) if w]
 

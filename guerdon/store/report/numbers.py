@@ -6,13 +6,12 @@ so whoever reads the folder can compute each of them again; `tests/test_report.p
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 from guerdon.store.events import latest, read_events
 from guerdon.store.happened import Evaluated, Event, ScoresMissing, StepDone, TimeoutFired, Warned
-from guerdon.store.report.curves import Curve, make_curves
+from guerdon.store.report.curves import Curve, finite, make_curves
 from guerdon.store.report.draws import Draws, make_draws, put_draws
 from guerdon.store.report.examples import Example, find_examples
 from guerdon.store.report.markup import key_of
@@ -53,7 +52,7 @@ class Numbers:
 
     def put(self, key: str, value: Any) -> None:
         """Keep a number under a key; what is not a finite number is not kept, and the page says so in words."""
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        if finite(value) is not None and not isinstance(value, bool):
             self.values[key] = value
 
 
