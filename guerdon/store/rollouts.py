@@ -120,7 +120,7 @@ def read_batch(path: str | Path, step: int | None = None) -> Batch:
     table, meta = read_table(path, step)
     try:
         return _rebuilt(table.to_pylist(), meta)
-    except (KeyError, IndexError, TypeError, ValueError, RuntimeError, AssertionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RuntimeError, AssertionError) as error:
         if b"sum" in table.schema.metadata:  # it is as it was written, so this is no damage
             raise
         raise Damaged(f"{path} is damaged: its rows do not make a batch") from error
