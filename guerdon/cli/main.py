@@ -43,6 +43,7 @@ KEEPING = {
     "demo",
 }  # verbs that do more than print: what they did is there, whoever reads of it
 LOST = 1  # what another verb had to say could not be written
+LONGEST = 4000  # characters of a line that refuses something
 
 # typer carries its own copy of click in newer versions: this is whichever class it raises when a command line is wrong
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -235,6 +236,8 @@ def _noticed(plain: Callable[..., None]) -> Callable[..., None]:
 
 def _refuse(message: str, code: int, as_json: bool) -> int:
     line = " ".join(message.split("\n"))
+    if len(line) > LONGEST:  # a value that is quoted may be of any length; what to do about it stands at the end
+        line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
     print(f"guerdon: {line}", file=sys.stderr, flush=True)
     if as_json:
         print_json({"error": line, "exit_code": code})

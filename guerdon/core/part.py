@@ -228,7 +228,7 @@ def parse(text: str, hint: Any, where: str) -> Any:
         return text
     try:
         value = json.loads(text.lower() if text in ("True", "False", "None") else text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or deeper and longer than any knob
         value = None if text == "None" else text
     if hint is not None and not _accepts(hint, value):
         if not _accepts(hint, text):

@@ -130,14 +130,15 @@ def _skipped_rows(built: Built) -> list[str]:
 def _other_machine(card: Mapping[str, Any]) -> list[str]:
     """What differs from where the run began, as far as it can change the last bit of a result."""
     then, now = card["versions"], versions()
-    differ = [f"{k} {then[k]} then, {now[k]} now" for k in ("torch", "threads", "machine") if then[k] != now[k]]
+    kinds = ("torch", "threads", "machine")
+    differ = [f"{k} {then.get(k)} then, {now[k]} now" for k in kinds if then.get(k) != now[k]]
     return [f"resumed elsewhere, so the result may differ in the last bits: {'; '.join(differ)}"] if differ else []
 
 
 def _other_code(card: Mapping[str, Any], built: Built) -> list[str]:
     """What differs from the code that the run began with."""
     now = {"source": code_hash(built.modules), "results": RESULTS}
-    differ = [f"{k} {card[k]} then, {v} now" for k, v in now.items() if card[k] != v]
+    differ = [f"{k} {card.get(k)} then, {v} now" for k, v in now.items() if card.get(k) != v]
     return (
         [f"resumed with other code than it began with, so the result may differ: {'; '.join(differ)}"] if differ else []
     )

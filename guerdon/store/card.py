@@ -19,7 +19,10 @@ FIELDS: dict[str, type] = {
     "recipe": str, "kind": str, "hash": str, "seed": int, "steps": int, "wish": dict, "settings": dict, "options": dict,
     "versions": dict, "plain": bool, "created": str,
 }  # fmt: skip
-MAYBE: dict[str, type] = {"data": dict, "budget": dict, "rewards": dict, "parts": dict, "prepared": dict, "id": str}
+SLOTS = ("task", "model", "reward")  # of a wish
+MAYBE: dict[str, type] = {
+    "data": dict, "budget": dict, "rewards": dict, "parts": dict, "prepared": dict, "id": str, "text": bool,
+}  # fmt: skip
 
 
 def read_small(path: Path) -> str:
@@ -34,16 +37,22 @@ def read_small(path: Path) -> str:
 
 def check_fields(card: Mapping[str, Any], run: str) -> None:
     """Refuse a card that lacks what every card has, or has something else in its place."""
-    for name, kind in FIELDS.items():
+    for name in (*FIELDS, "data"):
         if name not in card:
             raise Damaged(f"{run} is not a run folder: its run.json has no {name!r}")
+    for name, kind in FIELDS.items():
         _check(card[name], kind, name, run)
     for name, kind in MAYBE.items():
         if card.get(name) is not None:
             _check(card[name], kind, name, run)
+    for slot in SLOTS:
+        if slot not in card["wish"]:
+            raise Damaged(f"{run} is not a run folder: its run.json has no 'wish.{slot}'")
     for slot, said in card["wish"].items():
         if said is not None:
             _check(said, str, f"wish.{slot}", run)
+    for name, said in card["settings"].items() if card.get("text") else ():
+        _check(said, str, f"settings.{name}", run)
     for column, made in (card.get("rewards") or {}).items():
         for name in ("formula", "version"):
             _check(made.get(name) if isinstance(made, dict) else None, str, f"rewards.{column}.{name}", run)

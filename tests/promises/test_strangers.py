@@ -19,6 +19,7 @@ from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, refused
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.store.card import FIELDS
 
 RUN = ("--rollouts-every", "3")
 EVIL = REWARDS + "\nPath('evil-was-here').touch()\n"
@@ -185,6 +186,30 @@ def test_a_home_that_cannot_be_written_to(cli, monkeypatch):
     assert cli("train", "--resume", "a", "--trust").code == 0
 
 
+INSIDE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "has no 'wish.task'": lambda card: {"wish": {"model": "tabular", "reward": None}},
+    "'settings.prompts' in its run.json is not text": lambda card: {"settings": {"prompts": 2}},
+    "grpo.prompts must be int": lambda card: {"settings": {"prompts": "[" * 100_000}},
+    "resumed elsewhere": lambda card: {"versions": {}},
+    "resumed with other code": lambda card: {"source": None, "results": None},
+    "": lambda card: {"parts": {"knobs": "none"}},
+}
+
+
+@pytest.mark.parametrize("says", INSIDE)
+def test_a_card_with_something_else_inside(cli, says):
+    """Without a slot or versions, with settings that are no text or deep, with odd parts: one line, or the run goes on."""
+    begun(cli)
+    card = json.loads(Path("a/run.json").read_text())
+    change("a", **{**card, **INSIDE[says](card)})
+    said = cli("train", "--resume", "a")
+    assert says in said.out + said.err and "Traceback" not in said.err
+    if said.code:
+        assert said.code == 2 and said.err.count("\n") == 1 and len(said.err) < 5000
+    else:
+        assert "complete" in cli("show", "a").out
+
+
 # --- list runs ------------------------------------------------------------------------------------------------------
 
 
@@ -195,19 +220,7 @@ def cards(whole: dict[str, Any]) -> dict[str, bytes]:
         "deep": b'{"a":' * 100_000 + b"}" * 100_000, "deep list": b"[" * 200_000, "many digits": b"9" * 10_000,
         "half": json.dumps(whole).encode()[:-40], "zeros": b"\0" * 4096,
     }  # fmt: skip
-    for name in (
-        "recipe",
-        "kind",
-        "hash",
-        "seed",
-        "steps",
-        "wish",
-        "settings",
-        "options",
-        "versions",
-        "plain",
-        "created",
-    ):
+    for name in (*FIELDS, "data"):
         made[f"without {name}"] = json.dumps({k: v for k, v in whole.items() if k != name}).encode()
     for name in whole:
         for value in ([], {"a": []}, "x", None):
