@@ -140,9 +140,12 @@ def mother() -> None:
     """Forks a child for every line of standard input and says how it ended."""
 
     import guerdon.cli.main
+    import guerdon.cli.train
     import guerdon.loop.api
     import guerdon.loop.prove.prove
-    import guerdon.recipes.house.grpo  # noqa: F401
+    import guerdon.models.tabular
+    import guerdon.recipes.house.grpo
+    import guerdon.tasks.tiny  # noqa: F401
 
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:

@@ -32,7 +32,7 @@ MEMORY = 1 << 30  # bytes that it may really use more than any before it
 PROCESSOR = 5.0  # seconds of processor time that a case may take: the slowest takes half a second
 STILL = 30.0  # seconds in which a process that hangs used no processor time
 LISTED = ("unreadable: ", "complete; ", "unfinished; ", "stopped: ")  # what a list of runs says besides plain ends
-LINE = 2000  # characters of one line that refuses something
+LINE = 4100  # characters of one line that refuses something
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,8 @@ def run(words: tuple[str, ...]) -> Said:
                 return Said(error.exit_code, None, [f"guerdon: {error}"])
         code = main(words)
     said = out.getvalue().strip().splitlines()
+    if "--json" not in words:  # for people, who see more than is compared
+        return Said(code, None, [*said, *err.getvalue().splitlines()])
     return Said(code, json.loads(said[-1]) if said else None, err.getvalue().splitlines())
 
 

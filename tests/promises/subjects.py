@@ -50,6 +50,7 @@ SMALL = (
     "4",
 )
 RESUME = ("train", "--resume", "runs/half", "--json")
+LOOKED_AT = (("show", "runs/whole", "--json"), ("show", "runs/whole"), ("list", "runs", "--json"), ("list", "runs"))
 DATA = ("--data", "problems.jsonl", "--prompt", "question", "--answer", "result")
 
 
@@ -86,7 +87,7 @@ SUBJECTS = {
     ),
     "events": Subject(
         ("runs/whole/events.jsonl",),
-        (("show", "runs/whole", "--json"), ("list", "runs", "--json"), ("train", "--resume", "runs/whole", "--json")),
+        (*LOOKED_AT, ("train", "--resume", "runs/whole", "--json")),
         (*BYTES, *mutators.LINES, *mutators.LINES),
         (mutators.other_line,) * 8,
         log=True,
@@ -103,8 +104,7 @@ SUBJECTS = {
     "card": Subject(
         ("runs/whole/run.json",),
         (
-            ("show", "runs/whole", "--json"),
-            ("list", "runs", "--json"),
+            *LOOKED_AT,
             ("replay", "runs/whole", "--reward", "my.py:brief", "--json"),
             ("eval", "runs/whole", "--tasks", "2", "--k", "1", "--json"),
             ("train", "--resume", "runs/whole", "--json"),

@@ -24,10 +24,10 @@ from typing import Any
 
 import pytest
 from killed import Mother, paths
-from serving import TOKEN, Served, descendants, serving, until
+from serving import TOKEN, Served, serving, until
 from small import small_lm
-from test_terminals import CLAIM
-from worker_calls import ends
+from terminal import CLAIM
+from worker_calls import descendants, ends
 
 import guerdon as gd
 from guerdon.core.column import Reason
