@@ -206,7 +206,7 @@ def _value(said: Any) -> Any:
     """`0.01` on a command line and 0.01 in Python are the same value."""
     try:
         return json.loads(said) if isinstance(said, str) else said
-    except ValueError:
+    except (ValueError, RecursionError):
         return said
 
 

@@ -201,6 +201,6 @@ def _remembered(path: Path) -> dict[str, Any] | None:
     """What a file remembers, if it is there and whole."""
     try:
         found = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and {"made", KEY} == set(found) and is_whole(found) else None

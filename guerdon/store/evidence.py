@@ -24,7 +24,7 @@ def read(folder: Path, name: str) -> dict[str, Any]:
     path = folder / f"{name}.json"
     try:
         found = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise UserError(f"{path} was written by another version of guerdon: guerdon prove {name}")

@@ -105,7 +105,7 @@ def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str
     try:
         table = pa.parquet.read_table(pa.BufferReader(data), page_checksum_verification=True)
         meta = json.loads(table.schema.metadata[b"guerdon"])
-    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
         raise Damaged(f"{path} is not a rollout file: {(str(error).splitlines() or ['empty'])[0]}") from error
     if not isinstance(meta, dict) or meta.get("format") not in range(OLDEST, FORMAT + 1):
         said = meta.get("format") if isinstance(meta, dict) else meta

@@ -98,7 +98,7 @@ class Run:
         try:
             data = path.read_bytes()
             found = json.loads(data)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise Damaged(f"{self.folder.shown(path)} cannot be read, and with it what the study found") from error
         vouched = [e.result for e in read_events(self.folder.events) if isinstance(e, Ended)]
         if vouched and vouched[-1] and vouched[-1] != crc(data):

@@ -76,7 +76,7 @@ def manifest_fault(folder: Path, name: str, must: Iterable[str] = ()) -> str | N
     """What is wrong with a folder by its manifest, which is to vouch for some files at least; None where nothing is."""
     try:
         manifest = json.loads((folder / name).read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return "no readable manifest"
     if not isinstance(manifest, dict) or not manifest or not set(must) <= set(manifest):
         return "no whole manifest"
