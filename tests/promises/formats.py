@@ -137,7 +137,8 @@ def parquet_rewritten(draw: random.Random, data: bytes, other: bytes) -> bytes:
         case 2:
             table = table.drop_columns([name])
         case 3:
-            table = table.take([draw.randrange(table.num_rows) for _ in range(draw.randrange(2 * table.num_rows))])
+            rows = [draw.randrange(table.num_rows) for _ in range(draw.randrange(2 * table.num_rows))]
+            table = table.take(pa.array(rows, pa.int64()))  # of none as well
         case 4:
             table = table.set_column(at, name, pa.nulls(table.num_rows, column.type))
         case _:
