@@ -45,7 +45,7 @@ async def post(place: SplitResult, path: str, headers: Mapping[str, str], body: 
         await writer.drain()
         return await _reply(reader, most)
     except asyncio.IncompleteReadError:
-        raise BadReply("the connection was closed in the middle of an answer") from None
+        raise ConnectionError("the connection was closed in the middle of an answer") from None
     except asyncio.LimitOverrunError:
         raise BadReply(f"a line or the headers are longer than {HEAD:,} bytes") from None
     finally:

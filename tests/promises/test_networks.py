@@ -125,6 +125,8 @@ def test_a_served_reward_that_answers_with_something_else(tried):
     with served(BROKEN) as server:
         for name, (outcome,) in asyncio.run(all_of(scored, server, BROKEN)).items():
             assert outcome.reason is Reason.FAILED and one_line(outcome.detail["error"]), (name, outcome)
+            went_away = name in ("nothing", "half a body", "half a chunk")
+            assert ("did not answer" in outcome.detail["error"]) == went_away, (name, outcome)
             tried()
 
 
