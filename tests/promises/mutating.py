@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from killed import paths
+
 VERDICTS = ("same", "refused", "noticed", "other")
 ROOM = 3 << 30  # bytes of address space that a case may take beyond what the process has
 MEMORY = 1 << 30  # bytes that it may really use more than any before it
@@ -201,9 +203,17 @@ def one(
 
 def main(prepared: Path, work: Path, seed: int, chosen: list[tuple[str, int]]) -> None:
     """Cases one after the other, each told on standard output when it begins and when it is done."""
+    import subjects
+
     import guerdon.loop.api  # noqa: F401 - what all verbs import counts for none of them
 
     out = os.fdopen(os.dup(1), "w", buffering=1)
+    if not prepared.exists():
+        prepared.mkdir()
+        subjects.prepare(prepared, any(name not in subjects.QUICK for name, _ in chosen))
+    print("null", file=out)
+    shutil.rmtree(work, ignore_errors=True)  # whoever died left it harmed
+    shutil.copytree(prepared, work, copy_function=_copied)
     os.chdir(work)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (size + ROOM, size + ROOM))
@@ -217,16 +227,15 @@ def main(prepared: Path, work: Path, seed: int, chosen: list[tuple[str, int]]) -
 
 
 def campaign(prepared: Path, work: Path, seed: int, chosen: list[tuple[str, int]]) -> list[Case]:
-    """Every case, those that a process did not survive as faults."""
+    """Every case, those that a process did not survive as faults. What is harmed is prepared first, if it is not there."""
     done: list[Case] = []
     while len(done) < len(chosen):
-        shutil.rmtree(work, ignore_errors=True)  # whoever died left it harmed
-        shutil.copytree(prepared, work, copy_function=_copied)
-        left = chosen[len(done) :]
+        left, begun = chosen[len(done) :], False
         words = [sys.executable, __file__, str(prepared), str(work), str(seed), json.dumps(left)]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=paths())
         try:
             for line in _lines(process):
+                begun = True
                 if told := json.loads(line):
                     done.append(Case(**told))
         except Hangs as error:
@@ -234,6 +243,7 @@ def campaign(prepared: Path, work: Path, seed: int, chosen: list[tuple[str, int]
         finally:
             process.kill()
             _, errors = process.communicate()
+        assert begun, errors.decode()
         if len(done) < len(chosen) and process.returncode not in (0, -9):
             said = errors.decode(errors="replace").strip().splitlines()[-1:]
             done.append(Case(*chosen[len(done)], "FAULT", why=f"the process died ({process.returncode}): {said}"))
@@ -277,13 +287,6 @@ def _copied(source: str, to: str) -> None:
         os.mkfifo(to)
     else:
         shutil.copy2(source, to)
-
-
-def paths() -> dict[str, str]:
-    """The environment of a process that imports from the tests."""
-    tests = Path(__file__).parent.parent
-    found = os.pathsep.join(map(str, (tests.parent, tests, tests / "promises", tests / "models")))
-    return {**os.environ, "PYTHONPATH": found, "OMP_NUM_THREADS": "1"}
 
 
 def table(cases: list[Case]) -> str:

@@ -17,6 +17,7 @@ hangs or takes a gigabyte, code that a file brought along and that ran.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -38,17 +39,9 @@ def evil(*args, **more):
 
 LM = ("--task", "parity", "--tasks", "2", "--k", "1", "--max-tokens", "3", "--json")
 SMALL = (
-    "--model",
-    "tabular",
-    "--set",
-    "tabular.length=1",
-    "--set",
-    "prompts=2",
-    "--set",
-    "tries=4",
-    "--eval-tasks",
-    "4",
-)
+    "--model", "tabular", "--set", "tabular.length=1", "--set", "prompts=2", "--set", "tries=4", "--eval-tasks", "4",
+)  # fmt: skip
+PARITY = ("--task", "parity")
 RESUME = ("train", "--resume", "runs/half", "--json")
 LOOKED_AT = (("show", "runs/whole", "--json"), ("show", "runs/whole"), ("list", "runs", "--json"), ("list", "runs"))
 DATA = ("--data", "problems.jsonl", "--prompt", "question", "--answer", "result")
@@ -201,6 +194,11 @@ SUBJECTS = {
 }
 
 
+QUICK = [
+    name for name, subject in SUBJECTS.items() if subject.files[0].startswith(("runs/", "problems"))
+]  # without models
+
+
 # --- the folder that everything is done in ----------------------------------------------------------------------------
 
 MY = """
@@ -241,71 +239,48 @@ def twice(task, model):
 """
 
 
-def prepare(folder: Path) -> None:
-    """Runs, models and problems, whole."""
+def prepare(folder: Path, with_models: bool) -> None:
+    """Runs and problems, whole, and models if they are wanted: those take long."""
+    from guerdon.cli.main import main
+
+    before = Path.cwd()
+    os.chdir(folder)
+    Path("my.py").write_text(MY)
+    Path("evil.py").write_text(EVIL)
+    os.mkfifo("pipe")
+    rows = [{"question": f"{n}+1", "result": str(n + 1), "kind": n % 3, "note": [n, "é"]} for n in range(12)]
+    Path("problems.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    run = ("train", "grpo", *PARITY, "--steps", "6", "--save-every", "2", *SMALL, "--reward", "my.py:stops", "--json")
+    with contextlib.redirect_stdout(None), contextlib.redirect_stderr(None):
+        assert main((*run, "--out", "runs/whole")) == 0
+        Path("press-ctrl-c").touch()
+        assert main((*run, "--out", "runs/half")) == 130
+        Path("press-ctrl-c").unlink()
+        study = ("train", "./my.py:twice", *PARITY, "--model", "tabular", "--eval-tasks", "2", "--out", "runs/study")
+        assert main((*study, "--json")) == 0
+        if with_models:
+            _prepare_models()
+    os.chdir(before)
+
+
+def _prepare_models() -> None:
     from small import small_lm
     from small_foreign import made
     from test_gguf import net_of, write
 
     from guerdon import models
-    from guerdon.cli.main import main
 
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        Path("my.py").write_text(MY)
-        Path("evil.py").write_text(EVIL)
-        os.mkfifo("pipe")
-        rows = [{"question": f"{n}+1", "result": str(n + 1), "kind": n % 3, "note": [n, "é"]} for n in range(12)]
-        Path("problems.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-        run = (
-            "train",
-            "grpo",
-            "--task",
-            "parity",
-            "--steps",
-            "6",
-            "--save-every",
-            "2",
-            *SMALL,
-            "--reward",
-            "my.py:stops",
-        )
-        assert main((*run, "--out", "runs/whole", "--json")) == 0
-        Path("press-ctrl-c").touch()
-        assert main((*run, "--out", "runs/half", "--json")) == 130
-        Path("press-ctrl-c").unlink()
-        assert (
-            main(
-                (
-                    "train",
-                    "./my.py:twice",
-                    "--task",
-                    "parity",
-                    "--model",
-                    "tabular",
-                    "--eval-tasks",
-                    "2",
-                    "--out",
-                    "runs/study",
-                    "--json",
-                )
-            )
-            == 0
-        )
-        small_lm(Path("lm"))
-        own = json.loads(Path("lm/tokenizer_config.json").read_text())
-        Path("lm/chat_template.jinja").write_text(own.pop("chat_template"))
-        Path("lm/tokenizer_config.json").write_text(json.dumps(own, indent=2))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            made(Path("gpt2"), "gpt2")
-        write(Path("small.gguf"), net_of())
-        adapted = models.load("lm", lora=2)
-        adapted.start(0, {})
-        models.save(adapted, Path("lora"))
-    finally:
-        os.chdir(before)
+    small_lm(Path("lm"))
+    own = json.loads(Path("lm/tokenizer_config.json").read_text())
+    Path("lm/chat_template.jinja").write_text(own.pop("chat_template"))
+    Path("lm/tokenizer_config.json").write_text(json.dumps(own, indent=2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made(Path("gpt2"), "gpt2")
+    write(Path("small.gguf"), net_of())
+    adapted = models.load("lm", lora=2)
+    adapted.start(0, {})
+    models.save(adapted, Path("lora"))
 
 
 def fresh(prepared: Path, work: Path, names: tuple[str, ...]) -> None:

@@ -266,7 +266,7 @@ def test_a_run_killed_at_a_few_writes_ends_the_same(
     ("what", "part", "at_writes", "at_moments"),
     [
         ("train", "run/", 8, 12), ("train", "run/checkpoints", 20, 0), ("train", "run/rollouts", 10, 0),
-        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 5),
+        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 3),
     ],
 )  # fmt: skip
 def test_killed_at_writes_and_at_random(

@@ -7,17 +7,12 @@ What carries none (problems, templates, models of strangers) may say something e
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from mutating import Case, campaign, paths, table
-from subjects import SUBJECTS
-
-pytest.importorskip("gguf")
-pytest.importorskip("transformers")
+from mutating import Case, campaign, table
+from subjects import QUICK, SUBJECTS
 
 SEED = 15
 CASES = {
@@ -29,21 +24,6 @@ CASES = {
     "gguf": 180,
 }
 FEW = 110  # of every other kind
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Whole runs, models and problems, made in a process of their own."""
-    folder = tmp_path_factory.mktemp("prepared")
-    words = [
-        sys.executable,
-        "-c",
-        "import sys, pathlib, subjects; subjects.prepare(pathlib.Path(sys.argv[1]))",
-        str(folder),
-    ]
-    made = subprocess.run(words, env=paths(), capture_output=True, text=True, check=False)
-    assert made.returncode == 0, made.stderr
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -62,21 +42,22 @@ def held(cases: list[Case]) -> None:
     assert not faults, f"{len(faults)} of {len(cases)}\n" + "\n".join(told)
 
 
-def test_a_few_of_every_kind(prepared: Path, tmp_path: Path, ledger: list[Case], tried: Callable[..., None]) -> None:
-    """Four harmed files of every kind: run folders, models, tokenizers, templates, problems."""
-    cases = campaign(prepared, tmp_path / "work", SEED, [(name, n) for name in SUBJECTS for n in range(4)])
+def test_a_few_of_a_run(tmp_path: Path, ledger: list[Case], tried: Callable[..., None]) -> None:
+    """Two harmed files of every kind in a run folder, and two of problems."""
+    cases = campaign(tmp_path / "whole", tmp_path / "work", SEED, [(name, n) for name in QUICK for n in range(2)])
     ledger += cases
     tried(len(cases))
     held(cases)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("subject", SUBJECTS)
-def test_harmed_files(
-    prepared: Path, tmp_path: Path, ledger: list[Case], tried: Callable[..., None], subject: str
-) -> None:
+@pytest.mark.parametrize("kinds", [QUICK, [name for name in SUBJECTS if name not in QUICK]], ids=["runs", "models"])
+def test_harmed_files(tmp_path: Path, ledger: list[Case], tried: Callable[..., None], kinds: list[str]) -> None:
     """Two thousand harmed files: bits flipped, ranges cut, zeroed, doubled, swapped, spliced; JSON and headers changed."""
-    cases = campaign(prepared, tmp_path / "work", SEED, [(subject, n) for n in range(4, 4 + CASES.get(subject, FEW))])
+    pytest.importorskip("gguf")
+    pytest.importorskip("transformers")
+    chosen = [(name, n) for name in kinds for n in range(2, 2 + CASES.get(name, FEW))]
+    cases = campaign(tmp_path / "whole", tmp_path / "work", SEED, chosen)
     ledger += cases
     tried(len(cases))
     held(cases)
