@@ -176,7 +176,6 @@ def one(
     file, made, harm, rewritten = harmed(subject, draw, prepared)
     words = tuple(w.format(folder=file.parts[0]) for w in draw.choice(subject.verbs))
     told = (" ".join(words), f"{harm} of {file}")
-    fresh(prepared, work, subject.writes)
     if words not in truths:
         truths[words] = run(words)
         fresh(prepared, work, subject.writes)
@@ -190,8 +189,8 @@ def one(
         place = f"{frames[-1].filename.rpartition('/guerdon/')[2]}:{frames[-1].lineno}" if frames else "?"
         verdict, why = "FAULT", f"{type(error).__name__} at {place}: {str(error)[:160]}"
     finally:
-        if not any(file.is_relative_to(name) for name in subject.writes):
-            shutil.copyfile(prepared / file, work / file)
+        fresh(prepared, work, subject.writes)
+        shutil.copyfile(prepared / file, work / file)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
     if grown > MEMORY:
         verdict, why = "FAULT", f"{grown >> 20} MiB of memory"
