@@ -46,10 +46,9 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Counts tries of cases that held, and none of skipped ones; a run with a broken one records nothing."""
-    if item.stash.get(PASSED, False):
-        name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
-        item.config.stash[HELD][name] += item.stash.get(TRIES, 1)
+    """Counts tries of cases that held, 0 of those that were skipped; a run with a broken one records nothing."""
+    name = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    item.config.stash[HELD][name] += item.stash.get(TRIES, 1) if item.stash.get(PASSED, False) else 0
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
