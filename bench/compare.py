@@ -17,8 +17,8 @@ from typing import Any
 from bench.compare_figures import draw
 from guerdon.core.recipe import Claim
 from guerdon.exams.statistics import t_interval
-from guerdon.loop.prove.arms import changed, make_arm
-from guerdon.loop.prove.prove import How, Trial, measured, run_trials, setting
+from guerdon.loop.proof.arms import changed, make_arm
+from guerdon.loop.proof.proving import How, Trial, measured, run_trials, setting
 from guerdon.store.files import write_readable_json, write_text
 
 SETTINGS = "prompts=16 tries=8 lr=5e-5 max_tokens=64"

@@ -22,18 +22,18 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
+from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.centre import centre
-from guerdon.credit.critic import gae
-from guerdon.credit.example import Aside
+from guerdon.credit.batch_relative import whiten
+from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
-from guerdon.credit.whiten import whiten
 
 TRIES = 8
 LIMIT = 0.050  # seconds, for the group-relative family

@@ -29,11 +29,11 @@ from guerdon.core.model import Request
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.continuous import Continuous
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.models.attention import Runs
 from guerdon.models.decoder import Decoder
-from guerdon.models.head import token_scores
+from guerdon.models.logit_head import token_scores
 
 TRIES = 4  # of which the median counts
 MICRO = (4096, 8192, 16384, 32768)

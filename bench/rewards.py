@@ -19,8 +19,8 @@ from pathlib import Path
 
 import guerdon as gd
 from guerdon import score_samples
-from guerdon.rewards.base import Reward
-from guerdon.rewards.isolation.workers import Workers, workers
+from guerdon.rewards.formula.reward import Reward
+from guerdon.workers.worker_pool import Workers, workers
 
 COMPONENTS = 5
 

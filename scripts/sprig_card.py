@@ -24,7 +24,7 @@ from guerdon import models, tasks
 from guerdon.core.model import Model
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.exams.statistics import pass_at_k
 from guerdon.tasks.corpus import LEVELS, WITH_TOOLS, family_names

@@ -17,10 +17,10 @@ from guerdon.losses.old_policy import masked, sampled, truncated
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, reweighted
-from guerdon.losses.reward_model import bradley_terry, implicit_outcome, outcome, step_labels
+from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
+from guerdon.losses.row_weights import weighed
 from guerdon.losses.signs import by_sign
 from guerdon.losses.unpaired import kto
-from guerdon.losses.weighed import weighed
 
 TOP = 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from guerdon.models import huggingface
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
-from guerdon.models.lm import lm
+from guerdon.models.language_model import lm
 from guerdon.models.tokenizer import train_tokenizer
 
 TEXTS = [

@@ -28,7 +28,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 EXAMINED = """
 import guerdon as gd
-from guerdon.exams.accuracy import coverage
+from guerdon.exams.rates import coverage
 from guerdon.recipes.house.grpo import grpo
 
 

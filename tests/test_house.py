@@ -21,9 +21,10 @@ MAY_IMPORT = {
     "tasks": {"core"},
     "envs": {"core", "tasks"},
     "models": {"core"},
-    "rewards": {"core", "tasks", "models"},  # models: to probe them
+    "workers": {"core"},
+    "rewards": {"core", "tasks", "models", "workers"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
-    "bridges": {"core", "rewards"},
+    "bridges": {"core", "rewards", "workers"},
     "curricula": {"core", "models"},  # likewise
     "select": {"core"},
     "credit": {"core"},
@@ -32,7 +33,7 @@ MAY_IMPORT = {
     "engine": {"core", "models"},
     "store": {"core"},
     "judges": {"core", "rewards", "models", "engine", "tasks", "store"},
-    "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams"},
+    "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams", "workers"},
     "recipes": {
         "core",
         "tasks",
@@ -60,7 +61,7 @@ LIGHT_LIBRARIES = {"torch", "numpy", "safetensors", "tokenizers"}
 
 GUESTS = {  # a place that may use one library more, and how it comes there
     "models/kernels": {"triton"},  # with torch, where there is a GPU
-    "models/template.py": {"jinja2"},  # with torch
+    "models/chat_template.py": {"jinja2"},  # with torch
     "models/gguf.py": {"gguf", "transformers"},  # an extra, asked for when such a file is opened
     "models/foreign_files.py": {"transformers"},  # an extra, asked for when an architecture needs it
 }

@@ -13,8 +13,8 @@ import pytest
 from command_line import Cli, command_line, refused
 
 import guerdon as gd
-from guerdon.credit.centre import centre
-from guerdon.loop.replay import pearson, ranks
+from guerdon.credit.group_relative import centre
+from guerdon.loop.replaying import pearson, ranks
 from guerdon.store.sums import sealed
 
 WEIGHTS = """

@@ -24,13 +24,13 @@ from cards import card
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.exams.accuracy import accuracy, coverage, length, majority
+from guerdon.exams.rates import accuracy, coverage, length, majority
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import score, verified
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Ended, Started, StepDone, Warned
@@ -38,7 +38,7 @@ from guerdon.store.report import write_report
 from guerdon.store.rollouts import read_batch, write_batch
 from guerdon.store.run import Run
 from guerdon.store.summary import batch_metrics
-from guerdon.tasks.tiny import Tiny, successor
+from guerdon.tasks.families.tiny import Tiny, successor
 
 VOID = ("meta", "br")
 OURS = {"95 %"}  # the one number that is about the method and not about the run

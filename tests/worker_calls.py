@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from guerdon.rewards.isolation.workers import Answer, Workers
+from guerdon.workers.worker_pool import Answer, Workers
 
 
 def ask(

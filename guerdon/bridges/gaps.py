@@ -1,11 +1,11 @@
-"""What a library is told where a number is missing. Left out: the scores themselves (`rewards/scoring.py`)."""
+"""What a library is told where a number is missing. Left out: the scores themselves (`rewards/stage/scorer.py`)."""
 
 from __future__ import annotations
 
 import warnings
 
 from guerdon.core.errors import Notice, RunStopped
-from guerdon.rewards.scoring import Scored
+from guerdon.rewards.stage.scorer import Scored
 
 
 def no_gaps(scored: Scored, name: str, missing: float | None) -> list[float]:

@@ -15,8 +15,8 @@ from typing import Any
 from guerdon.bridges.chat import runs
 from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import UserError
-from guerdon.rewards.function import as_reward
-from guerdon.rewards.scoring import Scored, score_samples
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.scorer import Scored, score_samples
 
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<eos>")
 

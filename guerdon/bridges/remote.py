@@ -17,10 +17,11 @@ from guerdon.bridges.exchange import BadReply, Reply, post
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import check_knobs, knob, part
-from guerdon.rewards.function import Leaf
-from guerdon.rewards.reading import NOTHING, whole_json
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import Outcome, outcome_of
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.asking.outcomes import outcome_of
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.text.extracting import NOTHING, whole_json
 
 SENT = (
     "prompt",

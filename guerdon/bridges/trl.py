@@ -16,10 +16,9 @@ from guerdon.bridges.chat import runs, sample
 from guerdon.bridges.gaps import warn_broken
 from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, part
-from guerdon.rewards.algebra import blended, weighted
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import Arguments, Leaf, as_reward
-from guerdon.rewards.scoring import Scored, score_samples
+from guerdon.rewards.asking.function import Arguments, Leaf
+from guerdon.rewards.formula.reward import Reward, as_reward, blended, weighted
+from guerdon.rewards.stage.scorer import Scored, score_samples
 
 LEFT_OUT = "TRL leaves them out"
 

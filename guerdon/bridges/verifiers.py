@@ -21,10 +21,10 @@ from guerdon.bridges.chat import content, runs, sample
 from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.part import part
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import Leaf, as_reward
-from guerdon.rewards.plain import Score
-from guerdon.rewards.scoring import Scored, score_samples_later
+from guerdon.core.score import Score
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.formula.reward import Reward, as_reward
+from guerdon.rewards.stage.scorer import Scored, score_samples_later
 
 
 def for_verifiers(

@@ -15,9 +15,9 @@ from typing import Any
 
 from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import UserError
-from guerdon.rewards.function import as_reward
-from guerdon.rewards.named import find_reward
-from guerdon.rewards.scoring import score_samples
+from guerdon.rewards.asking.by_name import find_reward
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.scorer import score_samples
 
 MARK = '"""verl\'s custom reward function, written by guerdon.bridges.verl: '
 TEXT = (
@@ -25,7 +25,7 @@ TEXT = (
     + '''{spec}. Write it anew rather than edit it."""
 
 from guerdon.bridges.verl import for_verl
-from guerdon.rewards.named import find_reward
+from guerdon.rewards.asking.by_name import find_reward
 
 score = for_verl(find_reward({spec!r}), missing={missing!r})
 

@@ -96,7 +96,7 @@ def _models() -> list[dict[str, Any]]:
 
 
 def _rewards() -> list[dict[str, Any]]:
-    from guerdon.rewards.named import shelf
+    from guerdon.rewards.asking.by_name import shelf
 
     return [
         {"reward": n, "about": first_paragraph(cls.__doc__), "knobs": _knobs(cls)} for n, cls in sorted(shelf().items())

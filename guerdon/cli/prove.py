@@ -18,8 +18,8 @@ from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
 
 if TYPE_CHECKING:
-    from guerdon.loop.prove.jobs import Job
-    from guerdon.loop.prove.prove import How
+    from guerdon.loop.proof.jobs import Job
+    from guerdon.loop.proof.proving import How
 
 
 def prove(
@@ -64,7 +64,7 @@ def prove(
     with Tally(output.console) as tally:
         if null:
             return _null(output, chosen[0], seeds, how, tally)
-        from guerdon.loop.prove.prove import prove as run
+        from guerdon.loop.proof.proving import prove as run
 
         found = _until_interrupted(lambda: run(chosen, how, tally))
     if not as_json:
@@ -104,7 +104,7 @@ def _how(
     runs: str,
 ) -> How:
     from guerdon.core.budget import read_budget
-    from guerdon.loop.prove.prove import How
+    from guerdon.loop.proof.proving import How
 
     changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k != "budget"}
     if claims["budget"] is not None:
@@ -126,7 +126,7 @@ def _how(
 
 
 def _null(output: Output, recipe: str, pairs: int | None, how: How, tally: Tally) -> int:
-    from guerdon.loop.prove.null import ALARM, PAIRS, prove_null
+    from guerdon.loop.proof.null import ALARM, PAIRS, prove_null
 
     number = pairs if pairs is not None else 4 if how.quick else PAIRS
     found = _until_interrupted(lambda: prove_null(recipe, number, how, tally))

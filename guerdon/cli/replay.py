@@ -13,7 +13,7 @@ from guerdon.cli.output import Output
 from guerdon.cli.streams import live, shown
 
 if TYPE_CHECKING:
-    from guerdon.loop.replay import Replay
+    from guerdon.loop.replaying import Replay
 
 COUNTS = ("samples", "scored", "failed", "timed_out", "not_applicable", "compared", "flips")
 WIDTH = 60  # characters of a completion that are shown
@@ -44,7 +44,7 @@ def replay(
     Says, per step and in all, how many advantages would have changed sign, how the two rewards correlate, which samples
     moved most and where the new reward broke. Nothing is sampled; the run stays as it is.
     """
-    from guerdon.loop import replay as loop
+    from guerdon.loop import replaying as loop
 
     output = Output(as_json)
     bar = Progress(

@@ -63,7 +63,7 @@ def serve(
     """
     from guerdon.bridges.serve.limits import Limits
     from guerdon.bridges.serve.runner import serve as run
-    from guerdon.rewards.named import find_reward
+    from guerdon.rewards.asking.by_name import find_reward
 
     output, found = Output(as_json), find_reward(reward)
     made_up = not no_token and not os.environ.get(TOKEN)

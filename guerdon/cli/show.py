@@ -117,8 +117,8 @@ def _tell_evidence(output: Output, name: str) -> None:
 def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, wish: Wish) -> None:
     """What the method has that its baseline has not, and the other way round."""
     from guerdon.core.recipe import Recipe
-    from guerdon.loop.prove.arms import make_arm
-    from guerdon.loop.prove.prove import OPTIONS
+    from guerdon.loop.proof.arms import make_arm
+    from guerdon.loop.proof.proving import OPTIONS
 
     if not isinstance(made, Recipe):
         return

@@ -1,0 +1,5 @@
+"""How scores become advantages: stages that read columns of rewards and give a number for every step."""
+
+from guerdon.core.lazy import front_door
+
+__getattr__, __dir__, __all__ = front_door(__name__)

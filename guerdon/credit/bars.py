@@ -9,7 +9,7 @@ from guerdon.core.batch import Batch, Group
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, in_all, lay
+from guerdon.credit.track_steps import give, in_all, lay
 
 
 @part
@@ -27,7 +27,7 @@ class shortfall:
 
     A track without a reward is in no mean and has no advantage; nor has a group without a mark. Logs `NAME/shortfall`.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> shortfall(mark="promised")(tries([[0.0, 1.0], [2.0]], promised=[2.0, 2.0, 2.0]), Aside())["shortfall"].tolist()
     [-1.5, -1.5, 0.0]
     """
@@ -73,7 +73,7 @@ class sparing:
     A group without a right try is centred. A row without a value is in no statistic and gets no advantage; the only value
     of a group gets 0. Logs `NAME/spared`, the share of groups whose baseline was lowered.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> stage = sparing(right="reward", std=False)
     >>> stage(tries([[1.0, 1.0, 1.5], [0.0, 1.0]]), Aside())["advantage"].tolist()
     [0.0, 0.0, 0.5, -0.5, 0.5]

@@ -9,7 +9,7 @@ from guerdon.core.batch import Batch, Group
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, in_all, lay
+from guerdon.credit.track_steps import give, in_all, lay
 
 
 @part
@@ -27,7 +27,7 @@ class role_baseline:
     The first step has the baseline `start`, and what is learned first replaces it as any later mean does. A role without
     a valued track keeps its baseline; a track without a value has no advantage. The baselines are in the checkpoint.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> stage = role_baseline(decay=0.5)
     >>> [stage(tries([[4.0]]), Aside())["advantage"].item() for step in range(3)]
     [4.0, 2.0, 1.0]
@@ -88,7 +88,7 @@ class weighted_baseline:
     A track without a reward or a weight is in neither sum; without a reward it has no advantage. Alone with its value, or
     where the weights add up to 0, it gets 0; the share of such groups is `NAME/single_groups`.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> weighted_baseline(weights="size")(tries([[0.0, 4.0]], size=[1.0, 3.0]), Aside())["advantage"].tolist()
     [-3.0, 1.0]
     """

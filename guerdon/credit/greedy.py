@@ -9,11 +9,11 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
+from guerdon.core.extra_play import check_scores, means, play_scored
 from guerdon.core.part import label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, means, play_scored
 from guerdon.core.task import Ask, Sampling
-from guerdon.credit.rows import give, lay
+from guerdon.credit.track_steps import give, lay
 
 
 @part
@@ -30,8 +30,8 @@ class greedy_baseline:
 
     A track without a value has no advantage, nor has one whose greedy try failed.
 
-    >>> from guerdon.rewards.score import verified
-    >>> from guerdon.tasks.tiny import successor
+    >>> from guerdon.rewards.stage.score_stages import verified
+    >>> from guerdon.tasks.families.tiny import successor
     >>> stage = greedy_baseline(verified(successor()))
     >>> stage.needs, stage.gives
     (('correct',), ('advantage',))

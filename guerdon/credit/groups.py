@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.batch import COARSE, Batch
 from guerdon.core.column import Column
 from guerdon.core.levels import gather_up, starts
-from guerdon.credit.rows import along, at_steps, give, steps_of
+from guerdon.credit.track_steps import along, at_steps, give, steps_of
 
 Compare = Literal["task", "ask", "episode", "parent", "turn", "position"]
 

@@ -11,9 +11,9 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.centre import standing
+from guerdon.credit.group_relative import standing
 from guerdon.credit.groups import Compare, compare
-from guerdon.credit.rows import at_steps, give, lay, worst
+from guerdon.credit.track_steps import at_steps, give, lay, worst
 
 
 @part
@@ -28,7 +28,7 @@ class mixed:
     A column that does not apply to a step says nothing there and adds 0; a step to which none applies has no advantage. A
     broken one leaves the sum without a value: half of it is not what was asked for.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> batch = tries([[1.0]], steps=2, episode=[3.0], step=[0.0, 10.0])
     >>> mixed(("episode", "step"), (1.0, 0.5))(batch, Aside())["advantage"].tolist()
     [3.0, 8.0]
@@ -68,7 +68,7 @@ class separately:
     A reward that does not apply to a track adds 0 and is in no group there; a track to which none applies has no
     advantage, nor has one of whose scores any is broken. `NAME.REWARD/flat_groups` is logged for each.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> batch = tries([[0.0, 1.0]], style=[100.0, 0.0])
     >>> separately(("reward", "style"), (2.0, 1.0), eps=0.0)(batch, Aside())["advantage"].tolist()
     [-0.7071067690849304, 0.7071067690849304]

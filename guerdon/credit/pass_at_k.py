@@ -11,8 +11,8 @@ from guerdon.core.batch import Batch, Group
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.along import later_sum
-from guerdon.credit.rows import give, in_all, lay
+from guerdon.credit.sums import later_sum
+from guerdon.credit.track_steps import give, in_all, lay
 
 
 @part
@@ -29,7 +29,7 @@ class best_of_k:
     A try without a value is in no subset. In a group with $k$ values or fewer all get 0; the share of such groups is
     `NAME/short_groups`. `NAME/best` is the estimate of the best of k itself.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> best_of_k(k=2)(tries([[1.0, 0.0, 0.0]]), Aside())["advantage"].tolist()
     [2.0, -1.0, -1.0]
     """

@@ -10,8 +10,8 @@ from guerdon.core.batch import Batch
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.along import decayed_sum
-from guerdon.credit.rows import along, at_steps, give, in_all, paid, paid_turns
+from guerdon.credit.sums import decayed_sum
+from guerdon.credit.track_steps import along, at_steps, give, in_all, paid, paid_turns
 
 
 @part
@@ -29,7 +29,7 @@ class reward_to_go:
     A step to which the column does not apply was paid nothing. A broken reward leaves it and the steps before it without
     a return. A step that several tracks share has their mean.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> batch = tries([[0.0]], steps=3, process=[1.0, 0.0, 4.0])
     >>> reward_to_go("process", gamma=0.5)(batch, Aside())["return"].tolist()
     [2.0, 2.0, 4.0]
@@ -76,7 +76,7 @@ class redistribute:
 
     Given steps get a share like any other. A track without a return has none to spread; a step without a weight gets 0.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> batch = tries([[8.0]], steps=3, care=[1.0, 0.0, 3.0])
     >>> redistribute(weights="care")(batch, Aside())["reward_steps"].tolist()
     [2.0, 0.0, 6.0]

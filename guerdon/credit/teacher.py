@@ -25,7 +25,7 @@ class liking:
 
     >>> import torch
     >>> from guerdon.core.column import Column
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> batch = tries([[1.0, 0.0]])
     >>> read = {"teacher.logp": Column.full("step", batch.logp + torch.tensor([0.5, -1.0]))}
     >>> liking()(batch.with_cols(read), Aside())["teacher_gain"].tolist()

@@ -8,7 +8,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
-from guerdon.credit.rows import give, in_all
+from guerdon.credit.track_steps import give, in_all
 
 
 @part
@@ -28,7 +28,7 @@ class prefix_gain:
     Tracks without a value are in no mean. A segment none of whose tracks has a value has no advantage. The share of only
     children among the segments is `NAME/only_children`: where it is high, `centre` is the better choice.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> prefix_gain()(tries([[0.0, 1.0]]), Aside())["advantage"].tolist()
     [-0.5, 0.5]
     """

@@ -12,7 +12,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.credit.groups import places_along
-from guerdon.credit.rows import along, at_steps, give
+from guerdon.credit.track_steps import along, at_steps, give
 
 
 @part
@@ -31,7 +31,7 @@ class turn_baseline:
     A try with a missing return is in no baseline. The only one of a group gets 0; the share of such groups is
     `NAME/single_groups`.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> batch = tries([[0.0, 0.0]], steps=2, returns=[3.0, 2.0, 1.0, 1.0])
     >>> turn_baseline("returns", per="step")(batch, Aside())["advantage"].tolist()
     [2.0, 1.0, -2.0, -1.0]

@@ -1,6 +1,6 @@
 """Whom to play against: what another curriculum draws, with one of several models in the opponent's seat.
 
-Left out: the models (`models/pool.py` keeps past selves), and choosing by who wins.
+Left out: the models (`models/past_selves.py` keeps past selves), and choosing by who wins.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class against:
 
     >>> from types import SimpleNamespace as model
     >>> from guerdon.core.task import Task
-    >>> from guerdon.credit.example import Aside
+    >>> from guerdon.core.example import Aside
     >>> @part
     ... class games:
     ...     def draw(self, n, play):

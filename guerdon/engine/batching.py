@@ -15,7 +15,7 @@ from torch import Tensor
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
 from guerdon.engine.sampler import Sampler, open_sampler
-from guerdon.models.probe import Item, probe
+from guerdon.models.probing import Item, probe
 
 
 class EngineFault(Exception):

@@ -16,8 +16,8 @@ from guerdon.core.model import Reply, Request
 from guerdon.engine.cpu import CpuDecoding
 from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt
-from guerdon.engine.said import EndedRow, Row, Said
-from guerdon.models.lm import lm
+from guerdon.engine.transcripts import EndedRow, Row, Said
+from guerdon.models.language_model import lm
 
 
 class Continuous:

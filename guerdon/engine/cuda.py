@@ -267,7 +267,7 @@ class _Extending:
     """A `Memory` that takes one token of each of the first rows."""
 
     def __init__(self, decoding: CudaDecoding, rows: int, longest: int) -> None:
-        from guerdon.models.kernels.rows import places
+        from guerdon.models.kernels.row_places import places
 
         state = decoding.state
         self.decoding, self.longest = decoding, longest
@@ -279,7 +279,7 @@ class _Extending:
         return self.decoding.angles
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
-        from guerdon.models.kernels.attention import paged_attention
+        from guerdon.models.kernels.paged_attention import paged_attention
         from guerdon.models.kernels.rope import rotate_and_store
 
         keys, values = self.decoding.keys[layer], self.decoding.values[layer]
@@ -297,7 +297,7 @@ class _Token:
         self.decoding, self.rows, self.longest = decoding, rows, longest
 
     def __call__(self) -> None:
-        from guerdon.models.kernels.rows import note
+        from guerdon.models.kernels.row_places import note
         from guerdon.models.kernels.sample import sample, vocabulary_splits
 
         decoding, rows = self.decoding, self.rows

@@ -9,9 +9,9 @@ import torch
 
 from guerdon.core.model import Model, Reply, Request
 from guerdon.engine.continuous import Continuous
-from guerdon.engine.foreign import ForeignSampler
-from guerdon.models.foreign import foreign
-from guerdon.models.lm import lm
+from guerdon.engine.foreign_sampler import ForeignSampler
+from guerdon.models.foreign_model import foreign
+from guerdon.models.language_model import lm
 from guerdon.models.standin import behind
 
 

@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling
-from guerdon.models.probe import Item
+from guerdon.models.probing import Item
 
 Call = Callable[[str, Request], Awaitable[Reply]]
 Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]

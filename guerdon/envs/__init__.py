@@ -1,0 +1,5 @@
+"""How an episode goes."""
+
+from guerdon.core.lazy import front_door
+
+__getattr__, __dir__, __all__ = front_door(__name__)

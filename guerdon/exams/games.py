@@ -19,7 +19,7 @@ class mean_return:
 
     Episodes that failed, or paid the role nothing at all, are left out. Unbiased.
 
-    >>> from guerdon.exams.example import sat
+    >>> from guerdon.exams.example_sitting import sat
     >>> mean_return()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 3.0], [1.0, 3.0]]))
     {'return': 2.0, 'return_std': 1.0, 'episodes': 4}
     """
@@ -37,7 +37,7 @@ class win_rate:
     No formula. Which model plays the role, and against whom, is the exam's `seats`; `against` makes an exam for each seat.
     Games that failed, or paid the role nothing at all, are left out; `games` are the others.
 
-    >>> from guerdon.exams.example import sat
+    >>> from guerdon.exams.example_sitting import sat
     >>> found = win_rate()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
     >>> found["win_rate"], found["draw_rate"], found["loss_rate"], found["games"]
     (0.5, 0.25, 0.25, 4)
@@ -61,7 +61,7 @@ def against(opponent: str, source: Any, env: Any, model: str = "policy", **more:
     opponent and seat, `start@first/win_rate`; `more` are further fields of each `Exam`.
 
     >>> from types import SimpleNamespace
-    >>> from guerdon.tasks.tiny import parity
+    >>> from guerdon.tasks.families.tiny import parity
     >>> [e.name for e in against("start", parity(), SimpleNamespace(roles=("white", "black")))]
     ['start@white', 'start@black']
     """

@@ -12,9 +12,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import part
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
-from guerdon.rewards.function import as_reward
-from guerdon.rewards.score import score
-from guerdon.rewards.step_truth import checked_solutions
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.score_stages import score
+from guerdon.rewards.stage.step_truth import checked_solutions
 from guerdon.tasks.family import Family
 
 
@@ -27,7 +27,7 @@ class pair_accuracy:
     with tries of one kind only make no pair; `pairs_examined` says how many there were. Pairs of one problem are not
     independent.
 
-    >>> from guerdon.exams.example import sat
+    >>> from guerdon.exams.example_sitting import sat
     >>> found = pair_accuracy("rm")(sat([["= 4", "= 5"], ["= 6", "= 4"]], answer="4", rm__final=[2.0, 1.0, 1.0, 0.0]))
     >>> found["pair_accuracy"], found["pairs_examined"]
     (0.5, 2)
@@ -111,7 +111,7 @@ class calibration:
     `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with
     `squash` $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
 
-    >>> from guerdon.exams.example import sat
+    >>> from guerdon.exams.example_sitting import sat
     >>> found = calibration("rm.final")(sat([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))
     >>> round(found["ece"], 4), round(found["brier"], 4), round(found["confidence"], 4)
     (0.15, 0.025, 0.55)

@@ -1,0 +1,5 @@
+"""Rewards that ask a model: scales, rubrics, comparisons, and who answers."""
+
+from guerdon.core.lazy import front_door
+
+__getattr__, __dir__, __all__ = front_door(__name__)

@@ -31,8 +31,8 @@ from guerdon.judges.wording import (
     ranking,
     text_of,
 )
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import Outcome
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.scores import Outcome
 from guerdon.tasks.roles import prefer_view
 
 BETTER = "Which answer to this task is better: more right, complete and clear?"

@@ -26,7 +26,7 @@ from guerdon.core.task import Sampling
 from guerdon.judges.answerer import Answer, Asked, added
 from guerdon.judges.cache import Keep, Remembering
 from guerdon.judges.spending import Purse
-from guerdon.rewards.reading import whole_json
+from guerdon.rewards.text.extracting import whole_json
 
 MOST = 4 << 20  # bytes of an answer ...
 MOST_EACH = 8 << 10  # ... and so many more for each token that was asked for, with its alternatives

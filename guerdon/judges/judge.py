@@ -27,8 +27,8 @@ from guerdon.judges.wording import (
     one_of,
     text_of,
 )
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import Outcome
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.scores import Outcome
 from guerdon.tasks.roles import score_view, verify_view
 
 QUESTION = "How good is the answer to this task: is it right, complete and clear?"

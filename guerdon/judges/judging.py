@@ -16,9 +16,9 @@ from guerdon.core.play import Play
 from guerdon.judges.answerer import Answer, Answerer
 from guerdon.judges.spending import Tally, count, said
 from guerdon.judges.wording import Question
-from guerdon.rewards.function import Leaf
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import Outcome
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.scores import Outcome
 
 
 @dataclass(frozen=True)

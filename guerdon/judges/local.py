@@ -21,7 +21,7 @@ from guerdon.core.task import Sampling
 from guerdon.engine.sampler import answer
 from guerdon.judges.answerer import Answer, Answerer, Asked, added, spellings
 from guerdon.judges.cache import Keep, Remembering
-from guerdon.models.probe import probe
+from guerdon.models.probing import probe
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 

@@ -31,8 +31,8 @@ from guerdon.judges.wording import (
     one_of,
     verdicts,
 )
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import Outcome
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.scores import Outcome
 
 PLACES = ("prompt", "completion", "answer", "criterion", "mark", "form")
 MET = 0.5  # a veto is met from this probability on

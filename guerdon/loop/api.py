@@ -14,19 +14,19 @@ from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.exams.accuracy import accuracy
-from guerdon.exams.best_of import best_of as choice
+from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
+from guerdon.exams.rates import accuracy
 from guerdon.loop.build import Built, Wish, build, card_of, find_model, find_task, fit, run_name, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
-from guerdon.loop.train import run_recipe
 from guerdon.loop.trained import Trained
+from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import check_trust, remember
-from guerdon.models import clock
+from guerdon.models import template_clock as clock
 from guerdon.store.files import absolute
 from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.store.identity import RESULTS, code_hash

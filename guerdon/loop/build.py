@@ -23,10 +23,10 @@ from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.record import Options
 from guerdon.loop.resume import MODEL_SUMS
-from guerdon.models import clock
-from guerdon.rewards.function import as_reward
-from guerdon.rewards.named import find_reward
-from guerdon.rewards.score import score
+from guerdon.models import template_clock as clock
+from guerdon.rewards.asking.by_name import find_reward
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.score_stages import score
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
 from guerdon.store.sums import Damaged, manifest_fault

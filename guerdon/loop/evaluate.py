@@ -15,11 +15,11 @@ from guerdon.core.part import label
 from guerdon.core.play import Env
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
-from guerdon.exams.accuracy import accuracy, length
+from guerdon.engine.player import Player
 from guerdon.exams.exam import TRUTH, Exam, Sitting
-from guerdon.loop.see import see
-from guerdon.rewards.score import verified
+from guerdon.exams.rates import accuracy, length
+from guerdon.loop.readings import see
+from guerdon.rewards.stage.score_stages import verified
 
 
 def evaluate(

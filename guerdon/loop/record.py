@@ -20,8 +20,8 @@ from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import CtrlC, RunStopped, unknown
 from guerdon.core.part import knob, knobs, label, part
-from guerdon.engine.play import Player
-from guerdon.rewards.scores import cause
+from guerdon.engine.player import Player
+from guerdon.rewards.formula.scores import cause
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Event, ScoresMissing, StepDone, TimeoutFired, Warned

@@ -26,12 +26,12 @@ from guerdon.core.part import PARTS, describe, label
 from guerdon.core.play import Env
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Ask, Sampling
-from guerdon.credit.centre import centre
-from guerdon.engine.play import Player
+from guerdon.credit.group_relative import centre
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.trained import Trained
-from guerdon.rewards.samples import Roles
+from guerdon.rewards.asking.samples import Roles
 from guerdon.store.run import Run
 
 ADVANTAGE = "advantage"

@@ -3,7 +3,7 @@
 Ahead, the sampler holds a copy of the weights as they were before the step that is being learned: the episodes are one
 update old, and the log-probs they carry are those of the copy, which is what a ratio corrects by. A checkpoint waits for
 the episodes under way and keeps them, so that a run that goes on from it is the same run.
-Left out: what is drawn (the curriculum), who plays (`engine/play.py`).
+Left out: what is drawn (the curriculum), who plays (`engine/player.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import torch
 from guerdon.core.episode import Episode
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Ask
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from guerdon.exams.exam import Exam
 from guerdon.loop.build import Built, Wish, card_of
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
-from guerdon.loop.train import run_recipe, start
 from guerdon.loop.trained import Trained
-from guerdon.models import clock
+from guerdon.loop.training import run_recipe, start
+from guerdon.models import template_clock as clock
 from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder

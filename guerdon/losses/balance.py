@@ -15,11 +15,11 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.extra_play import play_scored
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import check_knobs, knob, live, part, state
 from guerdon.core.play import Play
-from guerdon.core.scored import play_scored
 from guerdon.core.task import Sampling
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped

@@ -45,7 +45,7 @@ class distilled(Term):
 
     >>> import torch
     >>> from guerdon.core.column import Column
-    >>> from guerdon.credit.example import tries
+    >>> from guerdon.core.example import tries
     >>> named = Column.full("step", torch.tensor([[0.5, 0.5]]).log())
     >>> batch = tries([[1.0]]).with_cols({"teacher.top_logp": named})
     >>> live = {"logp_at": torch.tensor([[0.8, 0.2]]).log()}

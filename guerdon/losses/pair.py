@@ -46,7 +46,7 @@ class dpo(Term):
     `worse_gain`, the means of $\beta h$: both sinking is the usual way it goes wrong.
 
     >>> import torch
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> from guerdon.select.pairs import paired
     >>> batch = paired()(tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), Aside())
     >>> round(float(dpo()(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # -log sigma(0.1 * 1)
@@ -101,7 +101,7 @@ class odds_ratio(Term):
     beyond. Assumes that a mean log-prob makes tracks of different lengths comparable: biased between them where it does not.
 
     >>> import torch
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> from guerdon.select.pairs import paired
     >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
     >>> round(float(odds_ratio(1.0)(batch, {"logp": torch.tensor([0.5, 0.2]).log()})[0]), 4)  # -log sigma(log 4)
@@ -135,7 +135,7 @@ class better_nll(Term):
     short one counts more.
 
     >>> import torch
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> from guerdon.select.pairs import paired
     >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
     >>> float(better_nll(0.2)(batch, {"logp": torch.tensor([-0.5, -1.5])})[0])

@@ -138,7 +138,7 @@ class clipped(PolicyLoss):
     long.
 
     >>> import torch
-    >>> from guerdon.credit.example import tries
+    >>> from guerdon.core.example import tries
     >>> batch = tries([[1.0, 0.0]], advantage=[1.0, -1.0])  # sampled with log-prob 0
     >>> live = {"logp": torch.tensor([1.5, 0.5]).log(), "entropy": torch.zeros(2)}
     >>> round(float(clipped(high=0.28)(batch, live)[0]), 4)  # (-1.28 + 0.8) / 2
@@ -190,7 +190,7 @@ class reweighted(PolicyLoss):
     uncorrected.
 
     >>> import torch
-    >>> from guerdon.credit.example import tries
+    >>> from guerdon.core.example import tries
     >>> logp = torch.tensor([6.0, 0.5]).log().requires_grad_()  # ratios, for the steps were sampled with log-prob 0
     >>> batch = tries([[1.0, 0.0]], advantage=[1.0, -1.0])
     >>> reweighted()(batch, {"logp": logp, "entropy": torch.zeros(2)})[0].backward()

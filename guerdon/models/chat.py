@@ -22,8 +22,8 @@ from tokenizers import Encoding, Tokenizer
 
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
-from guerdon.models.clock import told
-from guerdon.models.template import Bounded, Refusal
+from guerdon.models.chat_template import Bounded, Refusal
+from guerdon.models.template_clock import told
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none

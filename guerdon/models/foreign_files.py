@@ -18,9 +18,9 @@ from torch import nn
 
 from guerdon.core.errors import UserError, require_extra
 from guerdon.models import huggingface, value_head
+from guerdon.models.architectures import LARGEST, MOST_LAYERS, shown
 from guerdon.models.chat import Chat
-from guerdon.models.families import LARGEST, MOST_LAYERS, shown
-from guerdon.models.files import is_there, read_object
+from guerdon.models.plain_files import is_there, read_object
 
 KERNELS = ("eager", "sdpa")  # ways to compute attention that come with the library: others it would fetch
 ASKS_FOR_MORE = {  # what a config.json may ask that library for beside a model of a shape: refused wherever it stands

@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 
 from guerdon.core.errors import UserError, require_extra
+from guerdon.models.architectures import FAMILIES, FULL, SLIDING, config_from, shown
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig, Rope
-from guerdon.models.families import FAMILIES, FULL, SLIDING, config_from, shown
-from guerdon.models.files import check_memory, is_there, understanding
 from guerdon.models.gguf_header import check_header
 from guerdon.models.gguf_tokenizer import chat_from
 from guerdon.models.names import hub_shapes
+from guerdon.models.plain_files import check_memory, is_there, understanding
 
 ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma3")
 WHOLE = {

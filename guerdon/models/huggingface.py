@@ -18,12 +18,12 @@ from tokenizers import AddedToken, Tokenizer
 from torch import Tensor
 
 from guerdon.core.errors import UserError
+from guerdon.models.architectures import architecture_of, config_from, config_to
 from guerdon.models.chat import Chat, Format
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
-from guerdon.models.families import architecture_of, config_from, config_to
-from guerdon.models.files import TOKENIZER, is_there, read_object, read_text, understanding
 from guerdon.models.names import hub_shapes, to_hub
+from guerdon.models.plain_files import TOKENIZER, is_there, read_object, read_text, understanding
 from guerdon.models.tokenizer import ASSISTANT, END, PAD, USER
 
 WEIGHTS = "model.safetensors"

@@ -18,10 +18,10 @@ from safetensors.torch import save_file
 
 from guerdon.core.errors import UserError
 from guerdon.models import huggingface, lora
+from guerdon.models.architectures import LARGEST, shown
 from guerdon.models.decoder import Decoder
-from guerdon.models.families import LARGEST, shown
-from guerdon.models.files import is_there, read_object
 from guerdon.models.lora import LowRank
+from guerdon.models.plain_files import is_there, read_object
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 START = "base_model.model."  # of every tensor's name: peft's own two wrappers

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from guerdon.models.head import parts, tempered
+from guerdon.models.logit_head import parts, tempered
 
 NAMED = 64  # the most tokens that are named
 

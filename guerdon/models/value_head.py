@@ -23,7 +23,7 @@ from guerdon.core.column import Per
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import generator
-from guerdon.models.files import is_there
+from guerdon.models.plain_files import is_there
 
 FILE = "value_head.safetensors"
 NAME = "value_head"  # of the module in the net

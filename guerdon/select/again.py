@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.batch import Batch, Group
+from guerdon.core.extra_play import check_scores, given_by, play_more
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import check_scores, given_by, play_more
 
 
 @part

@@ -48,7 +48,7 @@ class at_least:
     With `correct` and a loss that imitates it is rejection sampling: `kept_share` logs how many were good enough. Biased
     towards what is easy: a task that is never solved teaches nothing, one that is always solved teaches most.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> at_least("reward")(tries([[0.0, 1.0, None]]), Aside())["reward"].tolist()
     [1.0]
     """
@@ -77,7 +77,7 @@ class distinct:
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> distinct()(tries([[1.0, 1.0], [1.0]]), Aside()).K
     2
     """
@@ -109,7 +109,7 @@ class best:
     Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
     keeps the best that was ever tried of each task.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> best("reward")(tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), Aside())["reward"].tolist()
     [2.0, -1.0]
     """
@@ -143,7 +143,7 @@ class with_spread:
     first, asking until there are enough, is `until_enough`. A group of one value has no spread. The order is that in which
     the groups were asked.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> with_spread("reward")(tries([[0.0, 1.0], [1.0, 1.0], [1.0, None]]), Aside())["reward"].tolist()
     [0.0, 1.0]
     """
@@ -178,7 +178,7 @@ class with_rate:
     a band that reaches 0 or 1 keeps it. *Biased* by the choice: the tries that decide whether a group is kept are the ones
     that are learned from. `rate/below` and `rate/above` are the shares of groups outside, too hard and too easy.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> with_rate("reward", 0.25, 0.75)(tries([[0.0, 1.0], [1.0, 1.0], [0.0, None]]), Aside())["reward"].tolist()
     [0.0, 1.0]
     """

@@ -2,7 +2,7 @@
 
 `asked_first` is a curriculum: it asks for forecasts and leaves out what they call settled. `with_forecasts` is a stage: it puts
 the forecasts beside the tries and pays them. Both go through `play`, so what is said counts in the run's budget. Left out:
-forecasts by a value head (`curricula/predicted.py`), of lengths and of the notions that a solution will use.
+forecasts by a value head (`curricula/forecast_problems.py`), of lengths and of the notions that a solution will use.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
 from guerdon.core.pack import cat, pack
 from guerdon.core.part import check_knobs, knob, live, part
+from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
-from guerdon.core.template import check_template
 from guerdon.select.hints import begun
 
 ROLE = "meta"  # who forecasts

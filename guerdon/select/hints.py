@@ -19,12 +19,12 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.extra_play import asks_of, check_scores, given_by, play_more
 from guerdon.core.pack import pack, unpack
 from guerdon.core.part import check_knobs, knob, label, part
+from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play, players
-from guerdon.core.scored import asks_of, check_scores, given_by, play_more
 from guerdon.core.task import Ask, Prefix, Task
-from guerdon.core.template import check_template
 
 NOTE = "hint"  # of an ask: the share of the solution that it brings
 PLAIN = "unhinted"  # of an ask: what it showed before the hint, where that was not the task's own prompt
@@ -43,8 +43,8 @@ class hint:
     The solution is `task.solution(problem)` where the source has it, and else column `solution` of the problem's row
     (`"answer"`: its answer, which is the whole secret if it is short).
 
-    >>> from guerdon.credit.example import Aside
-    >>> from guerdon.tasks.chain import chain
+    >>> from guerdon.core.example import Aside
+    >>> from guerdon.tasks.families.chained_arithmetic import chain
     >>> source = chain(level=1)
     >>> problem = source.get("test", 0)
     >>> source.solution(problem)

@@ -41,7 +41,7 @@ class remembered:
     the age of each track, 0 for what is new. *Biased* as far as a loss does not correct for older weights. Notes
     `memory/size`, `memory/drawn` and, where there are any, `memory/age`, the mean age of what was drawn.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> memory, play = remembered(draw=1, by="reward", temperature=0.01), Aside()
     >>> first = memory(tries([[0.0, 1.0]]), play)
     >>> play.step = 3

@@ -14,9 +14,9 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
+from guerdon.core.extra_play import asks_of, check_scores, given_by, play_more
 from guerdon.core.part import check_knobs, label, part
 from guerdon.core.play import Play
-from guerdon.core.scored import asks_of, check_scores, given_by, play_more
 
 
 @part
@@ -34,7 +34,7 @@ class restructured:
     `rewritten/medium` (the shares of asks that are), `rewritten/asked` and, where there are any, `rewritten/rate`, the mean of
     the new asks' rates; and `rewritten/useful`, the share of asks whose tries differ.
 
-    >>> from guerdon.credit.example import Aside, tries
+    >>> from guerdon.core.example import Aside, tries
     >>> def show(asks, how, play):
     ...     print(how, [ask.task.id for ask in asks])
     ...     return [None] * len(asks)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from guerdon.core.errors import UserError
 from guerdon.core.task import kinds_of
 from guerdon.tasks.family import Family
-from guerdon.tasks.mixed import mixed
+from guerdon.tasks.mixtures import mixed
 from guerdon.tasks.role_tasks import in_role
 
 Closed = Literal["prefer", "verify"]

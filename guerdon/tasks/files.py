@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
-from guerdon.tasks.chosen import by_kind, chosen
+from guerdon.tasks.choosing import by_kind, chosen
 from guerdon.tasks.family import read_solution
 from guerdon.tasks.lines import Line, opened, read_lines, shown
 

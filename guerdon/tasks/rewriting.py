@@ -16,7 +16,9 @@ from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Task, kinds_of
-from guerdon.tasks import chain, countdown, trace
+from guerdon.tasks.families import chained_arithmetic as chain
+from guerdon.tasks.families import countdown_search as countdown
+from guerdon.tasks.families import program_traces as trace
 from guerdon.tasks.family import Problem, is_held_out
 
 SIMPLIFY, VARY = "simplify", "vary"
@@ -32,7 +34,7 @@ class by_rule:
     action are set at once, of `chain` it starts after the first operation. Varied: `countdown` in another order of its numbers,
     `trace` with other letters. A rewriting is of the same kind as its original, and never one of the held-out problems.
 
-    >>> from guerdon.credit.example import Aside
+    >>> from guerdon.core.example import Aside
     >>> from guerdon.tasks import load
     >>> source = load("countdown:5")
     >>> ask = Ask(source.get("train", 1))

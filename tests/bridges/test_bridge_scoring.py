@@ -13,7 +13,8 @@ from guerdon.bridges.gaps import no_gaps
 from guerdon.core.column import Reason
 from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.schedule import linear
-from guerdon.rewards.algebra import blend, clip, normalised
+from guerdon.rewards.formula.algebra import blend, normalised
+from guerdon.rewards.formula.reward import clip
 
 
 @gd.reward

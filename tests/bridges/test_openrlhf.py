@@ -19,7 +19,7 @@ import torch
 import guerdon as gd
 from guerdon.bridges.openrlhf import openrlhf_answer
 from guerdon.core.errors import Notice, RunStopped, UserError
-from guerdon.rewards.algebra import blend
+from guerdon.rewards.formula.algebra import blend
 
 
 @gd.reward

@@ -23,8 +23,8 @@ from worker_calls import descendants
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
 
 pytest.importorskip("fastapi")
 

@@ -16,9 +16,9 @@ from guerdon.core.errors import Notice, UserError
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
-from guerdon.rewards.algebra import blend, normalised
-from guerdon.rewards.following import following
-from guerdon.rewards.score import score
+from guerdon.rewards.formula.algebra import blend, normalised
+from guerdon.rewards.formula.metric_weight import following
+from guerdon.rewards.stage.score_stages import score
 
 
 @gd.reward

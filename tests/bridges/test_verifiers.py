@@ -12,7 +12,7 @@ from guerdon import score_samples
 from guerdon.bridges.verifiers import for_verifiers, for_verifiers_task, from_verifiers
 from guerdon.core.column import Reason
 from guerdon.core.errors import Notice, RunStopped, UserError
-from guerdon.rewards.algebra import blend, normalised
+from guerdon.rewards.formula.algebra import blend, normalised
 
 
 @gd.reward

@@ -17,12 +17,12 @@ import torch
 import guerdon as gd
 from guerdon.bridges.verl import for_verl, write_verl
 from guerdon.core.errors import Notice, RunStopped, UserError
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.named import find_reward
+from guerdon.rewards.asking.by_name import find_reward
+from guerdon.rewards.formula.algebra import blend
 
 MINE = """
 import guerdon as gd
-from guerdon.rewards.algebra import blend
+from guerdon.rewards.formula.algebra import blend
 
 
 @gd.reward

@@ -14,13 +14,13 @@ from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import recital, single_turn
 from guerdon.loop.build import Wish, build
-from guerdon.loop.see import see
+from guerdon.loop.readings import see
 from guerdon.losses.imitation import sft
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
 from guerdon.store.happened import StepDone, from_json
 from guerdon.store.run import Run
 
@@ -52,7 +52,7 @@ def test_the_budget_makes_the_recipe_another_one():
 
 
 def test_it_resumes_to_the_same_end(tmp_path, monkeypatch):
-    from guerdon.loop import train
+    from guerdon.loop import training as train
 
     whole = gd.train("grpo", **small(), budget="100:samples", out=tmp_path / "whole", options=gd.Options(save_every=3))
 

@@ -12,17 +12,17 @@ from watching import Watched
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
+from guerdon.core.extra_play import play_more, play_scored
 from guerdon.core.optim import sgd
 from guerdon.core.pack import cat, pack
-from guerdon.core.scored import play_more, play_scored
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside
+from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
 from guerdon.losses.reduce import reduce
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import score, verified
-from guerdon.select.follow_up import follow_up, followed, heard, links
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.select.second_roles import follow_up, followed, heard, links
 
 
 @gd.part

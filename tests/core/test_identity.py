@@ -14,11 +14,11 @@ from guerdon.core.syntax import syntax
 from guerdon.core.user_file import load_file
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.models.tabular import tabular
-from guerdon.rewards.base import Reward
-from guerdon.rewards.versions import version_of
+from guerdon.models.tables import tabular
+from guerdon.rewards.formula.reward import Reward
+from guerdon.rewards.formula.versions import version_of
 from guerdon.store.identity import code_hash, modules_of
-from guerdon.tasks.tiny import successor
+from guerdon.tasks.families.tiny import successor
 
 HASHES = Path(__file__).parent / "house_hashes.json"
 
@@ -173,8 +173,9 @@ def test_a_recipes_source_is_of_its_function_its_parts_and_those_it_is_made_on()
     found = set(made.modules)
     assert {
         "guerdon.recipes.curriculum.dump", "guerdon.recipes.house.grpo", "guerdon.recipes.house.shared",
-        "guerdon.credit.centre", "guerdon.losses.policy", "guerdon.curricula.bandit", "guerdon.tasks.countdown",
-        "guerdon.tasks.family", "guerdon.rewards.score",
+        "guerdon.credit.group_relative", "guerdon.losses.policy", "guerdon.curricula.bandits",
+        "guerdon.tasks.families.countdown_search",
+        "guerdon.tasks.family", "guerdon.rewards.stage.score_stages",
     } <= found  # fmt: skip
     assert not [name for name in found if name.split(".")[1] in ("core", "engine", "models", "loop", "store")]
     assert "guerdon.recipes.curriculum.pcl" not in found and "guerdon.credit.gae" not in found
@@ -189,7 +190,7 @@ def test_a_studys_source_is_all_that_its_modules_import():
         "guerdon.studies.bases",
         "guerdon.recipes.house.sft",
         "guerdon.losses.imitation",
-        "guerdon.rewards.marks",
+        "guerdon.rewards.text.marks",
     } <= found
     assert not [name for name in found if name.split(".")[1] in ("core", "engine", "models", "loop", "store", "cli")]
 
@@ -234,8 +235,10 @@ def test_an_edit_changes_the_source_and_a_comment_does_not(tmp_path):
 
 
 def test_a_module_that_is_not_here_is_another_source():
-    assert code_hash(["guerdon.credit.centre", "guerdon.credit.gone"]) != code_hash(["guerdon.credit.centre"])
-    assert modules_of(successor()) == ("guerdon.tasks.tiny",)
+    assert code_hash(["guerdon.credit.group_relative", "guerdon.credit.gone"]) != code_hash(
+        ["guerdon.credit.group_relative"]
+    )
+    assert modules_of(successor()) == ("guerdon.tasks.families.tiny",)
 
 
 if __name__ == "__main__":

@@ -19,14 +19,14 @@ from guerdon.core.pack import cat, pack
 from guerdon.core.part import part
 from guerdon.core.schedule import linear
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
-from guerdon.loop.see import see
+from guerdon.engine.player import Player
+from guerdon.loop.readings import see
 from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
 
 NAN = float("nan")
 MICROS = [1, 8, 64, 10**9]

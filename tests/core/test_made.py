@@ -17,10 +17,10 @@ from guerdon.core.model import Request
 from guerdon.core.pack import cat, pack, unpack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.engine.sampler import answer
-from guerdon.models.reading import rows
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
+from guerdon.models.token_rows import rows
 from guerdon.store.report.views import told
 from guerdon.store.rollouts import read_batch, write_batch
 

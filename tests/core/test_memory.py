@@ -13,23 +13,23 @@ from watching import Watched
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.optim import sgd
 from guerdon.core.pack import of_episodes, pack, played_at
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.loop.see import see
+from guerdon.loop.readings import see
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import score, verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.select.filters import at_least, best
 from guerdon.select.memory import remembered
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from guerdon.store.summary import batch_metrics
-from guerdon.tasks.tiny import parity
+from guerdon.tasks.families.tiny import parity
 
 
 class At(Aside):

@@ -19,9 +19,9 @@ from guerdon.core.part import part
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Prefix, Sampling
 from guerdon.engine.batching import EngineFault
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import recital, single_turn
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 
 ASKS = [Ask(task(n), 3) for n in "abcd"]
 

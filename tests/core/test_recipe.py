@@ -10,15 +10,15 @@ from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.part import part
 from guerdon.core.recipe import Recipe
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
-from guerdon.tasks.tiny import successor
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
+from guerdon.tasks.families.tiny import successor
 
 
 def stages(loss=None):

@@ -10,16 +10,16 @@ import torch
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.part import part
 from guerdon.core.recipe import Recipe
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.loop.api import train
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dump import dump
 from guerdon.recipes.house.grpo import grpo
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks import load
-from guerdon.tasks.tiny import successor
+from guerdon.tasks.families.tiny import successor
 
 
 def made(**changes) -> Recipe:

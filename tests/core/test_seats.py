@@ -11,17 +11,17 @@ from guerdon.core.errors import UserError
 from guerdon.core.optim import sgd
 from guerdon.core.pack import pack
 from guerdon.core.play import played_by, players
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.curricula.opponents import against
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.see import see
+from guerdon.loop.readings import see
 from guerdon.losses.policy import clipped
-from guerdon.models.pool import pool
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.paid import paid
-from guerdon.rewards.score import score, verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.past_selves import pool
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.select.hints import begun
 from guerdon.store.rollouts import read_batch, write_batch
 

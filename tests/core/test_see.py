@@ -11,11 +11,11 @@ from guerdon.core.learn import Learn
 from guerdon.core.optim import sgd
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
-from guerdon.loop.see import see
+from guerdon.engine.player import Player
+from guerdon.loop.readings import see
 from guerdon.losses.imitation import sft
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
 
 
 class counting(tabular):

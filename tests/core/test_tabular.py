@@ -18,8 +18,8 @@ from guerdon.core.model import Request, weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.models import load, save
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
 
 
 def model(**knobs):

@@ -25,7 +25,7 @@ from guerdon.engine import answer, cuda
 from guerdon.engine.continuous import Continuous
 from guerdon.engine.cuda import CudaDecoding, bucket
 from guerdon.engine.pages import Pages
-from guerdon.models.kernels import attention
+from guerdon.models.kernels import paged_attention as attention
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy interprets, and says what a GPU does not
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

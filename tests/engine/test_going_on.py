@@ -17,13 +17,13 @@ from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine import cpu
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.models import value_head
-from guerdon.models.lm import lm
-from guerdon.models.probe import probe
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.samples import text_of, turns_of
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
+from guerdon.models.probing import probe
+from guerdon.models.tables import tabular
+from guerdon.rewards.asking.samples import text_of, turns_of
 
 ASKS = [Ask(task(n), 2) for n in "abc"]
 # float32 rounds otherwise on a GPU: there a plain turn is read 1.7e-5 from what was sampled, and 1.4e-5 from a CPU's reading

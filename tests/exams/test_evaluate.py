@@ -11,7 +11,7 @@ from guerdon.core.task import Sampling
 from guerdon.exams.exam import Exam
 from guerdon.exams.statistics import interval, pass_at_k
 from guerdon.loop.evaluate import evaluate
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 
 
 @part

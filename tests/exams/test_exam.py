@@ -9,20 +9,20 @@ import pytest
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.exams.accuracy import accuracy, length, majority
-from guerdon.exams.best_of import best_of
+from guerdon.exams.best_of_n import best_of
 from guerdon.exams.games import against
+from guerdon.exams.rates import accuracy, length, majority
 from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.build import Wish, build
-from guerdon.loop.prove.results import curve_of, numbers_of, value_of
+from guerdon.loop.proof.results import curve_of, numbers_of, value_of
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
-from guerdon.tasks.tiny import parity
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
+from guerdon.tasks.families.tiny import parity
 
 OPTIONS = gd.Options(eval_tasks=6, eval_tries=2)
 

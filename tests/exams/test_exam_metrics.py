@@ -19,11 +19,11 @@ from guerdon import exams
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.pack import pack
-from guerdon.exams.accuracy import accuracy, coverage, length, majority, voted
-from guerdon.exams.best_of import best_of, chosen
-from guerdon.exams.example import sat
+from guerdon.exams.best_of_n import best_of, chosen
+from guerdon.exams.example_sitting import sat
 from guerdon.exams.games import mean_return, win_rate
 from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong, reliability
+from guerdon.exams.rates import accuracy, coverage, length, majority, voted
 from guerdon.exams.scorers import calibration, pair_accuracy
 from guerdon.exams.statistics import interval, pass_at_k
 from guerdon.exams.tries import powers

@@ -13,8 +13,8 @@ import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.part import live
 from guerdon.judges.wording import check_places, expected, filled, verdict
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
 
 
 @gd.part

@@ -21,8 +21,8 @@ from guerdon.core.pack import pack
 from guerdon.core.part import fingerprint
 from guerdon.judges.answerer import Asked
 from guerdon.judges.cache import default_place
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
 from guerdon.store.events import read_events
 from guerdon.store.happened import StepDone
 from guerdon.tasks.roles import verify_view

@@ -11,8 +11,8 @@ from strategies import episode, segment
 from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.credit.centre import centre
-from guerdon.engine.play import Player
+from guerdon.credit.group_relative import centre
+from guerdon.engine.player import Player
 
 NAN = float("nan")
 

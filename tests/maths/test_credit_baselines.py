@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from strategies import episode, segment, task
 
 from guerdon.core.column import Column, Reason
+from guerdon.core.example import Aside, tries
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.core.task import Ask
 from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside, tries
+from guerdon.credit.group_relative import centre
 from guerdon.credit.pass_at_k import best_of_k, best_with_and_without
 from guerdon.credit.returns import reward_to_go
 from guerdon.credit.tree import prefix_gain

@@ -15,22 +15,22 @@ from strategies import episode, episode_lists, expanded, segment
 
 import guerdon.credit
 from guerdon.core.column import Column, Reason
+from guerdon.core.example import Aside
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
+from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.bars import shortfall, sparing
 from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.centre import centre
-from guerdon.credit.critic import gae
-from guerdon.credit.example import Aside
+from guerdon.credit.batch_relative import whiten
+from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
-from guerdon.credit.rows import along
 from guerdon.credit.teacher import liking
+from guerdon.credit.track_steps import along
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
-from guerdon.credit.whiten import whiten
 
 MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))
 PLAYED = {"greedy_baseline", "restarts"}  # tested in test_credit_played.py

@@ -11,12 +11,12 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside, tries
+from guerdon.credit.batch_relative import whiten
+from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
-from guerdon.credit.whiten import whiten
 
 NAN = float("nan")
 

@@ -12,10 +12,10 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
+from guerdon.core.example import Aside, tries
 from guerdon.core.pack import pack
-from guerdon.credit.centre import centre
-from guerdon.credit.critic import gae
-from guerdon.credit.example import Aside, tries
+from guerdon.credit.advantage_estimation import gae
+from guerdon.credit.group_relative import centre
 from guerdon.credit.returns import redistribute, reward_to_go
 
 NAN = float("nan")

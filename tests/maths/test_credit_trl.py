@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from guerdon.core.column import Column, Reason
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside, tries
+from guerdon.core.example import Aside, tries
+from guerdon.credit.batch_relative import whiten
+from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import separately
-from guerdon.credit.whiten import whiten
 
 trl = pytest.importorskip("trl")
 

@@ -14,16 +14,16 @@ import torch
 from strategies import episode, segment
 
 from guerdon.core.column import Column
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
+from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.baselines import role_baseline, weighted_baseline
-from guerdon.credit.centre import centre
-from guerdon.credit.critic import gae
-from guerdon.credit.example import Aside
+from guerdon.credit.batch_relative import whiten
+from guerdon.credit.group_relative import centre
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
-from guerdon.credit.whiten import whiten
 
 TRIES = 3
 LOGITS = torch.tensor([0.3, -0.2, 0.5, -0.4], dtype=torch.float64)  # stop, go; left, right

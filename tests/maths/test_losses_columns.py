@@ -13,8 +13,8 @@ from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, reweighted
-from guerdon.losses.reward_model import outcome
-from guerdon.losses.weighed import weighed
+from guerdon.losses.reward_modelling import outcome
+from guerdon.losses.row_weights import weighed
 
 
 def batch(**cols):

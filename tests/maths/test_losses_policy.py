@@ -15,7 +15,7 @@ from guerdon.core.learn import Learn
 from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.losses.imitation import advantage_weighted
 from guerdon.losses.old_policy import masked, sampled, truncated
 from guerdon.losses.penalties import kl
@@ -229,7 +229,7 @@ def test_a_sign_that_weighs_nothing_is_silent():
 
 
 def table(steps=3):
-    from guerdon.models.tabular import tabular
+    from guerdon.models.tables import tabular
 
     model = tabular(vocab="abcd", rows=64)
     model.start(1, {})

@@ -18,17 +18,17 @@ from guerdon.core.learn import Learn
 from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled, divergence
-from guerdon.losses.kl_cost import kl_cost
+from guerdon.losses.kl_in_reward import kl_cost
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import estimate, kl
-from guerdon.losses.reward_model import bradley_terry, implicit_outcome, outcome, step_labels
+from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
 from guerdon.losses.unpaired import kto, mismatched_kl
-from guerdon.models.lm import lm
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
 
 NAN = float("nan")
 

@@ -24,7 +24,7 @@ from guerdon.losses.old_policy import masked, truncated
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped, reweighted
-from guerdon.losses.reward_model import bradley_terry
+from guerdon.losses.reward_modelling import bradley_terry
 from guerdon.losses.unpaired import kto
 
 pytestmark = [

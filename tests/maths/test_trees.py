@@ -15,13 +15,13 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.credit.rows import along
-from guerdon.engine.play import Player
+from guerdon.credit.track_steps import along
+from guerdon.engine.player import Player
 from guerdon.losses.imitation import advantage_weighted, sft
 from guerdon.losses.policy import clipped, reweighted
 from guerdon.losses.reduce import Members, reduce
-from guerdon.losses.weighed import weighed
-from guerdon.models.tabular import tabular
+from guerdon.losses.row_weights import weighed
+from guerdon.models.tables import tabular
 
 MEANS = ["step", "track", "constant"]
 

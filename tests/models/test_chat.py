@@ -18,7 +18,7 @@ from guerdon.models import huggingface
 from guerdon.models.chat import Chat, Format
 from guerdon.models.decoder import Decoder
 from guerdon.models.huggingface import OWN
-from guerdon.models.lm import lm
+from guerdon.models.language_model import lm
 from guerdon.models.tokenizer import train_tokenizer
 
 SPECIALS = [

@@ -12,10 +12,10 @@ from tokenizers import Tokenizer
 from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.models import huggingface
+from guerdon.models.architectures import FAMILIES, config_from, config_to
 from guerdon.models.attention import Runs
 from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder
-from guerdon.models.families import FAMILIES, config_from, config_to
 from guerdon.models.tokenizer import train_tokenizer
 
 SIZE = {

@@ -21,13 +21,13 @@ from guerdon.core.model import Request
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
-from guerdon.engine import foreign as sampling
-from guerdon.models import foreign as module
+from guerdon.engine import foreign_sampler as sampling
+from guerdon.models import foreign_model as module
 from guerdon.models import huggingface
 from guerdon.models.chat import Chat
-from guerdon.models.foreign import foreign
-from guerdon.models.probe import probe
-from guerdon.models.snapshot import snapshot
+from guerdon.models.foreign_model import foreign
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.probing import probe
 from guerdon.models.tokenizer import train_tokenizer
 
 transformers = pytest.importorskip("transformers")

@@ -21,9 +21,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.part import fingerprint
 from guerdon.models import text, value_head
-from guerdon.models.foreign import foreign
-from guerdon.models.lm import lm
-from guerdon.models.snapshot import snapshot
+from guerdon.models.foreign_model import foreign
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
 from guerdon.models.value_head import head
 from guerdon.recipes.house.heads import with_head
 

@@ -17,16 +17,16 @@ if not CUDA:
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton")
 
-from guerdon.models.head import token_scores  # noqa: E402
-from guerdon.models.kernels.attention import paged_attention  # noqa: E402
 from guerdon.models.kernels.gate import gated  # noqa: E402
 from guerdon.models.kernels.logp import grad_logits_, score_logits  # noqa: E402
 from guerdon.models.kernels.matmul import steady_matmul  # noqa: E402
 from guerdon.models.kernels.norm import add_rms_norm, rms_norm  # noqa: E402
+from guerdon.models.kernels.paged_attention import paged_attention  # noqa: E402
 from guerdon.models.kernels.pick import sum_uses  # noqa: E402
 from guerdon.models.kernels.rope import rotate, rotate_and_store  # noqa: E402
-from guerdon.models.kernels.rows import note, places  # noqa: E402
+from guerdon.models.kernels.row_places import note, places  # noqa: E402
 from guerdon.models.kernels.sample import sample  # noqa: E402
+from guerdon.models.logit_head import token_scores  # noqa: E402
 
 # numpy, which interprets, warns where a GPU says nothing
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -19,14 +19,14 @@ triton = pytest.importorskip("triton")
 
 import triton.language as tl  # noqa: E402
 
-from guerdon.models.kernels import attention  # noqa: E402
-from guerdon.models.kernels.attention import paged_attention  # noqa: E402
+from guerdon.models.kernels import paged_attention as attention  # noqa: E402
 from guerdon.models.kernels.gate import gated  # noqa: E402
 from guerdon.models.kernels.logp import grad_logits_, score_logits  # noqa: E402
 from guerdon.models.kernels.norm import add_rms_norm, rms_norm  # noqa: E402
+from guerdon.models.kernels.paged_attention import paged_attention  # noqa: E402
 from guerdon.models.kernels.rope import rotate, rotate_and_store  # noqa: E402
-from guerdon.models.kernels.rows import note  # noqa: E402
-from guerdon.models.kernels.rows import places as next_places  # noqa: E402
+from guerdon.models.kernels.row_places import note  # noqa: E402
+from guerdon.models.kernels.row_places import places as next_places  # noqa: E402
 from guerdon.models.kernels.sample import gumbel, sample  # noqa: E402
 
 compiled = pytest.mark.skipif(not CUDA, reason="too slow to interpret, or rounded otherwise")

@@ -20,12 +20,12 @@ from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine import answer, cpu, decoding
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.losses.imitation import sft
-from guerdon.models import head
-from guerdon.models import lm as lm_module
+from guerdon.models import language_model as lm_module
+from guerdon.models import logit_head as head
 from guerdon.models.attention import Runs
-from guerdon.models.snapshot import snapshot
+from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tokenizer import SPECIALS, train_tokenizer
 
 VIEWS = ["the sum of 12 and 3", "sort [3, 1]", "x + 4 = 9 so x is what?", "the sum of 12 and 3"]

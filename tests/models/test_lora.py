@@ -20,19 +20,19 @@ from guerdon.core.optim import adam
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
-from guerdon.engine.play import Player
-from guerdon.loop.see import see
+from guerdon.engine.player import Player
+from guerdon.loop.readings import see
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models import huggingface, lora
 from guerdon.models.attention import Runs
-from guerdon.models.base import base
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
-from guerdon.models.lm import lm
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
 from guerdon.models.tokenizer import train_tokenizer
+from guerdon.models.without_adapter import base
 
 SEVEN = ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"]
 TOKENS = torch.randint(0, 300, (24,), generator=torch.Generator().manual_seed(3))

@@ -17,13 +17,13 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.models import huggingface, value_head
-from guerdon.models.base import base
 from guerdon.models.decoder import Decoder
-from guerdon.models.lm import lm
-from guerdon.models.probe import probe, retold
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
+from guerdon.models.probing import probe, retold
+from guerdon.models.tables import tabular
 from guerdon.models.tokenizer import train_tokenizer
+from guerdon.models.without_adapter import base
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def test_it_is_small_and_counts_in_digits(sprig):
 
 
 def test_the_card_covers_every_family_and_level():
-    families = {n for n in tasks.NAMES if isinstance(tasks.load(n), tasks.family.Family)}
+    families = {n for n in tasks.NAMES if isinstance(tasks.load(n), tasks.Family)}
     assert set(CARD) == families
     assert len(families) >= 12
     assert all(set(f["levels"]) == set("12345678") for f in CARD.values())

@@ -9,10 +9,10 @@ import guerdon as gd
 from guerdon import models
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
-from guerdon.engine.play import Player
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.losses.distillation import distilled, divergence
-from guerdon.models import head as heads
+from guerdon.models import logit_head as heads
 from guerdon.models.top import NAMED, logp_at, top_tokens
 from guerdon.tasks import load
 

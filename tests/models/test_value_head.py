@@ -17,11 +17,11 @@ from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.models import certainty, value_head
-from guerdon.models import lm as lm_module
+from guerdon.models import language_model as lm_module
 from guerdon.models.attention import Runs
-from guerdon.models.base import base
-from guerdon.models.lm import lm
-from guerdon.models.snapshot import snapshot
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
+from guerdon.models.without_adapter import base
 
 
 def made(tmp_path, **knobs):

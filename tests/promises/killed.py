@@ -142,10 +142,10 @@ def mother() -> None:
     import guerdon.cli.main
     import guerdon.cli.train
     import guerdon.loop.api
-    import guerdon.loop.prove.prove
-    import guerdon.models.tabular
+    import guerdon.loop.proof.proving
+    import guerdon.models.tables
     import guerdon.recipes.house.grpo
-    import guerdon.tasks.tiny  # noqa: F401
+    import guerdon.tasks.families.tiny  # noqa: F401
 
     print(json.dumps("ready"), flush=True)
     for line in sys.stdin:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.rewards.plain import Score
+from guerdon.core.score import Score
 
 FAILED, VALUE, NONE = "failed", "value", "not_applicable"
 
@@ -138,7 +138,7 @@ ODD: dict[str, tuple[str, Callable[[], Any]]] = {
     "bytearray": (FAILED, lambda: bytearray(b"1.0")),
     "dict": (FAILED, lambda: {"value": 1.0}),
     "forged": (FAILED, lambda: {"__dataclass__": "Score", "value": 1.0, "why": "", "parts": {}}),
-    "forged more": (FAILED, lambda: {"__dataclass__": "guerdon.rewards.plain.Score", "value": 1.0}),
+    "forged more": (FAILED, lambda: {"__dataclass__": "guerdon.core.score.Score", "value": 1.0}),
     "own Score": (FAILED, lambda: own_score(True)),
     "own plain Score": (FAILED, lambda: own_score(False)),
     "Score of text": (FAILED, lambda: Score("x")),

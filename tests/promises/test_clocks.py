@@ -17,11 +17,12 @@ import pytest
 from command_line import Cli, command_line
 from small import small_config
 
-from guerdon.models import clock, huggingface
+from guerdon.models import huggingface
+from guerdon.models import template_clock as clock
 from guerdon.models.chat import Format
 from guerdon.models.decoder import Decoder
 from guerdon.models.huggingface import CHAT_TEMPLATE, OWN
-from guerdon.models.lm import lm
+from guerdon.models.language_model import lm
 from guerdon.models.tokenizer import train_tokenizer
 
 DATED = CHAT_TEMPLATE.replace("{% for", "{{ strftime_now('%d %m %Y') }}{% for", 1)
@@ -99,7 +100,7 @@ def test_a_run_evaluated_on_another_day(cli, monkeypatch):
 def test_runs_inside_of_a_study_keep_its_day(cli, monkeypatch):
     """A study on the first of May whose runs begin after midnight."""
     Path("mine.py").write_text(
-        "from guerdon.models.clock import datetime\nfrom guerdon import Study, recipe\n"
+        "from guerdon.models.template_clock import datetime\nfrom guerdon import Study, recipe\n"
         "from guerdon.recipes.house.grpo import grpo\n\n\n"
         '@recipe("late")\ndef late(task, model):\n    """One run, a day later."""\n'
         "    def body(run, seed):\n        datetime.datetime.day_of(3)\n"

@@ -23,9 +23,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.recipe import Study
 from guerdon.judges.answerer import Answer
 from guerdon.judges.cache import Cache
-from guerdon.loop.prove.prove import How, prove
+from guerdon.loop.proof.proving import How, prove
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.recipes.house.grpo import grpo
 from guerdon.store import checkpoint as checkpoints
 from guerdon.store import evidence
@@ -41,7 +41,7 @@ from guerdon.tasks import load
 
 FASTER = """
 from guerdon.core.recipe import Claim, recipe
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.recipes.house.grpo import grpo
 
 @recipe("faster", family="mine", on=grpo, claim=Claim(says="learns", baseline="grpo lr=0.003", task="successor:1",

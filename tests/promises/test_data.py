@@ -16,7 +16,7 @@ from command_line import SMALL, Cli, command_line, refused
 from small import small_lm
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.feedback import human_feedback
+from guerdon.rewards.memory.feedback import human_feedback
 from guerdon.tasks import lines
 from guerdon.tasks.files import rows
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 from worker_calls import ask, one
 
-from guerdon.rewards.calls import call_here
-from guerdon.rewards.isolation import crew
-from guerdon.rewards.isolation.workers import Answer, Workers
+from guerdon.rewards.asking.calls import call_here
+from guerdon.workers import crew
+from guerdon.workers.worker_pool import Answer, Workers
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell who waits")
 SPINNING = 5  # processes beside the worker on one core: it gets a sixth of it

@@ -23,8 +23,8 @@ from guerdon.cli.main import app, main
 from guerdon.core.column import Reason
 from guerdon.core.part import live
 from guerdon.recipes.house.grpo import grpo
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import Leaf
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.formula.reward import Reward
 
 
 class RunStopped(BaseException):

@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from worker_calls import ask, ends, one
 
-from guerdon.rewards.isolation import crew
-from guerdon.rewards.isolation.workers import Answer, Workers
+from guerdon.workers import crew
+from guerdon.workers.worker_pool import Answer, Workers
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are found by /proc")
 FORGED = 777.0

@@ -30,9 +30,9 @@ from worker_calls import descendants, ends
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import Outcome
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.scores import Outcome
 from guerdon.store import evidence
 from guerdon.store.events import PROCESS, latest, read_events
 from guerdon.store.happened import Saved

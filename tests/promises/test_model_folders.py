@@ -25,7 +25,7 @@ from small import TEXTS, small_lm
 
 from guerdon import models
 from guerdon.core.errors import UserError
-from guerdon.models import template as bounds
+from guerdon.models import chat_template as bounds
 from guerdon.models.chat import Chat, Format
 from guerdon.models.tokenizer import train_tokenizer
 

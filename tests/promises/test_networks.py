@@ -17,7 +17,7 @@ from hostile import drip, flood, hostile, of, whole
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.judges.answerer import Asked
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.asking.samples import Samples
 
 pytest.importorskip("httpx")
 HEAD = b"HTTP/1.1 200 OK\r\n"

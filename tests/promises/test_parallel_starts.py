@@ -18,10 +18,10 @@ from starting import KNOBS, STARTS, TINY, start_together
 
 import guerdon as gd
 from guerdon.judges.local import local
-from guerdon.loop.prove.arms import changed, make_arm
-from guerdon.loop.prove.jobs import Job, run_job
-from guerdon.loop.prove.null import CLAIM
-from guerdon.loop.prove.prove import QUICK_OPTIONS, How
+from guerdon.loop.proof.arms import changed, make_arm
+from guerdon.loop.proof.jobs import Job, run_job
+from guerdon.loop.proof.null import CLAIM
+from guerdon.loop.proof.proving import QUICK_OPTIONS, How
 from guerdon.store.files import atomic
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run

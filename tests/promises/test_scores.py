@@ -23,15 +23,15 @@ import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
 from guerdon.core.part import live
 from guerdon.core.task import Ask, Task
-from guerdon.credit.example import Aside
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import Leaf, ask_all
-from guerdon.rewards.paid import paid
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scores import LARGEST, Outcome, Scores
+from guerdon.rewards.asking.function import Leaf, ask_all
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.reward import Reward
+from guerdon.rewards.formula.scores import LARGEST, Outcome, Scores
+from guerdon.rewards.stage.environment_pay import paid
 
 GOOD = "good"
 

@@ -25,7 +25,7 @@ RUN = ("--rollouts-every", "3")
 EVIL = REWARDS + "\nPath('evil-was-here').touch()\n"
 TASK = """
 import guerdon as gd
-from guerdon.tasks.tiny import parity
+from guerdon.tasks.families.tiny import parity
 
 
 class mine(parity):

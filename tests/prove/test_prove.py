@@ -20,11 +20,11 @@ from command_line import Cli, command_line
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
-from guerdon.loop.prove import null
-from guerdon.loop.prove.arms import arms_of, make_arm
-from guerdon.loop.prove.null import prove_null
-from guerdon.loop.prove.prove import OPTIONS, How, prove, settle
-from guerdon.loop.prove.results import mean_curve, score_of, value_of
+from guerdon.loop.proof import null
+from guerdon.loop.proof.arms import arms_of, make_arm
+from guerdon.loop.proof.null import prove_null
+from guerdon.loop.proof.proving import OPTIONS, How, prove, settle
+from guerdon.loop.proof.results import mean_curve, score_of, value_of
 from guerdon.models import load
 from guerdon.store import evidence
 from guerdon.store.happened import Evaluated, StepDone
@@ -142,7 +142,7 @@ def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
     arm = make_arm("grpo lr=0.003", catalog.find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS)
     key = arm.key(0)
     assert make_arm("grpo lr=0.003", catalog.find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS).key(0) == key
-    monkeypatch.setattr("guerdon.loop.prove.arms.RESULTS", RESULTS + 1)
+    monkeypatch.setattr("guerdon.loop.proof.arms.RESULTS", RESULTS + 1)
     assert arm.key(0) != key
 
 
@@ -407,7 +407,7 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
 HELPED = '''
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.losses.penalties import kl
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.recipes.house.grpo import grpo
 
 

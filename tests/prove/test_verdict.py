@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from guerdon.exams.statistics import t_interval, t_quantile, t_tail
-from guerdon.loop.prove.null import calibration
-from guerdon.loop.prove.verdict import among, compare, decide, discoveries
+from guerdon.loop.proof.null import calibration
+from guerdon.loop.proof.verdict import among, compare, decide, discoveries
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 7, 8, 39, 100])

@@ -20,17 +20,17 @@ from guerdon.core.optim import adam, sgd
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.credit.centre import centre
-from guerdon.curricula import uniform as uniforms
-from guerdon.curricula.uniform import apart, uniform
-from guerdon.engine.play import Player
+from guerdon.credit.group_relative import centre
+from guerdon.curricula import plain as uniforms
+from guerdon.curricula.plain import apart, uniform
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.balance import balanced, climbing
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.select.hints import hint
 from guerdon.tasks import load
 

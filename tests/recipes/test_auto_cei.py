@@ -18,17 +18,17 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Task
-from guerdon.credit.example import Aside, tries
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.signs import finished
-from guerdon.models.tabular import tabular
-from guerdon.rewards.refusal import abstention, held, or_refused
+from guerdon.models.tables import tabular
+from guerdon.rewards.text.refusal import abstention, held, or_refused
 from guerdon.select.filters import in_turn
 from guerdon.select.resample import resampled, retold
 from guerdon.studies.climb import climb

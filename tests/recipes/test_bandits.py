@@ -20,14 +20,14 @@ import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Task, kinds_of
-from guerdon.credit.example import Aside
-from guerdon.curricula.bandit import bandit
+from guerdon.curricula.bandits import bandit
 from guerdon.curricula.choosers import boltzmann, softmax, ucb
 from guerdon.curricula.signals import magnitude
 from guerdon.loop.catalog import listings

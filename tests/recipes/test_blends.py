@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from watching import Watched
 
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.part import get_state, set_state
-from guerdon.credit.example import Aside
 from guerdon.curricula import blends
 from guerdon.curricula.blends import blended
 from guerdon.curricula.laps import APART
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.tasks import load
 
 NAME = "nemotron-crossthink"

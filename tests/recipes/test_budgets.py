@@ -13,24 +13,24 @@ import guerdon as gd
 from guerdon import score_samples
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.bars import shortfall, sparing
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside, tries
-from guerdon.curricula.budgets import budgeted
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.token_budgets import budgeted
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
-from guerdon.loop.prove.prove import OPTIONS
-from guerdon.models.tabular import tabular
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.base import Where
-from guerdon.rewards.budgets import keeps_to, used, within_budget
-from guerdon.rewards.difficulty import first_word, knows_limits, length_by_rate
-from guerdon.rewards.scores import Outcome, Scores
+from guerdon.loop.proof.arms import arms_of
+from guerdon.loop.proof.proving import OPTIONS
+from guerdon.models.tables import tabular
+from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.formula.reward import Where
+from guerdon.rewards.formula.scores import Outcome, Scores
+from guerdon.rewards.text.difficulty import first_word, knows_limits, length_by_rate
+from guerdon.rewards.text.length_budgets import keeps_to, used, within_budget
 from guerdon.studies.schedules import decayed
-from guerdon.tasks.tiny import parity
+from guerdon.tasks.families.tiny import parity
 
 NAMES = ["curriculum-grpo", "hbpo", "dr-saf"]
 

@@ -10,8 +10,8 @@ import json
 import pytest
 
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import BASELINE, METHOD, arms_of
-from guerdon.loop.prove.prove import OPTIONS
+from guerdon.loop.proof.arms import BASELINE, METHOD, arms_of
+from guerdon.loop.proof.proving import OPTIONS
 from guerdon.store import evidence
 
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}

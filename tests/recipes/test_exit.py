@@ -18,20 +18,20 @@ import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.credit.example import Aside
-from guerdon.curricula.histories import histories
-from guerdon.engine.play import Player
-from guerdon.envs import revised as module
-from guerdon.envs.revised import revised
+from guerdon.curricula.own_attempts import histories
+from guerdon.engine.player import Player
+from guerdon.envs import revision as module
+from guerdon.envs.revision import revised
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import evaluate
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.tasks import load
 
 TEMPLATE = "{prompt} < {attempt}"

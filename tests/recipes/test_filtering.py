@@ -10,17 +10,17 @@ from watching import SMALL, TABLE, Watched, stages, train
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
-from guerdon.credit.example import Aside, tries
 from guerdon.curricula.laps import APART
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.select.again import until_enough
 from guerdon.select.filters import at_least, in_turn, with_rate, with_spread
-from guerdon.tasks.tiny import parity
+from guerdon.tasks.families.tiny import parity
 
 NAME = "balanced-online-difficulty-filtering"
 

@@ -11,10 +11,10 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.credit.example import Aside, tries
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
 from guerdon.select.again import until_enough

@@ -24,14 +24,14 @@ from guerdon.core.part import part
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.curricula.uniform import uniform
-from guerdon.engine.play import Player
+from guerdon.curricula.plain import uniform
+from guerdon.engine.player import Player
 from guerdon.envs.simple import recital, single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.select.hints import hint, hinted, unhinted
 
 HINTED = "prompt 0 | a"

@@ -17,21 +17,21 @@ import guerdon as gd
 from guerdon import models
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.model import Reply
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.credit.example import Aside
-from guerdon.curricula.uniform import uniform
-from guerdon.engine.play import Player
+from guerdon.curricula.plain import uniform
+from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.select.filters import at_least, with_spread
 from guerdon.select.hints import hint, hinted, until_solved
 from guerdon.tasks import load
+from guerdon.tasks.families.tiny import Tiny
 from guerdon.tasks.files import rows
-from guerdon.tasks.tiny import Tiny
 
 
 @part

@@ -15,17 +15,17 @@ from strategies import episode, segment
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
-from guerdon.credit.example import Aside, tries
-from guerdon.curricula.contrasts import contrasts
-from guerdon.engine.play import Player
-from guerdon.envs.side_by_side import side_by_side
+from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.engine.player import Player
+from guerdon.envs.contrasting import side_by_side
 from guerdon.loop.catalog import find_recipe
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
-from guerdon.tasks.chain import chain
+from guerdon.tasks.families.chained_arithmetic import chain
 
 KEPT = gd.Options(save_every=1, eval_tasks=2, eval_tries=1)
 SMALL = {"prompts": 3, "max_tokens": 8}

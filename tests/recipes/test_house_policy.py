@@ -28,10 +28,10 @@ from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import evaluate
 from guerdon.losses.penalties import kl
-from guerdon.models.tabular import tabular
-from guerdon.rewards.shape import length
-from guerdon.tasks.countdown import countdown
-from guerdon.tasks.tiny import parity
+from guerdon.models.tables import tabular
+from guerdon.rewards.text.shape import length
+from guerdon.tasks.families.countdown_search import countdown
+from guerdon.tasks.families.tiny import parity
 
 ON_A_TABLE = ["grpo", "dr_grpo", "gspo", "cispo", "rloo", "remax", "reinforce_pp", "dapo", "rft", "sft", "distill"]
 NAMES = [*ON_A_TABLE, "ppo"]

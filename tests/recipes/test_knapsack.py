@@ -15,18 +15,18 @@ from killing import killed_at
 from strategies import episode, segment
 
 import guerdon as gd
-import guerdon.curricula.knapsack as module
+import guerdon.curricula.tries_by_worth as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
-from guerdon.credit.example import Aside
-from guerdon.curricula.knapsack import enough, filled, knapsack, levelled, shares
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
+from guerdon.curricula.tries_by_worth import enough, filled, knapsack, levelled, shares
 from guerdon.loop.catalog import find_recipe
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.tasks import load
-from guerdon.tasks.tiny import parity
+from guerdon.tasks.families.tiny import parity
 
 RATES = st.integers(1, 15).map(lambda k: k / 16)
 

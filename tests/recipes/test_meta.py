@@ -12,19 +12,19 @@ import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.credit.centre import centre
-from guerdon.credit.example import Aside
+from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
-from guerdon.loop.prove.prove import OPTIONS
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.loop.proof.arms import arms_of
+from guerdon.loop.proof.proving import OPTIONS
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.forecasts import ROLE, asked_first, read_forecast, with_forecasts
-from guerdon.tasks.tiny import parity
+from guerdon.tasks.families.tiny import parity
 
 
 def said(text, ask, number=0, attempt=0, role=ROLE):

@@ -14,20 +14,20 @@ import guerdon as gd
 from guerdon.core.budget import Budget
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.recipe import Study
 from guerdon.core.task import Ask, Task
-from guerdon.credit.example import Aside, tries
-from guerdon.curricula import records
-from guerdon.curricula.records import by_variance, history_of, rates, recorded
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula import success_records as records
+from guerdon.curricula.plain import uniform
+from guerdon.curricula.success_records import by_variance, history_of, rates, recorded
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
 from guerdon.store.happened import Evaluated, StepDone

@@ -12,25 +12,25 @@ from small import small_lm
 from strategies import episode, segment
 
 import guerdon as gd
-import guerdon.curricula.predicted as module
+import guerdon.curricula.forecast_problems as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.learn import Learn
 from guerdon.core.optim import sgd
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.core.task import Ask, Task
-from guerdon.credit.example import Aside
-from guerdon.curricula.predicted import forecasts, nearest, predicted, prompts_alone
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.forecast_problems import forecasts, nearest, predicted, prompts_alone
+from guerdon.curricula.plain import uniform
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.train import start
-from guerdon.losses.reward_model import outcome
+from guerdon.loop.training import start
+from guerdon.losses.reward_modelling import outcome
 from guerdon.models import value_head
-from guerdon.models.lm import lm
-from guerdon.models.tabular import tabular
+from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
 from guerdon.tasks import load
-from guerdon.tasks.tiny import parity, successor
+from guerdon.tasks.families.tiny import parity, successor
 
 
 def test_examples_run():

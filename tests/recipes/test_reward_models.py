@@ -23,9 +23,9 @@ from guerdon.core.learn import Learn
 from guerdon.core.model import weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.seeds import derive
-from guerdon.curricula.contrasts import contrasts
-from guerdon.engine.play import Player
-from guerdon.envs.side_by_side import side_by_side
+from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.engine.player import Player
+from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong
@@ -33,14 +33,14 @@ from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.api import best_of
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.evaluate import evaluate
-from guerdon.models.lm import lm
-from guerdon.models.tabular import tabular
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.model_scores import outcome_model, process_model
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.step_truth import checked_solutions, line_labels
-from guerdon.tasks.chain import chain
-from guerdon.tasks.tiny import parity
+from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.model.reward_models import outcome_model, process_model
+from guerdon.rewards.stage.step_truth import checked_solutions, line_labels
+from guerdon.tasks.families.chained_arithmetic import chain
+from guerdon.tasks.families.tiny import parity
 
 KEPT = gd.Options(save_every=1)
 NAN = math.nan

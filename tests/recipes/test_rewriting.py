@@ -14,20 +14,20 @@ from watching import Watched
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside, tries
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask
-from guerdon.credit.example import Aside, tries
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.losses import eased
 from guerdon.losses.eased import eased_kl
 from guerdon.losses.penalties import kl
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.select import restructure as restructure_module
 from guerdon.select.restructure import restructured
 from guerdon.tasks import load, rewriting

@@ -10,16 +10,16 @@ from watching import Watched
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.part import get_state, set_state
-from guerdon.credit.example import Aside
-from guerdon.curricula import stages
-from guerdon.curricula.stages import in_stages
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula import sequences as stages
+from guerdon.curricula.plain import uniform
+from guerdon.curricula.sequences import in_stages
 from guerdon.loop.build import Wish, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.tasks import closed, load
 from guerdon.tasks.closed import closed_form
 

@@ -10,9 +10,9 @@ import pytest
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 from guerdon.store.run import Run
 from guerdon.studies import transfer
 from guerdon.studies.transfer import by_domain, domains_of, gains, split

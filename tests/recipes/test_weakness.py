@@ -14,17 +14,17 @@ import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
+from guerdon.core.example import Aside
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
-from guerdon.credit.example import Aside
-from guerdon.curricula import weakness as module
+from guerdon.curricula import weak_kinds as module
 from guerdon.curricula.laps import APART
-from guerdon.curricula.weakness import failure_rates, is_weak, shared_out, slope, weakness
+from guerdon.curricula.weak_kinds import failure_rates, is_weak, shared_out, slope, weakness
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.store.happened import StepDone
 from guerdon.tasks import load
 

@@ -14,15 +14,16 @@ from guerdon.core.model import weights_hash
 from guerdon.core.recipe import Study
 from guerdon.core.task import kinds_of
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.prove.arms import arms_of
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
-from guerdon.models.tabular import tabular
-from guerdon.rewards import marks
+from guerdon.models.tables import tabular
+from guerdon.rewards.text import marks
 from guerdon.store.run import Run
 from guerdon.studies import bases
 from guerdon.studies.bases import blunted, fitting
-from guerdon.tasks import load, unmarked
-from guerdon.tasks.unmarked import is_marked, marked
+from guerdon.tasks import load
+from guerdon.tasks import without_marks as unmarked
+from guerdon.tasks.without_marks import is_marked, marked
 
 NAME = "simplerl-zoo"
 

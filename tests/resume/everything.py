@@ -10,13 +10,13 @@ import torch
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.core.schedule import linear, warmup
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import score, verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import score, verified
 
 
 @gd.part

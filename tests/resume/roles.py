@@ -5,19 +5,19 @@ from __future__ import annotations
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.curricula.opponents import against
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
-from guerdon.models.pool import pool
-from guerdon.models.tabular import tabular
-from guerdon.rewards.paid import paid
-from guerdon.rewards.score import score
+from guerdon.models.past_selves import pool
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.environment_pay import paid
+from guerdon.rewards.stage.score_stages import score
 from guerdon.select.filters import best
-from guerdon.select.follow_up import follow_up, heard
 from guerdon.select.memory import remembered
+from guerdon.select.second_roles import follow_up, heard
 
 
 @gd.part

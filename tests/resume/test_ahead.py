@@ -78,7 +78,7 @@ def test_the_first_checkpoint_holds_what_was_played_ahead(tmp_path):
 
 
 def test_an_error_while_playing_ahead_is_the_steps_own(tmp_path, monkeypatch):
-    from guerdon.models.tabular import tabular
+    from guerdon.models.tables import tabular
 
     plain, calls = tabular.act, []
 

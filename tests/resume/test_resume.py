@@ -41,7 +41,7 @@ else: gd.train(resume=out)
 
 # where a process dies: the moment, and the code that makes it die there
 MOMENTS = {
-    "sampling": "from guerdon.models.tabular import tabular; die_at(tabular, 'act', 40)",
+    "sampling": "from guerdon.models.tables import tabular; die_at(tabular, 'act', 40)",
     "learning": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 77)",
     "between optimiser steps": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 78, after=True)",
     "writing a checkpoint": "import safetensors.torch as s; die_at(s, 'save_file', 4, after=True)",

@@ -14,13 +14,13 @@ from guerdon import models
 from guerdon.core.learn import Learn
 from guerdon.core.model import weights_hash
 from guerdon.core.optim import adam
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
-from guerdon.models.base import base
-from guerdon.rewards.score import score
+from guerdon.models.without_adapter import base
+from guerdon.rewards.stage.score_stages import score
 
 OPTIONS = gd.Options(save_every=2, eval_tasks=0)
 

@@ -12,7 +12,7 @@ from watching import Watched
 import guerdon as gd
 from guerdon.core.part import walk
 from guerdon.loop.resume import restore
-from guerdon.loop.train import start
+from guerdon.loop.training import start
 from guerdon.select.memory import remembered
 from guerdon.store.folder import RunFolder
 

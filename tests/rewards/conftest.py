@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from guerdon.rewards.isolation.workers import Workers
+from guerdon.workers.worker_pool import Workers
 
 MEMORY = 256 << 20
 

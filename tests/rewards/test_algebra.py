@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.schedule import linear
-from guerdon.rewards.algebra import blend, clip, least, most, normalised, product, weighted
-from guerdon.rewards.along import delta, overall, potential
-from guerdon.rewards.base import Where
-from guerdon.rewards.function import reward
-from guerdon.rewards.gates import bonus, bounded, cascade, gate, veto
-from guerdon.rewards.scores import Outcome, Scores
-from guerdon.rewards.scoring import work_out
+from guerdon.rewards.asking.function import reward
+from guerdon.rewards.formula.algebra import blend, least, most, normalised
+from guerdon.rewards.formula.gates import bonus, bounded, cascade
+from guerdon.rewards.formula.per_step import delta, overall, potential
+from guerdon.rewards.formula.reward import Where, clip, gate, product, veto, weighted
+from guerdon.rewards.formula.scores import Outcome, Scores
+from guerdon.rewards.stage.scorer import work_out
 
 VALUE, ABSENT, FAILED, LATE = Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED, Reason.TIMED_OUT
 

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from guerdon.core.errors import UserError
 from guerdon.core.part import fingerprint
 from guerdon.core.schedule import linear
-from guerdon.rewards.answers import (
+from guerdon.rewards.asking.function import reward
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.text.answers import (
     bleu,
     exact,
     json_schema,
@@ -24,7 +26,6 @@ from guerdon.rewards.answers import (
     same_set,
     token_f1,
 )
-from guerdon.rewards.function import as_reward, reward
 
 SCHEMA = {
     "type": "object",

@@ -8,7 +8,7 @@ import pytest
 
 import guerdon as gd
 from guerdon import tasks
-from guerdon.rewards.algebra import normalised
+from guerdon.rewards.formula.algebra import normalised
 from guerdon.tasks.family import read_solution
 
 COUNTDOWN = tasks.load("countdown:3")

@@ -15,12 +15,12 @@ from command_line import command_line
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.optim import adam
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import score
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import score
 from guerdon.store.happened import ScoresMissing
 
 SAMPLES = 1000

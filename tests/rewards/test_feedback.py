@@ -11,7 +11,7 @@ from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
-from guerdon.rewards.feedback import hash_of, human_feedback
+from guerdon.rewards.memory.feedback import hash_of, human_feedback
 
 
 def write(path, *lines, end="\n"):

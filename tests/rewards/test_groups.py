@@ -13,9 +13,9 @@ import guerdon as gd
 from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.rewards.base import Where
-from guerdon.rewards.groups import majority, win_rate
-from guerdon.rewards.scores import Outcome, Scores
+from guerdon.rewards.formula.reward import Where
+from guerdon.rewards.formula.scores import Outcome, Scores
+from guerdon.rewards.text.agreement import majority, win_rate
 
 
 def voted(reward, *texts, group=None):

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.rewards.answers import (
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.text.answers import (
     json_schema,
     matches,
     maths,
 )
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.reading import NOTHING, find_json
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.shape import follows
+from guerdon.rewards.text.extracting import NOTHING, find_json
+from guerdon.rewards.text.shape import follows
 
 SCHEMA = {
     "type": "object",

@@ -18,19 +18,19 @@ from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
-from guerdon.loop.train import start
+from guerdon.engine.player import Player
+from guerdon.loop.training import start
 from guerdon.models import value_head
-from guerdon.models.lm import lm
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.confidence import likelihood, low_entropy, self_certainty
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.implicit import implicit
-from guerdon.rewards.model_scores import outcome_model, process_model
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.score import score
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.model.confidence import likelihood, low_entropy, self_certainty
+from guerdon.rewards.model.implicit_reward import implicit
+from guerdon.rewards.model.reward_models import outcome_model, process_model
+from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guerdon.rewards.answers import (
+from guerdon.rewards.text.answers import (
     bleu,
     rouge_l,
     token_f1,
 )
-from guerdon.rewards.overlap import bleu_tokens, longest_common, rouge_tokens
+from guerdon.rewards.text.overlap import bleu_tokens, longest_common, rouge_tokens
 
 LATEX = st.text(alphabet="0123456789.,-−+/%$eE^{}()[]\\ \n#<>|\"'xab×_:", max_size=40)
 

@@ -9,15 +9,15 @@ from strategies import episode, episode_lists, expanded, naive_tracks, segment
 
 from guerdon.core.column import Reason
 from guerdon.core.episode import End
+from guerdon.core.example import Aside
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
-from guerdon.credit.centre import centre
-from guerdon.credit.critic import gae
-from guerdon.credit.example import Aside
+from guerdon.credit.advantage_estimation import gae
+from guerdon.credit.group_relative import centre
 from guerdon.credit.returns import reward_to_go
-from guerdon.credit.rows import along
+from guerdon.credit.track_steps import along
 from guerdon.credit.turns import turn_baseline
-from guerdon.rewards.paid import paid
+from guerdon.rewards.stage.environment_pay import paid
 
 NAN = float("nan")
 VALUE, NONE, FAILED = Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED

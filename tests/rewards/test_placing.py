@@ -12,15 +12,15 @@ import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
-from guerdon.loop.see import see
-from guerdon.models.tabular import tabular
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.along import delta
-from guerdon.rewards.function import Leaf
-from guerdon.rewards.placing import step_column
-from guerdon.rewards.score import score
-from guerdon.rewards.scores import Outcome
+from guerdon.engine.player import Player
+from guerdon.loop.readings import see
+from guerdon.models.tables import tabular
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.formula.per_step import delta
+from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.stage.placing import step_column
+from guerdon.rewards.stage.score_stages import score
 
 
 def scored(reward, *episodes, models=None):

@@ -17,11 +17,11 @@ from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.engine.play import Player
-from guerdon.rewards.function import ask_all
-from guerdon.rewards.gain import perplexity_gain
-from guerdon.rewards.retrieval import ndcg, rank_incentive, recall, reciprocal_rank
-from guerdon.rewards.samples import Samples
+from guerdon.engine.player import Player
+from guerdon.rewards.asking.function import ask_all
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.model.perplexity import perplexity_gain
+from guerdon.rewards.text.retrieval import ndcg, rank_incentive, recall, reciprocal_rank
 
 EVERY = [recall(), ndcg(), reciprocal_rank(), rank_incentive()]
 

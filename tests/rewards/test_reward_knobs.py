@@ -12,8 +12,8 @@ import pytest
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.rewards.function import ask_all, reward
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.asking.function import ask_all, reward
+from guerdon.rewards.asking.samples import Samples
 
 
 def asked(leaf, *completions, **fields):

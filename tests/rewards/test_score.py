@@ -12,12 +12,12 @@ from killing import Killed
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.pack import pack
-from guerdon.loop.train import start
-from guerdon.rewards.algebra import blend, normalised
-from guerdon.rewards.following import following
-from guerdon.rewards.function import Leaf
-from guerdon.rewards.score import score
-from guerdon.rewards.scores import Outcome
+from guerdon.loop.training import start
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.formula.algebra import blend, normalised
+from guerdon.rewards.formula.metric_weight import following
+from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

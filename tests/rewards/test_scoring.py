@@ -17,12 +17,12 @@ from guerdon.bridges.verl import for_verl
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
-from guerdon.loop.train import start
-from guerdon.rewards.algebra import Around
-from guerdon.rewards.function import Leaf
-from guerdon.rewards.novelty import rnd
-from guerdon.rewards.score import score
-from guerdon.rewards.scores import Outcome, Scores, numbers
+from guerdon.loop.training import start
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.formula.reward import Around
+from guerdon.rewards.formula.scores import Outcome, Scores, numbers
+from guerdon.rewards.memory.novelty import rnd
+from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 sys.path.append(str(Path(__file__).parent.parent))

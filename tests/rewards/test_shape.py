@@ -13,10 +13,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Sampling
-from guerdon.engine.play import Player
-from guerdon.rewards.function import as_reward, reward
-from guerdon.rewards.score import score
-from guerdon.rewards.shape import cosine_length, follows, length, overlong, repetition
+from guerdon.engine.player import Player
+from guerdon.rewards.asking.function import reward
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.score_stages import score
+from guerdon.rewards.text.shape import cosine_length, follows, length, overlong, repetition
 
 GOOD = "<think>why</think>\n<answer>4</answer>"
 

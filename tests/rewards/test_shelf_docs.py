@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from guerdon.rewards.feedback import hash_of
+from guerdon.rewards.memory.feedback import hash_of
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "shelf.md"
 

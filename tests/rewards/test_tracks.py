@@ -19,15 +19,15 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task, truth_of
-from guerdon.engine.play import Player
-from guerdon.models.tabular import tabular
-from guerdon.rewards.algebra import normalised
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.score import checker, score, verified
-from guerdon.rewards.step_truth import line_labels
+from guerdon.engine.player import Player
+from guerdon.models.tables import tabular
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.algebra import normalised
+from guerdon.rewards.stage.score_stages import checker, score, verified
+from guerdon.rewards.stage.step_truth import line_labels
 from guerdon.tasks.around import Around
-from guerdon.tasks.chain import chain
-from guerdon.tasks.mixed import mixed
+from guerdon.tasks.families.chained_arithmetic import chain
+from guerdon.tasks.mixtures import mixed
 
 sys.path.append(str(Path(__file__).parent.parent / "shapes"))
 from spiral import deals, kuhn

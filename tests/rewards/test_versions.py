@@ -11,7 +11,7 @@ import pytest
 
 import guerdon as gd
 from guerdon.core.user_file import find_in_file
-from guerdon.rewards.score import score
+from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything

@@ -19,7 +19,7 @@ from worker_calls import ask, ends, is_alive, one
 
 from guerdon.core.errors import UserError
 from guerdon.core.user_file import find_in_file
-from guerdon.rewards.isolation.workers import Answer, Workers, workers
+from guerdon.workers.worker_pool import Answer, Workers, workers
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 256 << 20
@@ -199,7 +199,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     """Also one that hangs inside C, and though a forked child of the parent's lives on."""
     script = textwrap.dedent("""
         import asyncio, os, re, sys, time
-        from guerdon.rewards.isolation.workers import workers
+        from guerdon.workers.worker_pool import workers
         def pids(): return f"{os.getpid()} {os.getppid()}"
         def hang(): re.match(r"(a+)+$", "a" * 60 + "b")
         async def main():
@@ -235,7 +235,7 @@ def _children(pid: int) -> list[int]:
 
 def test_a_worker_is_light():
     heavy = "[m for m in ('torch', 'numpy', 'guerdon.core.part') if m in sys.modules]"
-    code = f"import sys, guerdon.rewards.isolation.worker as w; print({heavy})"
+    code = f"import sys, guerdon.workers.worker as w; print({heavy})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "[]", done.stderr
 

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from worker_calls import ask, ends, one
 
-from guerdon.rewards.isolation.workers import Answer
+from guerdon.workers.worker_pool import Answer
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 256 << 20

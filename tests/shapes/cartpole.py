@@ -7,11 +7,11 @@ from nets import chooser
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.credit.critic import gae
-from guerdon.credit.whiten import whiten
+from guerdon.credit.advantage_estimation import gae
+from guerdon.credit.batch_relative import whiten
 from guerdon.losses.critic import value
 from guerdon.losses.policy import clipped
-from guerdon.rewards.paid import paid
+from guerdon.rewards.stage.environment_pay import paid
 
 
 @gd.part

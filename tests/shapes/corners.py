@@ -8,11 +8,11 @@ from nets import chooser
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.core.seeds import derive
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses.policy import clipped
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
 
 
 @gd.part

@@ -6,16 +6,16 @@ from codes import codes
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses.policy import clipped
-from guerdon.losses.reward_model import implicit_outcome
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.implicit import implicit
-from guerdon.rewards.score import score, verified
+from guerdon.losses.reward_modelling import implicit_outcome
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.model.implicit_reward import implicit
+from guerdon.rewards.stage.score_stages import score, verified
 
 
 @gd.part

@@ -9,13 +9,13 @@ from codes import codes
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import recital, single_turn
 from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 
 
 def ranks(value):

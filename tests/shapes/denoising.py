@@ -8,10 +8,10 @@ from nets import denoiser
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.core.seeds import derive
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
-from guerdon.rewards.score import score
+from guerdon.rewards.stage.score_stages import score
 
 TARGET = np.array([1.0, -1.0], np.float32)
 

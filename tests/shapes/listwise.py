@@ -8,13 +8,13 @@ from codes import codes
 import guerdon as gd
 from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses.reduce import per_track
 from guerdon.losses.terms import Term
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 
 
 @gd.part

@@ -10,10 +10,10 @@ from guerdon.curricula.opponents import against as seated
 from guerdon.exams.games import against
 from guerdon.losses.penalties import entropy
 from guerdon.losses.policy import clipped
-from guerdon.models.pool import pool
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.paid import paid
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.past_selves import pool
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.environment_pay import paid
 
 
 @gd.recipe("playing", family="self_play")

@@ -9,13 +9,13 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 import guerdon as gd
 from guerdon.core.levels import gather_up
 from guerdon.core.optim import adam
-from guerdon.credit.along import later_sum
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.sums import later_sum
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import verified
 
 
 @gd.part

@@ -7,12 +7,12 @@ import torch
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.core.pack import attach
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import recital, single_turn
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
+from guerdon.models.tables import tabular
 
 MEETS = {
     "opens with a": lambda s: s[0] == "a",

@@ -10,9 +10,9 @@ from guerdon.core.optim import adam
 from guerdon.exams.games import against
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.losses.policy import clipped
-from guerdon.models.snapshot import snapshot
-from guerdon.models.tabular import tabular
-from guerdon.rewards.paid import paid
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.environment_pay import paid
 
 
 @gd.part

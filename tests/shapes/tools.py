@@ -8,10 +8,10 @@ import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.credit.returns import reward_to_go
 from guerdon.credit.turns import turn_baseline
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
-from guerdon.rewards.paid import paid
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.environment_pay import paid
 
 
 @gd.part

@@ -6,13 +6,13 @@ from codes import codes
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import uniform
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.losses.policy import clipped
-from guerdon.models.tabular import tabular
-from guerdon.rewards.score import score, verified
-from guerdon.select.follow_up import follow_up
+from guerdon.models.tables import tabular
+from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.select.second_roles import follow_up
 
 
 def agrees(completion, right):

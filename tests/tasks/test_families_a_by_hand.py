@@ -10,7 +10,7 @@ import pytest
 from families import by_hand, every
 
 from guerdon.tasks import load
-from guerdon.tasks.arithmetic import linear
+from guerdon.tasks.families.arithmetic import linear
 
 # --- arithmetic ---------------------------------------------------------------------------------------------------
 

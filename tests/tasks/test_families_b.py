@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from guerdon.core.task import Task
 from guerdon.tasks import load
-from guerdon.tasks.bases import bases
-from guerdon.tasks.clock import clock
 from guerdon.tasks.contract import check_task
+from guerdon.tasks.families.clock_times import clock
+from guerdon.tasks.families.list_operations import lists
+from guerdon.tasks.families.modular_arithmetic import modular
+from guerdon.tasks.families.number_bases import bases
+from guerdon.tasks.families.number_sorting import sorting
+from guerdon.tasks.families.pipeline import DIGITS
+from guerdon.tasks.families.string_operations import strings
+from guerdon.tasks.families.unit_conversion import FACTORS, below, units
 from guerdon.tasks.family import read_solution, write_solution
-from guerdon.tasks.lists import lists
-from guerdon.tasks.modular import modular
-from guerdon.tasks.pipeline import DIGITS
-from guerdon.tasks.sorting import sorting
-from guerdon.tasks.strings import strings
-from guerdon.tasks.units import FACTORS, below, units
 
 FAMILIES = (sorting, lists, strings, units, bases, modular, clock)
 LEVELS = range(1, 9)

@@ -10,13 +10,13 @@ import re
 import pytest
 
 from guerdon.core.task import Task
-from guerdon.tasks.bases import bases
-from guerdon.tasks.clock import clock
-from guerdon.tasks.lists import lists
-from guerdon.tasks.modular import modular
-from guerdon.tasks.sorting import sorting
-from guerdon.tasks.strings import strings
-from guerdon.tasks.units import units
+from guerdon.tasks.families.clock_times import clock
+from guerdon.tasks.families.list_operations import lists
+from guerdon.tasks.families.modular_arithmetic import modular
+from guerdon.tasks.families.number_bases import bases
+from guerdon.tasks.families.number_sorting import sorting
+from guerdon.tasks.families.string_operations import strings
+from guerdon.tasks.families.unit_conversion import units
 
 LEVELS = range(1, 9)
 

@@ -13,9 +13,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task, kinds_of
 from guerdon.curricula.laps import APART, Laps
 from guerdon.tasks import load
-from guerdon.tasks.chosen import first
+from guerdon.tasks.choosing import first
 from guerdon.tasks.files import rows
-from guerdon.tasks.mixed import mixed
+from guerdon.tasks.mixtures import mixed
 
 
 def finite(path: Path, count: int, kind: str = "") -> rows:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
-from guerdon.tasks.chain import chain
 from guerdon.tasks.contract import check_task
 from guerdon.tasks.corpus import family_names
+from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.family import Family, Problem
 
 NAMES = family_names()

@@ -12,7 +12,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import kinds_of
 from guerdon.loop.build import Wish, build
 from guerdon.tasks import load
-from guerdon.tasks.searching import searching
+from guerdon.tasks.searched_solutions import searching
 
 
 def ways_of(solution: str) -> list[str]:

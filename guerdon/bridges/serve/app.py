@@ -29,7 +29,7 @@ from guerdon.bridges.serve.door import Door, refusal, reply
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import CONTENT_TYPE
 from guerdon.bridges.serve.schema import Answer, OpenRLHFAnswer, OpenRLHFRequest, Refusal, Request, answer_of
-from guerdon.rewards.function import as_reward
+from guerdon.rewards.formula.reward import as_reward
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
     code: {"model": Refusal, "description": about}

@@ -18,10 +18,10 @@ from typing import Any
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import Metrics
 from guerdon.core.errors import UserError
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import run
-from guerdon.rewards.samples import Samples
-from guerdon.rewards.scoring import Scored, score_samples_later
+from guerdon.rewards.asking.function import run
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.reward import Reward
+from guerdon.rewards.stage.scorer import Scored, score_samples_later
 
 THREADS = "guerdon-scoring"
 MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait

@@ -34,8 +34,7 @@ from guerdon.bridges.serve.connections import Connection, Hall
 from guerdon.bridges.serve.desk import THREADS, Desk
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.logs import sparing_log
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import as_reward
+from guerdon.rewards.formula.reward import Reward, as_reward
 
 WAITING = 2048  # connections that the system holds until they are taken up ...
 TAKEN = 32  # ... so many at a time: asyncio opens a file for each before it tells of the first
@@ -117,7 +116,7 @@ class _Server(uvicorn.Server):
 
 def _leave() -> None:
     """End the workers; and the process, if a function that can not be stopped would keep it from ending."""
-    from guerdon.rewards.isolation.workers import workers
+    from guerdon.workers.worker_pool import workers
 
     workers().close()
     until = time.monotonic() + 1.0

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from guerdon.bridges.serve.strict import strict
-from guerdon.rewards.scoring import Scored
+from guerdon.rewards.stage.scorer import Scored
 
 
 class Sample(BaseModel):

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.credit.centre import centre
-from guerdon.curricula.uniform import apart
+from guerdon.credit.group_relative import centre
+from guerdon.curricula.plain import apart
 from guerdon.losses.balance import balanced, climbing
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid

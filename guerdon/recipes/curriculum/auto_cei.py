@@ -18,7 +18,7 @@ from typing import Any, Literal
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.recipes.curriculum.refusing import to_refuse, to_refuse_late
-from guerdon.rewards.refusal import abstention, held, or_refused
+from guerdon.rewards.text.refusal import abstention, held, or_refused
 from guerdon.studies.climb import climb
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.losses.eased import eased_kl
-from guerdon.models.snapshot import snapshot
+from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
 from guerdon.select.restructure import restructured
 from guerdon.tasks.rewriting import by_rule

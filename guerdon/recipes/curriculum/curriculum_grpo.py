@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.schedule import linear
-from guerdon.curricula.budgets import NUMBER, budgeted
+from guerdon.curricula.token_budgets import NUMBER, budgeted
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.budgets import keeps_to
+from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.text.length_budgets import keeps_to
 from guerdon.studies.schedules import decayed
 
 SHRINKS = "budget=128 final=48 announce=nothing"

@@ -17,8 +17,8 @@ from guerdon.credit.bars import sparing
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.difficulty import knows_limits, length_by_rate
+from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.text.difficulty import knows_limits, length_by_rate
 
 
 @recipe(

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.curricula.histories import histories
-from guerdon.envs.revised import revised
+from guerdon.curricula.own_attempts import histories
+from guerdon.envs.revision import revised
 from guerdon.exams.exam import Exam
 from guerdon.recipes.house.grpo import grpo
 from guerdon.tasks.roles import revise_view

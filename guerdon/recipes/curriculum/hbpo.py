@@ -15,14 +15,14 @@ from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.bars import shortfall
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
-from guerdon.curricula.budgets import NUMBER, budgeted
+from guerdon.curricula.token_budgets import NUMBER, budgeted
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
-from guerdon.rewards.budgets import promise, within_budget
-from guerdon.rewards.score import score
+from guerdon.rewards.stage.score_stages import score
+from guerdon.rewards.text.length_budgets import promise, within_budget
 
 
 @recipe(

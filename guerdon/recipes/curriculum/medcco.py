@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import kinds_of
-from guerdon.curricula.stages import in_stages
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
+from guerdon.curricula.sequences import in_stages
 from guerdon.recipes.house.grpo import grpo
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.closed import closed_form
-from guerdon.tasks.mixed import mixed
+from guerdon.tasks.mixtures import mixed
 
 
 @recipe(

@@ -19,11 +19,11 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.recipes.house.grpo import grpo
 from guerdon.studies.curves import held_out
 from guerdon.studies.transfer import by_domain, domains_of, gains, split
-from guerdon.tasks.mixed import mixed
+from guerdon.tasks.mixtures import mixed
 
 NAME = "multi-domain-rlvr-study"
 ARMS: Any = {"task": "addition:5-6+trace:2-3+countdown:3-4", "settings": "lr=5e-5 max_tokens=96", "budget": 200_000}

@@ -20,9 +20,9 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import kinds_of
 from guerdon.curricula.blends import blended
 from guerdon.recipes.house.grpo import grpo
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.closed import closed_form
-from guerdon.tasks.mixed import mixed
+from guerdon.tasks.mixtures import mixed
 
 NAME = "nemotron-crossthink"
 ARMS: Any = {"task": "countdown:3-4+addition:5-6+strings:5-6+lists:5-6+trace:2-3"}

@@ -16,12 +16,12 @@ from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.seeds import derive
-from guerdon.curricula.records import by_variance, history_of, recorded
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
+from guerdon.curricula.success_records import by_variance, history_of, recorded
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.recipes.house.grpo import grpo
 from guerdon.studies.curves import held_out
-from guerdon.tasks.chosen import chosen
+from guerdon.tasks.choosing import chosen
 
 ARMS: Any = {"task": "countdown:1-6@128", "metric": "accuracy", "settings": "lr=5e-5 max_tokens=64"}
 BEFORE: Any = {"baseline": "one-shot-rlvr train=nothing", "ablation": "one-shot-rlvr entropy=0", **ARMS}

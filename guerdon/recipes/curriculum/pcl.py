@@ -17,8 +17,8 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.part import set_knob
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.curricula.predicted import predicted, prompts_alone
-from guerdon.losses.reward_model import outcome
+from guerdon.curricula.forecast_problems import predicted, prompts_alone
+from guerdon.losses.reward_modelling import outcome
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.shared import paid

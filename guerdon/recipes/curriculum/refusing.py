@@ -10,10 +10,10 @@ from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe
 from guerdon.losses.imitation import sft
 from guerdon.losses.signs import finished
-from guerdon.models.snapshot import snapshot
+from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.shared import on_policy
-from guerdon.rewards.refusal import REFUSAL, or_refused
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
+from guerdon.rewards.text.refusal import REFUSAL, or_refused
 from guerdon.select.filters import in_turn
 from guerdon.select.resample import resampled, retold
 

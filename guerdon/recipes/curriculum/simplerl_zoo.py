@@ -20,12 +20,12 @@ from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.sft import sft
 from guerdon.recipes.house.shared import paid_by
-from guerdon.rewards.marks import insistent
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
+from guerdon.rewards.text.marks import insistent
 from guerdon.studies.bases import blunted, fitting
 from guerdon.studies.curves import held_out
-from guerdon.tasks.mixed import mixed
-from guerdon.tasks.unmarked import unmarked
+from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.without_marks import unmarked
 
 ARMS: Any = {"task": "countdown:1-6", "metric": "accuracy", "settings": "lr=5e-5 max_tokens=64", "budget": 130_000}
 TOO_HARD: Any = {"baseline": "simplerl-zoo hard=true", **ARMS}

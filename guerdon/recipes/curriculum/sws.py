@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.curricula.weakness import weakness
+from guerdon.curricula.weak_kinds import weakness
 from guerdon.recipes.house.grpo import grpo
 
 

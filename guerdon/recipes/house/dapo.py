@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.losses.policy import clipped
 from guerdon.losses.signs import finished
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored, worth
-from guerdon.rewards.algebra import blend
-from guerdon.rewards.shape import overlong as punished
+from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.text.shape import overlong as punished
 from guerdon.select.again import until_enough
 from guerdon.select.filters import in_turn, with_spread
 

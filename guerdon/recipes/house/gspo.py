@@ -12,7 +12,7 @@ from typing import Any
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.credit.centre import centre
+from guerdon.credit.group_relative import centre
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored
 

@@ -14,13 +14,13 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
-from guerdon.curricula.contrasts import contrasts
-from guerdon.envs.side_by_side import side_by_side
+from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses import unpaired
-from guerdon.models.snapshot import snapshot
-from guerdon.rewards.score import verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.rewards.stage.score_stages import verified
 
 
 @recipe("kto", family="house", paper="arXiv:2402.01306")

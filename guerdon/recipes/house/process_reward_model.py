@@ -15,14 +15,14 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
-from guerdon.curricula.contrasts import contrasts
-from guerdon.envs.side_by_side import side_by_side
+from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam
 from guerdon.exams.scorers import first_error
-from guerdon.losses.reward_model import step_labels
-from guerdon.models.snapshot import snapshot
+from guerdon.losses.reward_modelling import step_labels
+from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.rewards.step_truth import line_labels
+from guerdon.rewards.stage.step_truth import line_labels
 
 
 @recipe("process_reward_model", family="house", paper="arXiv:2305.20050")

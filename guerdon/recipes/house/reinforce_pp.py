@@ -13,10 +13,10 @@ from typing import Any
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, recipe
-from guerdon.credit.centre import centre
+from guerdon.credit.batch_relative import whiten
+from guerdon.credit.group_relative import centre
 from guerdon.credit.returns import reward_to_go
-from guerdon.credit.whiten import whiten
-from guerdon.losses.kl_cost import kl_cost
+from guerdon.losses.kl_in_reward import kl_cost
 from guerdon.losses.penalties import kl as divergence
 from guerdon.losses.policy import clipped
 from guerdon.recipes.house.shared import learn, on_policy, paid, scored

@@ -15,14 +15,14 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
-from guerdon.curricula.contrasts import contrasts
-from guerdon.envs.side_by_side import side_by_side
+from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam
 from guerdon.exams.scorers import pair_accuracy
-from guerdon.losses.reward_model import bradley_terry
-from guerdon.models.snapshot import snapshot
+from guerdon.losses.reward_modelling import bradley_terry
+from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.rewards.score import verified
+from guerdon.rewards.stage.score_stages import verified
 from guerdon.select.pairs import paired
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.recipes.house.sft import sft
-from guerdon.tasks.searching import searching
+from guerdon.tasks.searched_solutions import searching
 
 
 @recipe("searcher", family="house", on=sft)

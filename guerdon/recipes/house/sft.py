@@ -17,7 +17,7 @@ from guerdon.core.part import part
 from guerdon.core.play import Play, Seats
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Ask, Sampling
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses.imitation import sft as imitation

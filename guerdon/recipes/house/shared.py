@@ -10,14 +10,13 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Sampling
-from guerdon.curricula.uniform import uniform
+from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.losses.penalties import kl as divergence
-from guerdon.models.snapshot import snapshot
-from guerdon.rewards.base import Reward
-from guerdon.rewards.function import as_reward
-from guerdon.rewards.score import checker, score, verified
+from guerdon.models.frozen_copy import snapshot
+from guerdon.rewards.formula.reward import Reward, as_reward
+from guerdon.rewards.stage.score_stages import checker, score, verified
 
 
 def scored(task: Any, reward: Any) -> list[Any]:

@@ -1,0 +1,102 @@
+"""Group-relative credit: a reward minus the mean of its group."""
+
+from __future__ import annotations
+
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.levels import gather_up, moments
+from guerdon.core.part import knob, part
+from guerdon.core.play import Play
+from guerdon.credit.groups import Compare, Compared, compare
+from guerdon.credit.track_steps import give, lay
+
+
+@part
+class centre:
+    r"""$A = (r - \bar r_{group}) / (s_{group} + \epsilon)$ with $s$ the sample deviation; `std=False` leaves the division
+    out, and `others=True` takes the mean over the other tries of the group, $\frac{1}{n-1}\sum_{j \ne i} r_j$.
+
+    `by` says who is compared, always within a role: all tries at a task, the tries of one ask, the tracks of an episode;
+    the segments that continue one `parent` (a segment's number is the mean over its tracks, each child counts once, first
+    segments are children of their task); the tries' segments at the same `turn`; their steps at the same `position`. Of a
+    column per step or segment, the first three compare steps or segments (and `others` are those of other tries: a try of
+    several rows is left out as a whole), `parent` and `turn` the segments' own numbers, or the means of their steps.
+
+    GRPO (Shao et al. 2024, arXiv:2402.03300) is `centre()`, Dr. GRPO (Liu et al. 2025, arXiv:2503.20783) `std=False`, RLOO
+    (Ahmadian et al. 2024, arXiv:2402.14740) `std=False, others=True`. `eps` is TRL's.
+
+    *Assumes* that the rows of a group are independent draws of one policy from one start. *Biased:* the own reward in the
+    mean shrinks the gradient by $1 - 1/n$, which only `others` undoes; dividing by the spread weighs tasks by how hard
+    they are, and is biased with either mean. `turn` and `position` shrink what few tries reach (`turn_baseline` does not).
+    Comparing the steps of a group with one mean for all is worse: an action chooses how often it counts.
+
+    A row without a value is in no mean and gets no advantage. The only value of a group gets 0; `NAME/single_groups` and
+    `NAME/flat_groups` (no spread) say how many groups there are that teach nothing.
+
+    >>> from guerdon.core.example import Aside, tries
+    >>> centre(std=False)(tries([[0.0, 2.0, 4.0], [5.0]]), Aside())["advantage"].tolist()
+    [-2.0, 0.0, 2.0, 0.0]
+    >>> centre(std=False, others=True)(tries([[0.0, 2.0, 4.0]]), Aside())["advantage"].tolist()
+    [-3.0, 0.0, 3.0]
+    """
+
+    reward: str = "reward"
+    by: Compare = "task"
+    std: bool = True
+    eps: float = knob(default=1e-4, ge=0.0)
+    gives_to: str = "advantage"
+    others: bool = False
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.reward,)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return (self.gives_to,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column = batch.cols[self.reward]
+        rows = compare(batch, column, self.by)
+        advantage = standing(rows, play, self.gives_to, self.std, self.others, play.at(self.eps))
+        found = rows.back(advantage)
+        return give(batch, self.gives_to, lay(batch, found) if rows.level == "track" else found, column)
+
+
+def standing(
+    rows: Compared, play: Play, name: str, std: bool = True, others: bool = False, eps: float = 0.0
+) -> torch.Tensor:
+    """[U] where each row stands in its group; what groups were worth is logged under `name`."""
+    count, mean, spread = moments(rows.value, rows.group, rows.size)
+    kind = rows.value.dtype
+    gap = rows.value - mean.to(kind).index_select(0, rows.group)
+    single = count == 1
+    if others:
+        gap, single = _to_others(gap, rows, count)
+    there, flat, lone = (int(torch.count_nonzero(x)) for x in (count > 0, spread == 0, single))
+    play.log(**{f"{name}/flat_groups": flat / max(there, 1), f"{name}/single_groups": lone / max(there, 1)})
+    if not std:
+        return gap
+    scale = spread.to(kind)
+    scale = scale + eps if eps else scale.masked_fill(scale == 0, 1.0)  # 0 over 0 is no signal, not a NaN
+    return gap.div_(scale.index_select(0, rows.group))
+
+
+def _to_others(gap: torch.Tensor, rows: Compared, count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """[U] the gaps to the mean of the group's other tries, from those to its own mean; and which groups have one try alone.
+
+    The gaps of a group add up to 0, so those of the others to minus the try's own: the mean over the `n - m` others is the
+    group's less the try's sum over `n - m`. Where there are none it is the row's own number.
+    """
+    if rows.track is None:  # each row is a try: (r - mean) n / (n - 1)
+        factor = count / (count - 1).clamp(min=1)
+        return gap * factor.to(gap.dtype).index_select(0, rows.group), count == 1
+    tracks = int(rows.track.max()) + 1 if len(rows.track) else 0
+    valued = ~torch.isnan(gap)
+    own = gather_up(gap.double().nan_to_num(), rows.track, tracks).index_select(0, rows.track)
+    mine = gather_up(valued.double(), rows.track, tracks).index_select(0, rows.track)
+    left = count.index_select(0, rows.group) - mine
+    found = torch.where(left > 0, gap + own / left.clamp(min=1), gap * 0)
+    alone = gather_up((valued & (left == 0)).double(), rows.group, rows.size) > 0
+    return found.to(gap.dtype), alone

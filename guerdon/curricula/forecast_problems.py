@@ -1,0 +1,177 @@
+"""Problems by how well they are forecast to go: a model reads prompts and says what their tries will come to on average.
+
+Both halves are here: choosing by the forecast, and the rows that teach the model to make it. A prompt is read alone, with
+nothing said after it, in both. Left out: the loss (`losses.reward_model.outcome`) and the model's head (`lm(value=True)`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.levels import gather_up
+from guerdon.core.model import Model
+from guerdon.core.pack import pack
+from guerdon.core.part import knob, live, part, state
+from guerdon.core.play import Play
+from guerdon.core.task import Ask, Task
+from guerdon.curricula.laps import Laps
+from guerdon.models.probing import probe
+
+ROLE = "reader"  # of a prompt's row: nobody's seat, for nobody acts there
+
+
+@part
+class predicted:
+    r"""Of `times` $\cdot n$ problems the $n$ whose forecast $V(x)$ is nearest to `target`, `tries` tries each.
+
+    $V$ is what the head of `model` says at the end of a prompt. PCL (Gao et al. 2025, arXiv:2510.01135) aims at problems
+    that are solved half of the time, for there tries differ most. Candidates are read in one pass and no word is sampled:
+    **that pass over** `times` $\cdot n$ **prompts is in no count of tokens**, only in the time a step takes. Candidates that
+    are not chosen are passed over (of a finite set, until they come round again); one that stands there twice is taken a
+    second time only where there is nothing else.
+
+    Forecasts that are all the same, as a fresh head's are, choose nothing: the candidates are then taken in order. Before
+    the model has learned the general level, it takes what is forecast highest (below `target`), which is the easiest.
+
+    Logs of the candidates `forecast/mean`, `forecast/std` and, where there are several kinds of problems, the mean of each
+    (`forecast/countdown:3`); of the chosen `forecast/chosen`; and once their tries have a mean of `column`,
+    `forecast/error` (the mean absolute gap to it) and `forecast/correlation`. The last is over the chosen, who were chosen
+    for being alike: it is far below what it would be over all candidates. With `times=1` nothing is chosen, and it is whole.
+
+    >>> predicted(task=None, times=4).target
+    0.5
+    """
+
+    task: Any
+    tries: int = knob(default=8, ge=1)
+    model: str = "forecaster"
+    times: int = knob(default=4, ge=1)  # the paper's k
+    target: float = 0.5  # the paper's tau
+    column: str = "correct"
+
+    drawn: int = state(default=0)
+    laps: Laps | None = live()
+
+    def draw(self, n: int, play: Play) -> list[Ask]:
+        if self.laps is None or self.laps.source is not self.task:
+            self.laps = Laps(self.task)
+        tasks = [self.laps.task(self.drawn + i, play.seed) for i in range(self.times * n)]
+        self.drawn += len(tasks)
+        forecast = forecasts([Ask(task) for task in tasks], self.model, play)
+        chosen = nearest(tasks, forecast, play.at(self.target), n)
+        self._log(tasks, forecast, chosen, play)
+        return [Ask(tasks[i], self.tries, note={"forecast": forecast[i]}) for i in chosen]
+
+    def _log(self, tasks: Sequence[Task], forecast: Sequence[float], chosen: Sequence[int], play: Play) -> None:
+        kinds: dict[str, list[float]] = defaultdict(list)
+        for task, value in zip(tasks, forecast, strict=True):
+            kinds[task.kind].append(value)
+        said = {f"forecast/{kind}": float(np.mean(values)) for kind, values in sorted(kinds.items())}
+        play.log(
+            **{
+                "forecast/mean": float(np.mean(forecast)),
+                "forecast/std": float(np.std(forecast)),
+                "forecast/chosen": float(np.mean([forecast[i] for i in chosen])),
+            },
+            **(said if len(said) > 1 else {}),
+        )
+
+    def observe(self, batch: Batch, play: Play) -> None:
+        """Hold the forecasts against what came of them."""
+        asks, rate = ask_rates(batch, self.column)
+        pairs = [
+            (ask.note["forecast"], r) for ask, r in zip(asks, rate.tolist(), strict=True) if "forecast" in ask.note
+        ]
+        said, seen = np.array([p for p in pairs if p[1] == p[1]]).reshape(-1, 2).T
+        if not len(said):
+            return
+        play.log(**{"forecast/error": float(np.abs(said - seen).mean())})
+        if said.std() > 0 and seen.std() > 0:
+            play.log(**{"forecast/correlation": float(np.corrcoef(said, seen)[0, 1])})
+
+
+@part
+class prompts_alone:
+    """The prompts of a step as rows to learn from: one track for each ask, nothing said after it, and as its column `rate`
+    the mean of what its tries have in `column`. A prompt none of whose tries has a value teaches nothing.
+
+    For `Learn(model, outcome("rate"), on=prompts_alone())`: a model taught so learns what the policy of this step comes to,
+    from the prompt. Unbiased for the prompts it is shown, and those are the chosen ones.
+
+    >>> prompts_alone().gives
+    ('rate',)
+    """
+
+    model: str = "forecaster"
+    column: str = "correct"
+
+    gives = ("rate",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        asks, rate = ask_rates(batch, self.column)
+        there = torch.nonzero(~torch.isnan(rate)).flatten().tolist()
+        rows = prompt_rows([asks[i] for i in there], self.model, play)
+        return rows.with_cols({"rate": Column.full("track", rate[there])})
+
+
+def nearest(tasks: Sequence[Task], forecast: Sequence[float], target: float, n: int) -> list[int]:
+    """The places of the `n` problems whose forecast is nearest to `target`, in the order they were read in. Of equals the
+    first; one that was there before comes after all that were not."""
+    seen: set[str] = set()
+    order = []
+    for i, task in enumerate(tasks):
+        order.append((task.key in seen, abs(forecast[i] - target), i))
+        seen.add(task.key)
+    return sorted(i for _, _, i in sorted(order)[:n])
+
+
+def forecasts(asks: Sequence[Ask], model: str, play: Play) -> list[float]:
+    """What a model's head says at the end of each prompt. Nothing is sampled."""
+    found = probe(_forecaster(model, play), [((), ask.shown, None) for ask in asks], ["final"])
+    if None in found:
+        raise UserError(f"prompt {found.index(None)} is longer than the context of {model!r}: leave out long problems")
+    return [float(each["final"].double()) for each in found if each]
+
+
+def _forecaster(model: str, play: Play) -> Model:
+    if model not in play.models:
+        raise unknown("model that forecasts", model, play.models)
+    if "final" not in play.models[model].readings(play.models):
+        raise UserError(f"{model!r} says no number at the end of a prompt: give it a value head (lm(value=True))")
+    return play.models[model]
+
+
+def prompt_rows(asks: Sequence[Ask], model: str, play: Play) -> Batch:
+    """A track for each ask: its prompt as the model reads it, and no action."""
+    reader = _forecaster(model, play)
+    none, said = np.zeros(0, np.int64), np.zeros(0, np.float32)
+    return pack(
+        Episode(ask, (Segment(ROLE, ask.shown, reader.encode(ask.shown), none, said),), play.step, number)
+        for number, ask in enumerate(asks)
+    )
+
+
+def ask_rates(batch: Batch, column: str) -> tuple[list[Ask], Tensor]:
+    """The asks of a batch, and the mean of each one's tries in a track column: NaN where none has a value."""
+    asks: dict[int, Ask] = {}
+    for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True):
+        asks.setdefault(number, episode.ask)
+    value = batch.cols[column]
+    if value.level != "track":
+        raise UserError(f"a prompt is worth what its tries are, and {column!r} is a column per {value.level}")
+    group = batch.ask[batch.leaf]
+    return [asks[i] for i in sorted(asks)], gather_up(value.value, group, len(asks), "mean")

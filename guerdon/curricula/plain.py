@@ -1,0 +1,48 @@
+"""Every task alike: the plain curriculum, and the baseline of all others; and the same from where no run trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.part import knob, live, part, state
+from guerdon.core.play import Play
+from guerdon.core.task import Ask
+from guerdon.curricula.laps import APART, Laps
+
+
+@part
+class uniform:
+    """The tasks of `task` in turn, `tries` tries each. A finite set is shuffled anew each time it has been gone through."""
+
+    task: Any
+    tries: int = knob(default=8, ge=1)
+
+    drawn: int = state(default=0)
+    laps: Laps | None = live()
+
+    def draw(self, n: int, play: Play) -> list[Ask]:
+        if self.laps is None or self.laps.source is not self.task:
+            self.laps = Laps(self.task)
+        asks = [Ask(self.laps.task(self.drawn + i, play.seed), self.tries) for i in range(n)]
+        self.drawn += n
+        return asks
+
+
+@part
+class apart(uniform):
+    """Problems of `task` to try a policy on while it trains on others: of an endless source those half way to where the next
+    seed begins, which no run comes to. A finite set has no such place: there they are its training problems, in an order of
+    their own. The held-out problems of the source, which exams are made of, are never drawn.
+
+    >>> from guerdon.core.example import Aside
+    >>> from guerdon.tasks import load
+    >>> source = load("chain")
+    >>> apart(source).draw(1, Aside())[0].task == source.get("train", 2**19)
+    True
+    """
+
+    def draw(self, n: int, play: Play) -> list[Ask]:
+        here, self.drawn = self.drawn, self.drawn + APART // 2
+        asks = super().draw(n, play)
+        self.drawn = here + n
+        return asks

@@ -1,0 +1,52 @@
+"""One curriculum after another: which is drawn from follows from how much of the run is done."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import check_knobs, part, state
+from guerdon.core.play import Play
+from guerdon.core.task import Ask
+
+
+@part
+class in_stages:
+    """What the first of `curricula` draws until a share `at[0]` of the run is done, then what the second draws until `at[1]`,
+    and so on. Of a run with a budget it is the share of the budget, as far as can be told; what has begun does not go back,
+    though that estimate may. A stage that would end where it begins is passed over.
+
+    MedCCO (Rui et al. 2025, arXiv:2505.19213) learns to choose answers first and to give them after. Notes `stage`, from 0.
+
+    >>> from guerdon.core.example import Aside
+    >>> from guerdon.curricula.plain import uniform
+    >>> from guerdon.tasks import load
+    >>> stages, play = in_stages([uniform(load("chain:1")), uniform(load("chain:3"))], (0.5,)), Aside()
+    >>> play.steps = 4
+    >>> for play.step in range(4):
+    ...     print(stages.draw(1, play)[0].task.kind)
+    chain:1
+    chain:1
+    chain:3
+    chain:3
+    """
+
+    curricula: list[Any]
+    at: tuple[float, ...] = (0.5,)
+
+    stage: int = state(default=0)
+
+    def __post_init__(self) -> None:
+        check_knobs(self)
+        if len(self.curricula) != len(self.at) + 1:
+            raise UserError(f"in_stages: {len(self.curricula)} curricula need {len(self.curricula) - 1} shares in `at`")
+        if any(not 0 <= share <= 1 for share in self.at) or any(a > b for a, b in pairwise(self.at)):
+            raise UserError(f"in_stages.at must be shares of the run that do not fall, not {list(self.at)}")
+
+    def draw(self, n: int, play: Play) -> list[Ask]:
+        done = play.step / max(play.steps, 1)
+        self.stage = max(self.stage, sum(share <= done for share in self.at))
+        play.log(stage=self.stage)
+        found: list[Ask] = self.curricula[self.stage].draw(n, play)
+        return found

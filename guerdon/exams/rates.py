@@ -1,0 +1,154 @@
+"""How often tries are right, how many different ones there are, and how long: what most exams measure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from statistics import fmean
+from typing import Any, Literal
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, part
+from guerdon.exams.exam import TRUTH, Sitting
+from guerdon.exams.statistics import pass_at_k
+from guerdon.exams.tries import checked, powers, rights, texts, with_interval
+from guerdon.rewards.text.extracting import vote
+
+MARKS = ("####", r"\boxed", "Answer:", "\n= ")  # the last is how our own families write an answer
+
+
+@part
+class accuracy:
+    r"""`pass@k` $= 1 - \binom{n-c}{k} / \binom{n}{k}$ for a problem with $c$ right ones among $n$ tries, the mean over problems
+    (Chen et al. 2021, arXiv:2107.03374): for every power of two up to the number of tries, and for that.
+
+    Each comes with the ends of its 95 % interval over problems, `pass@k_low` and `pass@k_high` (Wilson's, on the effective
+    number of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in
+    no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
+    has the pass@1 of each. Unbiased.
+
+    >>> from guerdon.exams.example_sitting import sat
+    >>> found = accuracy()(sat([["= 4", "= 5"], ["= 5", "= 5"]], answer="4"))
+    >>> found["pass@1"], found["pass@2"], found["tasks"]
+    (0.25, 0.5, 2)
+    """
+
+    needs = (TRUTH,)
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        batch, right, problems = sitting.batch, rights(sitting), checked(sitting)
+        tried = [[k for ask in asks for k in ask] for asks in problems]
+        found: dict[str, Any] = {"tasks": len(problems)}
+        for k in powers(sitting.tries):
+            each = [pass_at_k(len(t), sum(right[i] for i in t), k) for t in tried if len(t) >= k]
+            found |= with_interval(f"pass@{k}", each)
+        episode = batch.episode[batch.leaf].tolist()
+        kinds: dict[str, list[float]] = defaultdict(list)
+        for tracks in tried:
+            kinds[batch.episodes[episode[tracks[0]]].task.kind].append(fmean(right[i] for i in tracks))
+        if len(kinds) > 1:
+            found["kinds"] = {kind: fmean(rates) for kind, rates in kinds.items()}
+        seen = {episode[i] for tracks in tried for i in tracks}
+        return {**found, "missing": 1.0 - len(seen) / len(batch.episodes)}
+
+
+@part
+class length:
+    r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
+    what they have.
+
+    >>> from guerdon.exams.example_sitting import sat
+    >>> length()(sat([["ab", "abcd"]]))
+    {'length': 3.0}
+    """
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        batch = sitting.batch
+        steps = batch.up(batch.length.double(), "track", of="segment")[batch.tracks_of([sitting.exam.role])]
+        return {"length": float(steps.sum() / max(1, len(steps)))}
+
+
+class _Votes:
+    """What reads answers off tries."""
+
+    answer: Literal["number", "text"]
+    marks: tuple[str, ...]
+    fallback: bool
+
+    def answers(self, sitting: Sitting) -> list[Hashable | None]:
+        """[K] the answer of each try, None where it has none."""
+        said = [f"\n{text}" for text in texts(sitting)]  # a mark at the start of a line is there in the first one too
+        return [vote(text, self.answer, self.marks, self.fallback) for text in said]
+
+
+@part
+class majority(_Votes):
+    r"""`majority@k`: how often the most common answer of `k` tries is right (self-consistency, Wang et al. 2022,
+    arXiv:2203.11171), with its interval over problems.
+
+    $\frac1m\sum_{a} \bar c_a$ over the $m$ answers with the most votes, $\bar c_a$ being how often $a$ was found right: a
+    tie is as good as its members are on average. `k=0` takes all the tries of an ask; a smaller `k` takes them `k` at a
+    time, and leaves a rest out. Tries without an answer do not vote; where none votes, one is as good as another. What an
+    answer is, is as in the reward `majority`: what follows the last place of the first of `marks` that occurs, else the
+    whole text or its last number.
+
+    >>> from guerdon.exams.example_sitting import sat
+    >>> found = majority()(sat([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
+    >>> round(found["majority@3"], 4)
+    0.6667
+    """
+
+    k: int = knob(default=0, ge=0)
+    answer: Literal["number", "text"] = "text"
+    marks: tuple[str, ...] = MARKS
+    fallback: bool = True
+
+    needs = (TRUTH,)
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        k = self.k or sitting.tries
+        if k > sitting.tries:
+            raise UserError(f"majority@{k} needs {k} tries at each problem, not {sitting.tries}: Exam(..., tries={k})")
+        said, right = self.answers(sitting), rights(sitting)
+        each = []
+        for asks in checked(sitting):
+            groups = [ask[i : i + k] for ask in asks for i in range(0, len(ask) - k + 1, k)] if self.k else asks
+            each += [fmean(voted([(said[t], right[t]) for t in group]) for group in groups)] if groups else []
+        return with_interval(f"majority@{k}", each)
+
+
+def voted(tries: Sequence[tuple[Hashable | None, bool]]) -> float:
+    """How often the most common answer is right, from each try's answer and whether it is right."""
+    tally = Counter(said for said, _ in tries if said is not None)
+    if not tally:
+        return fmean(right for _, right in tries)
+    most = max(tally.values())
+    tied = [answer for answer, votes in tally.items() if votes == most]
+    return fmean(fmean(right for said, right in tries if said == answer) for answer in tied)
+
+
+@part
+class coverage(_Votes):
+    r"""`coverage`: the share of problems that at least one of all their tries solves, which is pass@n, with its interval; and
+    `distinct_answers`, how many different answers a problem's tries gave on average. Their answers are read as `majority` does.
+
+    No formula. Grows with the number of tries: compare exams with as many.
+
+    >>> from guerdon.exams.example_sitting import sat
+    >>> found = coverage()(sat([["= 4", "= 4", "= 5"], ["= 6", "= 5", "= 6"]], answer="4"))
+    >>> found["coverage"], found["distinct_answers"]
+    (0.5, 2.0)
+    """
+
+    answer: Literal["number", "text"] = "text"
+    marks: tuple[str, ...] = MARKS
+    fallback: bool = True
+
+    needs = (TRUTH,)
+
+    def __call__(self, sitting: Sitting) -> dict[str, Any]:
+        said, right = self.answers(sitting), rights(sitting)
+        tried = [[k for ask in asks for k in ask] for asks in checked(sitting)]
+        distinct = [len({said[k] for k in tracks} - {None}) for tracks in tried]
+        solved = [float(any(right[k] for k in tracks)) for tracks in tried]
+        return {**with_interval("coverage", solved), "distinct_answers": fmean(distinct)}

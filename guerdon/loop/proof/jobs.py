@@ -1,0 +1,239 @@
+"""Many small runs at once, each in a process of its own: they share one GPU, or the processor's cores.
+
+A small model leaves a GPU idle most of the time while Python gets the next step ready; several processes fill each other's
+gaps. Every run has a folder named by what it computes, so that what is finished is read and what was interrupted goes on.
+Left out: several machines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from types import FrameType
+
+import torch
+
+from guerdon.core.errors import CtrlC, RunStopped, UserError
+from guerdon.core.recipe import Study
+from guerdon.loop.build import card_of
+from guerdon.loop.proof.arms import Arm
+from guerdon.loop.record import Interrupt
+from guerdon.loop.study import run_study
+from guerdon.loop.training import run_recipe
+from guerdon.loop.trust import remember
+from guerdon.store.files import absolute
+from guerdon.store.folder import RunFolder
+from guerdon.store.run import Run, damage_of, drop_damaged
+from guerdon.workers.processes import die_with_parent
+
+INTERRUPTED = "interrupted"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
+
+
+_stop: Event | None = None  # in a worker: whether the user asked to stop
+
+
+@dataclass(frozen=True)
+class Job:
+    """One arm with one seed, in a folder."""
+
+    arm: Arm
+    seed: int
+    folder: Path
+    at_a_time: int = 1  # how many run at once, which is what their seconds depend on
+    keeps: bool = False  # its models, for others to begin with
+    after: tuple[Path, ...] = ()  # folders of the runs that it begins with
+
+    @property
+    def name(self) -> str:
+        return f"{self.arm.what} seed {self.seed}"
+
+
+def is_done(folder: Path) -> bool:
+    """Whether a run is complete, and all of it as it was written: one that is damaged is made again, not read."""
+    run = RunFolder(folder)
+    return run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
+
+
+def run_job(job: Job) -> str:
+    """Run to the end, or go on with what an earlier process left, unless that is damaged; why it could not, in a line."""
+    folder = RunFolder(job.folder)
+    try:
+        with folder.lock():
+            return _run_held(job, folder)
+    except UserError as error:
+        return str(error)
+
+
+def _run_held(job: Job, folder: RunFolder) -> str:
+    here, arm = absolute(""), job.arm.begun(job.folder.parent)
+    built, options = arm.build(), arm.options
+    recipe = built.recipe
+    steps = 0 if isinstance(recipe, Study) else recipe.steps
+    notes = drop_damaged(folder)
+    if not folder.exists():
+        card = card_of(built, arm.wish, job.seed, steps, options)
+        folder.create({**card, "at_a_time": job.at_a_time})
+        notes += remember(card, here)
+    if isinstance(recipe, Study):
+        run_study(recipe, folder, options, job.seed, warnings=notes)
+    else:
+        run_recipe(recipe, folder, options, job.seed, steps, warnings=notes)
+    if not is_done(job.folder):
+        return INTERRUPTED
+    shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
+    if not job.keeps:
+        shutil.rmtree(folder.models, ignore_errors=True)
+    return ""
+
+
+def at_a_time() -> int:
+    """How many runs this machine takes at once."""
+    cores = len(os.sched_getaffinity(0))
+    return min(ON_GPU, cores) if torch.cuda.is_available() else cores
+
+
+def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> None:
+    """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends.
+
+    One that fails does not stop the others: all that failed are told together at the end.
+    """
+    left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
+    left.sort(key=lambda job: bool(job.after))
+    failed: dict[str, str | BaseException] = {}
+    with _asked_to_stop():
+        for job, why in _each(left, min(workers, len(left))):
+            if why == INTERRUPTED:
+                raise CtrlC
+            if why:
+                failed[job.name] = why
+            else:
+                done(job)
+    if failed:
+        name, why = next(iter(failed.items()))
+        told = f"{len(failed)} of {len(left)} runs failed; {name}"
+        if isinstance(why, BaseException):  # a fault of the program's: where it happened is wanted
+            why.add_note(told)
+            raise why
+        raise RunStopped(f"{told}: {why}")
+
+
+def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseException]]:
+    """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own."""
+    if workers <= 1:
+        yield from ((job, run_job(job)) for job in jobs)
+        return
+    spawn = multiprocessing.get_context("spawn")
+    with _no_signals():  # for the process that Python starts to tidy up after all of us
+        stop = spawn.Event()
+    held, under_way = list(jobs), dict[Future[str], Job]()
+    with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
+        try:
+            while held or under_way:
+                missing = {job.folder for job in (*held, *under_way.values())}
+                ready = [job for job in held if missing.isdisjoint(job.after)]
+                held = [job for job in held if not missing.isdisjoint(job.after)]
+                with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
+                    under_way |= {pool.submit(_work, job): job for job in ready}
+                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        raise RunStopped(
+                            "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
+                        ) from error
+                    yield under_way.pop(future), error or future.result()
+        finally:  # however we leave: each run ends its step and saves, and what waits is not begun
+            stop.set()
+            try:
+                pool.shutdown(wait=True, cancel_futures=True)
+            except CtrlC:  # the user will not wait for that
+                for worker in _workers():
+                    worker.kill()
+                raise
+
+
+def _begin(stop: Event) -> None:
+    """A worker has no ears for signals: it is asked to end its step and save by `stop` alone. It ends with the process that
+    started it, however that ended: an orphan would hold a GPU for nobody."""
+    global _stop
+    _stop = stop
+    Interrupt.instead = stop.is_set
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    die_with_parent()  # on Linux the kernel sees to it, even while this process is stopped or deep in a library
+    threading.Thread(target=_follow, name="follow", daemon=True).start()
+
+
+def _follow() -> None:
+    """Elsewhere, and where the parent was gone before the kernel was told: a pipe that the parent holds open."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _workers() -> list[BaseProcess]:
+    return [child for child in multiprocessing.active_children() if child.name.startswith("SpawnProcess")]
+
+
+@contextmanager
+def _no_signals() -> Iterator[None]:
+    """What is started inside does not hear them; this process hears them afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[None]:
+    """SIGTERM, and SIGHUP when a terminal is closed, stop the runs as Ctrl-C does; one that is ignored (nohup) stays so."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:  # it comes twice, from the terminal and from its shell, and is meant once
+            signal.signal(number, lambda *_: None)
+        raise CtrlC
+
+    in_main = threading.current_thread() is threading.main_thread()
+    heard = [n for n in SIGNALS if in_main and signal.getsignal(n) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, stop) for number in heard}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+def _work(job: Job) -> str:
+    """Run, unless the user asked to stop: a worker has its next job before it has ended the one before."""
+    return INTERRUPTED if _stop is not None and _stop.is_set() else run_job(job)
+
+
+@contextmanager
+def _few_threads(workers: int) -> Iterator[None]:
+    """Processes started inside share the cores: libraries that ask the environment how many threads to use get their part."""
+    name, cores = "OMP_NUM_THREADS", len(os.sched_getaffinity(0))
+    before = os.environ.get(name)
+    os.environ[name] = str(max(1, cores // workers))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before

@@ -1,0 +1,320 @@
+"""`replay`: score the stored samples of a run with another reward, and say what that would have taught instead.
+
+The samples are those the run learned from, so this answers "which samples would have been pushed the other way", not
+"where would the run have gone": a policy trained on the new reward would soon sample something else. Nothing is sampled
+and no model is read. Left out: how credit is found (`replay_credit.py`), how it is shown (`cli/replay.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.seeds import seed_globals
+from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
+from guerdon.loop.trained import Trained
+from guerdon.loop.trust import check_trust
+from guerdon.models import template_clock as clock
+from guerdon.rewards.asking.by_name import find_reward
+from guerdon.rewards.asking.samples import completion_of, each_role, paths
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.score_stages import score
+from guerdon.store.run import Run
+
+Numbers = NDArray[np.float64]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What another reward says about the samples of a run. Everything is plain data, a row a dict.
+
+    `steps` has a row a step, `total` the same over all of them. In a row, `flips` are advantages that go from above to
+    below zero or back, among the `compared` samples that have one under both rewards; correlations are of the rewards,
+    over the `correlated` samples that have both, and NaN where one of the two does not vary.
+    """
+
+    run: str
+    reward: str  # the new one, as a formula
+    version: str  # and its version,
+    old_version: str | None  # that of the stored one, where the run knows it
+    column: str  # the stored one it is compared with
+    credit: str  # what made the new advantages,
+    credit_from: str  # where that was found,
+    old_advantage: str  # and where the old ones are from: "stored", or made by the same credit
+    steps: list[Row]
+    total: Row
+    components: list[Row]  # of the new formula: name, mean, count; old_mean where the run stored one of that name
+    moved: list[Row]  # the samples whose advantage moved most
+    failures: list[Row]  # the first samples the new reward broke on
+    notes: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """The samples of one step, or of several, in order. Numbers are NaN where there is none."""
+
+    step: NDArray[np.int64]
+    task: list[str]
+    line: list[str]  # the first of the completion
+    old: Numbers
+    new: Numbers
+    reason: NDArray[np.int64]
+    old_advantage: Numbers
+    new_advantage: Numbers
+    error: list[str]
+    components: dict[str, Numbers]
+    old_components: dict[str, Numbers]
+
+
+def replay(
+    run: str | Path | Run,
+    *,
+    reward: Any,
+    steps: Sequence[int] | None = None,
+    column: str | None = None,
+    credit: Any = None,
+    top: int = 10,
+    progress: Callable[[int, int], None] | None = None,
+    trust: bool = False,
+) -> Replay:
+    """Score a run's stored samples with `reward` (a function, a reward, a formula, or FILE.py:NAME of one).
+
+    `steps` are those to look at, all that were stored unless told. `column` is the stored reward to compare with:
+    `reward`, or what the run's credit reads where there is none. New advantages are made by the run's own credit stage;
+    where it cannot be found, or for another comparison, give a part as `credit`. `progress` hears (steps done, of all).
+    A run that names Python files and was not made by this user on this computer is replayed with `trust` alone.
+    """
+    found = run if isinstance(run, Run) else Run(run)
+    if not isinstance(found, Trained):
+        check_trust(found.folder.named, found.card, trust)
+    chosen = _chosen(found, steps)
+    formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
+    first = found.batch(chosen[0])
+    _check_reward(formula, first)
+    made = find_credit(found, first, column, credit)
+    stage = score(formula, gives_to=made.column, role=made.role)
+    play = Still(int(found.card["seed"]), int(found.card["steps"]))
+    seen, other = [], 0
+    for done, step in enumerate(chosen, start=1):
+        play.begin(step)
+        seed_globals(play.seed, step)
+        with clock.as_of(found.card):  # for judges that tell the time
+            now, differ = _replayed(first if done == 1 else found.batch(step), stage, made, play)
+        seen.append(now)
+        other += differ
+        if progress is not None:
+            progress(done, len(chosen))
+    whole = _joined(seen)
+    return Replay(
+        run=found.folder.named,
+        reward=str(formula),
+        version=formula.version,
+        old_version=found.card.get("rewards", {}).get(made.column, {}).get("version"),
+        column=made.column,
+        credit=" > ".join(map(repr, made.new)),
+        credit_from=made.source,
+        old_advantage="stored" if made.stored else "made by the same credit",
+        steps=[{"step": step, **_row(each)} for step, each in zip(chosen, seen, strict=True)],
+        total=_row(whole),
+        components=_components(whole),
+        moved=_moved(whole, top),
+        failures=_failures(whole, top),
+        notes=_notes(made, other, len(whole.new)),
+    )
+
+
+def _chosen(run: Run, steps: Sequence[int] | None) -> list[int]:
+    if run.card["kind"] == "study":
+        raise UserError(f"{run.folder.named} is a study: name one of the runs in {run.folder.shown(run.folder.inner)}")
+    kept = run.rollout_steps
+    if not kept:
+        raise UserError(f"{run.folder.named} stores no rollouts to replay: train with --rollouts-every 1")
+    if steps is None:
+        return kept
+    chosen = sorted(set(steps))
+    lost = [step for step in chosen if step not in kept]
+    if lost or not chosen:
+        which = f"no rollouts of step {lost[0]}" if lost else "its rollouts, but no step was asked for"
+        raise UserError(f"{run.folder.named} holds {which}: it has {len(kept)} steps, {kept[0]} to {kept[-1]}")
+    return chosen
+
+
+def _check_reward(formula: Any, batch: Batch) -> None:
+    """Refuse a reward that asks for what no sample has, before anything is scored."""
+    known = {name for episode in batch.episodes for name in (*episode.task.meta, *episode.ask.note)}
+    for leaf in formula.leaves:
+        leaf.check_arguments(known)
+
+
+# --- one step -------------------------------------------------------------------------------------------------------
+
+
+def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_Seen, int]:
+    """A step under the new reward; and how many samples get another advantage than the stored one under the *old* reward."""
+    name = made.column
+    if name not in track_columns(batch):
+        raise unknown(f"column of step {play.step}", name, track_columns(batch))
+    old = {n: batch.cols[n] for n in track_columns(batch) if n == name or n.startswith(f"{name}.")}
+    along = [n for n, c in batch.cols.items() if c.level != "track" and _whole(n) in old]
+    scored = stage(batch.without(*old, *along), play)
+    again = made.advantage(made.old, batch, play)
+    before = made.per_track(batch, batch.cols[ADVANTAGE]) if made.stored else again
+    after = made.advantage(made.new, scored, play)
+    stage.observe(scored, play)
+    mine = np.flatnonzero(batch.tracks_of(each_role(made.role)).numpy())
+    new = scored.cols[name]
+    said = [(e.task.id, (completion_of(path).strip().splitlines() or [""])[0]) for e, path in paths(batch)]
+    parts = [n for n in scored.cols if n.startswith(f"{name}.") and scored.cols[n].level == "track"]
+    seen = _Seen(
+        step=np.full(len(mine), play.step, np.int64),
+        task=[said[k][0] for k in mine],
+        line=[said[k][1] for k in mine],
+        old=_values(old[name])[mine],
+        new=_values(new)[mine],
+        reason=new.reason.numpy().astype(np.int64)[mine],
+        old_advantage=before[mine],
+        new_advantage=after[mine],
+        error=[_error(new, int(k)) for k in mine],
+        components={n.removeprefix(f"{name}."): _values(scored.cols[n])[mine] for n in parts},
+        old_components={n.removeprefix(f"{name}."): _values(old[n])[mine] for n in parts if n in old},
+    )
+    same = np.isclose(again, before, rtol=1e-5, atol=1e-6, equal_nan=True)
+    return seen, int((~same[mine]).sum())
+
+
+def _whole(name: str) -> str:
+    """The column of tracks that one of steps or turns belongs to."""
+    return name.removesuffix("_steps").removesuffix("_turns")
+
+
+def _values(column: Column) -> Numbers:
+    return column.value.double().numpy()
+
+
+def _error(column: Column, track: int) -> str:
+    """The last line of what broke this sample."""
+    detail = column.detail.get(track)
+    return str((detail or {}).get("error", "")).strip().rpartition("\n")[2] if bool(column.broken[track]) else ""
+
+
+# --- all of them ----------------------------------------------------------------------------------------------------
+
+
+def _joined(seen: Sequence[_Seen]) -> _Seen:
+    made: dict[str, Any] = {}
+    for f in dataclasses.fields(_Seen):
+        each = [getattr(s, f.name) for s in seen]
+        if isinstance(each[0], dict):
+            names = dict.fromkeys(n for part in each for n in part)
+            sizes = [len(s.new) for s in seen]
+            made[f.name] = {
+                n: np.concatenate([p.get(n, np.full(k, np.nan)) for p, k in zip(each, sizes, strict=True)])
+                for n in names
+            }
+        else:
+            made[f.name] = list(chain.from_iterable(each)) if isinstance(each[0], list) else np.concatenate(each)
+    return _Seen(**made)
+
+
+def _row(seen: _Seen) -> Row:
+    reason = seen.reason
+    was, now = np.sign(seen.old_advantage), np.sign(seen.new_advantage)
+    compared = ~np.isnan(was) & ~np.isnan(now)
+    was, now = was[compared], now[compared]
+    both = ~np.isnan(seen.old) & ~np.isnan(seen.new)
+    old, new = seen.old[both], seen.new[both]
+    return {
+        "samples": len(reason),
+        "scored": int((reason == Reason.VALUE).sum()),
+        "failed": int((reason == Reason.FAILED).sum()),
+        "timed_out": int((reason == Reason.TIMED_OUT).sum()),
+        "not_applicable": int((reason == Reason.NOT_APPLICABLE).sum()),
+        "compared": int(compared.sum()),
+        "flips": int((was * now < 0).sum()),
+        "zero_to_nonzero": int(((was == 0) & (now != 0)).sum()),
+        "nonzero_to_zero": int(((was != 0) & (now == 0)).sum()),
+        "pearson": pearson(old, new),
+        "spearman": pearson(ranks(old), ranks(new)),
+        "correlated": int(both.sum()),
+        "old_mean": _mean(seen.old),
+        "new_mean": _mean(seen.new),
+    }
+
+
+def pearson(x: Numbers, y: Numbers) -> float:
+    """The correlation of two columns without holes; NaN where one of them does not vary."""
+    if len(x) < 2 or x.min() == x.max() or y.min() == y.max():
+        return math.nan
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip((x / np.linalg.norm(x)) @ (y / np.linalg.norm(y)), -1.0, 1.0))
+
+
+def ranks(x: Numbers) -> Numbers:
+    """1, 2, 3 ... from the smallest; equal numbers share the mean of their ranks."""
+    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
+
+
+def _mean(x: Numbers) -> float:
+    there = x[~np.isnan(x)]
+    return float(there.mean()) if len(there) else math.nan
+
+
+def _components(seen: _Seen) -> list[Row]:
+    return [
+        {
+            "name": name,
+            "mean": _mean(value),
+            "count": int((~np.isnan(value)).sum()),
+            "old_mean": _mean(seen.old_components[name]) if name in seen.old_components else math.nan,
+        }
+        for name, value in seen.components.items()
+    ]
+
+
+def _sample(seen: _Seen, at: int) -> Row:
+    return {"step": int(seen.step[at]), "task": seen.task[at], "completion": seen.line[at]}
+
+
+def _moved(seen: _Seen, top: int) -> list[Row]:
+    """By how far the advantage moved, then the reward, then in the order they were stored; what stayed is left out."""
+    far = np.nan_to_num(np.abs(seen.new_advantage - seen.old_advantage))
+    paid = np.nan_to_num(np.abs(seen.new - seen.old))
+    order = [int(i) for i in np.lexsort((np.arange(len(far)), -paid, -far))[:top] if far[i] > 0]
+    return [
+        {
+            **_sample(seen, i),
+            "old_reward": float(seen.old[i]),
+            "new_reward": float(seen.new[i]),
+            "old_advantage": float(seen.old_advantage[i]),
+            "new_advantage": float(seen.new_advantage[i]),
+        }
+        for i in order
+    ]
+
+
+def _failures(seen: _Seen, top: int) -> list[Row]:
+    broken = np.flatnonzero(seen.reason >= Reason.FAILED)[:top]
+    return [{**_sample(seen, int(i)), "error": seen.error[int(i)]} for i in broken]
+
+
+def _notes(made: Credit, other: int, samples: int) -> list[str]:
+    if not other:
+        return made.notes
+    said = f"this credit gives {other} of {samples} samples another advantage than the stored one under the old reward"
+    return [*made.notes, f"{said}: that much of the change is not the new reward's"]

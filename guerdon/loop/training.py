@@ -1,0 +1,197 @@
+"""Training: the loop, and how it starts, stops and goes on.
+
+`steps` is the whole of it. What it writes is in `loop/record.py`, what it saves in `loop/resume.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from guerdon.core.errors import UserError, ended_by, is_ctrl_c
+from guerdon.core.learn import NonFinite
+from guerdon.core.pack import pack, played_at
+from guerdon.core.part import walk
+from guerdon.core.recipe import Recipe
+from guerdon.core.seeds import derive, seed_globals
+from guerdon.engine.player import Player
+from guerdon.loop.evaluate import evaluate
+from guerdon.loop.host import undisturbed
+from guerdon.loop.readings import see
+from guerdon.loop.record import Interrupt, Options, Recorder
+from guerdon.loop.resume import restore, save, save_models, weights_of
+from guerdon.loop.rollouts import Rollouts
+from guerdon.models import template_clock as clock
+from guerdon.store.checkpoint import checkpoint_name
+from guerdon.store.events import EventLog, next_attempt, read_log
+from guerdon.store.folder import RunFolder
+from guerdon.store.happened import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
+from guerdon.store.listeners import Listener
+from guerdon.store.loggers import open_loggers
+from guerdon.store.report import finish_report, write_report
+
+
+def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, first: int, last: int) -> Any:
+    """The training loop. Yields after every step the number of steps done."""
+    observers = [part for _, part in walk(recipe) if hasattr(part, "observe")]
+    for step in range(first, last):
+        if recipe.budget is not None:
+            if recipe.budget.share == 1.0:
+                return
+            play.steps = recipe.budget.steps(step, last)
+        record.begin(step)
+        seed_globals(play.seed, step)
+        batch = record.check(pack(rollouts.take(step)))
+        for stage in recipe.stages:
+            batch = record.check(stage(see(batch, stage.needs, play), play), stage)
+        fresh = played_at(batch, step)
+        for part in observers:
+            part.observe(fresh, play)
+        record.done(batch)
+        yield step + 1
+
+
+def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
+    """A private, started copy of the recipe, and its `play`. The caller's recipe and models stay as they are."""
+    recipe.check()
+    recipe = copy.deepcopy(recipe)
+    originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
+    for name, model in originals_first:
+        model.start(derive(seed, "weights", name), recipe.models)
+    scorers = [functools.partial(stage.prefetch, seed=seed) for stage in recipe.stages if hasattr(stage, "prefetch")]
+    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers)
+    for _, part in walk(recipe):
+        if hasattr(part, "optimiser"):
+            part.start(play)
+    return recipe, play
+
+
+def run_recipe(
+    recipe: Recipe,
+    folder: RunFolder,
+    options: Options,
+    seed: int,
+    total: int,
+    listeners: Sequence[Listener] = (),
+    warnings: Sequence[str] = (),
+) -> bool:
+    """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
+    with folder.lock(), clock.as_of(folder.read_card()):
+        before = read_log(folder.events)
+        if any(isinstance(e, Ended) for e in before.events):
+            finish_report(folder)
+            return True
+        recipe, play = start(recipe, seed, total)
+        notes = [*warnings, *filter(None, [before.damage])]
+        first, waiting = restore(folder, recipe, notes.append)
+        heard = (*listeners, *open_loggers(options.loggers, folder))
+        with EventLog(folder.events, next_attempt(before.events), heard) as log:
+            begins: list[Event] = [_started(recipe, first, total), *_unsaid(before.events, recipe, first)]
+            begins += [Warned(first, message=message) for message in notes]
+            try:
+                with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
+                    return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total, begins)
+            finally:  # a run that broke is the one whose report is wanted most
+                write_report(folder)
+
+
+def _run(
+    recipe: Recipe,
+    play: Player,
+    record: Recorder,
+    rollouts: Rollouts,
+    first: int,
+    total: int,
+    begins: Sequence[Event],
+) -> bool:
+    """The run, and how it ends: complete, interrupted, or stopped by an error that its events tell of."""
+    with Interrupt() as interrupt:
+        try:
+            for event in begins:
+                record.emit(event)
+            return _to_the_end(recipe, play, record, rollouts, (first, total), interrupt)
+        except NonFinite as error:
+            stopped: UserError = record.stopped(str(error), error.batch)
+        except UserError as error:
+            stopped = error
+        except BaseException as error:
+            found = ended_by(error, f"step {play.step}")
+            if found is None:
+                raise
+            found.__cause__, stopped = error, found
+        _tell(record, Stopped(play.step, why=str(stopped)))
+    raise stopped
+
+
+def _to_the_end(
+    recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, span: tuple[int, int], interrupt: Interrupt
+) -> bool:
+    (first, total), options = span, record.options
+    if first == 0:
+        _evaluate(recipe, play, record, 0)
+    done, share = first, _share(recipe, first, total)
+    for done in steps(recipe, play, record, rollouts, first, total):
+        before, share = share, _share(recipe, done, total)
+        if share == 1.0 or options.asks_for_evaluation(done, before, share):
+            _evaluate(recipe, play, record, done)
+        if share == 1.0 or done % options.save_every == 0 or interrupt.asked:
+            _save(recipe, record, rollouts, done)
+        if interrupt.asked and share < 1.0:
+            record.emit(Stopped(done - 1, why="interrupted"))
+            return False
+    if total == 0:
+        _save(recipe, record, rollouts, 0)
+    save_models(record.folder, recipe)
+    record.emit(Ended(done - 1, weights=weights_of(recipe)))
+    record.log.sync()
+    return True
+
+
+def _tell(record: Recorder, event: Event) -> None:
+    """The last word about a run that stops. A full disk may refuse even this line, and a listener that broke the run will break
+    again: why it stopped is the thing to raise."""
+    try:
+        record.emit(event)
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
+
+
+def _share(recipe: Recipe, done: int, total: int) -> float:
+    """How much of the run is done, 1 at its end."""
+    spent = recipe.budget.share if recipe.budget is not None else 0.0
+    return max(spent, done / total if total else 1.0)
+
+
+def _started(recipe: Recipe, first: int, total: int) -> Started:
+    budget = recipe.budget
+    if budget is None:
+        return Started(first, steps=total)
+    return Started(first, steps=total, budget=budget.amount, unit=budget.unit, spent=budget.spent)
+
+
+def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:
+    """The event of the checkpoint that a run goes on from, where a kill came between the two."""
+    said = {e.path for e in before if isinstance(e, Saved)}
+    path = checkpoint_name(first)
+    return [Saved(first - 1, path=path, weights=weights_of(recipe))] if first and path not in said else []
+
+
+def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:
+    record.log.sync()
+    warn = lambda message: record.emit(Warned(done - 1, message=message))  # noqa: E731
+    path = save(record.folder, recipe, done, record.options.keep, rollouts.under_way(), warn)
+    record.emit(Saved(done - 1, path=path.name, weights=weights_of(recipe)))
+
+
+def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int) -> None:
+    options = record.options
+    if not recipe.exams or options.eval_tasks == 0:
+        return
+    result = evaluate(
+        recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
+        tasks=options.eval_tasks, tries=options.eval_tries, seed=play.seed,
+    )  # fmt: skip
+    record.emit(Evaluated(done - 1, result=result))

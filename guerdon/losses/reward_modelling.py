@@ -1,0 +1,210 @@
+"""Teaching a model to score: whole tracks by preferences or by numbers, steps by labels.
+
+The scores are readings of a value head: `final` after a track, `after` each step; or, without a head, the log-ratio
+to where the model began. Left out: where labels and pairs come from, and how well the scores do (evaluation). Axes: S
+steps, K tracks, P pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+
+from guerdon.core.batch import Batch
+from guerdon.core.part import knob, part
+from guerdon.losses.pair import agreement, over_pairs, pairs_of
+from guerdon.losses.reduce import Mean, average, numbers, per_track, reduce, reduce_tracks
+from guerdon.losses.terms import Term
+
+
+@part
+class bradley_terry(Term):
+    r"""$-\ell\log\sigma(z)-(1-\ell)\log\sigma(-z) + c\,(r^+ + r^-)^2$ with $z = r^+ - r^- - \alpha m$, the mean over
+    pairs.
+
+    $r$ is the reading, $\ell$ the pair's label and $m$ its margin. Preferences as in Bradley and Terry 1952; reward
+    models for language since Ouyang et al. 2022 (arXiv:2203.02155). `margin` $=\alpha$ asks for more where people
+    were surer (Llama 2, Touvron et al. 2023, arXiv:2307.09288). `scaled=True` multiplies a pair's loss by $m$
+    instead: the same pair $m$ times (HelpSteer2-Preference, Wang et al. 2024, arXiv:2410.01257). Pairs fix scores
+    only up to a constant; `centre` $=c$ pulls them to zero (Eisenstein et al. 2023, arXiv:2312.09244: 0.01).
+    `smoothing` bounds how sure it can get.
+
+    Assumes that a preference depends on the difference of two scores alone. Biased wherever preferences are not
+    transitive or the pairs of one prompt are few: it learns an order, on the scale of log-odds. Notes `accuracy`, `margin`
+    and `score_mean`.
+
+    >>> import torch
+    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.select.pairs import paired
+    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> round(float(bradley_terry()(batch, {"final": torch.tensor([1.5, 0.5])})[0]), 4)  # -log sigma(1)
+    0.3133
+    """
+
+    reading: str = "final"
+    margin: float = knob(default=0.0, ge=0.0)
+    scaled: bool = False
+    centre: float = knob(default=0.0, ge=0.0)
+    smoothing: float = knob(default=0.0, ge=0.0, le=0.5)
+
+    needs = ("pairs",)
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return (self.reading,)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        pairs, score = pairs_of(batch), live[self.reading]
+        better, worse = score[pairs.better], score[pairs.worse]
+        z = better - worse - self.margin * pairs.margin
+        label = pairs.label * (1 - self.smoothing) + (1 - pairs.label) * self.smoothing
+        losses = -label * logsigmoid(z) - (1 - label) * logsigmoid(-z)
+        losses = losses * pairs.margin if self.scaled else losses
+        if self.centre:
+            losses = losses + self.centre * (better + worse).square()
+        gap = (better - worse).detach()
+        noted = {"accuracy": agreement(gap, pairs.label), "margin": gap, "score_mean": (better + worse).detach() / 2}
+        return over_pairs(losses, batch), {name: over_pairs(x, batch) for name, x in noted.items()}
+
+
+@part
+class outcome(Term):
+    r"""The reading of a whole track against a number: $w\,(r - y)^2$, or with `kind="logistic"` the cross-entropy
+    $-w[y\log\sigma(r) + (1-y)\log\sigma(-r)]$; the mean over tracks.
+
+    The square teaches the mean of `target` (a rating, a return); the logistic the log-odds of a right answer,
+    `target` being a chance in [0, 1] (verifiers, Cobbe et al. 2021, arXiv:2110.14168). Both unbiased for what they
+    aim at, over the tracks they are shown. Assumes tracks like those that will be scored: a scorer of one policy's is
+    extrapolated to the next policy's. A track without a target teaches nothing.
+
+    Notes `outcome_error`, the mean of $(\hat y - y)^2$ with $\hat y$ the prediction: the Brier score where it is a
+    chance.
+
+    >>> import torch
+    >>> from guerdon.core.example import tries
+    >>> read = {"final": torch.tensor([0.0, 0.0])}
+    >>> [round(float(outcome(kind=k)(tries([[1.0, 0.0]]), read)[0]), 4) for k in ("square", "logistic")]
+    [0.5, 0.6931]
+    """
+
+    target: str = "reward"
+    kind: Literal["square", "logistic"] = "square"
+    weight: float = knob(default=1.0, ge=0.0)
+    reading: str = "final"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.target,)
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return (self.reading,)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        found = live[self.reading]
+        aim = batch[self.target].to(found.dtype)
+        below = max(batch.count.tracks, 1)
+        if self.kind == "square":
+            error = (found - aim).square()
+            return self.weight * reduce_tracks(error, batch), {"outcome_error": error.detach().sum() / below}
+        loss = reduce_tracks(binary_cross_entropy_with_logits(found, aim, reduction="none"), batch)
+        return self.weight * loss, {"outcome_error": (found.detach().sigmoid() - aim).square().sum() / below}
+
+
+@part
+class step_labels(Term):
+    r"""$-[y\log\sigma(v) + (1-y)\log\sigma(-v)]$ at every step that has a label $y$, with $v$ the reading just after
+    it.
+
+    A process reward model (Lightman et al. 2023, arXiv:2305.20050). Labels are a step column: 1 right so far, 0 not,
+    between them a chance such as the share of rollouts that end well (Math-Shepherd, Wang et al. 2023,
+    arXiv:2312.08935); a step without one is missing, and neither taught nor counted. Put a label on the last token of
+    each line and nowhere else, and the mean over steps is the mean over lines. `good` weighs steps labelled 1, of
+    which there are usually more.
+
+    Assumes labels of like policies: a label that is a chance is that of ending well under the policy that was labelled.
+    Unbiased for those labels over the steps that have one, where `good` is 1; biased for any other policy's. Notes
+    `step_accuracy`, and at the end of an update `right_on_good`, `right_on_bad` and `step_f1`, their harmonic mean
+    (labels cut at 1/2).
+
+    >>> import torch
+    >>> from guerdon.core.example import tries
+    >>> batch = tries([[1.0]], steps=2, labels=[1.0, 0.0])
+    >>> round(float(step_labels()(batch, {"after": torch.tensor([2.0, 2.0])})[0]), 4)  # (0.1269 + 2.1269) / 2
+    1.1269
+    """
+
+    target: str = "labels"
+    reading: str = "after"
+    good: float = knob(default=1.0, gt=0.0)
+    mean: Mean = "step"
+    constant: float = knob(default=1.0, gt=0.0)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.target,)
+
+    @property
+    def wants(self) -> tuple[str, ...]:
+        return (self.reading,)
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        found = live[self.reading]
+        label = numbers(batch, self.target).to(found.dtype)
+        loss = -label * self.good * logsigmoid(found) - (1 - label) * logsigmoid(-found)
+        good, right = (label > 0.5).float(), ((found > 0) == (label > 0.5)).float()
+        noted = {"step_accuracy": right, "good": good, "good_right": good * right, "bad_right": (1 - good) * right}
+        return reduce(loss, batch, self.mean, self.constant), {n: average(x, batch) for n, x in noted.items()}
+
+    def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
+        found = dict(metrics)
+        good, good_right, bad_right = (found.pop(n, 0.0) for n in ("good", "good_right", "bad_right"))
+        if not 1e-9 < good < 1 - 1e-9:  # all of one kind: there is nothing to tell apart
+            return found
+        found["right_on_good"], found["right_on_bad"] = good_right / good, bad_right / (1 - good)
+        both = found["right_on_good"] + found["right_on_bad"]
+        found["step_f1"] = 2 * found["right_on_good"] * found["right_on_bad"] / both if both else 0.0
+        return found
+
+
+@part
+class implicit_outcome(Term):
+    r"""Cross-entropy of the outcome $y$ under $\sigma(\beta\sum_t\log\frac{\pi(y_t)}{\pi_{ref}(y_t)})$, the mean over
+    tracks.
+
+    Taught on outcomes alone, the log-ratio of a single step is then a process reward (implicit PRM, Yuan et al. 2024,
+    arXiv:2412.01981; trained while it is used in PRIME, Cui et al. 2025, arXiv:2502.01456, with `beta=0.05`).
+    `target` is a track column in [0, 1]. Given steps do not count. There is no head: any language model serves, and
+    `rewards.implicit` reads it. The sum grows with length, so its scale does too. Assumes that the log-odds of the outcome
+    are such a sum; biased where they are not, and for tracks of another policy than those it saw. Notes
+    `outcome_accuracy`.
+
+    >>> import torch
+    >>> from guerdon.core.example import tries
+    >>> batch = tries([[1.0]], steps=2, reference__logp=[-1.0, -1.0])
+    >>> read = {"logp": torch.tensor([-0.5, -0.5])}
+    >>> round(float(implicit_outcome(1.0, target="reward")(batch, read)[0]), 4)  # -log sigma(1)
+    0.3133
+    """
+
+    beta: float = knob(default=0.05, gt=0.0)
+    target: str = "correct"
+    to: str = "reference"
+
+    wants = ("logp",)
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return (self.target, f"{self.to}.logp")
+
+    def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        gain = torch.where(batch.weight > 0, live["logp"] - batch[f"{self.to}.logp"], 0.0)
+        logit = self.beta * per_track(gain, batch)
+        aim = batch[self.target].to(logit.dtype)
+        right = ((logit > 0) == (aim > 0.5)).float().sum() / max(batch.count.tracks, 1)
+        loss = binary_cross_entropy_with_logits(logit, aim, reduction="none")
+        return reduce_tracks(loss, batch), {"outcome_accuracy": right}

@@ -1,0 +1,142 @@
+"""Models by name, and models in folders. `load` is the one door for both."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import Notice, UserError, unknown
+from guerdon.core.model import Model
+from guerdon.core.part import describe, knobs, label
+from guerdon.models.plain_files import is_there, read_object
+
+SHIPPED = {"sprig": Path(__file__).parent / "sprig"}  # models whose weights come with the package
+NAMES = {  # name: the module whose class of that name it is
+    "foreign": "guerdon.models.foreign_model",
+    "lm": "guerdon.models.language_model",
+    "tabular": "guerdon.models.tables",
+}
+PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
+INSIDE = (".", "base", "adapter")  # the places there are
+
+
+def load(name: str, **settings: Any) -> Model:
+    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder or a GGUF file."""
+    folder = SHIPPED.get(name, Path(name))
+    if is_there(folder / "model.json"):
+        return _load_folder(folder, settings)
+    if folder.suffix == ".gguf":
+        return _make("lm", {"source": str(folder), **settings})
+    if is_there(folder / "config.json"):
+        return _load_hub(folder, settings)
+    if name not in NAMES:
+        if folder.exists():
+            adapter = ", only an adapter" if is_there(folder / "adapter_config.json") else ""
+            raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
+        if name != folder.name:  # a path
+            known = ", ".join([*SHIPPED, *NAMES])
+            raise UserError(f"{name} is not there: a model is a folder, a .gguf file or one of {known}")
+        raise unknown("model", name, [*SHIPPED, *NAMES])
+    return _make(name, settings)
+
+
+def version(name: str) -> str:
+    """What evidence calls a model: the version of a shipped one, else what its folder or file is called."""
+    if name in SHIPPED:
+        return str(json.loads((SHIPPED[name] / "training.json").read_text())["version"])
+    return Path(name).name
+
+
+def is_named(model: Model) -> bool:
+    """Whether `save` can write it: models of the user's own classes live in checkpoints only."""
+    return label(model) in NAMES
+
+
+def save(model: Model, folder: str | Path) -> None:
+    """Write a model so that `load(folder)` gives it back: its knobs as JSON, its weights as safetensors.
+
+    A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder.
+    """
+    from safetensors.torch import save_file
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not is_named(model):
+        raise UserError(f"a {label(model)} is not among guerdon's models and has no form on disk of its own")
+    own = {k: describe(v) for k, v in knobs(model).items()}
+    if hasattr(model, "store"):
+        own |= model.store(folder)
+    else:
+        save_file({k: v.contiguous() for k, v in model.weights.state_dict().items()}, folder / "weights.safetensors")
+    (folder / "model.json").write_text(json.dumps({"model": label(model), "knobs": own}, indent=2) + "\n")
+
+
+def _make(name: str, settings: dict[str, Any]) -> Model:
+    made = getattr(importlib.import_module(NAMES[name]), name)(**settings)
+    assert isinstance(made, Model)
+    return made
+
+
+def _load_hub(folder: Path, settings: dict[str, Any]) -> Model:
+    """A Hugging Face folder: in our own decoder if it knows the architecture, else through `transformers`."""
+    from guerdon.models.architectures import known_architectures
+    from guerdon.models.huggingface import architecture
+
+    name = architecture(folder)
+    is_ours = name in known_architectures()
+    made = _make("lm" if is_ours else "foreign", {"source": str(folder), **settings})
+    notices = [
+        (not is_ours, f"{name} is not among guerdon's own decoders: it runs through transformers, more slowly"),
+        (made.net is None, f"{folder} holds no weights: the model starts from random ones"),
+    ]
+    for is_so, message in notices:
+        if is_so:
+            warnings.warn(message, Notice, stacklevel=3)
+    return made
+
+
+def _revived(described: Any) -> Any:
+    """A knob as it was before `describe`: the one part that a model has among its knobs is its head."""
+    if not isinstance(described, dict):
+        return described
+    from guerdon.models.value_head import head
+
+    return head(**described["knobs"])
+
+
+def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        card = read_object(folder / "model.json")
+        if card["model"] not in NAMES:
+            raise UserError(f"{folder} does not hold a whole model: there is no model {card['model']!a}")
+        own = {**{k: _revived(v) for k, v in card["knobs"].items()}, **settings}
+        if "source" in own:  # it knows the folder's format itself
+            made = load(card["model"], **{**own, **_places(folder, card["knobs"], settings)})
+            if made.net is None:
+                raise UserError(f"{folder} does not hold a whole model: its weights are missing")
+            return made
+        made = load(card["model"], **own)
+        is_there(folder / "weights.safetensors")
+        net = made.build(0)
+        net.load_state_dict(load_file(folder / "weights.safetensors"))
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, SafetensorError) as error:
+        raise UserError(
+            f"{folder} does not hold a whole model: {(str(error).splitlines() or ['?'])[0][:200]}"
+        ) from error
+    made.net = net
+    return made
+
+
+def _places(folder: Path, knobs: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
+    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it."""
+    found = {k: v for k in PLACES if k not in settings and (v := knobs.get(k))}
+    for name, place in found.items():
+        if place not in INSIDE:
+            raise UserError(f"{folder / 'model.json'}: {name} must be one of {', '.join(INSIDE)}, not {place!a}")
+    return {name: str(folder / place) for name, place in found.items()}

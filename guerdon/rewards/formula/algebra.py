@@ -1,0 +1,73 @@
+"""Formulas that no operator builds: a sum by names, the least and the largest of several, statistics of a group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+
+from guerdon.core.levels import gather_up
+from guerdon.core.part import knob, part
+from guerdon.rewards.formula.reward import Among, Around, Where, blended
+from guerdon.rewards.formula.scores import Scores, joined, numbers
+
+
+def blend(*, renormalise: bool = False, **terms: Any) -> blended:
+    """A weighted sum of rewards by name: `blend(exact=exact, brief=length(256).weight(0.1))`."""
+    return blended(terms, renormalise)
+
+
+@part
+class extreme(Among):
+    """The least or the largest of the parts that apply; `least(...)` and `most(...)` make it."""
+
+    parts: list[Any]
+    which: Literal["min", "max"] = "min"
+
+    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+        terms = list(found.values())
+        absent = math.inf if self.which == "min" else -math.inf
+        values = torch.stack([torch.where(t.valued, t.value, absent) for t in terms])
+        return numbers(values.amin(0) if self.which == "min" else values.amax(0), joined(terms))
+
+    def __str__(self) -> str:
+        return f"{self.which}({', '.join(map(str, self.parts))})"
+
+
+def least(*parts: Any) -> extreme:
+    return extreme(list(parts), "min")
+
+
+def most(*parts: Any) -> extreme:
+    return extreme(list(parts), "max")
+
+
+@part
+class normalised(Around):
+    r"""$(r-\mu)/(\sigma+\epsilon)$ over the samples of the step or of each group that have a value.
+
+    `centre` alone takes the mean off; `scale` divides. A group with one value, or without spread, is 0 when centred and
+    stays as it is when not. Put it around a term to normalise each reward before summing, around the sum for after.
+    """
+
+    reward: Any
+    over: Literal["group", "step"] = "group"
+    centre: bool = True
+    scale: bool = True
+    eps: float = knob(default=1e-4, ge=0.0)  # TRL's
+
+    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = found.values()
+        group = where.group if self.over == "group" else torch.zeros_like(where.group)
+        n = int(group.max()) + 1 if len(group) else 0
+        spread = gather_up(inner.value, group, n, "std")[group]
+        value = inner.value - gather_up(inner.value, group, n, "mean")[group] if self.centre else inner.value
+        if self.scale:
+            value = torch.where(spread > 0, value / (spread + self.eps), value)
+        return numbers(value, inner.reason)
+
+    def __str__(self) -> str:
+        what = {(True, True): "normalised", (True, False): "centred", (False, True): "scaled"}
+        return f"{what.get((self.centre, self.scale), 'plain')}({self.reward})"

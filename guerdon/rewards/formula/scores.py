@@ -1,0 +1,160 @@
+"""Scores of many samples at once: a number each, or the reason why there is none. What formulas compute with.
+
+A sample's score may come in steps (one number for each turn, line or action); its value is then their sum.
+`sound` and `held` are the half of the one gate that tensors pass: finite in float32, or *failed*.
+The other half, for what somebody's code returned, is `asking/outcomes.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from guerdon.core.column import Reason
+from guerdon.core.errors import UserError, printable
+
+LINE = 120  # characters of a cause
+LARGEST = torch.finfo(torch.float32).max  # what a column holds
+
+
+class Outcome(NamedTuple):
+    """What one call of a reward came to. Only VALUE has a number; `steps` are its parts along the sample, if it has any."""
+
+    reason: Reason
+    value: float = math.nan
+    detail: Any = None
+    steps: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """N samples. `value` is NaN exactly where `reason` is not VALUE."""
+
+    value: Tensor  # [N] float64
+    reason: Tensor  # [N] int8
+    steps: Mapping[int, Tensor] = field(default_factory=dict)  # of the samples that have them
+    detail: Mapping[int, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome]) -> Scores:
+        value = torch.tensor([o.value for o in outcomes], dtype=torch.float64)
+        reason = torch.tensor([int(o.reason) for o in outcomes], dtype=torch.int8)
+        steps = {i: torch.tensor(o.steps, dtype=torch.float64) for i, o in enumerate(outcomes) if o.steps is not None}
+        return cls(value, reason, steps, {i: o.detail for i, o in enumerate(outcomes) if o.detail is not None})
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def valued(self) -> Tensor:
+        return self.reason == Reason.VALUE
+
+    @property
+    def broken(self) -> Tensor:
+        return self.reason >= Reason.FAILED
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> Scores:
+        """Every value changed in the same way; what comes in steps no longer does."""
+        return Scores(torch.where(self.valued, change(self.value), self.value), self.reason)
+
+    def at(self, index: int) -> Outcome:
+        steps = self.steps.get(index)
+        return Outcome(
+            Reason(int(self.reason[index])),
+            float(self.value[index]),
+            self.detail.get(index),
+            None if steps is None else tuple(steps.tolist()),
+        )
+
+
+def said(outcome: Outcome) -> str:
+    """An outcome as a person reads it."""
+    if outcome.reason:
+        cause = outcome.detail.get("error", "") if isinstance(outcome.detail, dict) else ""
+        return outcome.reason.name.lower().replace("_", " ") + (f" ({cause.strip().splitlines()[-1]})" if cause else "")
+    why = outcome.detail.get("why", "") if isinstance(outcome.detail, dict) else ""
+    return f"{outcome.value:g}" + (f" ({why})" if why else "")
+
+
+def cause(detail: Any) -> str:
+    """Why there is no score, in a line that is the same for all that broke in the same way."""
+    error = str(detail.get("error", "")).strip() if isinstance(detail, dict) else ""
+    first, last = error.partition("\n")[0], error.rpartition("\n")[2]
+    line = first if first.startswith("used more than") else last  # of memory: a bare MemoryError says less
+    return f"{detail['by']}: {line[:LINE]}" if isinstance(detail, dict) and "by" in detail else line[:LINE]
+
+
+def sound(scores: Any, name: str, size: int) -> Scores:
+    """The scores of a formula or a leaf as they may be counted on: one a sample, no number beside a reason, and *failed* where
+    a number, or one of its steps, is none that a column holds (a division by 0, an overflow)."""
+    if not isinstance(scores, Scores) or not scores.value.shape == scores.reason.shape == (size,):
+        what = f"{len(scores)} scores" if isinstance(scores, Scores) else brief_value(scores)
+        raise UserError(f"reward {name} made {what} of {size} samples: a formula's combine gives Scores, one a sample")
+    valued = scores.valued
+    wrong = valued & ~held(scores.value)
+    for i, steps in scores.steps.items():
+        wrong[i] |= valued[i] & ~held(steps).all()
+    if not bool(wrong.any()) and bool((scores.value.isnan() | valued).all()):
+        return scores
+    detail = dict(scores.detail)
+    for i in torch.nonzero(wrong).flatten().tolist():
+        whole = bool(held(scores.value[i]))
+        detail[i] = {"error": f"ValueError: {f'a step of {name}' if whole else name} came to {_worst(scores, i):g}"}
+    reason = torch.where(wrong, int(Reason.FAILED), scores.reason).to(torch.int8)
+    kept = {i: s for i, s in scores.steps.items() if not bool(wrong[i])}
+    return Scores(torch.where(reason == Reason.VALUE, scores.value, math.nan), reason, kept, detail)
+
+
+def held(value: Tensor) -> Tensor:
+    """Which numbers a column holds: finite, and within float32."""
+    return value.abs() <= LARGEST
+
+
+def _worst(scores: Scores, index: int) -> float:
+    """The number that a sample broke by."""
+    every: list[float] = [float(scores.value[index]), *scores.steps.get(index, torch.zeros(0)).tolist()]
+    return next(x for x in every if not abs(x) <= LARGEST)
+
+
+def joined(terms: Sequence[Scores], counts: Sequence[bool] | None = None) -> Tensor:
+    """[N] the reason of something made of several: broken if one that counts is (timed out before failed, being the more
+    particular), a value if any has one, else not applicable."""
+    counts = [True] * len(terms) if counts is None else counts
+    broken = torch.stack(
+        [torch.where(t.broken, t.reason, 0) for t, c in zip(terms, counts, strict=True) if c] or [zeros(terms)]
+    )
+    worst = broken.amax(0)
+    valued = torch.stack([t.valued for t in terms]).any(0)
+    plain = torch.where(valued, int(Reason.VALUE), int(Reason.NOT_APPLICABLE)).to(torch.int8)
+    return torch.where(worst > 0, worst, plain)
+
+
+def zeros(terms: Sequence[Scores]) -> Tensor:
+    return torch.zeros(len(terms[0]), dtype=torch.int8)
+
+
+def numbers(
+    value: Tensor,
+    reason: Tensor,
+    steps: Mapping[int, Tensor] | None = None,
+    detail: Mapping[int, Any] | None = None,
+) -> Scores:
+    """Scores whose value is taken only where there is one."""
+    has = reason == Reason.VALUE
+    kept = {i: s for i, s in (steps or {}).items() if bool(has[i])}
+    return Scores(torch.where(has, value, math.nan), reason, kept, {i: d for i, d in (detail or {}).items() if has[i]})
+
+
+def brief_value(found: Any) -> str:
+    """A value in a few words, also one that can not say what it is."""
+    try:
+        text = printable(repr(found))
+    except BaseException:  # noqa: BLE001  its `__repr__` is its author's; Python itself refuses integers of 4,300 digits
+        text = f"a {type(found).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= LINE else f"{text[:LINE]}..."

@@ -1,0 +1,164 @@
+"""Samples as a model of the run reads them: what every reward that asks a model for numbers shares.
+
+A model that reads text as the one that played does (the player, a copy of it, a critic grown from it) reads the very steps
+that were taken. Any other, such as a reward model with a tokenizer of its own, is told the conversation again in its own
+tokens. Left out: the numbers themselves (`core/model.py` and `models/`), and what rewards make of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Reason
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.levels import expand, starts
+from guerdon.core.model import Model
+from guerdon.core.pack import pack
+from guerdon.core.play import Play
+from guerdon.models.probing import fits, readable, reads_alike, retold
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.asking.samples import Samples, paths
+from guerdon.rewards.formula.scores import Outcome
+
+Steps = Literal["token", "line", "turn"]
+
+
+class Reads(Leaf):
+    """A leaf that asks a model of the run about the samples."""
+
+    alone: ClassVar[bool] = False
+
+    def play_of(self, samples: Samples) -> Play:
+        if samples.play is None:
+            raise UserError(
+                f"{self.name} reads a model of the run, so it works in training alone: there is no run here"
+            )
+        return samples.play
+
+
+@dataclass(frozen=True)
+class Told:
+    """Samples in a model's own tokens: a batch, and of each sample the track there (-1: too long for the model)."""
+
+    play: Play
+    batch: Batch
+    track: Tensor  # [N]
+    own: bool  # whether its steps are the very ones that were taken; what was put in the actor's mouth is then known
+
+    def read(self, name: str, want: Sequence[str]) -> dict[str, Tensor]:
+        """What a model says about the batch; what a stage before this one had it say is not asked again."""
+        model = model_of(self.play, name)
+        readable(model, want, name)
+        there = {r: self.batch[f"{name}.{r}"] for r in want if f"{name}.{r}" in self.batch.cols}
+        missing = [r for r in want if r not in there or bool(torch.isnan(there[r]).any())]
+        with torch.no_grad():
+            found = model.read(self.batch, missing) if missing else {}
+        return there | {reading: value.to(self.batch.seg.device) for reading, value in found.items()}
+
+    def steps(self) -> list[Tensor]:
+        """Of each sample the steps of its track, root to leaf, without given ones."""
+        batch = self.batch
+        index = expand(batch.path_seg, starts(batch.length), batch.length)
+        track = torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg])
+        own = torch.split(index, torch.bincount(track, minlength=batch.K).tolist())
+        told = _is_told(batch) if self.own else torch.zeros(batch.S, dtype=torch.bool)
+        none = torch.zeros(0, dtype=torch.long)
+        return [own[k][~told[own[k]]] if k >= 0 else none for k in self.track.tolist()]
+
+    def cut(self, steps: Tensor, by: Steps, name: str) -> list[Tensor]:
+        """A sample's steps in pieces: each alone, by the lines of the text as the model of this name spells it, or by turns."""
+        if by == "token" or len(steps) == 0:
+            return [steps[i : i + 1] for i in range(len(steps))]
+        turns = torch.unique_consecutive(self.batch.seg[steps], return_counts=True)[1].tolist()
+        pieces = list(torch.split(steps, turns))
+        if by == "turn":
+            return pieces
+        decode = _decoder(self.play, name)
+        return [line for piece in pieces for line in _lines(piece, self.batch.action[piece].tolist(), decode)]
+
+
+def told(samples: Samples, play: Play, name: str) -> Told:
+    """The samples as the model of this name reads them."""
+    model = model_of(play, name)
+    batch, track = samples.batch, samples.track
+    assert batch is not None and track is not None, "samples of a run have their batch"
+    every = paths(batch)
+    chosen = [every[k] for k in track.tolist()]
+    if chosen and not reads_alike(model, chosen[0][1][0]):
+        return _retold(model, chosen, play)
+    mask = torch.zeros(batch.K, dtype=torch.bool)
+    mask[track] = True
+    return Told(play, batch.take(mask), (torch.cumsum(mask, 0) - 1)[track], own=True)
+
+
+def each(seen: Told, name: str, say: Callable[[int, Tensor], Outcome]) -> list[Outcome]:
+    """What `say` makes of each sample's track and steps. Without a step nothing applies; one too long for the model failed."""
+    found = []
+    for track, steps in zip(seen.track.tolist(), seen.steps(), strict=True):
+        if track < 0:
+            found.append(too_long(name))
+        else:
+            found.append(say(track, steps) if len(steps) else Outcome(Reason.NOT_APPLICABLE))
+    return found
+
+
+def model_of(play: Play, name: str) -> Model:
+    if name not in play.models:
+        raise unknown("model of the run", name, play.models)
+    return play.models[name]
+
+
+def _decoder(play: Play, name: str) -> Callable[[Sequence[int]], str]:
+    """How a model spells its tokens; a copy of another spells as that one does."""
+    model: Any = model_of(play, name)
+    while not hasattr(model, "decode"):
+        if not hasattr(model, "shell"):
+            raise UserError(f"the model {name!r} has no text, so no lines: choose steps of a turn or a token")
+        model = model.shell()
+    decode: Callable[[Sequence[int]], str] = model.decode
+    return decode
+
+
+def too_long(name: str) -> Outcome:
+    return Outcome(Reason.FAILED, detail={"error": f"ValueError: longer than the context of the model {name!r}"})
+
+
+def _retold(model: Model, chosen: Sequence[tuple[Episode, list[Segment]]], play: Play) -> Told:
+    episodes: list[Episode] = []
+    track: list[int] = []
+    for episode, path in chosen:
+        said = retold(model, path)
+        track.append(len(episodes) if fits(model, said) else -1)
+        if track[-1] >= 0:
+            episodes.append(Episode(episode.ask, tuple(said), number=len(episodes)))
+    return Told(play, pack(episodes), torch.tensor(track, dtype=torch.long), own=False)
+
+
+def _is_told(batch: Batch) -> Tensor:
+    """[S] whether the action was put in the actor's mouth."""
+    places = zip(batch.episode.tolist(), batch.place.tolist(), strict=True)
+    given_G = torch.tensor([batch.episodes[e].segments[i].given for e, i in places], dtype=torch.long)
+    return torch.arange(batch.S) - starts(batch.length)[batch.seg] < given_G[batch.seg]
+
+
+def _lines(steps: Tensor, tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[Tensor]:
+    """Cut where a line has ended and text follows: blank lines and the end of the turn belong to the line before."""
+    cuts, said, ended = [0], False, 0  # whether the line has text; the token after its end, once it has ended
+    for i, token in enumerate(tokens):
+        piece = decode([token])
+        _, broke, rest = piece.rpartition("\n")
+        if said and piece.strip() and (ended or (broke and rest.strip())):
+            cuts.append(ended or i)
+            said, ended = False, 0
+        said = said or bool(piece.strip())
+        if said and broke and not rest.strip():
+            ended = i + 1
+    return [steps[a:b] for a, b in itertools.pairwise([*cuts, len(tokens)])]

@@ -1,0 +1,113 @@
+"""Rewards from the other tries at the same task: agreement with the most, and how many another reward puts below.
+
+Left out: normalising within the group (`algebra.py`), judges that compare two texts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from typing import Any, ClassVar, Literal
+
+import torch
+
+from guerdon.core.column import Reason
+from guerdon.core.errors import UserError
+from guerdon.core.part import part
+from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.asking.knob_checks import check_plain
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.formula.reward import Around, Where
+from guerdon.rewards.formula.scores import Outcome, Scores, numbers
+from guerdon.rewards.text.extracting import vote
+
+
+@part
+class majority(Leaf):
+    r"""1 if a sample's answer is the most frequent one of its group, else 0: the majority as the truth that nobody labelled
+    (TTRL, Zuo et al. 2025, arXiv:2504.16084).
+
+    The answer is the number, or the text (in any case, any space as one), that follows the last place of the first of
+    `marks` that occurs; without one it is the last number, or the whole text, unless `fallback` is off. $m$ answers with the
+    most votes earn $1/m$ each, what breaking the tie at random would pay on average; so a group in which all differ says
+    nothing about any of them. With `share` it is instead the share of the votes that went to the sample's answer.
+
+    A completion without an answer cast no vote and earns 0. Where nobody in the group voted, and for a sample without a
+    completion, it does not apply.
+
+    >>> from guerdon import score_samples
+    >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
+    >>> score_samples(majority(), said).whole, score_samples(majority(share=True), said[:3]).whole
+    ([1.0, 1.0, 0.0, 0.0], [0.6666666666666666, 0.6666666666666666, 0.3333333333333333])
+    """
+
+    answer: Literal["number", "text"] = "number"
+    marks: tuple[str, ...] = ("####", r"\boxed", "Answer:")
+    fallback: bool = True
+    share: bool = False
+
+    alone: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_plain(self)
+        if not all(isinstance(mark, str) and mark for mark in self.marks):
+            raise UserError(f"majority.marks holds texts to look for, like ('####',), not {self.marks!r}")
+
+    async def score(self, samples: Samples) -> list[Outcome]:
+        groups = samples.group.tolist()
+        said = [fields.get("completion") for fields in samples.fields]
+        votes = [None if text is None else vote(text, self.answer, self.marks, self.fallback) for text in said]
+        tally: dict[int, Counter[Hashable]] = {g: Counter() for g in groups}
+        for g, choice in zip(groups, votes, strict=True):
+            if choice is not None:
+                tally[g][choice] += 1
+        return [
+            Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(tally[g], choice)
+            for g, text, choice in zip(groups, said, votes, strict=True)
+        ]
+
+    def _outcome(self, tally: Counter[Hashable], choice: Hashable | None) -> Outcome:
+        if not tally:
+            return Outcome(Reason.NOT_APPLICABLE, detail={"why": "nobody in the group has an answer"})
+        votes = tally[choice] if choice is not None else 0
+        most = max(tally.values())
+        tied = sum(n == most for n in tally.values())
+        value = votes / tally.total() if self.share else (votes == most) / tied
+        why = "no answer" if choice is None else f"{votes} of {tally.total()} votes for {choice}"
+        return Outcome(Reason.VALUE, value, {"why": why})
+
+
+@part
+class win_rate(Around):
+    r"""$\frac{1}{n-1}\sum_{j \ne i} \left([r_j < r_i] + \tfrac12 [r_j = r_i]\right)$: the share of a sample's group that it
+    beats under another reward, ties half.
+
+    It keeps the order that a reward gives and forgets its scale, so outliers count as any other win. Samples without a value
+    keep their reason and are beaten by nobody; the only one of its group that has a value beat nobody, and the win rate does
+    not apply.
+
+    >>> from guerdon import score_samples
+    >>> from guerdon.rewards.text.shape import length
+    >>> brief = win_rate(length(1, margin=9, unit="words"))
+    >>> print(brief, score_samples(brief, [{"completion": text} for text in ("a", "b c", "d e f", "g h i")]).whole)
+    win_rate(length) [1.0, 0.6666666666666666, 0.16666666666666666, 0.16666666666666666]
+    """
+
+    reward: Any
+
+    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = found.values()
+        value, reason = inner.value.clone(), inner.reason.clone()
+        for g in sorted({*where.group.tolist()}):
+            own = torch.nonzero((where.group == g) & inner.valued).flatten()
+            if len(own) == 1:
+                reason[own] = int(Reason.NOT_APPLICABLE)
+            elif len(own):
+                x = inner.value[own]
+                ranked = x.sort().values
+                below, upto = torch.searchsorted(ranked, x), torch.searchsorted(ranked, x, right=True)
+                value[own] = (below + 0.5 * (upto - below - 1)).double() / (len(own) - 1)
+        return numbers(value, reason)
+
+    def __str__(self) -> str:
+        return f"win_rate({self.reward})"

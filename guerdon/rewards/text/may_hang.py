@@ -1,0 +1,93 @@
+"""Work of the shelf's rewards that can take for ever on a text a model wrote: patterns, formulas, JSON schemas.
+
+Plain functions for `guarded.py`, which runs them in workers: so there is no torch here. Left out: everything that takes
+time linear in the text (`reading.py`, `overlap.py`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from guerdon.core.errors import UserError
+from guerdon.rewards.text.extracting import NOTHING, find_json, items, marked, normal, whole_json
+from guerdon.rewards.text.overlap import f1
+
+
+def matched(
+    completion: str,
+    pattern: str,
+    how: Literal["fullmatch", "search"] = "fullmatch",
+    casefold: bool = False,
+    dotall: bool = True,
+) -> float:
+    """1 if the pattern matches the completion, or a place in it; else 0."""
+    made = re.compile(pattern, (re.I if casefold else 0) | (re.S if dotall else 0))
+    return float((made.search if how == "search" else made.fullmatch)(completion) is not None)
+
+
+def same_items(
+    completion: str,
+    answer: str = "",
+    separator: str = ",",
+    ordered: bool = False,
+    partial: bool = False,
+    casefold: bool = False,
+    mark: str = "",
+) -> float | None:
+    """Whether, or with `partial` how far, the completion lists the answer's items; None where it has none."""
+    right, found = (
+        [normal(item, casefold, spaces=True) for item in items(text or "", separator)]
+        for text in (answer, marked(completion, mark) if mark else completion)
+    )
+    if not right:
+        return None
+    if ordered:
+        share = sum(a == b for a, b in zip(found, right, strict=False)) / max(len(found), len(right))
+    else:
+        share = f1(len({*found} & {*right}), len({*found}), len({*right}))
+    return share if partial else float(share == 1)
+
+
+def same_formula(completion: str, answer: str = "", digits: int = 6, strict: bool = True) -> float | None:
+    """1 if Math-Verify finds the completion's formula equal to the answer's; None without an answer it can read."""
+    library: Any = importlib.import_module("math_verify")
+    for module in (library.parser, library.grader):
+        module.TIMEOUT_WARNING_SHOWN = True  # it would warn once that its own limits, a signal each, are off
+    bare = not any(sign in answer for sign in ("$", r"\boxed", r"\(", r"\["))
+    right = library.parse(f"${answer}$" if bare else answer, parsing_timeout=None)
+    if not right:
+        return None
+    found = library.parse(completion, parsing_timeout=None)
+    return float(library.verify(right, found, float_rounding=digits, strict=strict, timeout_seconds=None))
+
+
+def fits_schema(completion: str, schema: Any = None, whole: bool = False) -> float | None:
+    """1 if the completion's JSON fits the schema, else 0; None without a schema."""
+    if schema is None:
+        return None
+    found = whole_json(completion) if whole else find_json(completion)
+    if found is NOTHING:
+        return 0.0
+    referencing = importlib.import_module("referencing.exceptions")
+    try:
+        return float(validator(schema).is_valid(found))
+    except referencing.Unresolvable as error:
+        raise UserError(f"the schema refers to {error.ref!r}, which it does not hold: put it under $defs") from error
+    except (RecursionError, OverflowError):
+        return 0.0  # deeper or larger than Python reckons with: no schema asks for that
+
+
+def validator(schema: Any) -> Any:
+    """What decides by a schema; refuses what is none."""
+    library = importlib.import_module("jsonschema")
+    if not isinstance(schema, Mapping | bool):
+        raise UserError(f"a JSON schema is a dict (or True or False), not {schema!r}")
+    kind = library.validators.validator_for(schema, default=library.Draft202012Validator)
+    try:
+        kind.check_schema(schema)
+    except library.SchemaError as error:
+        raise UserError(f"json_schema.schema is no JSON Schema: {error.message}") from error
+    return kind(schema, registry=importlib.import_module("referencing").Registry())

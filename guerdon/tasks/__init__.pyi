@@ -1,0 +1,33 @@
+"""Problems: families with exact truth down to the step, rows of a file, and changes of either. `load` finds them by name."""
+
+from guerdon.tasks.choosing import by_kind as by_kind
+from guerdon.tasks.choosing import chosen as chosen
+from guerdon.tasks.choosing import first as first
+from guerdon.tasks.closed import closed_form as closed_form
+from guerdon.tasks.contract import check_task as check_task
+from guerdon.tasks.families.boolean_expressions import boolean as boolean
+from guerdon.tasks.families.chained_arithmetic import chain as chain
+from guerdon.tasks.families.clock_times import clock as clock
+from guerdon.tasks.families.countdown_search import countdown as countdown
+from guerdon.tasks.families.grid_paths import grid as grid
+from guerdon.tasks.families.linear_equations import equation as equation
+from guerdon.tasks.families.list_operations import lists as lists
+from guerdon.tasks.families.long_addition import addition as addition
+from guerdon.tasks.families.modular_arithmetic import modular as modular
+from guerdon.tasks.families.number_bases import bases as bases
+from guerdon.tasks.families.number_sorting import sorting as sorting
+from guerdon.tasks.families.program_traces import trace as trace
+from guerdon.tasks.families.string_operations import strings as strings
+from guerdon.tasks.families.table_lookup import lookup as lookup
+from guerdon.tasks.families.tiny import parity as parity
+from guerdon.tasks.families.tiny import successor as successor
+from guerdon.tasks.families.unit_conversion import units as units
+from guerdon.tasks.family import Family as Family
+from guerdon.tasks.family import NearMiss as NearMiss
+from guerdon.tasks.family import Problem as Problem
+from guerdon.tasks.files import rows as rows
+from guerdon.tasks.loading import NAMES as NAMES
+from guerdon.tasks.loading import load as load
+from guerdon.tasks.mixtures import mixed as mixed
+from guerdon.tasks.role_tasks import in_role as in_role
+from guerdon.tasks.searched_solutions import searching as searching

@@ -1,0 +1,82 @@
+"""Problem families by name: `load("successor")`, `load("successor:2")` for level 2, `load("successor:1-3")` for a mix."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.task import TaskSource
+
+NAMES = {  # family: the module that defines it
+    "successor": "guerdon.tasks.families.tiny",
+    "parity": "guerdon.tasks.families.tiny",
+    "chain": "guerdon.tasks.families.chained_arithmetic",
+    "sorting": "guerdon.tasks.families.number_sorting",
+    "lists": "guerdon.tasks.families.list_operations",
+    "strings": "guerdon.tasks.families.string_operations",
+    "units": "guerdon.tasks.families.unit_conversion",
+    "bases": "guerdon.tasks.families.number_bases",
+    "modular": "guerdon.tasks.families.modular_arithmetic",
+    "clock": "guerdon.tasks.families.clock_times",
+    "addition": "guerdon.tasks.families.long_addition",
+    "boolean": "guerdon.tasks.families.boolean_expressions",
+    "countdown": "guerdon.tasks.families.countdown_search",
+    "equation": "guerdon.tasks.families.linear_equations",
+    "grid": "guerdon.tasks.families.grid_paths",
+    "lookup": "guerdon.tasks.families.table_lookup",
+    "trace": "guerdon.tasks.families.program_traces",
+}
+
+
+def load(name: str, **settings: Any) -> TaskSource:
+    """A source of problems by name.
+
+    NAME or NAME:LEVEL is a family; NAME:LOW-HIGH its levels from LOW to HIGH, mixed; A+B several of these, mixed; ROLE/NAME
+    asks for another role than solving (`verify/chain:3`); NAME@N has only the first N training problems.
+    """
+    rest, at, count = name.partition("@")
+    if at and not count.isdigit():
+        raise UserError(f"the number of training problems must be a whole number, not {count!r}: {rest}@256")
+    sources = [_one(word, settings) for part in rest.split("+") for word in _levels(part)]
+    if len(sources) > 1:
+        from guerdon.tasks.mixtures import mixed
+
+        source: Any = mixed(rest, sources)
+    else:
+        source = sources[0]
+    if at:
+        from guerdon.tasks.choosing import first
+
+        source = first(source, int(count))
+    found: TaskSource = source
+    return found
+
+
+def _levels(name: str) -> list[str]:
+    """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
+    family, _, level = name.partition(":")
+    low, dash, high = level.partition("-")
+    if not dash:
+        return [name]
+    if not (low.isdigit() and high.isdigit() and int(low) <= int(high)):
+        raise UserError(f"levels are given as LOW-HIGH, not {level!r}: {family}:1-4")
+    return [f"{family}:{n}" for n in range(int(low), int(high) + 1)]
+
+
+def _one(name: str, settings: dict[str, Any]) -> TaskSource:
+    """A single family at a single level, in a role."""
+    if "/" in name:
+        from guerdon.tasks.role_tasks import in_role
+
+        role, _, rest = name.partition("/")
+        return in_role(role, _one(rest, settings))
+    family, _, level = name.partition(":")
+    if family not in NAMES:
+        raise unknown("task", family, NAMES)
+    if level:
+        if not level.isdigit():
+            raise UserError(f"task level must be a whole number, not {level!r}: {family}:2")
+        settings = {**settings, "level": int(level)}
+    made: TaskSource = getattr(importlib.import_module(NAMES[family]), family)(**settings)
+    return made

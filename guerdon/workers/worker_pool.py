@@ -1,0 +1,114 @@
+"""Workers: reward functions run in processes of their own, and no fault of theirs hurts the run.
+
+A function may raise, hang inside a C library, crash, leave, or allocate without end; every other call keeps its exact
+answer. A thread of its own (`foreman`) looks after the workers, so that deadlines hold while the caller's event loop is busy,
+and any number of loops and threads can wait for answers.
+
+Leaves out: what an answer is worth (the caller's), security (a function that means harm is not held), Windows (there is no
+fork), repeatable random numbers (which worker takes which call is up to the clock: a function that draws seeds itself),
+memory limits on macOS, which has none to offer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.score import Answer
+from guerdon.workers.carry import carry
+from guerdon.workers.crew import Job
+from guerdon.workers.foreman import Foreman
+
+__all__ = ["Answer", "Workers", "workers"]
+
+
+class Workers:
+    """A pool of worker processes. Starts at the first call, also after `close` and in a forked child."""
+
+    def __init__(self, count: int | None = None, memory: int = 2 << 30) -> None:
+        if count is not None and count < 1:
+            raise UserError(f"count of workers must be 1 or more, not {count}")
+        self.count = count or min(8, _cores())
+        self.memory = memory
+        self._forget()
+        _pools.add(self)
+
+    def _forget(self) -> None:
+        self.lock = threading.Lock()
+        self.foreman: Foreman | None = None
+
+    async def call(
+        self,
+        function: Callable[..., Any] | bytes,
+        arguments: Sequence[Mapping[str, Any]],
+        *,
+        timeout: float,
+        trusted: bool = False,
+    ) -> list[Answer]:
+        """Call `function(**arguments[i])` for each and answer in order. `timeout` seconds are for each single call.
+
+        A TimeoutError that the function raises is *timed out* as well. A function given as bytes is what `carry` made. Unless
+        it is `trusted`, one that executes code which is not its own is called in a process of its own for every call.
+        """
+        if not timeout > 0:
+            raise UserError(f"timeout must be above 0 seconds, not {timeout}")
+        if not arguments:
+            return []
+        job = Job(function if isinstance(function, bytes) else carry(function), arguments, timeout, trusted)
+        foreman = self._submit(job)
+        job.done.add_done_callback(lambda done: foreman.submit(job) if done.cancelled() else None)
+        return await asyncio.wrap_future(job.done)
+
+    def _submit(self, job: Job) -> Foreman:
+        with self.lock:
+            if self.foreman is None or not self.foreman.submit(job):
+                self.foreman = Foreman(self.count, self.memory)
+                self.foreman.submit(job)
+            return self.foreman
+
+    def close(self) -> None:
+        """End all workers. Calls under way are refused with an error."""
+        with self.lock:
+            foreman, self.foreman = self.foreman, None
+        if foreman is not None:
+            foreman.stop()
+
+    def _abandon(self) -> None:
+        """In a forked child: the workers are the parent's, and so may be whoever holds the lock."""
+        if self.foreman is not None:
+            self.foreman.abandon()
+        self._forget()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+_pools: weakref.WeakSet[Workers] = weakref.WeakSet()
+_shared: list[Workers] = []
+_making = threading.Lock()
+
+
+def workers() -> Workers:
+    """The pool of this process, made at the first use and closed at exit."""
+    with _making:
+        if not _shared:
+            _shared.append(Workers())
+            atexit.register(_shared[0].close)
+        return _shared[0]
+
+
+def _after_fork() -> None:
+    global _making
+    _making = threading.Lock()
+    for pool in list(_pools):
+        pool._abandon()
+
+
+os.register_at_fork(after_in_child=_after_fork)
