@@ -16,7 +16,7 @@ from urllib.parse import SplitResult, urlsplit
 from guerdon.bridges.exchange import BadReply, Reply, post
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
@@ -58,7 +58,6 @@ class remote(Leaf):
     at_once: int = knob(default=4, ge=1)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         try:
             place = self._place
             good = place.scheme in ("http", "https") and place.hostname and place.port != 0

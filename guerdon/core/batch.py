@@ -223,8 +223,26 @@ class Batch:
                 0, self.path_seg, self.path_track
             )
             return torch.arange(self.S, device=self.seg.device), track[self.seg]
-        index = expand(self.path_seg, starts(self.length), self.length)
-        return index, torch.repeat_interleave(self.path_track, self.length[self.path_seg])
+        return self.track_steps
+
+    @cached_property
+    def track_steps(self) -> tuple[Tensor, Tensor]:
+        """[M] every step of every track, track by track and root to leaf, and [M] the track: a trunk's step stands there once
+        for each track through it."""
+        step = expand(self.path_seg, starts(self.length), self.length)
+        return step, torch.repeat_interleave(self.path_track, self.length[self.path_seg])
+
+    def steps_by_track(self) -> tuple[Tensor, ...]:
+        """Of each track its steps, root to leaf."""
+        step, track = self.track_steps
+        return torch.split(step, torch.bincount(track, minlength=self.K).tolist())
+
+    def track_column(self, name: str, who: str) -> Column:
+        """The column of this name, which `who` takes only with a number per track."""
+        column = self.cols[name]
+        if column.level != "track":
+            raise UserError(f"{who} takes a number per track, and {name!r} is a column per {column.level}")
+        return column
 
     def group(self, by: Group) -> tuple[Tensor, int]:
         """[K] the group each track is compared in and how many groups there are: its ask, task or episode, and role.

@@ -61,8 +61,3 @@ def check_scores(scores: Sequence[Any], who: str) -> None:
             raise UserError(
                 f"{who} scores what it plays itself, and {label(stage)} needs {', '.join(stage.needs)}: use score(...)"
             )
-
-
-def given_by(scores: Sequence[Any]) -> tuple[str, ...]:
-    """The columns that scoring stages give."""
-    return tuple(name for stage in scores for name in stage.gives)

@@ -20,6 +20,7 @@ from torch import Tensor
 from guerdon.core.batch import COARSE, Batch, Group
 from guerdon.core.errors import RunStopped, UserError, unknown
 from guerdon.core.exact import UNORDERED, exact
+from guerdon.core.field_columns import FieldColumns
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, label, live, part, state
 from guerdon.core.play import Play, played_by
@@ -65,7 +66,7 @@ class NonFinite(RunStopped):
 
 
 @part
-class Learn:
+class Learn(FieldColumns):
     """Train `model` with `loss` on the tracks it acted in the seats it holds (on every track, if it holds none).
 
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
@@ -94,10 +95,6 @@ class Learn:
     def needs(self) -> tuple[str, ...]:
         chosen = getattr(self.on, "needs", ())
         return (*chosen, *(n for n in self.loss.needs if n not in getattr(self.on, "gives", ())))
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return ()
 
     def start(self, play: Play) -> None:
         """Make the optimiser; the loop does this once, before a checkpoint is read."""

@@ -69,13 +69,23 @@ def part(cls: type[T], /) -> type[T]: ...
 def part(*, name: str = "", aliases: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]: ...
 @dataclass_transform(field_specifiers=(knob, state, live, dataclasses.field), eq_default=False)
 def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, ...] = ()) -> Any:
-    """Make `cls` a part. Fields are knobs unless made with `state(...)`; bad names and values are refused at once.
+    """Make `cls` a part. Fields are knobs unless made with `state(...)`; bad names and values are refused at once, before
+    the `__post_init__` of the class sees them.
 
     A class that is renamed keeps its `name`, which is what hashes are made of; `aliases` are understood besides it wherever
     parts are named, by `--set` and `but`.
     """
     if cls is None:
         return functools.partial(part, name=name, aliases=aliases)
+    own_checks = getattr(cls, "__post_init__", None)
+
+    def knobs_first(self: Any) -> None:
+        if type(self) is made:  # once, whatever this class is a base of
+            check_knobs(self)
+        if own_checks is not None:
+            own_checks(self)
+
+    cls.__post_init__ = knobs_first  # type: ignore[attr-defined]
     made = dataclasses.dataclass(eq=False, repr=False)(cls)
     plain_init = made.__init__
 
@@ -91,7 +101,6 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
         if missing:
             raise UserError(f"{label(made)} needs {', '.join(missing)}")
         plain_init(self, *args, **kwargs)
-        check_knobs(self)
 
     made.__init__ = checked_init  # type: ignore[method-assign]
     if "__repr__" not in cls.__dict__:

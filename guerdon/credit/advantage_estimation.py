@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.sums import decayed_sum
@@ -15,7 +18,7 @@ from guerdon.credit.track_steps import Way, along, give, last_steps, paid
 
 
 @part
-class gae:
+class gae(FieldColumns):
     r"""$A_t = \delta_t + \gamma\lambda A_{t+1}$ with $\delta_t = r_t + \gamma V_{t+1} - V_t$, and the critic's target
     $A_t + V_t$ as column `return` (Schulman et al. 2015, arXiv:1506.02438).
 
@@ -38,20 +41,12 @@ class gae:
     [0.125, 0.75]
     """
 
-    reward: str = "reward"
-    critic: str = "critic"
+    reward: Needs = "reward"
+    critic: Annotated[str, ColumnField("needs", ("value", "final"))] = "critic"
     gamma: float = knob(default=1.0, ge=0.0, le=1.0)
     lam: float = knob(default=0.95, ge=0.0, le=1.0)
-    gives_to: str = "advantage"
-    returns_to: str = "return"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward, f"{self.critic}.value", f"{self.critic}.final")
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to, self.returns_to)
+    gives_to: Gives = "advantage"
+    returns_to: Gives = "return"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         reward, value, final = (batch.cols[name] for name in self.needs)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 
 from guerdon.core.batch import Batch, Group
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -13,7 +14,7 @@ from guerdon.credit.track_steps import give, in_all, lay
 
 
 @part
-class shortfall:
+class shortfall(FieldColumns):
     r"""$A = \bar r_{group} - \bar m_{group}$: how far a group as a whole is from what it was promised, the same for all of
     its tracks. $m$ is the column `mark`.
 
@@ -32,18 +33,10 @@ class shortfall:
     [-1.5, -1.5, 0.0]
     """
 
-    reward: str = "reward"
-    mark: str = "promised"
+    reward: Needs = "reward"
+    mark: Needs = "promised"
     by: Group = "ask"
-    gives_to: str = "shortfall"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward, self.mark)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "shortfall"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column, mark = batch.cols[self.reward], batch.cols[self.mark]
@@ -57,7 +50,7 @@ class shortfall:
 
 
 @part
-class sparing:
+class sparing(FieldColumns):
     r"""$A = (r - b) / (s + \epsilon)$ with $b = \min(\bar r,\ \min_{right} r_j)$ over the group: where the mean lies above
     the worst of the right tries, that one is the baseline, so no right try is pushed down. $s$ is the group's sample
     deviation; `std=False` leaves the division out.
@@ -79,21 +72,13 @@ class sparing:
     [0.0, 0.0, 0.5, -0.5, 0.5]
     """
 
-    reward: str = "reward"
-    right: str = "correct"
+    reward: Needs = "reward"
+    right: Needs = "correct"
     least: float = 0.5
     by: Group = "task"
     std: bool = True
     eps: float = knob(default=1e-4, ge=0.0)  # TRL's, as centre's
-    gives_to: str = "advantage"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward, self.right)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "advantage"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
@@ -13,7 +14,7 @@ from guerdon.credit.track_steps import give, in_all, lay
 
 
 @part
-class role_baseline:
+class role_baseline(FieldColumns):
     r"""$A = r - b_{role}$, then $b_{role} \leftarrow \alpha\,b_{role} + (1 - \alpha)\,\bar r_{role}$ with the mean over
     this step's tracks of the role: a running baseline for each role of a game.
 
@@ -33,21 +34,13 @@ class role_baseline:
     [4.0, 2.0, 1.0]
     """
 
-    reward: str = "reward"
+    reward: Needs = "reward"
     decay: float = knob(default=0.95, ge=0.0, le=1.0)
     start: float = 0.0
     by_family: bool = False
-    gives_to: str = "advantage"
+    gives_to: Gives = "advantage"
 
     mean: dict[str, float] = state(factory=dict)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column, start, decay = batch.cols[self.reward], play.at(self.start), play.at(self.decay)
@@ -74,7 +67,7 @@ class role_baseline:
 
 
 @part
-class weighted_baseline:
+class weighted_baseline(FieldColumns):
     r"""$A = r - \frac{\sum_j w_j r_j}{\sum_j w_j}$ over the group: the baseline with the least variance, if $w_j$ is the
     squared norm of $\nabla\log\pi$ of track $j$.
 
@@ -93,19 +86,11 @@ class weighted_baseline:
     [-3.0, 1.0]
     """
 
-    reward: str = "reward"
-    weights: str = ""
+    reward: Needs = "reward"
+    weights: Needs = ""
     by: Group = "task"
     others: bool = False
-    gives_to: str = "advantage"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward, self.weights) if self.weights else (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "advantage"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -14,7 +15,7 @@ from guerdon.credit.track_steps import at_steps, give, per_track
 
 
 @part
-class whiten:
+class whiten(FieldColumns):
     r"""$A = (x - \bar x) / (s + \epsilon)$ with the mean and the sample deviation over the whole batch, each role apart.
 
     Over `step`s every step that is learned from counts once for each of its tracks, so long tracks count more; over
@@ -34,18 +35,10 @@ class whiten:
     [-1.0, 0.0, 1.0, nan]
     """
 
-    column: str = "advantage"
+    column: Needs = "advantage"
     over: Literal["step", "track"] = "step"
     eps: float = knob(default=1e-8, ge=0.0)  # OpenRLHF's and stable-baselines3's
-    gives_to: str = "advantage"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "advantage"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.column]

@@ -10,6 +10,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.extra_play import check_scores, means, play_scored
+from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.part import label, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
@@ -17,7 +18,7 @@ from guerdon.credit.track_steps import give, lay
 
 
 @part
-class greedy_baseline:
+class greedy_baseline(FieldColumns):
     r"""$A = r(x, y) - r(x, y_{greedy})$: the reward of the greedy answer to the same prompt is the baseline (ReMax, Li et
     al. 2023, arXiv:2310.10505).
 
@@ -38,7 +39,7 @@ class greedy_baseline:
     """
 
     score: Any
-    gives_to: str = "advantage"
+    gives_to: Gives = "advantage"
 
     def __post_init__(self) -> None:
         check_scores([self.score], label(self))
@@ -46,10 +47,6 @@ class greedy_baseline:
     @property
     def needs(self) -> tuple[str, ...]:
         return (str(self.score.gives[0]),)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.needs[0]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -13,7 +14,7 @@ from guerdon.credit.track_steps import give, lay
 
 
 @part
-class centre:
+class centre(FieldColumns):
     r"""$A = (r - \bar r_{group}) / (s_{group} + \epsilon)$ with $s$ the sample deviation; `std=False` leaves the division
     out, and `others=True` takes the mean over the other tries of the group, $\frac{1}{n-1}\sum_{j \ne i} r_j$.
 
@@ -41,20 +42,12 @@ class centre:
     [-3.0, 0.0, 3.0]
     """
 
-    reward: str = "reward"
+    reward: Needs = "reward"
     by: Compare = "task"
     std: bool = True
     eps: float = knob(default=1e-4, ge=0.0)
-    gives_to: str = "advantage"
+    gives_to: Gives = "advantage"
     others: bool = False
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
 import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.group_relative import standing
@@ -17,7 +19,7 @@ from guerdon.credit.track_steps import at_steps, give, lay, worst
 
 
 @part
-class mixed:
+class mixed(FieldColumns):
     r"""$A = \sum_i w_i A_i$ of columns per step, segment or track: episode and step advantages in one number.
 
     GiGPO (Feng et al. 2025, arXiv:2505.10978) adds an advantage among tries and one among steps so. `weights` are all 1
@@ -34,20 +36,12 @@ class mixed:
     [3.0, 8.0]
     """
 
-    columns: tuple[str, ...]
+    columns: Annotated[tuple[str, ...], ColumnField("needs")]
     weights: tuple[float, ...] = ()
-    gives_to: str = "advantage"
+    gives_to: Gives = "advantage"
 
     def __post_init__(self) -> None:
         _check("mixed", self.columns, self.weights)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(self.columns)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         columns = [batch.cols[name] for name in self.columns]
@@ -55,7 +49,7 @@ class mixed:
 
 
 @part
-class separately:
+class separately(FieldColumns):
     r"""$A = \sum_i w_i \frac{r_i - \bar r_i}{s_i + \epsilon}$: each reward normalised in its group before they are added.
 
     Added first, a reward with a wide spread drowns the others, and different rewards that add up to the same become one.
@@ -74,23 +68,15 @@ class separately:
     [-0.7071067690849304, 0.7071067690849304]
     """
 
-    rewards: tuple[str, ...]
+    rewards: Annotated[tuple[str, ...], ColumnField("needs")]
     weights: tuple[float, ...] = ()
     by: Compare = "task"
     std: bool = True
     eps: float = knob(default=1e-4, ge=0.0)
-    gives_to: str = "advantage"
+    gives_to: Gives = "advantage"
 
     def __post_init__(self) -> None:
         _check("separately", self.rewards, self.weights)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(self.rewards)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         parts = []

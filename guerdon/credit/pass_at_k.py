@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -16,7 +17,7 @@ from guerdon.credit.track_steps import give, in_all, lay
 
 
 @part
-class best_of_k:
+class best_of_k(FieldColumns):
     r"""$A_i = k\,(\text{mean}_{I \ni i} \max_{I} r - \text{mean}_{J \not\ni i} \max_{J} r)$ over the subsets $I$, $J$ of $k$
     tries in the group: the gradient of the expected best of `k`, which for rewards of 0 and 1 is pass@k.
 
@@ -34,18 +35,10 @@ class best_of_k:
     [2.0, -1.0, -1.0]
     """
 
-    reward: str = "reward"
+    reward: Needs = "reward"
     k: int = knob(default=4, ge=1)
     by: Group = "task"
-    gives_to: str = "advantage"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "advantage"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]

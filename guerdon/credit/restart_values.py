@@ -12,6 +12,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.extra_play import check_scores, play_scored
+from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
@@ -30,7 +31,7 @@ class Places:
 
 
 @part
-class restarts:
+class restarts(FieldColumns):
     r"""$A_t = \hat V(s_{j+1}) - \hat V(s_j)$ for the steps between two places of a track, and $r - \hat V(s_j)$ after the
     last, with $\hat V(s_j)$ the mean score of `tries` that go on from there (VinePPO, Kazemnejad et al. 2024,
     arXiv:2410.01679).
@@ -55,8 +56,8 @@ class restarts:
     score: Any
     tries: int = knob(default=9, ge=1)
     every: int = knob(default=0, ge=0)
-    gives_to: str = "advantage"
-    values_to: str = "value"
+    gives_to: Gives = "advantage"
+    values_to: Gives = "value"
 
     def __post_init__(self) -> None:
         check_scores([self.score], label(self))
@@ -64,10 +65,6 @@ class restarts:
     @property
     def needs(self) -> tuple[str, ...]:
         return (str(self.score.gives[0]),)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to, self.values_to)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         if bool((batch.shared > 1).any()):

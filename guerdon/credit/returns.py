@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -15,7 +16,7 @@ from guerdon.credit.track_steps import along, at_steps, give, in_all, paid, paid
 
 
 @part
-class reward_to_go:
+class reward_to_go(FieldColumns):
     r"""$G_t = \sum_{u \ge t} \gamma^{u-t} r_u$ over the steps of a track, all its segments in order.
 
     `reward` is a column per step (at line ends or any step: process rewards), per segment (paid at a turn's last step) or per
@@ -35,18 +36,10 @@ class reward_to_go:
     [2.0, 2.0, 4.0]
     """
 
-    reward: str = "reward_steps"
+    reward: Needs = "reward_steps"
     gamma: float = knob(default=1.0, ge=0.0, le=1.0)
     per: Literal["step", "turn"] = "step"
-    gives_to: str = "return"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "return"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
@@ -64,7 +57,7 @@ class reward_to_go:
 
 
 @part
-class redistribute:
+class redistribute(FieldColumns):
     r"""$r_t = R\,w_t / \sum_u w_u$: a track's return, spread over its steps; the parts add up to the return.
 
     `weights` names a step column of numbers that are not negative: attention, surprise, a model's say about each step.
@@ -82,17 +75,9 @@ class redistribute:
     [2.0, 0.0, 6.0]
     """
 
-    reward: str = "reward"
-    weights: str = ""
-    gives_to: str = "reward_steps"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward, self.weights) if self.weights else (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    reward: Needs = "reward"
+    weights: Needs = ""
+    gives_to: Gives = "reward_steps"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]

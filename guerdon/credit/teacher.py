@@ -6,12 +6,13 @@ import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
+from guerdon.core.field_columns import FieldColumns, Gives, LogpOf
 from guerdon.core.part import part
 from guerdon.core.play import Play
 
 
 @part
-class liking:
+class liking(FieldColumns):
     r"""$\log p_{teacher}(a) - \log p(a)$ of every step that was sampled, $p$ being whom it was sampled from: a step column.
 
     Its mean over steps is minus the reverse KL from the teacher, in its sampled (k1) form, which is what on-policy distillation
@@ -32,16 +33,8 @@ class liking:
     [0.5, -1.0]
     """
 
-    teacher: str = "teacher"
-    gives_to: str = "teacher_gain"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (f"{self.teacher}.logp",)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    teacher: LogpOf = "teacher"
+    gives_to: Gives = "teacher_gain"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         gain = torch.where(batch.weight > 0, batch[self.needs[0]] - batch.logp, 0.0)  # what was given has none

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.levels import expand, gather_up, has_holes, starts
+from guerdon.core.levels import gather_up, has_holes, starts
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Way:
 def along(batch: Batch) -> Way:
     if len(batch.path_seg) == batch.G and bool((batch.path_seg[1:] > batch.path_seg[:-1]).all()):
         return Way(batch.path_track.index_select(0, batch.seg), batch.S, None)
-    step = expand(batch.path_seg, starts(batch.length), batch.length)
-    return Way(torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg]), batch.S, step)
+    step, track = batch.track_steps
+    return Way(track, batch.S, step)
 
 
 def lay(batch: Batch, x_K: Tensor) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
@@ -12,7 +13,7 @@ from guerdon.credit.track_steps import give, in_all
 
 
 @part
-class prefix_gain:
+class prefix_gain(FieldColumns):
     r"""$A_g = V(g) - V(parent(g))$ with $V(g)$ the mean reward of the tracks through segment $g$; a first segment's parent
     is its task: the mean over all its tracks of that role.
 
@@ -33,16 +34,8 @@ class prefix_gain:
     [-0.5, 0.5]
     """
 
-    reward: str = "reward"
-    gives_to: str = "advantage"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    reward: Needs = "reward"
+    gives_to: Gives = "advantage"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]

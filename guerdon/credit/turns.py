@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
@@ -16,7 +17,7 @@ from guerdon.credit.track_steps import along, at_steps, give
 
 
 @part
-class turn_baseline:
+class turn_baseline(FieldColumns):
     r"""$A_{i,t} = G_{i,t} - \frac{1}{n-1}\sum_{j \ne i} G_{j,t}$, with $G_{j,t} = 0$ where try $j$ has ended before $t$.
 
     `returns` is a column of returns from each step on (`reward_to_go`; with `per="turn"` for turns). $t$ counts turns, or
@@ -37,17 +38,9 @@ class turn_baseline:
     [2.0, 1.0, -2.0, -1.0]
     """
 
-    returns: str = "return"
+    returns: Needs = "return"
     per: Literal["turn", "step"] = "turn"
-    gives_to: str = "advantage"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.returns,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "advantage"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.returns]

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, knob, live, part, state
+from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, kinds_of
 from guerdon.curricula.laps import Laps
@@ -72,7 +72,6 @@ class bandit:
     read_from: Any = live()
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         kinds = list(kinds_of(self.task))
         if len(kinds) < 2:
             raise UserError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.part import check_knobs, knob, live, part, state
+from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, kinds_of
 from guerdon.curricula.laps import Laps
@@ -40,7 +40,6 @@ class blended:
     laps: dict[str, Laps] | None = live()
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         self.shares()
 
     def shares(self) -> dict[str, float]:

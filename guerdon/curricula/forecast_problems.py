@@ -18,6 +18,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
@@ -101,7 +102,7 @@ class predicted:
 
 
 @part
-class prompts_alone:
+class prompts_alone(FieldColumns):
     """The prompts of a step as rows to learn from: one track for each ask, nothing said after it, and as its column `rate`
     the mean of what its tries have in `column`. A prompt none of whose tries has a value teaches nothing.
 
@@ -113,13 +114,9 @@ class prompts_alone:
     """
 
     model: str = "forecaster"
-    column: str = "correct"
+    column: Needs = "correct"
 
     gives = ("rate",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         asks, rate = ask_rates(batch, self.column)
@@ -170,8 +167,6 @@ def ask_rates(batch: Batch, column: str) -> tuple[list[Ask], Tensor]:
     asks: dict[int, Ask] = {}
     for number, episode in zip(batch.ask_E.tolist(), batch.episodes, strict=True):
         asks.setdefault(number, episode.ask)
-    value = batch.cols[column]
-    if value.level != "track":
-        raise UserError(f"a prompt is worth what its tries are, and {column!r} is a column per {value.level}")
+    value = batch.track_column(column, "a prompt's rate")
     group = batch.ask[batch.leaf]
     return [asks[i] for i in sorted(asks)], gather_up(value.value, group, len(asks), "mean")

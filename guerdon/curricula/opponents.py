@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.part import check_knobs, knob, part, state
+from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
 
@@ -46,7 +46,6 @@ class against:
     drawn: int = state(default=0)  # draws, for a step may draw twice
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         self.pool = tuple(self.pool)
         if not self.pool:
             raise UserError('against needs opponents: against(curriculum, ("policy_1", "policy_2"))')

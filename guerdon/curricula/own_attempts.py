@@ -14,7 +14,7 @@ import torch
 
 from guerdon.core.batch import Batch
 from guerdon.core.episode import End, Episode
-from guerdon.core.part import check_knobs, knob, live, part, state
+from guerdon.core.part import knob, live, part, state
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Task
@@ -61,7 +61,6 @@ class histories:
     longest: ClassVar[int] = 1000  # characters of an attempt, so that the state stays small
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_template("histories.template", self.template, "prompt", "attempt")
 
     def draw(self, n: int, play: Play) -> list[Ask]:

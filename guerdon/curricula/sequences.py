@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, part, state
+from guerdon.core.part import part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
 
@@ -38,7 +38,6 @@ class in_stages:
     stage: int = state(default=0)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if len(self.curricula) != len(self.at) + 1:
             raise UserError(f"in_stages: {len(self.curricula)} curricula need {len(self.curricula) - 1} shares in `at`")
         if any(not 0 <= share <= 1 for share in self.at) or any(a > b for a, b in pairwise(self.at)):

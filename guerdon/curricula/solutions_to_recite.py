@@ -9,7 +9,7 @@ import random
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, knob, part, state
+from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split
@@ -34,7 +34,6 @@ class contrasts:
     drawn: int = state(default=0)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not (hasattr(self.task, "near_misses") and hasattr(self.task, "solution")):
             name = getattr(self.task, "name", repr(self.task))
             raise UserError(

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from guerdon.core.batch import Batch
-from guerdon.core.errors import UserError
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, TaskSource
@@ -46,11 +45,9 @@ class recorded:
 
 def rates(batch: Batch, column: str) -> dict[str, float]:
     """By the key of its task, the mean of a track column over the tries at each problem that have a value."""
-    found = batch.cols[column]
-    if found.level != "track":
-        raise UserError(f"a problem's rate is over whole tries, and {column!r} is a column per {found.level}")
+    success = batch.track_column(column, "a problem's rate")
     tried: dict[str, list[float]] = {}
-    for episode, value in zip(batch.episode[batch.leaf].tolist(), found.value.double().tolist(), strict=True):
+    for episode, value in zip(batch.episode[batch.leaf].tolist(), success.value.double().tolist(), strict=True):
         if value == value:
             tried.setdefault(batch.episodes[episode].task.key, []).append(value)
     return {key: statistics.fmean(values) for key, values in tried.items()}

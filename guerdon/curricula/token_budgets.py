@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.part import knob, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
@@ -48,7 +48,6 @@ class budgeted:
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not self.budgets:
             raise UserError("budgeted needs at least one budget: budgeted(uniform(task), (16, 32))")
         if self.template:

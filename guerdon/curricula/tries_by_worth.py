@@ -15,7 +15,7 @@ import numpy.typing as npt
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.levels import gather_up
-from guerdon.core.part import check_knobs, knob, live, part, state
+from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
 from guerdon.curricula.laps import Laps
@@ -65,7 +65,6 @@ class knapsack:
     laps: Laps | None = live()
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not self.least <= self.tries <= self.most:
             raise UserError(
                 f"knapsack shares out {self.tries} tries a problem and gives each {self.least} to {self.most}: set tries"
@@ -100,9 +99,7 @@ class knapsack:
 
     def observe(self, batch: Batch, play: Play) -> None:
         """Remember what came of each problem's tries. One without a value is not among them."""
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(f"a try is solved or not, and {self.column!r} is a column per {column.level}")
+        column = batch.track_column(self.column, "knapsack")
         valued = ~column.missing
         if bool(((column.value < 0) | (column.value > 1)).any()):
             raise UserError(

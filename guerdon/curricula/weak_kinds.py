@@ -14,7 +14,7 @@ import numpy as np
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.extra_play import check_scores, play_scored
-from guerdon.core.part import check_knobs, knob, label, live, part, state
+from guerdon.core.part import knob, label, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Split, Task, kinds_of
 from guerdon.curricula.laps import APART, Laps
@@ -59,7 +59,6 @@ class weakness:
     laps: Laps | None = live()
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_scores(self.scores, label(self))
         if self.candidates and any(source.size("train") is not None for source in kinds_of(self.task).values()):
             raise UserError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from guerdon.core.episode import Episode
-from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.part import knob, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Seats
 from guerdon.core.task import Ask
@@ -24,7 +24,6 @@ class revised:
     draft: str = "draft"
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_template("revised.template", self.template, "prompt", "attempt")
 
     @property

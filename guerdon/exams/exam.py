@@ -13,7 +13,7 @@ from typing import Any
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model
-from guerdon.core.part import check_knobs, knob, label, part
+from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
 
@@ -40,7 +40,6 @@ class Exam:
     tries: int = knob(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not hasattr(self.source, "exam_asks") and not (hasattr(self.source, "get") and hasattr(self.source, "size")):
             raise UserError(f"an Exam is made of a task, or of something with exam_asks, not of {self.source!r}")
         if "/" in self.name:

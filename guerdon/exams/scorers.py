@@ -4,11 +4,12 @@ confidence. Left out: what a scorer is worth to a policy (`best_of.py`)."""
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.part import part
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
@@ -60,7 +61,7 @@ class pair_accuracy:
 
 
 @part
-class first_error:
+class first_error(FieldColumns):
     r"""Lines of solutions against the task's step checker, with $p=\sigma(v)$ of what the value head of `model` says after each
     line's last token.
 
@@ -73,11 +74,7 @@ class first_error:
     ('prm.after',)
     """
 
-    model: str = "prm"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (f"{self.model}.after",)
+    model: Annotated[str, ColumnField("needs", ("after",))] = "prm"
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
         family = sitting.exam.truth
@@ -132,9 +129,7 @@ class calibration:
         batch, name = sitting.batch, self.confidence
         if not isinstance(name, str):
             batch, name = score(self.confidence, role=sitting.exam.role)(batch, sitting.play), "reward"
-        column, truth = batch.cols[name], batch.cols[TRUTH]
-        if column.level != "track":
-            raise UserError(f"calibration is of one number for each try; {name!r} has one for each {column.level}")
+        column, truth = batch.track_column(name, "calibration"), batch.cols[TRUTH]
         there = ~(column.missing | truth.missing)
         said = column.value.double()[there]
         sure, right = (torch.sigmoid(said) if self.squash else said).tolist(), truth.value[there].tolist()

@@ -18,7 +18,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.extra_play import play_scored
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
-from guerdon.core.part import check_knobs, knob, live, part, state
+from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
 from guerdon.core.task import Sampling
 from guerdon.losses.imitation import sft
@@ -53,7 +53,6 @@ class balanced(Learn):
     entropy: float = live()  # of the tries, at the latest update
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not hasattr(self.solve, "of"):
             raise UserError("balanced needs reference solutions: solve=hint(task)")
 

@@ -9,12 +9,13 @@ teacher names at a step.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import ColumnField
 from guerdon.core.part import knob, part
 from guerdon.losses.penalties import nobody
 from guerdon.losses.reduce import Mean, average, reduce
@@ -54,17 +55,13 @@ class distilled(Term):
     """
 
     mix: float = knob(default=0.5, ge=0.0, le=1.0)
-    teacher: str = "teacher"
+    teacher: Annotated[str, ColumnField("needs", ("top_token", "top_logp"))] = "teacher"
     rest: Literal["lump", "renormalise", "drop"] = "lump"
     weight: float = knob(default=1.0, ge=0.0)
     mean: Mean = "step"
     constant: float = knob(default=1.0, gt=0.0)
 
     wants = ("logp_at",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (f"{self.teacher}.top_token", f"{self.teacher}.top_logp")
 
     def silent(self, batch: Batch) -> Tensor:
         """[K] none, unless it weighs nothing."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import Needs
 from guerdon.core.part import part
 from guerdon.losses.penalties import kl
 from guerdon.losses.reduce import Members, reduce
@@ -30,11 +31,7 @@ class eased_kl(kl):
     0.0372
     """
 
-    column: str = "rate"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (f"{self.to}.logp", self.column)
+    column: Needs = "rate"
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         gap, metrics = self.gaps(batch, live["logp"])

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import Needs
 from guerdon.core.part import knob, part
 from guerdon.losses.reduce import Mean, Members, average, has_tracks, numbers, reduce
 from guerdon.losses.terms import Term, effective_samples
@@ -31,7 +32,6 @@ class sft(Term):
     mean: Mean = "step"
     constant: float = knob(default=1.0, gt=0.0)
 
-    needs = ()
     wants = ("logp",)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
@@ -60,13 +60,9 @@ class advantage_weighted(Term):
     most: float = knob(default=20.0, gt=0.0)
     mean: Mean = "step"
     constant: float = knob(default=1.0, gt=0.0)
-    advantage: str = "advantage"
+    advantage: Needs = "advantage"
 
     wants = ("logp",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.advantage,)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         members = Members.of(batch) if has_tracks(batch, self.advantage) else None

@@ -10,6 +10,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import FieldColumns, Gives, LogpOf, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -18,7 +19,7 @@ from guerdon.losses.reduce import Members, own, per_track
 
 
 @part
-class kl_cost:
+class kl_cost(FieldColumns):
     r"""A stage: $r_t - w\,k(\log\pi_{sampled}(a_t), \log\pi_{to}(a_t))$, with $k$ an estimate as in `kl` (k1: the
     log-ratio).
 
@@ -40,19 +41,11 @@ class kl_cost:
     """
 
     weight: float = knob(default=0.05, ge=0.0)  # TRL's PPO and RLOO
-    to: str = "reference"
+    to: LogpOf = "reference"
     kind: Estimate = "k1"
     per: Literal["track", "step"] = "track"
-    reward: str = "reward"
-    gives_to: str = "reward"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.reward, f"{self.to}.logp")
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    reward: Needs = "reward"
+    gives_to: Gives = "reward"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         learned = batch.weight > 0

@@ -14,13 +14,14 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor
 
+from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.part import knob, part
 
 Reach = Literal["step", "track"]
 
 
 @part
-class sampled:
+class sampled(FieldColumns):
     r"""The ratio is $\pi/\pi_{sampled}$, its logarithm kept within $\pm$`bound` before it is exponentiated (0: it is
     not).
 
@@ -35,13 +36,12 @@ class sampled:
 
     bound: float = knob(default=0.0, ge=0.0)
 
-    needs = ()
     level: ClassVar[Reach] = "step"
     column: ClassVar[str] = ""
 
 
 @part
-class truncated:
+class truncated(FieldColumns):
     r"""The ratio is to `column`; each step is weighed by $\min(\pi_{column}/\pi_{sampled},\ most)$.
 
     Truncated importance sampling (Ionides 2008; in reinforcement learning V-trace, Espeholt et al. 2018,
@@ -57,13 +57,9 @@ class truncated:
     """
 
     most: float = knob(default=3.0, gt=0.0)
-    column: str = "policy.logp"
+    column: Needs = "policy.logp"
     level: Reach = "step"
     bound: float = knob(default=0.0, ge=0.0)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def weigh(self, gap: Tensor) -> tuple[Tensor, Tensor]:
         """The weights, and where they are not the importance weights."""
@@ -72,7 +68,7 @@ class truncated:
 
 
 @part
-class masked:
+class masked(FieldColumns):
     r"""The ratio is to `column`; a step whose $\pi_{column}/\pi_{sampled}$ lies outside [`low`, `high`] is not
     learned from.
 
@@ -89,13 +85,9 @@ class masked:
 
     low: float = knob(default=0.5, ge=0.0, le=1.0)
     high: float = knob(default=3.0, ge=1.0)
-    column: str = "policy.logp"
+    column: Needs = "policy.logp"
     level: Reach = "step"
     bound: float = knob(default=0.0, ge=0.0)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def weigh(self, gap: Tensor) -> tuple[Tensor, Tensor]:
         """The weights, and where they are not the importance weights."""

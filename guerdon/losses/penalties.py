@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import LogpOf
 from guerdon.core.part import knob, part
 from guerdon.losses.reduce import Mean, average, reduce
 from guerdon.losses.terms import Term
@@ -46,15 +47,11 @@ class kl(Term):
     """
 
     weight: float = knob(default=0.04, ge=0.0)  # GRPO's beta
-    to: str = "reference"
+    to: LogpOf = "reference"
     kind: Estimate = "k3"
     mean: Mean = "track"
     constant: float = knob(default=1.0, gt=0.0)
     corrected: bool = False
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (f"{self.to}.logp",)
 
     wants = ("logp",)
 
@@ -93,7 +90,6 @@ class entropy(Term):
     mean: Mean = "track"
     constant: float = knob(default=1.0, gt=0.0)
 
-    needs = ()
     wants = ("entropy",)
 
     def silent(self, batch: Batch) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.levels import expand, gather_up, starts
+from guerdon.core.levels import gather_up
 
 Mean = Literal["step", "track", "constant"]
 COUNTS = "(counts)"  # the column that rows count by inside `weighed`; no name that a recipe would give
@@ -34,9 +34,7 @@ class Members:
 
     @classmethod
     def of(cls, batch: Batch) -> Members:
-        length = batch.length[batch.path_seg]
-        step = expand(batch.path_seg, starts(batch.length), batch.length)
-        return cls(step, torch.repeat_interleave(batch.path_track, length))
+        return cls(*batch.track_steps)
 
     def up(self, x: Tensor, batch: Batch) -> Tensor:
         """[K] the sum over each track."""
@@ -102,7 +100,7 @@ def reduce(
 def reduce_tracks(x_K: Tensor, batch: Batch) -> Tensor:
     """The mean over tracks of what a loss learns from, inside `weighed` each as much as its column says."""
     if COUNTS in batch.cols:
-        if batch.cols[COUNTS].level != "track":
+        if batch.cols[COUNTS].level != "track":  # `weighed` put it there: what a user named is another
             raise UserError("a loss over whole tracks can be weighed by a column per track alone")
         x_K = x_K * torch.nan_to_num(batch[COUNTS])
     return x_K.sum() / max(batch.count.tracks, 1)

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from guerdon.core.batch import Batch
+from guerdon.core.field_columns import LogpOf, Needs
 from guerdon.core.part import knob, part
 from guerdon.losses.pair import agreement, over_pairs, pairs_of
 from guerdon.losses.reduce import Mean, average, numbers, per_track, reduce, reduce_tracks
@@ -91,14 +92,10 @@ class outcome(Term):
     [0.5, 0.6931]
     """
 
-    target: str = "reward"
+    target: Needs = "reward"
     kind: Literal["square", "logistic"] = "square"
     weight: float = knob(default=1.0, ge=0.0)
     reading: str = "final"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.target,)
 
     @property
     def wants(self) -> tuple[str, ...]:
@@ -138,15 +135,11 @@ class step_labels(Term):
     1.1269
     """
 
-    target: str = "labels"
+    target: Needs = "labels"
     reading: str = "after"
     good: float = knob(default=1.0, gt=0.0)
     mean: Mean = "step"
     constant: float = knob(default=1.0, gt=0.0)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.target,)
 
     @property
     def wants(self) -> tuple[str, ...]:
@@ -192,14 +185,10 @@ class implicit_outcome(Term):
     """
 
     beta: float = knob(default=0.05, gt=0.0)
-    target: str = "correct"
-    to: str = "reference"
+    target: Needs = "correct"
+    to: LogpOf = "reference"
 
     wants = ("logp",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.target, f"{self.to}.logp")
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         gain = torch.where(batch.weight > 0, live["logp"] - batch[f"{self.to}.logp"], 0.0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import ColumnField, Needs
 from guerdon.core.learn import together
 from guerdon.core.part import label, part
 from guerdon.losses.reduce import COUNTS, has_tracks, numbers
@@ -36,8 +37,8 @@ class weighed(Term):
     2.0
     """
 
-    loss: Any
-    by: str
+    loss: Annotated[Any, ColumnField("needs")]
+    by: Needs
 
     def __post_init__(self) -> None:
         if "pairs" in self.loss.needs:
@@ -46,10 +47,6 @@ class weighed(Term):
             )
         if isinstance(self.loss, weighed):
             raise UserError("weighed inside weighed: multiply the two columns in a stage and name the product")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*self.loss.needs, self.by)))
 
     @property
     def wants(self) -> tuple[str, ...]:

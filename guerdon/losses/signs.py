@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -12,6 +12,7 @@ from torch import Tensor
 from guerdon.core.batch import ENDS, Batch, Group
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.learn import together
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -35,17 +36,13 @@ class by_sign(Term):
     0.45
     """
 
-    loss: Any
+    loss: Annotated[Any, ColumnField("needs")]
     positive: float = knob(default=1.0, ge=0.0)
     negative: float = knob(default=1.0, ge=0.0)
 
     def __post_init__(self) -> None:
         if not hasattr(self.loss, "advantage"):
             raise UserError(f"by_sign weighs the advantages of one policy loss, such as clipped(), not {self.loss!r}")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(self.loss.needs)
 
     @property
     def wants(self) -> tuple[str, ...]:
@@ -74,7 +71,7 @@ class by_sign(Term):
 
 
 @part
-class finished:
+class finished(FieldColumns):
     """A selection (`Learn(on=finished())`): only the tracks whose last segment was not CUT. No formula.
 
     What would have come after a cut is unknown, and a score of the stump punishes thinking that may have been sound:
@@ -88,9 +85,6 @@ class finished:
     >>> Learn("policy", clipped(high=0.28, mean="step"), on=finished()).on
     finished()
     """
-
-    needs = ()
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         cut = (batch.end == ENDS.index(End.CUT))[batch.leaf]

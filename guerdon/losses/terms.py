@@ -7,17 +7,18 @@ effective sample size, an explained variance) it makes of them at the end of an 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import COARSE, Batch, Group
+from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.learn import together
 from guerdon.core.part import part
 
 
-class Term:
+class Term(FieldColumns):
     """What can be added to another loss."""
 
     def __add__(self, other: Any) -> total:
@@ -47,11 +48,7 @@ class total(Term):
     (total(terms=[clipped(), kl(weight=0.01), entropy()]), ('advantage', 'reference.logp'))
     """
 
-    terms: list[Any]
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(need for term in self.terms for need in term.needs))
+    terms: Annotated[list[Any], ColumnField("needs")]
 
     @property
     def wants(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
+from guerdon.core.field_columns import FieldColumns, Gives, LogpOf, Needs
 from guerdon.core.pack import pack
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play, played_by
@@ -44,17 +45,13 @@ class kto(Term):
     """
 
     beta: float = knob(default=0.1, gt=0.0)
-    to: str = "reference"
-    label: str = "correct"
+    to: LogpOf = "reference"
+    label: Needs = "correct"
     good: float = knob(default=1.0, ge=0.0)
     bad: float = knob(default=1.0, ge=0.0)
-    baseline: str = ""
+    baseline: Needs = ""
 
     wants = ("logp",)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.label, f"{self.to}.logp", *((self.baseline,) if self.baseline else ()))
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         gain = torch.where(batch.weight > 0, live["logp"] - batch[f"{self.to}.logp"], 0.0)
@@ -77,7 +74,7 @@ class kto(Term):
 
 
 @part
-class mismatched_kl:
+class mismatched_kl(FieldColumns):
     r"""A stage: $\max(0, \text{mean}_i \sum_t \log\frac{\pi(y_{j}\mid x_i)}{\pi_{ref}(y_{j}\mid x_i)})$, with $y_j$
     the answer to another prompt: KTO's estimate of the distance between policy and reference, the same number for
     every track (Ethayarajh et al. 2024, arXiv:2402.01306).
@@ -94,13 +91,7 @@ class mismatched_kl:
 
     model: str = "policy"
     to: str = "reference"
-    gives_to: str = "mismatched_kl"
-
-    needs = ()
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    gives_to: Gives = "mismatched_kl"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         found = self._estimate(batch, play)

@@ -25,7 +25,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
-from guerdon.core.part import check_knobs, knob, live, part
+from guerdon.core.part import knob, live, part
 from guerdon.core.task import Sampling
 from guerdon.models import foreign_files, huggingface, value_head
 from guerdon.models.chat import Chat
@@ -64,7 +64,6 @@ class foreign(TextModel):
     head_fits: bool | None = live()  # whether logits are hidden states times the head; None: not tried yet
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         self._settle()
 
     def _settle(self) -> None:

@@ -23,7 +23,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
-from guerdon.core.part import check_knobs, knob, live, part
+from guerdon.core.part import knob, live, part
 from guerdon.core.seeds import derive
 from guerdon.models import gguf, huggingface, lora, lora_files, value_head
 from guerdon.models.certainty import uniform_kl
@@ -78,7 +78,6 @@ class lm(TextModel):
     fitted: str = live(default="")  # the adapter's folder that was read
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         self._settle()
 
     def _settle(self) -> None:

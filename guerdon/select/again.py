@@ -6,16 +6,17 @@ What is asked goes through `play`, so it counts in the run's budget. Left out: w
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from guerdon.core.batch import Batch, Group
-from guerdon.core.extra_play import check_scores, given_by, play_more
+from guerdon.core.extra_play import check_scores, play_more
+from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 
 
 @part
-class until_enough:
+class until_enough(FieldColumns):
     """Draw more asks from `curriculum`, and score them with `scores`, until the selection `keep` leaves tracks of `groups`
     groups, or `rounds` times.
 
@@ -31,22 +32,14 @@ class until_enough:
     """
 
     curriculum: Any
-    scores: list[Any]
-    keep: Any
+    scores: Annotated[list[Any], ColumnField("gives")]
+    keep: Annotated[Any, ColumnField("needs")]
     groups: int = knob(default=16, ge=1)
     rounds: int = knob(default=10, ge=0)  # of verl's recipe for DAPO
     by: Group = "ask"
 
     def __post_init__(self) -> None:
         check_scores(self.scores, label(self))
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(self.keep.needs)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return given_by(self.scores)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         asked = rounds = 0

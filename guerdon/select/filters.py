@@ -7,33 +7,28 @@ Each keeps whole tracks; denominators are then those of what is kept. Left out: 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from guerdon.core.batch import Batch, Group
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import ColumnField, FieldColumns, Needs
 from guerdon.core.levels import gather_up
-from guerdon.core.part import check_knobs, is_schedule, knob, part
+from guerdon.core.part import is_schedule, knob, part
 from guerdon.core.play import Play
 
 
 @part
-class in_turn:
+class in_turn(FieldColumns):
     """Several selections one after the other: each sees what the one before it kept."""
 
-    filters: list[Any]
+    filters: Annotated[list[Any], ColumnField("needs")]
 
     def __post_init__(self) -> None:
         if not self.filters:
             raise UserError("in_turn needs at least one selection: in_turn([at_least('correct'), distinct()])")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(need for each in self.filters for need in each.needs))
-
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         for each in self.filters:
@@ -42,7 +37,7 @@ class in_turn:
 
 
 @part
-class at_least:
+class at_least(FieldColumns):
     """Tracks whose `column` is `least` or more. One without a value is not kept.
 
     With `correct` and a loss that imitates it is rejection sampling: `kept_share` logs how many were good enough. Biased
@@ -53,26 +48,18 @@ class at_least:
     [1.0]
     """
 
-    column: str = "correct"
+    column: Needs = "correct"
     least: float = 1.0
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    gives = ()
-
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(f"at_least keeps whole tracks, and {self.column!r} is a column per {column.level}")
+        column = batch.track_column(self.column, "at_least")
         kept = torch.where(column.missing, False, column.value >= play.at(self.least))
         play.log(kept_share=float(kept.double().mean()) if batch.K else 0.0)
         return batch.take(kept)
 
 
 @part
-class distinct:
+class distinct(FieldColumns):
     """Of tracks of a group that did exactly the same, one: a right answer that is said often is learned once.
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
@@ -83,9 +70,6 @@ class distinct:
     """
 
     by: Group = "task"
-
-    needs = ()
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         group, _ = batch.group(self.by)
@@ -103,7 +87,7 @@ class distinct:
 
 
 @part
-class best:
+class best(FieldColumns):
     """Of each group the `most` tracks with the highest `column`, of equals the first. One without a value is not kept.
 
     Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
@@ -114,15 +98,9 @@ class best:
     [2.0, -1.0]
     """
 
-    column: str = "reward"
+    column: Needs = "reward"
     most: int = knob(default=1, ge=1)
     by: Group = "task"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         value_K, group_K, _ = _compared(batch, self.column, self.by)
@@ -135,7 +113,7 @@ class best:
 
 
 @part
-class with_spread:
+class with_spread(FieldColumns):
     """Groups whose values of `column` differ; of those the first `most` (0: all of them).
 
     Where all tries of a group have one value, its advantages are 0: it pulls at nothing and still counts in every
@@ -148,15 +126,9 @@ class with_spread:
     [0.0, 1.0]
     """
 
-    column: str = "reward"
+    column: Needs = "reward"
     by: Group = "task"
     most: int = knob(default=0, ge=0)
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         value_K, group_K, size = _compared(batch, self.column, self.by)
@@ -166,7 +138,7 @@ class with_spread:
 
 
 @part
-class with_rate:
+class with_rate(FieldColumns):
     r"""Groups with $low \le \hat p \le high$, where $\hat p$ is the mean of `column` over the group's tries: of right and
     wrong answers, the rate of right ones. Of those the first `most` (0: all of them), in the order they were asked.
 
@@ -183,22 +155,15 @@ class with_rate:
     [0.0, 1.0]
     """
 
-    column: str = "correct"
+    column: Needs = "correct"
     low: float = knob(default=0.2, ge=0.0, le=1.0)
     high: float = knob(default=0.8, ge=0.0, le=1.0)
     by: Group = "task"
     most: int = knob(default=0, ge=0)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if not any(map(is_schedule, (self.low, self.high))) and self.low > self.high:
             raise UserError(f"with_rate keeps rates from low to high, and low={self.low} is above high={self.high}")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         value_K, group_K, size = _compared(batch, self.column, self.by)
@@ -212,10 +177,7 @@ class with_rate:
 
 def _compared(batch: Batch, name: str, by: Group) -> tuple[Tensor, Tensor, int]:
     """[K] a column's values, [K] the group of each track, and how many groups there are."""
-    column = batch.cols[name]
-    if column.level != "track":
-        raise UserError(f"groups are compared by a number per track, and {name!r} is a column per {column.level}")
-    return column.value, *batch.group(by)
+    return batch.track_column(name, "a selection of groups").value, *batch.group(by)
 
 
 def _take_groups(batch: Batch, group_K: Tensor, wanted: Tensor, most: int) -> Batch:

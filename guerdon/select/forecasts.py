@@ -18,8 +18,9 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.pack import cat, pack
-from guerdon.core.part import check_knobs, knob, live, part
+from guerdon.core.part import knob, live, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
@@ -59,7 +60,6 @@ class asked_first:
     waiting: list[list[Episode]] = live()  # what was said at each draw whose tries are still under way
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_template("asked_first.template", self.template, "prompt")
         self.waiting = []
 
@@ -98,7 +98,7 @@ class asked_first:
 
 
 @part
-class with_forecasts:
+class with_forecasts(FieldColumns):
     r"""Joins the forecasts of `curriculum` (an `asked_first`, the recipe's own) to the tries. Column `gives_to` is `column` of
     a try and, of a forecast $\hat p$, $0.01^{|p - \hat p|}$ with $p$ the mean of `column` over the problem's tries: 1 for what
     came true, a tenth for being off by a half.
@@ -111,16 +111,8 @@ class with_forecasts:
     """
 
     curriculum: Any
-    column: str = "correct"
-    gives_to: str = "aligned"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    column: Needs = "correct"
+    gives_to: Gives = "aligned"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         if not self.curriculum.waiting:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -19,9 +19,10 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.extra_play import asks_of, check_scores, given_by, play_more
+from guerdon.core.extra_play import asks_of, check_scores, play_more
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
 from guerdon.core.pack import pack, unpack
-from guerdon.core.part import check_knobs, knob, label, part
+from guerdon.core.part import knob, label, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play, players
 from guerdon.core.task import Ask, Prefix, Task
@@ -60,7 +61,6 @@ class hint:
     role: str = "policy"
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_template("hint.template", self.template, "prompt", "hint")
         if not hasattr(self.task, "solution"):
             for index in range(self.task.size("train") or 1):
@@ -103,7 +103,7 @@ def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 
 
 
 @part
-class until_solved:
+class until_solved(FieldColumns):
     """Asks whose tries all have a `column` of 0 or less are asked again with a hint, with more of it in each of `shares`,
     until a try scores; the last that was asked takes the place of those before it.
 
@@ -122,26 +122,17 @@ class until_solved:
     """
 
     hint: Any
-    scores: list[Any]
+    scores: Annotated[list[Any], ColumnField("gives")]
     shares: tuple[float, ...] = (0.25, 0.5, 0.75)  # GHPO's released code
-    column: str = "correct"
+    column: Needs = "correct"
     after: int = knob(default=0, ge=0)
-    gives_to: str = "hint"
+    gives_to: Gives = "hint"
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_scores(self.scores, label(self))
         self.shares = tuple(self.shares)
         if not all(0 < a < b <= 1 for a, b in zip((1e-9, *self.shares), self.shares, strict=False)):
             raise UserError(f"until_solved.shares must rise from above 0 to at most 1, not {list(self.shares)}")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (*given_by(self.scores), self.gives_to)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         first, best = asks_of(batch), self._best(batch)
@@ -164,12 +155,7 @@ class until_solved:
 
     def _best(self, batch: Batch) -> Tensor:
         """[asks] the best score of each ask's tries, NaN where none has one."""
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(
-                f"until_solved looks at a number per track, and {self.column!r} is a column per {column.level}"
-            )
-        return batch.up(column.value, "ask", of="track", by="max")
+        return batch.up(batch.track_column(self.column, "until_solved").value, "ask", of="track", by="max")
 
     def _share(self, batch: Batch) -> Tensor:
         """[K] how much of the solution each try was given."""
@@ -218,7 +204,7 @@ class hinted:
 
 
 @part
-class unhinted:
+class unhinted(FieldColumns):
     r"""Every try that was given a hint, as if it had been made without: what is learned is to answer the plain question.
 
     Guide (Nath et al. 2025, arXiv:2506.13923). A hinted try $o$ is put under the question $q$ alone and keeps the log-probs it
@@ -238,9 +224,6 @@ class unhinted:
     """
 
     corrected: bool = True
-
-    needs = ()
-    gives = ()
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         changed_E = torch.tensor([NOTE in episode.ask.note for episode in batch.episodes], dtype=torch.bool)

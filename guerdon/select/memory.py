@@ -15,13 +15,14 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.pack import cat, of_episodes, pack
-from guerdon.core.part import check_knobs, knob, part, state
+from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
 
 
 @part
-class remembered:
+class remembered(FieldColumns):
     r"""Joins `draw` episodes of earlier steps to the batch, and remembers this step's.
 
     `which` is a selection of tracks (`at_least("correct")`, `best("reward", by="task")`; None: all of them) that is made anew
@@ -57,12 +58,11 @@ class remembered:
     temperature: float = knob(default=1.0, gt=0.0)
     older: int = knob(default=0, ge=0)
     which: Any = None
-    gives_to: str = "age"
+    gives_to: Gives = "age"
 
     bank: Batch | None = state(default=None)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if self.draw > self.keep:
             raise UserError(f"remembered keeps {self.keep} episodes, of which it cannot draw {self.draw}")
 
@@ -70,10 +70,6 @@ class remembered:
     def needs(self) -> tuple[str, ...]:
         own = (self.column,) if self.by == "reward" else ()
         return (*own, *(name for name in getattr(self.which, "needs", ()) if name not in own))
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         bank = pack([]) if self.bank is None else self.bank
@@ -122,11 +118,7 @@ class remembered:
             return torch.zeros(len(bank.episodes), dtype=torch.float64)
         if self.by == "age":
             return -_age(bank, play).double() / play.at(self.temperature)
-        column = bank.cols[self.column]
-        if column.level != "track":
-            raise UserError(
-                f"remembered draws by a number per track, and {self.column!r} is a column per {column.level}"
-            )
+        column = bank.track_column(self.column, "remembered")
         value = bank.up(column.value.double(), "episode", of="track", by="mean")
         return (value / play.at(self.temperature)).nan_to_num(nan=float("-inf"))
 

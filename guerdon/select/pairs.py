@@ -13,13 +13,13 @@ from typing import Literal
 import torch
 
 from guerdon.core.batch import Batch, Group, Pairs
-from guerdon.core.errors import UserError
+from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 
 
 @part
-class paired:
+class paired(FieldColumns):
     r"""A stage: in each group of tracks of one role, $(i, j)$ with $v_i - v_j \ge$ `least` and $v_i > v_j$, where $v$ is a
     track column; the difference is the pair's margin, its label 1.
 
@@ -36,23 +36,15 @@ class paired:
     (('correct',), ('pairs',))
     """
 
-    column: str = "reward"
+    column: Needs = "reward"
     by: Group = "task"
     which: Literal["extremes", "all"] = "extremes"
     least: float = knob(default=0.0, ge=0.0)
 
     gives = ("pairs",)
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(
-                f"paired compares tracks, and {self.column!r} is a number per {column.level}: name a column of tracks"
-            )
+        column = batch.track_column(self.column, "paired")
         value, least = column.value.tolist(), play.at(self.least)
         groups = self._groups(batch, column.missing.tolist())
         found: list[tuple[int, int]] = []

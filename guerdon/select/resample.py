@@ -14,6 +14,7 @@ import torch
 
 from guerdon.core.batch import Batch, Group
 from guerdon.core.errors import UserError
+from guerdon.core.field_columns import FieldColumns, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack, unpack
 from guerdon.core.part import knob, part
@@ -21,7 +22,7 @@ from guerdon.core.play import Play
 
 
 @part
-class resampled:
+class resampled(FieldColumns):
     r"""Every group's tries, each once and as many again drawn with $p_i \propto e^{r_i / temperature}$; those with a `column`
     of `least` or less are then left out. A track weighs as often as it is there.
 
@@ -35,21 +36,13 @@ class resampled:
     ([1.0, 0.0], [4.0, 1.0])
     """
 
-    column: str = "reward"
+    column: Needs = "reward"
     temperature: float = knob(default=1.0, gt=0.0)
     least: float = -1.0
     by: Group = "task"
 
-    gives = ()
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(f"resampled draws whole tracks, and {self.column!r} is a column per {column.level}")
+        column = batch.track_column(self.column, "resampled")
         group_K, groups = batch.group(self.by)
         dice, often = play.generator("resampled"), (~column.missing).double()
         for group in range(groups):
@@ -75,7 +68,7 @@ def _rows_of(batch: Batch, x: torch.Tensor, tracks: torch.Tensor) -> torch.Tenso
 
 
 @part
-class retold:
+class retold(FieldColumns):
     """Tries that have a `column` of 0 or less, told with `ending` in place of their last line: the way that was gone, and
     another end. With `"= no"` a wrong answer becomes a refusal, which is R-tuning (Zhang et al. 2023, arXiv:2311.09677) as
     Auto-CEI has it (Zhao et al. 2024, arXiv:2410.07627).
@@ -89,14 +82,8 @@ class retold:
     """
 
     ending: str
-    column: str = "correct"
+    column: Needs = "correct"
     only_end: bool = False
-
-    gives = ()
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
 
     def instead(self, text: str) -> str:
         return "\n".join([*text.strip().split("\n")[:-1], self.ending])

@@ -6,7 +6,7 @@ What is asked goes through `play`, so it counts in the run's budget. Left out: h
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
@@ -14,13 +14,14 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
-from guerdon.core.extra_play import asks_of, check_scores, given_by, play_more
-from guerdon.core.part import check_knobs, label, part
+from guerdon.core.extra_play import asks_of, check_scores, play_more
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
+from guerdon.core.part import label, part
 from guerdon.core.play import Play
 
 
 @part
-class restructured:
+class restructured(FieldColumns):
     """Asks whose tries have a mean `column` of `hard` or less are simplified, those above it and up to `medium` are varied;
     the new asks are played, scored with `scores`, and added to the batch.
 
@@ -46,25 +47,16 @@ class restructured:
     """
 
     rewrite: Any
-    scores: list[Any]
+    scores: Annotated[list[Any], ColumnField("gives")]
     hard: float = 0.25  # ours; CLPO's released script has 0.3 and 0.7
     medium: float = 0.75  # ours
-    column: str = "correct"
-    gives_to: str = "rate"
+    column: Needs = "correct"
+    gives_to: Gives = "rate"
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_scores(self.scores, label(self))
         if self.medium < self.hard:
             raise UserError(f"restructured: what is hard (up to {self.hard}) ends below medium (up to {self.medium})")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (*given_by(self.scores), self.gives_to)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         asks, rate = asks_of(batch), self._rates(batch, "mean")
@@ -86,9 +78,5 @@ class restructured:
 
     def _rates(self, batch: Batch, by: Any) -> Tensor:
         """[asks] of the tries at each ask that have a value; NaN where none has."""
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(
-                f"restructured looks at a number per track, and {self.column!r} is a column per {column.level}"
-            )
+        column = batch.track_column(self.column, label(self))
         return batch.up(column.value, "ask", of="track", by=by)

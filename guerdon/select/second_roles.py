@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
@@ -18,9 +18,10 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.extra_play import check_scores, given_by, means, play_more
+from guerdon.core.extra_play import check_scores, means, play_more
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
 from guerdon.core.pack import places
-from guerdon.core.part import check_knobs, knob, label, part
+from guerdon.core.part import knob, label, part
 from guerdon.core.placeholders import check_template
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
@@ -48,7 +49,7 @@ class Tried:
 
 
 @part
-class follow_up:
+class follow_up(FieldColumns):
     """For each track of role `of`, an ask about it, played in `env`, scored with `scores` and added to the batch.
 
     `show` is what is shown: a template with `{prompt}` and `{attempt}`, or a function of a `Tried` that returns text, another
@@ -78,29 +79,20 @@ class follow_up:
 
     env: Any
     show: Any
-    scores: list[Any] = knob(factory=list)
+    scores: Annotated[list[Any], ColumnField("gives")] = knob(factory=list)
     of: str = "policy"
     per: Literal["track", "ask"] = "track"
     tries: int = knob(default=1, ge=1)
-    tells: tuple[str, ...] = ()
+    tells: Annotated[tuple[str, ...], ColumnField("needs")] = ()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_scores(self.scores, label(self))
         self.tells = tuple(self.tells)
         if isinstance(self.show, str):
             check_template("follow_up.show", self.show, "prompt", "attempt" if self.per == "track" else "attempts")
         elif not callable(self.show):
             raise UserError(f"follow_up.show is a template or a function of what was tried, not {self.show!r}")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return self.tells
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return given_by(self.scores)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         asks = [ask for tried in self._groups(batch) if (ask := self._ask(tried)) is not None]
@@ -111,10 +103,7 @@ class follow_up:
         """The tracks that are asked about, together or each alone."""
         wanted = batch.tracks_of([self.of]) & ~batch.failed_K
         for name in self.tells:
-            column = batch.cols[name]
-            if column.level != "track":
-                raise UserError(f"follow_up tells of whole tracks, and {name!r} is a column per {column.level}")
-            wanted &= ~column.missing
+            wanted &= ~batch.track_column(name, "follow_up").missing
         name_K, ask_K, episode_K = links(batch), batch.ask[batch.leaf].tolist(), batch.episode[batch.leaf].tolist()
         place_K = torch.split(batch.place[batch.path_seg], torch.bincount(batch.path_track).tolist())
         groups: dict[int, list[Tried]] = {}
@@ -155,7 +144,7 @@ class follow_up:
 
 
 @part
-class heard:
+class heard(FieldColumns):
     """Column `gives_to` of a track is the mean of `column` over the tracks that follow it (`follow_up`): what a verifier
     thought of it, how often a reviser mended it, what it lost against an opponent.
 
@@ -166,21 +155,11 @@ class heard:
     (('verdict',), ('heard',))
     """
 
-    column: str
-    gives_to: str = "heard"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    column: Needs
+    gives_to: Gives = "heard"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column = batch.cols[self.column]
-        if column.level != "track":
-            raise UserError(f"heard is told of whole tracks, and {self.column!r} is a column per {column.level}")
+        column = batch.track_column(self.column, "heard")
         late, early = followed(batch)
         value, worst = means(column, late, early, batch.K, Reason.NOT_APPLICABLE)
         reason = torch.where(torch.isnan(value), worst, 0.0).to(torch.int8)

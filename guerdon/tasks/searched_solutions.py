@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task, kinds_of
 from guerdon.tasks.around import Around
@@ -36,7 +36,6 @@ class searching(Around):
     most: int = knob(default=3, ge=0)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         for kind, source in kinds_of(self.source).items():
             if not hasattr(source, "searched"):
                 raise UserError(f"{kind} has no ways that could be searched: countdown has")

@@ -35,7 +35,7 @@ from guerdon.studies.climb import climb
 from guerdon.tasks import load
 
 
-@pytest.mark.parametrize("name", ["select.resample", "rewards.refusal"])
+@pytest.mark.parametrize("name", ["select.resample", "rewards.text.refusal"])
 def test_examples_run(name):
     assert doctest.testmod(importlib.import_module(f"guerdon.{name}")).failed == 0
 
@@ -121,7 +121,7 @@ def test_edges_of_resampling():
     assert resampled("reward")(tries([]), Aside()).K == 0
     assert resampled("reward")(tries([[-1.0, None]]), Aside()).K == 0
     batch = tries([[1.0, 0.0]]).put("each", "step", torch.zeros(2))
-    with pytest.raises(UserError, match="resampled draws whole tracks"):
+    with pytest.raises(UserError, match="resampled takes a number per track"):
         resampled("each")(batch, Aside())
 
 

@@ -194,7 +194,7 @@ def test_a_step_without_a_pair_is_skipped(tmp_path):
     assert row["pairs"] == 0.0 and row["unpaired_share"] == 1.0 and row["policy/skipped"] == 1.0
 
 
-@pytest.mark.parametrize("module", ["select.pairs", "curricula.contrasts", "envs.side_by_side"])
+@pytest.mark.parametrize("module", ["select.pairs", "curricula.solutions_to_recite", "envs.contrasting"])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(importlib.import_module(f"guerdon.{module}"))
     assert found.attempted and found.failed == 0

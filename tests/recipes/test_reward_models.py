@@ -283,7 +283,7 @@ def test_what_the_page_shows_runs():
             exec(compile(code, str(page), "exec"), {})
 
 
-@pytest.mark.parametrize("module", ["rewards.step_truth"])
+@pytest.mark.parametrize("module", ["rewards.stage.step_truth"])
 def test_examples_in_docstrings(module):
     found = doctest.testmod(importlib.import_module(f"guerdon.{module}"))
     assert found.attempted and found.failed == 0

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError, broken_as, unknown
-from guerdon.core.part import check_knobs, knob, live, part
+from guerdon.core.part import knob, live, part
 from guerdon.core.score import Answer
 from guerdon.rewards.asking.calls import Given, call_here, call_in_workers, retried, turn
 from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
@@ -136,7 +136,6 @@ class reward(Leaf):
     sent: tuple[int, bytes] | None = live()  # a step, and the function as it was sent to workers then
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         if self.function is None:
             return  # used as a decorator: the function is still to come
         if not callable(self.function):

@@ -19,7 +19,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.levels import expand, starts
+from guerdon.core.levels import starts
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
 from guerdon.core.play import Play
@@ -66,9 +66,7 @@ class Told:
     def steps(self) -> list[Tensor]:
         """Of each sample the steps of its track, root to leaf, without given ones."""
         batch = self.batch
-        index = expand(batch.path_seg, starts(batch.length), batch.length)
-        track = torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg])
-        own = torch.split(index, torch.bincount(track, minlength=batch.K).tolist())
+        own = batch.steps_by_track()
         told = _is_told(batch) if self.own else torch.zeros(batch.S, dtype=torch.bool)
         none = torch.zeros(0, dtype=torch.long)
         return [own[k][~told[own[k]]] if k >= 0 else none for k in self.track.tolist()]

@@ -12,15 +12,16 @@ from torch import Tensor
 from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Segment
+from guerdon.core.field_columns import FieldColumns
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.rewards.formula.scores import held
-from guerdon.rewards.stage.placing import steps_of_tracks, turn_ends
+from guerdon.rewards.stage.placing import turn_ends
 
 
 @part
-class paid:
+class paid(FieldColumns):
     """What the environment paid, three times over: `reward`, the sum along a track; `reward_turns`, what each segment was paid
     in all; `reward_steps`, what each action was: its own pay, and for the last of a segment what that was paid as a whole.
 
@@ -44,8 +45,6 @@ class paid:
 
     gives_to: str = "reward"
     of: Literal["track", "role"] = knob(default="track", absent="track")
-
-    needs = ()
 
     @property
     def gives(self) -> tuple[str, ...]:
@@ -105,7 +104,7 @@ def _of_roles(batch: Batch) -> Column:
 def _steps(batch: Batch, acted: list[Segment], turns: Column) -> Column:
     whole_G = torch.tensor([s.reward or 0.0 for s in acted], dtype=torch.float64)
     each = [torch.zeros(len(s.actions)) if s.rewards is None else torch.from_numpy(s.rewards) for s in acted]
-    own = steps_of_tracks(batch)
+    own = batch.steps_by_track()
     found = []
     for steps, path in zip(own, torch.split(batch.path_seg, torch.bincount(batch.path_track).tolist()), strict=True):
         lying = torch.zeros(len(steps), dtype=torch.float64)

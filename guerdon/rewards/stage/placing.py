@@ -16,7 +16,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
-from guerdon.core.levels import expand, gather_up, starts
+from guerdon.core.levels import gather_up
 from guerdon.core.play import Play, players
 from guerdon.rewards.asking.samples import Roles, Samples, paths, turns_of
 from guerdon.rewards.formula.scores import LARGEST
@@ -25,7 +25,7 @@ from guerdon.rewards.model.model_reading import told
 
 def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
     """`whole` is the score of each track, its detail the steps that it came in."""
-    own, ways = steps_of_tracks(batch), paths(batch)
+    own, ways = batch.steps_by_track(), paths(batch)
     noted = {k: whole.detail.get(k) or {} for k in torch.nonzero(~whole.missing).flatten().tolist()}
     lines = _line_ends(batch, play, role, [k for k, note in noted.items() if "steps" in note and "ends" not in note])
     where, value = [], []
@@ -85,16 +85,8 @@ def _line_ends(batch: Batch, play: Play, role: Roles, tracks: Sequence[int]) -> 
     return ends
 
 
-def steps_of_tracks(batch: Batch) -> tuple[Tensor, ...]:
-    """Each track's steps, root to leaf."""
-    index = expand(batch.path_seg, starts(batch.length), batch.length)
-    track = torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg])
-    return torch.split(index, torch.bincount(track, minlength=batch.K).tolist())
-
-
 def _why(batch: Batch, whole: Column) -> Tensor:
     """[S] why a step has no value: the worst of what its tracks say; not applicable where they say nothing."""
-    index = expand(batch.path_seg, starts(batch.length), batch.length)
-    track = torch.repeat_interleave(batch.path_track, batch.length[batch.path_seg])
+    index, track = batch.track_steps
     worst = gather_up(whole.reason[track].double(), index, batch.S, "max")
     return worst.clamp(min=float(Reason.NOT_APPLICABLE))

@@ -11,6 +11,7 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode
+from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.pack import pack
 from guerdon.core.part import live, part, state
 from guerdon.core.play import Play
@@ -27,7 +28,7 @@ Ended = dict[asyncio.AbstractEventLoop, tuple[list[Episode], asyncio.Task[None]]
 
 
 @part
-class score:
+class score(FieldColumns):
     """Score every track of `role`, or of several, with a reward; others' are *not applicable*, failed tracks *failed*.
 
     The reward may be a formula: each of its named parts gets a column of its own, `reward.NAME`, beside the whole. What
@@ -41,7 +42,6 @@ class score:
     role: Roles = "policy"
 
     before: dict[str, float] = state(factory=dict)  # the means of the step before, for schedules that follow one
-    needs = ()
     early: dict[Key, Outcome] = live()
     ended: Ended = live()
 
@@ -137,22 +137,16 @@ def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Colu
 
 
 @part
-class verified:
+class verified(FieldColumns):
     """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is. `role` is
     whose tracks it looks at, one role's or several's."""
 
     task: Any
-    gives_to: str = "correct"
+    gives_to: Gives = "correct"
     role: Roles = "policy"
-
-    needs = ()
 
     def __post_init__(self) -> None:
         check_roles(self)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         samples = Samples.of_batch(batch, play, self.role)

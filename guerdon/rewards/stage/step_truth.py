@@ -11,7 +11,8 @@ from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, part
+from guerdon.core.field_columns import FieldColumns, Gives
+from guerdon.core.part import part
 from guerdon.core.play import Play, players
 from guerdon.rewards.asking.samples import Roles, Samples, check_roles
 from guerdon.rewards.model.model_reading import Told
@@ -20,7 +21,7 @@ from guerdon.tasks.roles import marks
 
 
 @part
-class line_labels:
+class line_labels(FieldColumns):
     """A step column: 1 on the last token of every line that follows, 0 on that of the first that does not. No other step
     has a label, and no line after an error: what follows from a wrong line is neither right nor wrong (Lightman et al.
     2023, arXiv:2305.20050, label up to the first error too).
@@ -34,21 +35,14 @@ class line_labels:
     """
 
     task: Any
-    gives_to: str = "labels"
+    gives_to: Gives = "labels"
     role: Roles = "policy"
 
-    needs = ()
-
     def __post_init__(self) -> None:
-        check_knobs(self)
         check_roles(self)
         if not isinstance(self.task, Family):
             name = getattr(self.task, "name", repr(self.task))
             raise UserError(f"{name} has no step checker: choose a generated family (guerdon list tasks)")
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         value = torch.full((batch.S,), float("nan"))

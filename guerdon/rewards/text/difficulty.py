@@ -15,7 +15,7 @@ from torch import Tensor
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.core.part import check_knobs, knob, part
+from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.formula.reward import Reward, Where, as_reward
@@ -60,7 +60,6 @@ class length_by_rate(Reward):
     reward: Any = knob(factory=used)
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         self.right, self.reward = as_reward(self.right), as_reward(self.reward)
 
     @property
@@ -137,7 +136,6 @@ class knows_limits(Reward):
     word: Any = knob(factory=lambda: first_word(("CFRB", "PFRB")))  # easy first
 
     def __post_init__(self) -> None:
-        check_knobs(self)
         self.right, self.word = as_reward(self.right), as_reward(self.word)
 
     @property

@@ -15,6 +15,7 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Split, TaskSource
@@ -26,7 +27,7 @@ REFUSAL = ANSWER + UNKNOWN
 
 
 @part
-class or_refused:
+class or_refused(FieldColumns):
     r"""1 for a right answer, -1 for a wrong one, and for a refusal after $l$ steps $2/(1 + e^{-c_2 (l - c_1)}) - 1$: the
     further it came, the better it is to say that one does not know; short of $c_1$ it is laziness.
 
@@ -41,16 +42,8 @@ class or_refused:
 
     c1: float
     c2: float = knob(default=0.4, ge=0.0)
-    column: str = "correct"
-    gives_to: str = "worth"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return (self.column,)
-
-    @property
-    def gives(self) -> tuple[str, ...]:
-        return (self.gives_to,)
+    column: Needs = "correct"
+    gives_to: Gives = "worth"
 
     def worth(self, text: str, right: float, play: Play) -> float:
         steps, answer = read_solution(text)
