@@ -75,9 +75,9 @@ def test_knobs_are_checked_before_a_class_sees_them_and_once():
 def tree():
     """Two tracks that share their first segment, of two steps; then one goes on with one step, the other with three."""
     ask = gd.Ask(gd.Task("1", "p"), n=1)
-    segments = [gd.Segment("policy", "p", actions=(0, 1), logp=(0.0, 0.0))]
-    segments += [gd.Segment("policy", "p", actions=(2,), logp=(0.0,), parent=0)]
-    segments += [gd.Segment("policy", "p", actions=(3, 4, 5), logp=(0.0,) * 3, parent=0)]
+    segments = [gd.Segment("policy", "p", context=(), actions=(0, 1), logp=(0.0, 0.0))]
+    segments += [gd.Segment("policy", "p", context=(), actions=(2,), logp=(0.0,), parent=0)]
+    segments += [gd.Segment("policy", "p", context=(), actions=(3, 4, 5), logp=(0.0,) * 3, parent=0)]
     return gd.pack([gd.Episode(ask, tuple(segments))])
 
 
