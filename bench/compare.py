@@ -19,7 +19,7 @@ from guerdon.core.recipe import Claim
 from guerdon.exams.statistics import t_interval
 from guerdon.loop.proof.arms import changed, make_arm
 from guerdon.loop.proof.proving import How, Trial, measured, run_trials, setting
-from guerdon.store.files import write_readable_json, write_text
+from guerdon.store.whole_files import write_readable_json, write_text
 
 SETTINGS = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
 COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {

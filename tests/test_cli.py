@@ -17,7 +17,7 @@ import guerdon
 from guerdon.cli import doctor
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
-from guerdon.store.happened import Evaluated, ScoresMissing, Started, StepDone, Warned
+from guerdon.store.event_types import Evaluated, ScoresMissing, Started, StepDone, Warned
 from guerdon.store.run import Run
 
 

@@ -16,8 +16,8 @@ from small import small_lm
 
 from guerdon.core.column import Reason
 from guerdon.store.checkpoint import load_checkpoint
-from guerdon.store.happened import ScoresMissing
-from guerdon.store.rollouts import read_batch
+from guerdon.store.event_types import ScoresMissing
+from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 
 

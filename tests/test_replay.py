@@ -15,7 +15,7 @@ from command_line import Cli, command_line, refused
 import guerdon as gd
 from guerdon.credit.group_relative import centre
 from guerdon.loop.replaying import pearson, ranks
-from guerdon.store.sums import sealed
+from guerdon.store.checksums import sealed
 
 WEIGHTS = """
 import guerdon as gd

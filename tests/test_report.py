@@ -31,11 +31,11 @@ from guerdon.exams.rates import accuracy, coverage, length, majority
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.store.event_types import Ended, Started, StepDone, Warned
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Started, StepDone, Warned
 from guerdon.store.report import write_report
-from guerdon.store.rollouts import read_batch, write_batch
+from guerdon.store.rollout_files import read_batch, write_batch
 from guerdon.store.run import Run
 from guerdon.store.summary import batch_metrics
 from guerdon.tasks.families.tiny import Tiny, successor

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from guerdon.cli.output import exam_lines, percent, rate
 from guerdon.cli.streams import live
-from guerdon.store.happened import Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
+from guerdon.store.event_types import Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
 PAUSE = 2.0  # and so many seconds apart

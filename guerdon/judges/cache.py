@@ -22,8 +22,8 @@ from guerdon.core.model import Model
 from guerdon.core.part import describe
 from guerdon.core.task import Sampling
 from guerdon.judges.answerer import Answer, Answerer, Asked
-from guerdon.store.files import absolute
-from guerdon.store.sums import is_whole, sealed
+from guerdon.store.checksums import is_whole, sealed
+from guerdon.store.whole_files import absolute
 
 FORMAT = 1  # of keys and of what is stored
 PATIENCE = 60.0  # seconds to wait for another process that writes

@@ -27,10 +27,10 @@ from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import check_trust, remember
 from guerdon.models import template_clock as clock
-from guerdon.store.files import absolute
 from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.listeners import Listener
+from guerdon.store.whole_files import absolute
 
 
 def train(

@@ -27,9 +27,9 @@ from guerdon.models import template_clock as clock
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
+from guerdon.store.checksums import Damaged, manifest_fault
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
-from guerdon.store.sums import Damaged, manifest_fault
 from guerdon.tasks.files import first_of, rows
 
 SHOWN_BAD = 3  # skipped rows named one by one

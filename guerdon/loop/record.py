@@ -22,11 +22,11 @@ from guerdon.core.errors import CtrlC, RunStopped, unknown
 from guerdon.core.part import knob, knobs, label, part
 from guerdon.engine.player import Player
 from guerdon.rewards.formula.scores import cause
+from guerdon.store.event_types import Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.loggers import check_loggers
-from guerdon.store.rollouts import write_batch
+from guerdon.store.rollout_files import write_batch
 from guerdon.store.summary import batch_metrics
 
 CAUSES = 20  # of failures that are told apart in a step

@@ -19,9 +19,9 @@ from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
 from guerdon.loop.rollouts import Played
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
-from guerdon.store.files import atomic
+from guerdon.store.checksums import write_manifest
 from guerdon.store.folder import RunFolder
-from guerdon.store.sums import write_manifest
+from guerdon.store.whole_files import atomic
 
 MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 

@@ -23,14 +23,14 @@ from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe, start
 from guerdon.models import template_clock as clock
+from guerdon.store.checksums import KEY, crc, is_whole, sealed
+from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.events import EventLog, next_attempt, read_log
-from guerdon.store.files import write_json
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.listeners import Listener, Listeners
 from guerdon.store.report import finish_report, write_report
 from guerdon.store.run import Run, drop_damaged
-from guerdon.store.sums import KEY, crc, is_whole, sealed
+from guerdon.store.whole_files import write_json
 
 
 class Interrupted(BaseException):

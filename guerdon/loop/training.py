@@ -25,9 +25,9 @@ from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.models import template_clock as clock
 from guerdon.store.checkpoint import checkpoint_name
+from guerdon.store.event_types import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
 from guerdon.store.events import EventLog, next_attempt, read_log
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
 from guerdon.store.listeners import Listener
 from guerdon.store.loggers import open_loggers
 from guerdon.store.report import finish_report, write_report

@@ -18,7 +18,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.loop.catalog import in_file
 from guerdon.store.card import read_small
-from guerdon.store.files import absolute
+from guerdon.store.whole_files import absolute
 
 # the file that each of them is read from, as those who load it find it; none for a name of the package's
 FILE_OF: dict[str, Callable[[str], str]] = {

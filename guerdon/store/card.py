@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from guerdon.store.happened import StepDone
-from guerdon.store.sums import Damaged
+from guerdon.store.checksums import Damaged
+from guerdon.store.event_types import StepDone
 
 LARGEST = 64 << 20  # bytes of a card; our own have some thousand
 KINDS: dict[type, str] = {str: "text", int: "a whole number", dict: "an object", bool: "true or false"}

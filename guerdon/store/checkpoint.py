@@ -14,9 +14,9 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.store.files import atomic, disk_errors, save_tensors
-from guerdon.store.rollouts import read_batch, write_batch
-from guerdon.store.sums import manifest_fault, write_manifest
+from guerdon.store.checksums import manifest_fault, write_manifest
+from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.store.whole_files import atomic, disk_errors, save_tensors
 
 TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
 AHEAD = "ahead.parquet"

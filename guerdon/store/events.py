@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.files import disk_errors, sync
-from guerdon.store.happened import Ended, Event, Saved, Started, Stopped, Warned, from_json
+from guerdon.store.checksums import line_sum, seal_line
+from guerdon.store.event_types import Ended, Event, Saved, Started, Stopped, Warned, from_json
 from guerdon.store.listeners import Listener, Listeners
-from guerdon.store.sums import line_sum, seal_line
+from guerdon.store.whole_files import disk_errors, sync
 
 PROCESS = (Started, Saved, Warned, Stopped, Ended)
 NAMED = 20  # damaged lines that are named

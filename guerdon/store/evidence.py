@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.files import write_readable_json, write_text
+from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
 from guerdon.store.identity import RESULTS, code_hash
-from guerdon.store.sums import KEY, Damaged, is_whole, sealed
+from guerdon.store.whole_files import write_readable_json, write_text
 
 FORMAT = 1
 NULL = "null"

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 
 from guerdon.core.errors import UserError
 from guerdon.store.card import check_fields, read_small
-from guerdon.store.files import absolute, disk_errors, remove, sweep, write_json
-from guerdon.store.sums import KEY, Damaged, is_whole, sealed
+from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
+from guerdon.store.whole_files import absolute, disk_errors, remove, sweep, write_json
 
 # of run folders; those of 1, which guerdon 0.1 wrote, are read and not gone on with. Checksums came within 2: who does not know
 # them passes over a key in a card and two in a line of events, and what was written without them is read as before

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.happened import Event
+from guerdon.store.event_types import Event
 
 Listener = Callable[[Event], None]
 PATIENCE = 60.0  # seconds that a run waits for a dashboard, once; to open one over a network takes up to 30

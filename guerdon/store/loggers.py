@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import require_extra, unknown
+from guerdon.store.event_types import Ended, Evaluated, Event, Started, StepDone, Stopped
 from guerdon.store.events import latest, read_events
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Evaluated, Event, Started, StepDone, Stopped
 from guerdon.store.listeners import Dashboard, Listener
 
 

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
+from guerdon.store.checksums import Damaged, crc
+from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import latest, read_events, read_log
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
-from guerdon.store.rollouts import read_batch, read_table
-from guerdon.store.sums import Damaged, crc
+from guerdon.store.rollout_files import read_batch, read_table
 
 E = TypeVar("E", bound=Event)
 

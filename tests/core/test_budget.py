@@ -21,7 +21,7 @@ from guerdon.loop.readings import see
 from guerdon.losses.imitation import sft
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
-from guerdon.store.happened import StepDone, from_json
+from guerdon.store.event_types import StepDone, from_json
 from guerdon.store.run import Run
 
 

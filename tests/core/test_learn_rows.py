@@ -39,7 +39,7 @@ from guerdon.losses.row_weights import weighed
 from guerdon.losses.signs import by_sign
 from guerdon.losses.terms import Term
 from guerdon.models.tables import tabular
-from guerdon.store.rollouts import read_batch, write_batch
+from guerdon.store.rollout_files import read_batch, write_batch
 
 NAN = float("nan")
 

@@ -23,7 +23,7 @@ from guerdon.models.tables import tabular
 from guerdon.rewards.stage.environment_pay import paid
 from guerdon.rewards.stage.score_stages import score, verified
 from guerdon.select.hints import begun
-from guerdon.store.rollouts import read_batch, write_batch
+from guerdon.store.rollout_files import read_batch, write_batch
 
 HEADS, TAILS = tabular("h", length=1, rows=4), tabular("t", length=1, rows=4)
 TASK = gd.Task("coin", "toss", "h")

@@ -6,8 +6,8 @@ import pytest
 from toy_server import DROP, GARBAGE, toy
 
 import guerdon as gd
+from guerdon.store.event_types import StepDone, Stopped
 from guerdon.store.events import read_events
-from guerdon.store.happened import StepDone, Stopped
 from guerdon.store.run import Run
 
 KEY = "sk-another-secret-9876543210"

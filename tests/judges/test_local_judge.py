@@ -23,8 +23,8 @@ from guerdon.judges.answerer import Asked
 from guerdon.judges.cache import default_place
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
+from guerdon.store.event_types import StepDone
 from guerdon.store.events import read_events
-from guerdon.store.happened import StepDone
 from guerdon.tasks.roles import verify_view
 
 COUNT = 12

@@ -30,13 +30,13 @@ from guerdon.recipes.house.grpo import grpo
 from guerdon.store import checkpoint as checkpoints
 from guerdon.store import evidence
 from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from guerdon.store.checksums import KEY, Damaged, seal_line, write_manifest
+from guerdon.store.event_types import Ended, Started, StepDone
 from guerdon.store.events import EventLog, read_log
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Started, StepDone
 from guerdon.store.report import write_report
-from guerdon.store.rollouts import read_batch
+from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
-from guerdon.store.sums import KEY, Damaged, seal_line, write_manifest
 from guerdon.tasks import load
 
 FASTER = """

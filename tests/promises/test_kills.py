@@ -34,8 +34,8 @@ from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.store import evidence
+from guerdon.store.event_types import Saved
 from guerdon.store.events import PROCESS, latest, read_events
-from guerdon.store.happened import Saved
 from guerdon.store.run import Run
 
 RECIPES = """

@@ -22,9 +22,9 @@ from guerdon.loop.proof.arms import changed, make_arm
 from guerdon.loop.proof.jobs import Job, run_job
 from guerdon.loop.proof.null import CLAIM
 from guerdon.loop.proof.proving import QUICK_OPTIONS, How
-from guerdon.store.files import atomic
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
+from guerdon.store.whole_files import atomic
 
 GOES = """
 import os

@@ -27,7 +27,7 @@ from guerdon.loop.proof.proving import OPTIONS, How, prove, settle
 from guerdon.loop.proof.results import mean_curve, score_of, value_of
 from guerdon.models import load
 from guerdon.store import evidence
-from guerdon.store.happened import Evaluated, StepDone
+from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run
 

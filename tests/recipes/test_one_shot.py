@@ -28,9 +28,9 @@ from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.models.tables import tabular
+from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Evaluated, StepDone
 from guerdon.store.run import Run
 from guerdon.studies.curves import held_out
 from guerdon.tasks import load

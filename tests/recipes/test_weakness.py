@@ -25,7 +25,7 @@ from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.store.happened import StepDone
+from guerdon.store.event_types import StepDone
 from guerdon.tasks import load
 
 

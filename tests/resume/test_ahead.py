@@ -8,7 +8,7 @@ from killing import Killed
 
 import guerdon as gd
 from guerdon.core.learn import Learn
-from guerdon.store.rollouts import read_batch
+from guerdon.store.rollout_files import read_batch
 
 STEPS = 12
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import guerdon as gd
+from guerdon.store.event_types import Started, StepDone
 from guerdon.store.events import read_events
-from guerdon.store.happened import Started, StepDone
 from guerdon.store.run import Run
 
 RECIPE = str(Path(__file__).parent / "everything.py")
@@ -45,7 +45,7 @@ MOMENTS = {
     "learning": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 77)",
     "between optimiser steps": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 78, after=True)",
     "writing a checkpoint": "import safetensors.torch as s; die_at(s, 'save_file', 4, after=True)",
-    "renaming a checkpoint": "import guerdon.store.files as f; die_at(f, 'sync', 60)",
+    "renaming a checkpoint": "import guerdon.store.whole_files as f; die_at(f, 'sync', 60)",
     "writing rollouts": "import pyarrow.parquet as p; die_at(p, 'write_table', 11, after=True)",
     "writing an event": """
 from guerdon.store.events import EventLog

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.errors import RunStopped, UserError
-from guerdon.store.events import EventLog, latest, read_events
-from guerdon.store.happened import (
+from guerdon.store.event_types import (
     TYPES,
     Ended,
     Evaluated,
@@ -23,6 +22,7 @@ from guerdon.store.happened import (
     Warned,
     from_json,
 )
+from guerdon.store.events import EventLog, latest, read_events
 
 
 def write(path, attempt, *events):

@@ -14,12 +14,12 @@ from guerdon.core.recipe import Study
 from guerdon.loop.build import Built, Wish, card_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
+from guerdon.store.checksums import sealed
+from guerdon.store.event_types import Event, Warned
 from guerdon.store.folder import FORMAT, RunFolder
-from guerdon.store.happened import Event, Warned
 from guerdon.store.identity import RESULTS
 from guerdon.store.report import write_report
 from guerdon.store.run import Run
-from guerdon.store.sums import sealed
 
 OLD = Path(__file__).parent / "run_of_0_1"  # the first of two steps of GRPO, as guerdon 0.1 left it
 

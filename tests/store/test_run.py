@@ -10,10 +10,10 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
+from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
-from guerdon.store.happened import Ended, Evaluated, Started, StepDone, Stopped, Warned
-from guerdon.store.rollouts import write_batch
+from guerdon.store.rollout_files import write_batch
 from guerdon.store.run import Run
 
 

@@ -33,9 +33,9 @@ from guerdon.loop.record import Interrupt
 from guerdon.loop.study import run_study
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import remember
-from guerdon.store.files import absolute
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run, damage_of, drop_damaged
+from guerdon.store.whole_files import absolute
 from guerdon.workers.processes import die_with_parent
 
 INTERRUPTED = "interrupted"

@@ -19,9 +19,9 @@ from guerdon.loop.proof.results import mean_curve, result_of
 from guerdon.loop.proof.verdict import Compared, among, compare, discoveries
 from guerdon.loop.record import Options
 from guerdon.store import evidence
-from guerdon.store.files import absolute
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import RESULTS
+from guerdon.store.whole_files import absolute
 
 SEEDS = 8
 OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=2)

@@ -11,8 +11,8 @@ from typing import Any
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.recipe import Claim
 from guerdon.exams.statistics import t_interval
+from guerdon.store.checksums import Damaged
 from guerdon.store.run import Run
-from guerdon.store.sums import Damaged
 
 MEAN = "mean "
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from guerdon.store.files import atomic
 from guerdon.store.folder import RunFolder
 from guerdon.store.report.numbers import Numbers, report_numbers
 from guerdon.store.report.page import page
 from guerdon.store.run import Run
+from guerdon.store.whole_files import atomic
 
 __all__ = ["Numbers", "finish_report", "report_numbers", "write_report"]
 

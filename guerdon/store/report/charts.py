@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from guerdon.store.report.curves import Curve
 from guerdon.store.report.markup import Html, el, free, join, key_of, show
+from guerdon.store.report.metric_curves import Curve
 
 WIDTH, HEIGHT = 340.0, 132.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 334.0, 10.0, 112.0

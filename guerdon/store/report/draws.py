@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from guerdon.store.happened import StepDone
+from guerdon.store.event_types import StepDone
 from guerdon.store.report.charts import px, scale
 from guerdon.store.report.markup import Html, el, free, join, key_of, show
 

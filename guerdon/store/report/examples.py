@@ -15,11 +15,11 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.levels import starts
+from guerdon.store.checksums import Damaged
 from guerdon.store.report.markup import key_of
 from guerdon.store.report.views import told
-from guerdon.store.rollouts import read_batch
+from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
-from guerdon.store.sums import Damaged
 
 STEPS_SHOWN = 600  # of one segment, each with its own colour; what follows is coloured as one
 RANKS = ("reward", "correct")  # the columns that say which track is better, the first that has values

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.store.report.charts import spark, whiskers
-from guerdon.store.report.curves import Curve
 from guerdon.store.report.markup import Html, Style, el, free, join, key_of, show
+from guerdon.store.report.metric_curves import Curve
 from guerdon.store.report.numbers import Numbers
 from guerdon.store.run import Run
 

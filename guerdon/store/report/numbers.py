@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from guerdon.store.checksums import Damaged
+from guerdon.store.event_types import Evaluated, Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.events import latest, read_events
-from guerdon.store.happened import Evaluated, Event, ScoresMissing, StepDone, TimeoutFired, Warned
-from guerdon.store.report.curves import Curve, finite, make_curves
 from guerdon.store.report.draws import Draws, make_draws, put_draws
 from guerdon.store.report.examples import Example, find_examples
 from guerdon.store.report.markup import key_of
+from guerdon.store.report.metric_curves import Curve, finite, make_curves
 from guerdon.store.run import Run
-from guerdon.store.sums import Damaged
 
 
 @dataclass(frozen=True)

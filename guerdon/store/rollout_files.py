@@ -27,8 +27,8 @@ from guerdon.core.errors import UserError, require_extra
 from guerdon.core.pack import pack
 from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Prefix, Sampling, Task
-from guerdon.store.files import atomic
-from guerdon.store.sums import Damaged
+from guerdon.store.checksums import Damaged
+from guerdon.store.whole_files import atomic
 
 FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice, nor muted steps
 OLDEST = 1

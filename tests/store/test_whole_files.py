@@ -13,10 +13,10 @@ from strategies import episode, segment
 from guerdon.core.errors import RunStopped
 from guerdon.core.pack import pack
 from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
+from guerdon.store.event_types import StepDone
 from guerdon.store.events import EventLog, latest, read_events
-from guerdon.store.files import atomic, write_json
-from guerdon.store.happened import StepDone
-from guerdon.store.rollouts import read_batch, write_batch
+from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.store.whole_files import atomic, write_json
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):

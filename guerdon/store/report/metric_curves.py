@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.happened import StepDone
+from guerdon.store.event_types import StepDone
 
 BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its ends and its extremes
 
