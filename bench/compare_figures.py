@@ -7,8 +7,7 @@ from typing import Any
 
 from guerdon.exams.statistics import t_interval
 from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, Line, curves, path, px, svg, text
-from guerdon.store.report.charts import scale
-from guerdon.store.report.markup import Html, el
+from guerdon.store.svg import Svg, el, scale
 
 ROW = 22.0  # pixels of an arm
 
@@ -86,5 +85,5 @@ def lengths(found: Mapping[str, Any]) -> str:
     return svg(drawn, 1010, bottom + 36)
 
 
-def _marks(places: Mapping[float, float], y: float) -> list[Html]:
+def _marks(places: Mapping[float, float], y: float) -> list[Svg]:
     return [text(f"{v:.3g}".replace("-", "−"), at, y, anchor="middle", colour="#777") for v, at in places.items()]

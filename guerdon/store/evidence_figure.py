@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.report.charts import Place, scale
-from guerdon.store.report.markup import Html, el, join
+from guerdon.store.svg import Place, Svg, el, join, scale
 
 COLOURS = {"method": "#0b6e99", "baseline": "#8a6d3b", "ablation": "#9a9a9a"}
 PALETTE = ("#0b6e99", "#c8553d", "#588157", "#8a6d3b", "#7b5ea7", "#d17b0f", "#5a6b7b", "#b5487a")
@@ -43,7 +42,7 @@ def figure(claim: Mapping[str, Any]) -> str:
     return svg(parts, left + 240)
 
 
-def svg(parts: Sequence[Html], width: float, height: float = HEIGHT) -> str:
+def svg(parts: Sequence[Svg], width: float, height: float = HEIGHT) -> str:
     made = el(
         "svg",
         el("rect", x=0, y=0, width=width, height=height, fill="#fff"),
@@ -58,7 +57,7 @@ def svg(parts: Sequence[Html], width: float, height: float = HEIGHT) -> str:
     return f"{made}\n"
 
 
-def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: str) -> Html:
+def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: str) -> Svg:
     """Means with their 95 % intervals over what was spent."""
     points = [p for line in lines for p in line.points]
     low, high = min(p["low"] for p in points), max(p["high"] for p in points)
@@ -77,9 +76,9 @@ def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: s
     return join(drawn)
 
 
-def _names(lines: Sequence[Line], x: float, y: Place) -> list[Html]:
+def _names(lines: Sequence[Line], x: float, y: Place) -> list[Svg]:
     """Each arm's name at the end of its line, moved apart where lines end together."""
-    placed: list[Html] = []
+    placed: list[Svg] = []
     last = -1e9
     for line in sorted(lines, key=lambda each: -each.points[-1]["mean"]):
         at = max(y(line.points[-1]["mean"]) + 4, last + 13)
@@ -88,7 +87,7 @@ def _names(lines: Sequence[Line], x: float, y: Place) -> list[Html]:
     return placed
 
 
-def differences(against: Mapping[str, Any], left: float, right: float, title: str) -> Html:
+def differences(against: Mapping[str, Any], left: float, right: float, title: str) -> Svg:
     """How much better the method is than each other arm: a dot a seed, the mean and its interval, and the effect that counts as
     a shade."""
     every = [d for found in against.values() for d in (*found["differences"], found["low"], found["high"])]
@@ -114,7 +113,7 @@ def differences(against: Mapping[str, Any], left: float, right: float, title: st
     return join(drawn)
 
 
-def _ends(low: float, high: float, left: float, y: Place) -> Html:
+def _ends(low: float, high: float, left: float, y: Place) -> Svg:
     marks = [
         (v, text(f"{v:.3g}".replace("-", "−"), left - 6, y(v) + 4, anchor="end", colour="#777")) for v in (low, high)
     ]
@@ -122,7 +121,7 @@ def _ends(low: float, high: float, left: float, y: Place) -> Html:
     return join([axis, *(mark for _, mark in marks)])
 
 
-def text(words: str, x: float, y: float, anchor: str = "start", colour: str = INK, weight: str = "400") -> Html:
+def text(words: str, x: float, y: float, anchor: str = "start", colour: str = INK, weight: str = "400") -> Svg:
     return el("text", words, x=px(x), y=px(y), text_anchor=anchor, fill=colour, font_weight=weight)
 
 

@@ -21,7 +21,7 @@ from guerdon.engine.player import Player
 from guerdon.engine.sampler import answer
 from guerdon.models.tables import tabular
 from guerdon.models.token_rows import rows
-from guerdon.store.report.views import told
+from guerdon.store.report.views import view_text
 from guerdon.store.rollout_files import read_batch, write_batch
 
 RED, BLUE = np.zeros((2, 2, 3), np.uint8), np.full((2, 2, 3), 255, np.uint8)
@@ -38,9 +38,9 @@ def test_values_with_arrays_come_back_to_the_last_bit():
 
 
 def test_a_person_reads_small_arrays_by_their_numbers_and_large_ones_by_their_shape():
-    assert told("text") == "text"
-    assert told([np.zeros((5, 5, 3), np.uint8), "corner?"]) == '["uint8 5 x 5 x 3", "corner?"]'
-    assert told(np.array([0.123456, -1.0], np.float32)) == "[0.1235, -1.0]"
+    assert view_text("text") == "text"
+    assert view_text([np.zeros((5, 5, 3), np.uint8), "corner?"]) == '["uint8 5 x 5 x 3", "corner?"]'
+    assert view_text(np.array([0.123456, -1.0], np.float32)) == "[0.1235, -1.0]"
 
 
 def test_a_digest_tells_pictures_apart_and_text_has_none():

@@ -1,23 +1,25 @@
-"""`report.html`: a run on one page that loads nothing. `numbers` gathers, `page` lays out; see `write_report`."""
+"""`report.html`: a run on one page that loads nothing. `write_report` writes it.
+
+A module a section gathers numbers into a dataclass, `page` puts the sections together, `templates/` lays them out.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from guerdon.store.folder import RunFolder
-from guerdon.store.report.numbers import Numbers, report_numbers
-from guerdon.store.report.page import page
+from guerdon.store.report.page import report_page
 from guerdon.store.run import Run
 from guerdon.store.whole_files import atomic
 
-__all__ = ["Numbers", "finish_report", "report_numbers", "write_report"]
+__all__ = ["finish_report", "write_report"]
 
 
 def write_report(path: str | Path | RunFolder) -> Path:
     """Write the report of a run folder, finished or not, or of a study. Returns the file."""
     run = Run(path)
     # an exception's message may hold what UTF-8 cannot: it is spelled out rather than lost
-    content = page(run, report_numbers(run)).encode("utf-8", errors="backslashreplace")
+    content = report_page(run).encode("utf-8", errors="backslashreplace")
     with atomic(run.folder.report) as scratch:
         scratch.write_bytes(content)
     return run.folder.report

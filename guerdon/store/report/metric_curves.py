@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from guerdon.store.event_types import StepDone
+from guerdon.store.report.shown_numbers import finite
 
 BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its ends and its extremes
 
@@ -30,6 +29,12 @@ class Curve:
     def valued(self) -> list[int]:
         """The places that have a value; never empty."""
         return [i for i, v in enumerate(self.value) if v is not None]
+
+    @property
+    def plain_range(self) -> tuple[float, float]:
+        """The lowest and the highest value, the spread left out."""
+        values = [v for v in self.value if v is not None]
+        return min(values), max(values)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -66,14 +71,9 @@ def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
 
 
 def _counts(event: StepDone) -> dict[str, float]:
-    found = {"tokens": event.tokens, "calls": event.calls, "episodes": event.episodes, "seconds": event.seconds}
-    found |= {"read": event.read, "updates": event.updates}
-    return {**found, "tokens_per_second": event.tokens / event.seconds} if event.seconds > 0 else found
-
-
-def finite(value: Any) -> float | None:
-    """A number as it is; nothing for what is none, or none that can be drawn."""
-    return value if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
+    counts = {"tokens": event.tokens, "calls": event.calls, "episodes": event.episodes, "seconds": event.seconds}
+    counts |= {"read": event.read, "updates": event.updates}
+    return {**counts, "tokens_per_second": event.tokens / event.seconds} if event.seconds > 0 else counts
 
 
 def _thin(curve: Curve) -> Curve:

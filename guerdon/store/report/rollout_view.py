@@ -1,12 +1,36 @@
-"""A track as people read it: what was shown, what was said, each step coloured by its advantage, its columns beside it."""
+"""A track as people read it: what was shown, what was said, each step in the colour of its advantage, its columns beside it.
+
+Numbers have keys under `rollout/STEP/TRACK/...` and `rollout/STEP/row/...`; those of a batch that broke its step begin with
+`fault`.
+"""
 
 from __future__ import annotations
 
-from guerdon.core.episode import End
-from guerdon.store.report.examples import STEPS_SHOWN, Entry, Example, Piece
-from guerdon.store.report.markup import Html, Style, el, free, join, key_of, show
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-REASONS = {"NOT_APPLICABLE": "not applicable", "FAILED": "failed", "TIMED_OUT": "timed out", "VALUE": "no value"}
+import torch
+from torch import Tensor
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.episode import End
+from guerdon.core.levels import starts
+from guerdon.store.report.examples import StoredBatch, choose, step_advantages
+from guerdon.store.report.shown_numbers import ShownNumber, key_of, show
+from guerdon.store.report.troubles import ErrorText, error_text
+from guerdon.store.report.views import view_text
+
+STEPS_SHOWN = 600  # of one segment, each with its own colour; what follows is coloured as one
+REASONS = {
+    Reason.NOT_APPLICABLE: "not applicable",
+    Reason.FAILED: "failed",
+    Reason.TIMED_OUT: "timed out",
+    Reason.VALUE: "no value",
+}
 ENDS = {
     End.DONE: "ended by itself",
     End.CUT: "cut short by a limit",
@@ -15,120 +39,217 @@ ENDS = {
 }
 
 
-def rollout(example: Example, values: dict[str, float]) -> Html:
-    """The card of one track."""
-    head = el(
-        "header",
-        el("span", free(example.label), class_="rank"),
-        *([free(example.role, class_="role")] if example.role else []),
-        el("span", ENDS[example.pieces[-1].segment.end], class_="quiet"),
-        el("span", _value(values, key_of(example.group, example.track, "length"), "count"), " steps", class_="quiet"),
+@dataclass(frozen=True)
+class ColouredText:
+    """A stretch of text in the colour of its advantage, with its advantage and log-prob to be read on pointing at it.
+
+    `tone` is its class in the style, `depth` how strong the colour is. `text` is None for an action that ends the text.
+    """
+
+    text: str | None
+    tone: str
+    depth: str
+    title: str
+    keys: list[str]
+
+
+@dataclass(frozen=True)
+class ActedSegment:
+    """What a role was shown and what it said.
+
+    Where a step is a character, `text` has a stretch for each.
+    Otherwise it is one stretch, and `strip` has a cell for each step.
+    """
+
+    view: str
+    text: list[ColouredText]
+    strip: list[ColouredText] | None
+    steps_more: ShownNumber | None
+
+
+@dataclass(frozen=True)
+class ColumnEntry:
+    """One column's word about a track: a number, or the reason why there is none."""
+
+    name: str
+    number: ShownNumber | None
+    reason: str
+    reason_tone: str
+    error: ErrorText | None
+    detail: str
+
+
+@dataclass(frozen=True)
+class RolloutView:
+    """One track. `role` is empty where there is only one."""
+
+    label: str
+    role: str
+    end: str
+    length: ShownNumber
+    segments: list[ActedSegment]
+    answer: str
+    error: ErrorText | None
+    columns: list[ColumnEntry]
+
+
+@dataclass(frozen=True)
+class RolloutGroup:
+    """The tracks of one batch. `largest` is the largest advantage in it, to either side; None where it has none."""
+
+    step: ShownNumber
+    is_fault: bool
+    largest: ShownNumber | None
+    rollouts: list[RolloutView]
+
+
+def rollout_groups(batches: Sequence[StoredBatch]) -> list[RolloutGroup]:
+    """The chosen tracks of some batches; a batch without tracks is left out."""
+    return [group for group in map(_group, batches) if group.rollouts]
+
+
+def _group(stored: StoredBatch) -> RolloutGroup:
+    colours = _Colours(stored)
+    spelled = _spelled(stored.batch)
+    rollouts = [_rollout(colours, label, track, spelled) for label, track in choose(stored.batch)]
+    largest = None if colours.largest is None else ShownNumber(colours.key("largest"), show(colours.largest))
+    step = ShownNumber(colours.key("step"), show(stored.step, "count"))
+    return RolloutGroup(step, stored.is_fault, largest, rollouts)
+
+
+class _Colours:
+    """The advantages and log-probs of a batch's steps, and the colours that come of them."""
+
+    def __init__(self, stored: StoredBatch) -> None:
+        self.batch, self.begin = stored.batch, key_of("fault" if stored.is_fault else "rollout", stored.step)
+        advantage = step_advantages(stored.batch)
+        self.advantage = None if advantage is None else advantage.double()
+        self.logp = stored.batch.logp.double()
+        self.largest: float | None = None
+        if advantage is not None and bool((~torch.isnan(advantage)).any()):
+            self.largest = float(advantage[~torch.isnan(advantage)].abs().max())
+
+    def key(self, *parts: str | int) -> str:
+        """Of a number of this batch."""
+        return key_of(self.begin, *parts)
+
+    def steps(self, rows: range, texts: Sequence[str | None]) -> list[ColouredText]:
+        """One stretch a step."""
+        logps = self.logp[rows.start : rows.stop].tolist()
+        advantages = [None] * len(rows)
+        if self.advantage is not None:
+            advantages = self.advantage[rows.start : rows.stop].tolist()
+        return [
+            self._coloured(text, "", _if_finite(advantage), _if_finite(logp), "row", row)
+            for text, advantage, logp, row in zip(texts, advantages, logps, rows, strict=True)
+        ]
+
+    def together(self, rows: range, text: str, what: str, named: int) -> ColouredText:
+        """Several steps as one stretch, by their means. `named` is the row that its keys name."""
+        advantage = None if self.advantage is None else _mean(self.advantage[rows.start : rows.stop])
+        return self._coloured(text, "mean ", advantage, _mean(self.logp[rows.start : rows.stop]), what, named)
+
+    def _coloured(
+        self, text: str | None, lead: str, advantage: float | None, logp: float | None, what: str, row: int
+    ) -> ColouredText:
+        tone = "none" if advantage is None else "pos" if advantage > 0 else "neg" if advantage < 0 else "nil"
+        depth = abs(advantage) / self.largest if advantage and self.largest else 0.0
+        words = [
+            f"{lead}advantage {'none' if advantage is None else show(advantage, 'signed')}",
+            f"{lead}log-prob {'none' if logp is None else show(logp)}",
+        ]
+        numbers = {"advantage": advantage, "logp": logp}
+        keys = [self.key(what, f"{name}@{row}") for name, value in numbers.items() if value is not None]
+        return ColouredText(text, tone, f"{0.12 + 0.58 * depth:.2f}" if depth else "", ", ".join(words), keys)
+
+
+def _if_finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _mean(values: Tensor) -> float | None:
+    valued = values[~torch.isnan(values)]
+    return float(valued.mean()) if len(valued) else None
+
+
+def _rollout(colours: _Colours, label: str, track: int, spelled: dict[int, bool]) -> RolloutView:
+    batch = colours.batch
+    segments = batch.path_seg[batch.path_track == track].tolist()
+    episode = batch.episodes[int(batch.episode[segments[-1]])]
+    last = episode.segments[int(batch.place[segments[-1]])]
+    role = batch.roles[int(batch.role_K[track])] if len(batch.roles) > 1 else ""
+    length = sum(int(batch.length[g]) for g in segments)
+    error = episode.info.get("error")
+    return RolloutView(
+        label,
+        role,
+        ENDS[last.end],
+        ShownNumber(colours.key(track, "length"), show(length, "count")),
+        [_segment(colours, g, spelled[int(batch.role[g])]) for g in segments],
+        episode.task.answer,
+        error_text(str(error), "no message") if "error" in episode.info else None,
+        [_column(colours, name, column, track) for name, column in batch.cols.items() if column.value.dim() == 1],
     )
-    said = [turn for piece in example.pieces for turn in _turn(example, piece, values)]
-    answer = example.episode.task.answer
-    if answer:
-        said.append(
-            el("p", el("span", "expected", class_="who"), free(answer, "span", class_="said plain", dir="auto"))
-        )
-    if "error" in example.episode.info:
-        said.append(_error("the environment broke", str(example.episode.info["error"])))
-    rows = [row for entry in example.entries for row in _rows(entry, values)]
-    beside = el("table", el("tbody", *rows), class_="columns") if rows else Html("")
-    return el("article", head, el("div", el("div", *said, class_="talk"), beside, class_="body"), class_="rollout")
 
 
-def legend(group: str, values: dict[str, float]) -> Html:
-    """What the colours mean, with the batch's largest advantage at both ends."""
-    key = key_of(group, "largest")
-    if key not in values:
-        return el("p", "This batch has no advantages: nothing is coloured.", class_="quiet legend")
-    number = el("data", show(values[key]), data_key=key)
-    return el(
-        "p",
-        el("span", "advantage", class_="quiet"),
-        el("span", "−", number),
-        el("span", "", class_="ramp", role="img", aria_label="red below zero, green above, grey without a value"),
-        el("span", "+", number),
-        el("span", el("span", "∙", class_="t none"), " no value", class_="quiet"),
-        class_="legend",
-    )
+def _segment(colours: _Colours, g: int, is_spelled: bool) -> ActedSegment:
+    batch = colours.batch
+    segment = batch.episodes[int(batch.episode[g])].segments[int(batch.place[g])]
+    begin = int(starts(batch.length)[g])
+    rows = range(begin, begin + int(batch.length[g]))
+    shown, rest = rows[:STEPS_SHOWN], rows[STEPS_SHOWN:]
+    if is_spelled:
+        text = colours.steps(shown, [*segment.text, None][: len(shown)])
+        if rest:
+            text.append(colours.together(rest, segment.text[STEPS_SHOWN:], "rest", begin))
+        return ActedSegment(view_text(segment.view), text, None, None)
+    more = ShownNumber(colours.key("rest", f"steps@{begin}"), show(len(rest), "count")) if rest else None
+    whole = colours.together(rows, segment.text, "whole", begin)
+    return ActedSegment(view_text(segment.view), [whole], colours.steps(shown, [""] * len(shown)), more)
 
 
-def _turn(example: Example, piece: Piece, values: dict[str, float]) -> list[Html]:
-    shown = el("p", el("span", "shown", class_="who"), free(piece.view, class_="said plain", dir="auto"))
-    steps = _characters(example, piece, values) if piece.chars else _as_one(example, piece, values)
-    return [shown, el("div", el("span", "said", class_="who"), el("div", steps, class_="said"), class_="turn")]
-
-
-def _characters(example: Example, piece: Piece, values: dict[str, float]) -> Html:
-    """One coloured character a step, an end mark for the end action; a long tail is coloured as one."""
-    rows = piece.rows[:STEPS_SHOWN]
-    signs = [*piece.text, el("span", "∎", class_="end-mark")][: len(rows)]
-    steps = [_step(example, row, sign, values) for row, sign in zip(rows, signs, strict=True)]
-    rest = _block(example, piece, "rest", piece.text[STEPS_SHOWN:], values) if len(piece.rows) > STEPS_SHOWN else ""
-    return el("div", *steps, rest, class_="text", dir="auto", data_text=True)
-
-
-def _as_one(example: Example, piece: Piece, values: dict[str, float]) -> Html:
-    """The text by its mean advantage, and under it a strip with one cell a step."""
-    text = el("div", _block(example, piece, "whole", piece.text, values), class_="text", dir="auto", data_text=True)
-    cells = [_step(example, row, "", values) for row in piece.rows[:STEPS_SHOWN]]
-    more = key_of(example.group, "rest", f"steps@{piece.rows.start}")
-    tail = el("p", "and ", _value(values, more, "count"), " steps more", class_="quiet") if more in values else ""
-    return join([text, el("div", *cells, class_="strip"), tail])
-
-
-def _step(example: Example, row: int, sign: str, values: dict[str, float]) -> Html:
-    keys = [key_of(example.group, "row", f"{name}@{row}") for name in ("advantage", "logp")]
-    return _coloured(example, keys, sign, "", values)
-
-
-def _block(example: Example, piece: Piece, what: str, text: str, values: dict[str, float]) -> Html:
-    keys = [key_of(example.group, what, f"{name}@{piece.rows.start}") for name in ("advantage", "logp")]
-    return _coloured(example, keys, text, "mean ", values)
-
-
-def _coloured(example: Example, keys: list[str], sign: str, lead: str, values: dict[str, float]) -> Html:
-    """A stretch of text in the colour of its advantage, with its advantage and log-prob to be read on pointing at it."""
-    largest = values.get(key_of(example.group, "largest"), 0.0)
-    number = values.get(keys[0])
-    kind = "none" if number is None else "pos" if number > 0 else "neg" if number < 0 else "nil"
-    depth = abs(number) / largest if number and largest else 0.0
-    styles: tuple[Style, ...] = ("signed", "number")
-    words = [
-        f"{lead}{name} {show(values[key], style) if key in values else 'none'}"
-        for name, key, style in zip(("advantage", "log-prob"), keys, styles, strict=True)
-    ]
-    return el(
-        "span",
-        sign,
-        class_=f"t {kind}",
-        style=f"--a:{0.12 + 0.58 * depth:.2f}" if depth else None,
-        title=", ".join(words),
-        data_title_keys=" ".join(k for k in keys if k in values) or None,
-    )
-
-
-def _rows(entry: Entry, values: dict[str, float]) -> list[Html]:
-    """A column's name and number, or why it has none; the exception and the detail on lines of their own."""
-    if entry.key is not None:
-        said = _value(values, entry.key, "number")
+def _column(colours: _Colours, name: str, column: Column, track: int) -> ColumnEntry:
+    """Its number about a track, or the mean over the track's steps or segments, or why there is none."""
+    if column.level == "track":
+        value, reason = float(column.value[track]), Reason(int(column.reason[track]))
+        detail = column.detail.get(track)
     else:
-        said = el("span", REASONS[entry.reason], class_=f"reason {entry.reason.lower().replace('_', '-')}")
-    found = [el("tr", free(entry.name, "th", scope="row"), el("td", said))]
-    if entry.error:
-        found.append(el("tr", el("td", _error("", entry.error), colspan=2)))
-    if entry.detail:
-        found.append(el("tr", free(entry.detail, "td", class_="detail", colspan=2)))
-    return found
+        means = colours.batch.up(column.value.double(), "track", of=column.level, by="mean")
+        value, reason, detail = float(means[track]), _worst_reason(colours.batch, column, track), None
+    number = None if math.isnan(value) else ShownNumber(colours.key(track, name), show(value))
+    error, rest = _split_detail(detail)
+    tone = reason.name.lower().replace("_", "-")
+    return ColumnEntry(name, number, REASONS[reason], tone, error_text(error, "no message") if error else None, rest)
 
 
-def _error(lead: str, error: str) -> Html:
-    """The exception's last line, the whole of it when opened."""
-    line = (error.strip().splitlines() or ["no message"])[-1]
-    head = el("summary", f"{lead}: " if lead else "", free(line))
-    return el("details", head, free(error.strip(), "pre"), class_="error")
+def _split_detail(detail: Any) -> tuple[str, str]:
+    """The error that a column's detail tells of, and the rest of it as JSON."""
+    error = str(detail["error"]) if isinstance(detail, dict) and "error" in detail else ""
+    rest = {n: v for n, v in detail.items() if n != "error"} if isinstance(detail, dict) else detail
+    return error, json.dumps(rest, ensure_ascii=False) if rest else ""
 
 
-def _value(values: dict[str, float], key: str, style: Style) -> Html:
-    return el("data", show(values[key], style), data_key=key)
+def _worst_reason(batch: Batch, column: Column, track: int) -> Reason:
+    worst = float(batch.up(column.reason.double(), "track", of=column.level, by="max")[track])
+    return Reason.NOT_APPLICABLE if math.isnan(worst) else Reason(int(worst))
+
+
+def _spelled(batch: Batch) -> dict[int, bool]:
+    """By role: whether every action is one character of the text, but for an end action after the last.
+
+    The store has no tokeniser, so it asks the whole batch: lengths must fit, and an action must mean the same character
+    everywhere. Equal lengths alone would be fooled by two-character tokens with an end token behind them.
+    """
+    fits = dict.fromkeys(range(len(batch.roles)), batch.action.dim() == 1 and not batch.action.is_floating_point())
+    means: dict[tuple[int, int], str] = {}
+    begin = starts(batch.length).tolist()
+    for g, length in enumerate(batch.length.tolist()):
+        role = int(batch.role[g])
+        text = batch.episodes[int(batch.episode[g])].segments[int(batch.place[g])].text
+        if not fits[role] or length - len(text) not in (0, 1):
+            fits[role] = False
+            continue
+        spelled = [*text, ""][:length]  # "" is what an end action says
+        actions = batch.action[begin[g] : begin[g] + length].tolist()
+        fits[role] = all(means.setdefault((role, a), c) == c for a, c in zip(actions, spelled, strict=True))
+    return fits

@@ -1,4 +1,7 @@
-"""What a role was shown, as a person reads it. Left out: how it is stored (`core/arrays.py`)."""
+"""What a role was shown, as a person reads it.
+
+Leaves out: how it is stored (`core/arrays.py`).
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-FEW = 16  # numbers of an array that are told one by one
+FEW = 16  # numbers of an array that stand there one by one
 
 
-def told(view: Any) -> str:
+def view_text(view: Any) -> str:
     """Text as it is, a small array by its numbers, a large one by its type and shape.
 
-    >>> told(["which corner?", np.zeros((32, 32, 3), np.uint8)])
+    >>> view_text(["which corner?", np.zeros((32, 32, 3), np.uint8)])
     '["which corner?", "uint8 32 x 32 x 3"]'
     """
     return view if isinstance(view, str) else json.dumps(view, default=_named, ensure_ascii=False)

@@ -1,0 +1,59 @@
+"""The report's templates: `templates/*.html` by jinja2, compiled once a process, with the style and the script beside them.
+
+What a run says is hostile text, so escaping is on for every template.
+Only what a template itself made goes into another as it is.
+The style and the script are no templates: they go into the page as they stand in their files.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+# a NUL must neither vanish nor break the page: control characters stand there as their pictures
+PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
+
+
+def render(template: str, **context: Any) -> str:
+    """A template filled in. A name that the context does not hold is an error."""
+    return _environment().get_template(template).render(context)
+
+
+@functools.cache
+def verbatim(name: str) -> Markup:
+    """A file of the templates' folder, to stand in the page as it is."""
+    environment = _environment()
+    assert environment.loader is not None
+    return Markup(environment.loader.get_source(environment, name)[0])
+
+
+@functools.cache
+def content_policy() -> str:
+    """Nothing may be loaded or run but the page's own style and script, whatever slipped into it."""
+    digest = base64.b64encode(hashlib.sha256(verbatim("script.js").encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("guerdon.store.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False}
+    return environment
+
+
+def _visible(value: Any) -> Any:
+    """What an expression of a template gives, on its way to be escaped."""
+    return value.translate(PICTURES) if isinstance(value, str) and not isinstance(value, Markup) else value
