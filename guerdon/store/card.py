@@ -1,6 +1,7 @@
-"""A run's card as a stranger may have written it: what is read of it is there and of its kind, or it is refused in a line.
+"""A run's card, `run.json`, checked when it is read: every field is there and of its type, or the card is refused in a line.
 
-Left out: whether what it says is true, which its checksum and the recipe's hash tell.
+A stranger may have written it, so nothing in it is believed before.
+Leaves out: whether what it says is true, which its checksum and the recipe's hash tell.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ MAYBE: dict[str, type] = {
 
 def read_small(path: Path) -> str:
     """The text of a file that is one: no pipe that nobody writes to, no disk's worth of zeros. Raises OSError or ValueError."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise ValueError(f"{path.name} is no file")
-    if found.st_size > LARGEST:
-        raise ValueError(f"{path.name} has {found.st_size >> 20} MiB")
+    if status.st_size > LARGEST:
+        raise ValueError(f"{path.name} has {status.st_size >> 20} MiB")
     return path.read_text(encoding="utf-8")
 
 
@@ -48,14 +49,14 @@ def check_fields(card: Mapping[str, Any], run: str) -> None:
     for slot in SLOTS:
         if slot not in card["wish"]:
             raise Damaged(f"{run} is not a run folder: its run.json has no 'wish.{slot}'")
-    for slot, said in card["wish"].items():
-        if said is not None:
-            _check(said, str, f"wish.{slot}", run)
-    for name, said in card["settings"].items() if card.get("text") else ():
-        _check(said, str, f"settings.{name}", run)
-    for column, made in (card.get("rewards") or {}).items():
+    for slot, value in card["wish"].items():
+        if value is not None:
+            _check(value, str, f"wish.{slot}", run)
+    for name, value in card["settings"].items() if card.get("text") else ():
+        _check(value, str, f"settings.{name}", run)
+    for column, reward in (card.get("rewards") or {}).items():
         for name in ("formula", "version"):
-            _check(made.get(name) if isinstance(made, dict) else None, str, f"rewards.{column}.{name}", run)
+            _check(reward.get(name) if isinstance(reward, dict) else None, str, f"rewards.{column}.{name}", run)
     budget = card.get("budget")
     if budget and not (isinstance(budget.get("amount"), int | float) and budget.get("unit") in StepDone(0).spent):
         raise Damaged(f"{run} is not a run folder: 'budget' in its run.json is none")

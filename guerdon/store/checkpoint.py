@@ -1,4 +1,7 @@
-"""Checkpoints: a folder that is whole or absent, checked by hash before it is believed."""
+"""Checkpoints: a run's tensors, states and batches after some step, in a folder of their own.
+
+A checkpoint is whole or absent, and its hashes are checked before it is loaded.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,8 @@ def save_checkpoint(
     path = folder / checkpoint_name(checkpoint.step)
     tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
     state, lifted = lift(checkpoint.state)
-    tensors |= {name: found for name, found in lifted.items() if isinstance(found, Tensor)}
-    batches = {name: found for name, found in lifted.items() if isinstance(found, Batch)}
+    tensors |= {name: value for name, value in lifted.items() if isinstance(value, Tensor)}
+    batches = {name: value for name, value in lifted.items() if isinstance(value, Batch)}
     if checkpoint.ahead is not None:
         batches[AHEAD] = checkpoint.ahead
     with atomic(path) as scratch:
@@ -76,13 +79,13 @@ def list_checkpoints(folder: Path) -> list[Path]:
 
 def load_checkpoint(folder: Path, warn: Callable[[str], None]) -> Checkpoint | None:
     """The newest checkpoint that is whole; None when there is none yet. Damaged ones are passed over with a warning."""
-    found = list_checkpoints(folder)
-    for path in reversed(found):
+    checkpoints = list_checkpoints(folder)
+    for path in reversed(checkpoints):
         fault = _fault(path)
         if fault is None:
             return _load(path)
         warn(f"checkpoint {path.name} is damaged ({fault}); using the one before it")
-    if found:
+    if checkpoints:
         raise UserError(f"every checkpoint in {folder} is damaged; the run cannot be resumed")
     return None
 
@@ -148,10 +151,10 @@ def optimiser_tensors(name: str, optimiser: torch.optim.Optimizer) -> dict[str, 
 
 
 def restore_optimiser(name: str, optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    found: dict[int, dict[str, Tensor]] = {}
+    state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         if key.startswith(f"{name}/"):
             i, field = key.removeprefix(f"{name}/").split("/")
-            found.setdefault(int(i), {})[field] = tensor
+            state.setdefault(int(i), {})[field] = tensor
     groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": found, "param_groups": groups})
+    optimiser.load_state_dict({"state": state, "param_groups": groups})

@@ -1,8 +1,9 @@
-"""Checksums: what is read is what was written, or it is damaged and said so.
+"""Checksums of all that a run writes: a file that is not as it was written is refused as damaged.
 
-They are for accidents (a flipped bit, a lost block, an editor), not against forgers. Small things carry a CRC in themselves: a
-line of events, a card, evidence; folders of tensors have a manifest of SHA-256 beside them. What was written before there
-were checksums carries none, and is read as it always was.
+They are for accidents (a flipped bit, a lost block, an editor), not against forgers.
+A line of events, a card and a file of evidence carry a CRC in themselves.
+Folders of tensors have a manifest of SHA-256 beside them.
+Files from before there were checksums carry none, and are read as they are.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ def seal_line(row: Mapping[str, Any]) -> bytes:
 def line_sum(line: bytes) -> bool | None:
     """Whether a line is as it was sealed; None where it has no seal."""
     at = len(line) - 20  # the length of a seal
-    found = SEAL.fullmatch(line, max(at, 0))
-    return None if found is None else found[1].decode() == crc(line[:at])
+    seal = SEAL.fullmatch(line, max(at, 0))
+    return None if seal is None else seal[1].decode() == crc(line[:at])
 
 
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object with the checksum of what it says as its last key: how it is laid out does not matter."""
-    return {**value, KEY: _said(value)}
+    return {**value, KEY: _content_sum(value)}
 
 
 def is_whole(value: Mapping[str, Any]) -> bool:
     """Whether an object says what it said when it was sealed; one that never was is believed."""
-    return KEY not in value or value[KEY] == _said(value)
+    return KEY not in value or value[KEY] == _content_sum(value)
 
 
-def _said(value: Mapping[str, Any]) -> str:
+def _content_sum(value: Mapping[str, Any]) -> str:
     rest = json.loads(json.dumps({k: v for k, v in value.items() if k != KEY}))
     return crc(json.dumps(rest, sort_keys=True).encode())
 

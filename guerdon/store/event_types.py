@@ -1,7 +1,8 @@
-"""What a run writes down, as types. One line of `events.jsonl` each; every number shown anywhere is rebuilt from them.
+"""The types of a run's events, one for each kind of line in `events.jsonl`. Every number shown anywhere is rebuilt from them.
 
-Each event carries the attempt that wrote it: a run resumed from step 40 writes step 40 again, and readers keep the
-last attempt. Times are for people; nothing computes with them but speed.
+Each event carries the attempt that wrote it: a run resumed from step 40 writes step 40 again.
+Readers keep the last attempt.
+Times are for people; nothing computes with them but speed.
 """
 
 from __future__ import annotations
@@ -124,14 +125,14 @@ def from_json(row: dict[str, Any]) -> Event:
     kind = TYPES.get(str(row.get("type")))
     if kind is None:
         raise UserError(f"unknown event type {row.get('type')!r}: this run was written by a newer guerdon")
-    found = kind(**{k: v for k, v in row.items() if k in {f.name for f in dataclasses.fields(kind)}})
+    event = kind(**{k: v for k, v in row.items() if k in {f.name for f in dataclasses.fields(kind)}})
     for name, default in dataclasses.asdict(kind(0)).items():
-        value = getattr(found, name)
+        value = getattr(event, name)
         if not _is_like(value, default) or (name in NUMBERS and not _are_numbers(value)):
-            said = repr(value)
-            said = said if len(said) < 80 else f"{said[:77]}..."
-            raise UserError(f"{name!r} of a {row['type']} in events.jsonl is {said}: that is not of our writing")
-    return found
+            shown = repr(value)
+            shown = shown if len(shown) < 80 else f"{shown[:77]}..."
+            raise UserError(f"{name!r} of a {row['type']} in events.jsonl is {shown}: that is not of our writing")
+    return event
 
 
 def _are_numbers(value: Any) -> bool:

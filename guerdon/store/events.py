@@ -1,11 +1,11 @@
 """`events.jsonl`: the truth of a run, written a line at a time and never rewritten.
 
-Every line ends with its number in the file and a checksum of all that stands before it. So what is damaged is an exact rule:
+Every line ends with its number in the file and a checksum of all that stands before it. By these, a line is one of three:
 
-- the last line, where it lacks its end and does not match, is what a killed process or a full disk left *torn*. It is no
-  damage: readers pass it over, and the next writer cuts it off;
-- any other line that does not match its checksum is *damaged*, and so is every number that is missing or comes twice;
-- lines that guerdon wrote before it had checksums stand before all that have one. Of those a broken one is passed over as torn.
+- *torn*: the last line, where it lacks its end and does not match its checksum. A killed process or a full disk left it. It is
+  no damage: readers pass it over, and the next writer cuts it off.
+- *damaged*: any other line that does not match its checksum, and every number that is missing or comes twice.
+- *old*: lines that guerdon wrote before it had checksums. They stand before all others; a broken one is passed over as torn.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def read_log(path: Path) -> Log:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     ends = _row(tail)[0] is None
     size = sum(len(line) + 1 for line in lines) + (0 if ends else len(tail))
-    found: list[Event] = []
+    events: list[Event] = []
     damaged: list[int] = []
     last = waiting = 0  # the number of the last whole line, and how many broken ones stand after it
     is_old = True
@@ -119,18 +119,18 @@ def read_log(path: Path) -> Log:
         if row is None or (number is None and not is_old) or (number or 0) > last + GAP:
             waiting += 1
             continue
-        if number is None or (is_old and found):  # broken lines from before there were checksums were torn
+        if number is None or (is_old and events):  # broken lines from before there were checksums were torn
             last, waiting = last + waiting, 0
         is_old, number = number is None, last + 1 if number is None else number
         damaged += range(last + 1, number)
         if number <= last:
             damaged.append(number)
             continue
-        found.append(from_json(row))
+        events.append(from_json(row))
         last, waiting = number, 0
-    if not (is_old and found):
+    if not (is_old and events):
         damaged += range(last + 1, last + waiting + 1)
-    return Log(found, tuple(sorted(set(damaged))), last + waiting, size, ends)
+    return Log(events, tuple(sorted(set(damaged))), last + waiting, size, ends)
 
 
 def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:

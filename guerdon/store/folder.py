@@ -1,8 +1,8 @@
-"""Where things lie in a run folder, and who may write there.
+"""The run folder: where each file lies in it, and which process may write there.
 
-A folder is claimed before anything is in it: it is made, locked, and only then gets its card, so that of two processes which
-start at the same moment one has it and the other goes on to the next name, or is refused. A claim that a kill cut short leaves
-an empty folder, which is no run and in nobody's way.
+A new run claims its folder before it writes: the folder is made and locked, then gets its card.
+Of two processes that start at the same moment, one has the folder; the other goes on to the next name, or is refused.
+A claim that a kill cut short leaves an empty folder, which is no run and can be claimed again.
 """
 
 from __future__ import annotations
@@ -84,25 +84,25 @@ class RunFolder:
     def read_card(self) -> dict[str, Any]:
         """What the run is. One that does not match its checksum is not believed: another seed gives another run."""
         try:
-            found = json.loads(read_small(self.card))
+            card = json.loads(read_small(self.card))
         except OSError as error:
             raise UserError(f"{self.named} is not a run folder: it has no readable run.json") from error
         except (ValueError, RecursionError) as error:
             raise Damaged(f"{self.named} is not a run folder: it has no readable run.json") from error
-        if not isinstance(found, dict) or not isinstance(found.get("format", FORMAT), int):
+        if not isinstance(card, dict) or not isinstance(card.get("format", FORMAT), int):
             raise Damaged(f"{self.named} is not a run folder: its run.json holds no card")
-        if not is_whole(found):
+        if not is_whole(card):
             raise Damaged(
                 f"{self.named}/run.json does not match its checksum, so it was damaged or changed by hand: put a copy of it"
                 f' back, or delete its line "{KEY}" to go on with what it says now'
             )
-        if found.get("format", FORMAT) > FORMAT:
+        if card.get("format", FORMAT) > FORMAT:
             raise UserError(
-                f"{self.named} was written by guerdon {written_by(found)}, in format {found['format']} of run folders; this one"
+                f"{self.named} was written by guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
                 f" reads up to {FORMAT}: upgrade guerdon"
             )
-        check_fields(found, self.named)
-        return {k: v for k, v in found.items() if k != KEY}
+        check_fields(card, self.named)
+        return {k: v for k, v in card.items() if k != KEY}
 
     def create(self, card: dict[str, Any]) -> None:
         """Start a run here."""

@@ -1,9 +1,10 @@
-"""The code that a result came from, besides the knobs that a hash is made of.
+"""The code that a result came from, as a hash beside that of the recipe's knobs.
 
-A recipe's `hash` says what it is made of, its *source* what the code of those things says: the syntax, without comments and
-docstrings, of the modules that hold the recipe's function, its parts and its losses. What all recipes stand on, `core`,
-`engine` and `models`, is not in it: one number, `RESULTS`, is raised by hand when these come to other results. Needs no
-torch: evidence is listed without it. Left out: libraries, and for a recipe what its parts call in other modules.
+A recipe's `hash` says which parts it is made of; its *source* says what the code of those parts does.
+The source is the syntax, without comments and docstrings, of the modules that hold the recipe's function, parts and losses.
+`core`, `engine` and `models`, which all recipes use, are not in it: one number, `RESULTS`, is raised by hand when they come to
+other results. Needs no torch, for evidence is listed without it.
+Leaves out: libraries, and for a recipe what its parts call in other modules.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ GROUND = ("core", "engine", "models")  # what RESULTS stands for
 AROUND = (*GROUND, "store", "loop", "cli")  # what a study's code does not reach into
 
 
-def modules_of(made: Any, functions: Iterable[Callable[..., Any]] = ()) -> tuple[str, ...]:
+def modules_of(recipe: Any, functions: Iterable[Callable[..., Any]] = ()) -> tuple[str, ...]:
     """The modules that a recipe's source is made of: of the functions that built it and what they share with other recipes,
     and of its parts with the classes they are made on. A study is plain Python, so there all that its modules import counts."""
-    is_study = callable(getattr(made, "body", None))
-    written = {fn.__module__ for fn in (*functions, *([made.body] if is_study else []))}
-    classes = {cls for _, found in walk(made) for cls in type(found).__mro__ if _is_own(cls, type(found))}
+    is_study = callable(getattr(recipe, "body", None))
+    written = {fn.__module__ for fn in (*functions, *([recipe.body] if is_study else []))}
+    classes = {cls for _, part in walk(recipe) for cls in type(part).__mro__ if _is_own(cls, type(part))}
     start = written | {cls.__module__ for cls in classes}
-    found = _reached(start if is_study else written, AROUND if is_study else None) | start
-    return tuple(sorted(name for name in found if _room(name) not in GROUND))
+    reached = _reached(start if is_study else written, AROUND if is_study else None) | start
+    return tuple(sorted(name for name in reached if _room(name) not in GROUND))
 
 
 def code_hash(modules: Iterable[str]) -> str:
@@ -85,14 +86,14 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 def _reached(modules: Iterable[str], not_into: tuple[str, ...] | None) -> set[str]:
     """What modules import of the house, and what that imports: other recipes, or all but some rooms."""
-    found, left = set[str](), set(modules)
+    reached, left = set[str](), set(modules)
     while left:
         name = left.pop()
         file = _file(name)
-        if file is not None and name not in found:
-            found.add(name)
+        if file is not None and name not in reached:
+            reached.add(name)
             near = [each for each in _read(file, file.stat().st_mtime_ns)[1] if _room(each)]
             left |= {
                 each for each in near if (_room(each) == "recipes" if not_into is None else _room(each) not in not_into)
             }
-    return found
+    return reached

@@ -1,7 +1,8 @@
-"""Those who hear of a run's events while it goes: the progress line, dashboards, listeners of the user's.
+"""Listeners: functions that are called with each event of a run while it goes, such as the progress line and dashboards.
 
-None of them is the run's business: one that raises hears no more, and a dashboard that does not answer is left behind. The run
-goes on and says so. Left out: what they missed; `export` rebuilds a dashboard from the run folder.
+A listener cannot break a run: one that raises is called no more, and one that does not answer is left behind.
+The run goes on and writes a warning.
+Leaves out: the events that a lost dashboard missed; `export` rebuilds it from the run folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Other people's dashboards: a run's events, live or afterwards, to TensorBoard or Weights & Biases.
+"""Loggers: listeners that send a run's events to TensorBoard or Weights & Biases, live or afterwards.
 
-A logger is a listener of events and nothing more: the run folder stays the truth, and `export` rebuilds a dashboard from it.
+The run folder stays the truth, and `export` rebuilds a dashboard from it.
 """
 
 from __future__ import annotations
@@ -77,24 +77,24 @@ def tensorboard(folder: RunFolder) -> Listener:
 
 def wandb(folder: RunFolder) -> Listener:
     """A run in the project `guerdon`; where it goes (online, offline, disabled) is for wandb's own WANDB_MODE to say."""
-    made: Any = None
+    run: Any = None
 
     def listen(event: Event) -> None:
-        nonlocal made
-        if made is None:
+        nonlocal run
+        if run is None:
             import wandb
 
             card = folder.read_card()
             name = f"{card['hash']}-{card['seed']}-{folder.path.name}"
-            made = wandb.init(
+            run = wandb.init(
                 project="guerdon", name=folder.path.name, id=name, resume="allow", dir=str(folder.path), config=card
             )
         numbers = _scalars(event)
         if numbers:
-            made.log(numbers, step=event.step + 1)
+            run.log(numbers, step=event.step + 1)
         if isinstance(event, Stopped | Ended):
-            made.finish()
-            made = None
+            run.finish()
+            run = None
 
     return listen
 

@@ -1,11 +1,13 @@
-"""A batch as a Parquet file, and the same batch, to the last bit, from that file.
+"""Rollout files: a batch as Parquet, and the same batch, to the last bit, from that file.
 
-One row a segment. Columns of the batch are named `col.NAME` (a column `reward` is not the segment's own `reward`): a
-track's stand in the row of its last segment, a segment's in its own, a step's in lists; reasons and details beside
-them. What belongs to the batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
+A row is a segment. Columns of the batch are named `col.NAME` (a column `reward` is not the segment's own `reward`).
+A track's numbers stand in the row of its last segment, a segment's in its own, those of steps in lists; reasons and details
+stand beside them.
+What belongs to the batch as a whole (pairs, denominators, types) is JSON in the file's metadata.
 
-Parquet's own checksums are on, for whoever reads the pages with another tool. They leave out the footer, so the metadata also
-has one of the whole file, as it is with zeros in that one's place. Files from before have none, and are read as they are.
+Parquet's own page checksums are written for other readers; they leave out the footer.
+So the metadata also has a checksum of the whole file, taken with zeros in its own place.
+Files from before have none, and are read as they are.
 """
 
 from __future__ import annotations
@@ -87,8 +89,8 @@ def _summed(data: bytes) -> bytes:
 def _sum(data: bytes, at: int) -> bytes:
     """The checksum of a file that has its own at some place."""
     view = memoryview(data)
-    found = zlib.crc32(view[at + len(NO_SUM) :], zlib.crc32(NO_SUM, zlib.crc32(view[:at])))
-    return f"{found:08x}".encode()
+    checksum = zlib.crc32(view[at + len(NO_SUM) :], zlib.crc32(NO_SUM, zlib.crc32(view[:at])))
+    return f"{checksum:08x}".encode()
 
 
 def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str, Any]]:
@@ -108,8 +110,8 @@ def read_table(path: str | Path, step: int | None = None) -> tuple[Any, dict[str
     except (OSError, KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as error:
         raise Damaged(f"{path} is not a rollout file: {(str(error).splitlines() or ['empty'])[0]}") from error
     if not isinstance(meta, dict) or meta.get("format") not in range(OLDEST, FORMAT + 1):
-        said = meta.get("format") if isinstance(meta, dict) else meta
-        raise UserError(f"{path} was written by another version of guerdon (format {said})")
+        written_as = meta.get("format") if isinstance(meta, dict) else meta
+        raise UserError(f"{path} was written by another version of guerdon (format {written_as})")
     if step is not None and meta.get("step") not in (None, step):
         raise Damaged(f"{path} is not what it was: it holds step {meta['step']}")
     return table, meta
@@ -148,8 +150,8 @@ def _per_step(name: str, rows: list[dict[str, Any]], kind: type[np.generic]) -> 
 
 
 def _pairs_row(pairs: Pairs) -> dict[str, Any]:
-    found = {f.name: getattr(pairs, f.name) for f in dataclasses.fields(Pairs)}
-    return {name: [str(t.dtype), t.tolist()] for name, t in found.items()}
+    tensors = {f.name: getattr(pairs, f.name) for f in dataclasses.fields(Pairs)}
+    return {name: [str(t.dtype), t.tolist()] for name, t in tensors.items()}
 
 
 def _tensor(dtype: str, values: list[Any]) -> torch.Tensor:
@@ -233,13 +235,13 @@ def _episodes(rows: list[dict[str, Any]], meta: dict[str, Any]) -> list[Episode]
     kind, tail = meta["actions"]
     dtype = _number(kind)
     context = _number(meta.get("context", "torch.int64"))
-    found: list[Episode] = []
+    episodes: list[Episode] = []
     for row in rows:
-        if row["episode"] == len(found):
-            found.append(_episode(row))
+        if row["episode"] == len(episodes):
+            episodes.append(_episode(row))
         if row["place"] >= 0:
-            found[-1] = found[-1].but(segments=(*found[-1].segments, _segment(row, dtype, tail, context)))
-    return found
+            episodes[-1] = episodes[-1].but(segments=(*episodes[-1].segments, _segment(row, dtype, tail, context)))
+    return episodes
 
 
 def _number(kind: str) -> type:
@@ -292,28 +294,32 @@ def _column_arrays(batch: Batch, kept: list[int], pa: Any) -> dict[str, Any]:
     def per_step(values: np.ndarray) -> list[Any]:
         return [values[begin[g] : ends[g]].reshape(-1) if g >= 0 else None for g in kept]
 
-    made = {
+    arrays = {
         "weight": pa.array(per_step(batch.weight.numpy()), pa.list_(pa.float32())),
         "muted": pa.array(per_step(batch.muted.numpy()), pa.list_(pa.bool_())),
     }
     for name, col in batch.cols.items():
         value, reason, at_name = col.value.double().numpy(), col.reason.numpy(), f"col.{name}"
         if col.level == "step":
-            made[at_name] = pa.array(per_step(value), pa.list_(pa.float64()))
-            made[f"{at_name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
+            arrays[at_name] = pa.array(per_step(value), pa.list_(pa.float64()))
+            arrays[f"{at_name}:reason"] = pa.array(per_step(reason), pa.list_(pa.int8()))
             notes = [_notes(name, col.detail, range(begin[g], ends[g])) if g >= 0 else None for g in kept]
         else:
             at = [track_of.get(g) if col.level == "track" else g if g >= 0 else None for g in kept]
-            made[at_name] = pa.array([None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64()))
-            made[f"{at_name}:reason"] = pa.array([None if k is None else [reason[k]] for k in at], pa.list_(pa.int8()))
+            arrays[at_name] = pa.array(
+                [None if k is None else value[k].reshape(-1) for k in at], pa.list_(pa.float64())
+            )
+            arrays[f"{at_name}:reason"] = pa.array(
+                [None if k is None else [reason[k]] for k in at], pa.list_(pa.int8())
+            )
             notes = [None if k is None else _notes(name, col.detail, range(k, k + 1)) for k in at]
-        made[f"{at_name}:detail"] = pa.array(notes, pa.string())
-    return made
+        arrays[f"{at_name}:detail"] = pa.array(notes, pa.string())
+    return arrays
 
 
 def _notes(name: str, detail: dict[int, Any], span: range) -> str | None:
-    found = {i - span.start: detail[i] for i in span if i in detail}
-    return _json(f"a detail of column {name!r}", found) if found else None
+    notes = {i - span.start: detail[i] for i in span if i in detail}
+    return _json(f"a detail of column {name!r}", notes) if notes else None
 
 
 def _read_column(

@@ -1,4 +1,4 @@
-"""Reading a run: its metrics, rollouts, evaluations and end, all from the folder."""
+"""A run, read from its folder: metrics, rollouts, evaluations, warnings, cost and end."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Run:
         and a last evaluation that is not there; of a study, what its runs have. The card is checked when a run is opened,
         rollouts and checkpoints when they are read."""
         log = read_log(self.folder.events)
-        found = [log.damage] if log.damage else []
+        faults = [log.damage] if log.damage else []
         ends = [e for e in log.events if isinstance(e, Ended)]
         if ends and self.card.get("kind") == "recipe":
             last = ends[-1].step
@@ -79,17 +79,17 @@ class Run:
             if len(there) <= last:
                 first = next(step for step in itertools.count() if step not in there)
                 many = f"{last + 1 - len(there)} of {last + 1} steps have no event in events.jsonl"
-                found.append(f"{many}, the first of them step {first}")
+                faults.append(f"{many}, the first of them step {first}")
             taken = [e.step for e in log.events if isinstance(e, Evaluated)]
             if taken and last not in taken:
-                found.append(f"the last evaluation, after {last + 1} steps, has no event in events.jsonl")
+                faults.append(f"the last evaluation, after {last + 1} steps, has no event in events.jsonl")
         if ends and self.card.get("kind") == "study":
             try:
                 _ = self.result
             except Damaged as error:
-                found.append(str(error))
+                faults.append(str(error))
         inner = {card.parent.name: damage_of(RunFolder(card.parent)) for card in self._inner_cards}
-        return found + [f"inner/{name}: {said}" for name, said in inner.items() if said]
+        return faults + [f"inner/{name}: {damage}" for name, damage in inner.items() if damage]
 
     @property
     def result(self) -> Any:
@@ -97,13 +97,13 @@ class Run:
         path = self.folder.result
         try:
             data = path.read_bytes()
-            found = json.loads(data)
+            result = json.loads(data)
         except (OSError, ValueError, RecursionError) as error:
             raise Damaged(f"{self.folder.shown(path)} cannot be read, and with it what the study found") from error
         vouched = [e.result for e in read_events(self.folder.events) if isinstance(e, Ended)]
         if vouched and vouched[-1] and vouched[-1] != crc(data):
             raise Damaged(f"{self.folder.shown(path)} is damaged: it is not what the study returned")
-        return found
+        return result
 
     @property
     def steps_done(self) -> int:
@@ -157,10 +157,10 @@ class Run:
     @property
     def failures(self) -> dict[str, dict[str, int]]:
         """Scores that failed or timed out, by column and cause."""
-        found: dict[str, Counter[str]] = {}
+        by_column: dict[str, Counter[str]] = {}
         for event in self.events(ScoresMissing):
-            found.setdefault(event.column, Counter()).update(event.causes)
-        return {column: dict(causes.most_common()) for column, causes in found.items()}
+            by_column.setdefault(event.column, Counter()).update(event.causes)
+        return {column: dict(causes.most_common()) for column, causes in by_column.items()}
 
     @property
     def warnings(self) -> list[str]:

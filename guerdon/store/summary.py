@@ -1,4 +1,4 @@
-"""A step in numbers. Computed from the batch alone, so that anyone who reads the batch back can compute them again."""
+"""The metrics of a step, computed from its batch alone, so that whoever reads the batch back can compute them again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
     a memory joined to those of this one, are in none of them.
     """
     batch = played_at(batch, max((e.step for e in batch.episodes), default=0))
-    found = _spread("length", batch.up(torch.ones(batch.S), "track"), batch.role_K, batch)
+    metrics = _spread("length", batch.up(torch.ones(batch.S), "track"), batch.role_K, batch)
     for name, column in batch.cols.items():
         if column.level != "step" and column.value.dim() == 1:
-            found |= _spread(name, column.value, batch.role_K if column.level == "track" else batch.role, batch)
+            metrics |= _spread(name, column.value, batch.role_K if column.level == "track" else batch.role, batch)
             due = int((column.reason != Reason.NOT_APPLICABLE).sum())
-            found[f"{name}/failed"] = float(column.broken.sum()) / max(1, due)
-    found["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
-    return found | _draws(batch)
+            metrics[f"{name}/failed"] = float(column.broken.sum()) / max(1, due)
+    metrics["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
+    return metrics | _draws(batch)
 
 
 def _draws(batch: Batch) -> dict[str, float]:
@@ -40,13 +40,13 @@ def _draws(batch: Batch) -> dict[str, float]:
 
 def _spread(name: str, value: Tensor, role: Tensor, batch: Batch) -> dict[str, float]:
     """Mean and standard deviation over the rows that have a value, in all and by the role of each."""
-    found: dict[str, float] = {}
+    metrics: dict[str, float] = {}
     groups = {name: torch.ones(len(value), dtype=torch.bool)}
     if len(batch.roles) > 1:
         groups |= {f"{name}@{word}": role == i for i, word in enumerate(batch.roles)}
     for label, rows in groups.items():
         valued = value[rows & ~torch.isnan(value)].double()
         if len(valued):
-            found[f"{label}/mean"] = float(valued.mean())
-            found[f"{label}/std"] = float(valued.std(correction=0))
-    return found
+            metrics[f"{label}/mean"] = float(valued.mean())
+            metrics[f"{label}/std"] = float(valued.std(correction=0))
+    return metrics

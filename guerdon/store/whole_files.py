@@ -1,4 +1,4 @@
-"""Writing that survives: a file is either whole and on disk, or not there at all."""
+"""Writing files that survive a kill or a full disk: each is whole and on disk, or not there at all."""
 
 from __future__ import annotations
 
@@ -113,5 +113,5 @@ def write_json(path: Path, value: Any) -> None:
 def write_readable_json(path: Path, value: Any) -> None:
     """The same with what holds no other thing on one line: for files of many numbers that people read and compare."""
     text = json.dumps(value, indent=1)
-    inner = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-    write_text(path, inner.sub(lambda found: " ".join(found[0].split()), text) + "\n")
+    innermost = re.compile(r"[\[{][^\[\]{}]*[\]}]")
+    write_text(path, innermost.sub(lambda inner: " ".join(inner[0].split()), text) + "\n")

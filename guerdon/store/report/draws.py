@@ -1,7 +1,7 @@
-"""What a curriculum drew: the share of each kind of problem among the asks, step by step, as stacked columns.
+"""The chart of what a curriculum drew: the share of each kind of problem among the asks, step by step, as stacked columns.
 
 Kinds of one family stand together in one hue, the stronger the higher the level.
-Leaves out: why they were drawn (the curriculum's own metrics, in the table of all metrics).
+Leaves out: why they were drawn, which the curriculum's own metrics tell in the table of all metrics.
 """
 
 from __future__ import annotations

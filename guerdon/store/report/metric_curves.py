@@ -1,4 +1,7 @@
-"""Metrics as curves: a value per recorded step, with its spread where there is one, thinned without losing a peak."""
+"""Metrics as curves: a value at each recorded step, with its spread where there is one.
+
+A long curve is thinned to what a chart can show, and keeps its peaks.
+"""
 
 from __future__ import annotations
 
