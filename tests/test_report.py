@@ -121,6 +121,7 @@ class Truth:
                 attempts[row["step"]] = max(attempts.get(row["step"], 0), row["attempt"])
         self.rows = [r for r in rows if r["attempt"] == attempts.get(r["step"], r["attempt"])]
         self.every_row = rows
+        self.stored = {int(file.stem.removeprefix("step-")) for file in path.glob("rollouts/step-*.parquet")}
         self.done = {r["step"]: r for r in sorted(self.of("StepDone"), key=lambda r: r["step"])}
         self.evaluated = sorted(self.of("Evaluated"), key=lambda r: r["step"])
 
@@ -172,8 +173,11 @@ class Truth:
         row = self.done[step]
         column, _, what = name.rpartition("/")
         column, _, role = column.partition("@")
-        stored = (self.path / "rollouts" / f"step-{step:08d}.parquet").exists()
-        if stored and what in ("mean", "std") and (column == "length" or column in self.batch("rollout", step).cols):
+        if (
+            step in self.stored
+            and what in ("mean", "std")
+            and (column == "length" or column in self.batch("rollout", step).cols)
+        ):
             values = track_values(self.batch("rollout", step), column, role)
             found = float(values.mean() if what == "mean" else values.std())
             assert found == pytest.approx(row["metrics"][name], rel=1e-9, abs=1e-12)
@@ -182,6 +186,7 @@ class Truth:
             return row["tokens"] / row["seconds"]
         return row["metrics"][name] if name in row["metrics"] else row[name]
 
+    @cache  # noqa: B019 - likewise
     def curve(self, name: str) -> dict[int, tuple[float, float]]:
         """The finite values of a curve by step, with their spread (0 where there is none)."""
         found = {}
@@ -255,8 +260,10 @@ class Truth:
         found += [f"stopped: {r['why']}" for r in self.every_row if r["type"] == "Stopped"]
         found += [name for r in self.done.values() for name in r["metrics"]]
         found += [name for r in self.evaluated for name in r["result"]]
-        for path in (*self.path.glob("rollouts/*.parquet"), *self.path.glob("faults/*.parquet")):
-            batch = read_batch(path)
+        files = [("rollout", file) for file in self.path.glob("rollouts/*.parquet")]
+        files += [("fault", file) for file in self.path.glob("faults/*.parquet")]
+        for kind, file in files:
+            batch = self.batch(kind, int(file.stem.removeprefix("step-")))
             found += [w for n in batch.cols for w in (n, f"best {n}", f"middle {n}", f"worst {n}", f"all alike in {n}")]
             for c in batch.cols.values():
                 found += [w for d in c.detail.values() for w in (*leaves(d), json.dumps(d, ensure_ascii=False))]
@@ -394,12 +401,24 @@ def batch_of(texts: list[str], actions: list[list[int]], **cols: Column) -> Any:
     return gd.pack(episodes).with_cols(cols)
 
 
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory) -> Path:
+    """A run that ended well, with an evaluation on the way."""
+    options = gd.Options(eval_every=2, eval_tasks=8, eval_tries=4)
+    return small(tmp_path_factory.mktemp("whole") / "run", kl=0.01, prompts=16, tries=8, options=options)
+
+
+@pytest.fixture(scope="module")
+def picky_run(tmp_path_factory) -> Path:
+    """A run whose reward breaks on some answers."""
+    return small(tmp_path_factory.mktemp("picky") / "run", reward=f"{__file__}:picky")
+
+
 # --- tests --------------------------------------------------------------------------------------------------------
 
 
-def test_every_number_of_a_run_is_in_its_folder(tmp_path):
-    options = gd.Options(eval_every=2, eval_tasks=8, eval_tries=4)
-    page = check(small(tmp_path / "run", kl=0.01, prompts=16, tries=8, options=options))
+def test_every_number_of_a_run_is_in_its_folder(whole_run):
+    page = check(whole_run)
     keys = {unquote(key) for key, _ in page.numbers}
     for wanted in ("eval/0/pass@1", "eval/2/pass@1_low", "curve/correct/mean@3", "curve/policy/entropy@3"):
         assert wanted in keys
@@ -417,8 +436,8 @@ def test_numbers_of_all_exams_are_shown(tmp_path):
     ]
     stages = [verified(task), centre("correct"), gd.Learn("policy", clipped())]
     for name, chosen in (("both", exams), ("named", exams[1:])):
-        recipe = gd.Recipe({"policy": table}, uniform(task), single_turn(), stages, exams=chosen, prompts=2, steps=4)
-        run = gd.train(recipe, out=tmp_path / name, options=gd.Options(eval_every=2, eval_tasks=4, eval_tries=2))
+        recipe = gd.Recipe({"policy": table}, uniform(task), single_turn(), stages, exams=chosen, prompts=2, steps=2)
+        run = gd.train(recipe, out=tmp_path / name, options=gd.Options(eval_every=1, eval_tasks=4, eval_tries=2))
         page = check(run.path)
         keys = {unquote(key) for key, _ in page.numbers}
         assert {f"eval/{i}/wide/{n}" for i in (0, 2) for n in ("length", "coverage", "distinct_answers")} <= keys
@@ -426,8 +445,8 @@ def test_numbers_of_all_exams_are_shown(tmp_path):
         assert ("eval/2/majority@2" in keys) == ("eval/2/pass@1" in keys) == (name == "both")
 
 
-def test_metrics_of_track_columns_are_those_of_the_rollouts(tmp_path):
-    run = Run(small(tmp_path / "run", reward=picky))
+def test_metrics_of_track_columns_are_those_of_the_rollouts(picky_run):
+    run = Run(picky_run)
     names = {"correct", "reward", "length"}
     for event in run.events(StepDone):
         batch = run.batch(event.step)
@@ -442,8 +461,8 @@ def test_metrics_of_track_columns_are_those_of_the_rollouts(tmp_path):
             assert event.metrics.get(f"{name}/failed", 0.0) == pytest.approx(failed, abs=1e-12)
 
 
-def test_a_failed_score_is_shown_with_its_exception_and_never_as_a_number(tmp_path):
-    page = check(small(tmp_path / "run", reward=picky))
+def test_a_failed_score_is_shown_with_its_exception_and_never_as_a_number(picky_run):
+    page = check(picky_run)
     assert "a score failed" in page.plain
     assert "ValueError: cannot read <b>" in page.plain or "TimeoutError: the judge slept" in page.plain
     assert ">failed</span>" in page.text or ">timed out</span>" in page.text
@@ -473,12 +492,12 @@ def test_names_and_messages_cannot_become_markup(tmp_path):
     assert next(iter(Page(text).curves)).startswith("</script>")
 
 
-def test_the_page_loads_nothing(tmp_path):
-    page = check(small(tmp_path / "run", steps=1))
+def test_the_page_loads_nothing(whole_run):
+    page = Page(write_report(whole_run).read_text())
     assert page.addresses == [] and "http:" not in page.text and "https:" not in page.text and "url(" not in page.text
     assert not set(page.tags) & {"link", "img", "iframe", "object", "embed", "video", "audio", "base", "form"}
     assert "default-src &#39;none&#39;" in page.text
-    assert not list((tmp_path / "run").glob(".*.tmp"))
+    assert not list(whole_run.glob(".*.tmp"))
 
 
 def test_several_roles(tmp_path):
@@ -525,8 +544,8 @@ def test_no_stored_rollouts(tmp_path):
     assert "correct" in page.curves and not page.titles
 
 
-def test_an_unfinished_run_and_the_same_run_resumed(tmp_path):
-    path = small(tmp_path / "run", reward=f"{__file__}:picky")
+def test_an_unfinished_run_and_the_same_run_resumed(tmp_path, picky_run):
+    path = Path(shutil.copytree(picky_run, tmp_path / "run"))
     lines = (path / "events.jsonl").read_text().splitlines(keepends=True)
     cut = next(i for i, line in enumerate(lines) if '"StepDone", "step": 3' in line)
     (path / "events.jsonl").write_text("".join(lines[:cut]))

@@ -114,7 +114,7 @@ class Ended(Event):
 TYPES = {
     t.__name__: t for t in (Started, StepDone, Evaluated, Saved, ScoresMissing, TimeoutFired, Warned, Stopped, Ended)
 }
-
+DEFAULTS = {t: dataclasses.asdict(t(0)) for t in TYPES.values()}  # what a field holds shows what it may hold
 
 NUMBERS = ("causes", "spent")  # what they hold by name is numbers; metrics are the user's, who may log what they like
 LARGEST = 2**63  # what is counted stays below
@@ -125,14 +125,14 @@ def from_json(row: dict[str, Any]) -> Event:
     kind = TYPES.get(str(row.get("type")))
     if kind is None:
         raise UserError(f"unknown event type {row.get('type')!r}: this run was written by a newer guerdon")
-    event = kind(**{k: v for k, v in row.items() if k in {f.name for f in dataclasses.fields(kind)}})
-    for name, default in dataclasses.asdict(kind(0)).items():
-        value = getattr(event, name)
-        if not _is_like(value, default) or (name in NUMBERS and not _are_numbers(value)):
+    defaults = DEFAULTS[kind]
+    fields = {name: value for name, value in row.items() if name in defaults}
+    for name, value in fields.items():
+        if not _is_like(value, defaults[name]) or (name in NUMBERS and not _are_numbers(value)):
             shown = repr(value)
             shown = shown if len(shown) < 80 else f"{shown[:77]}..."
             raise UserError(f"{name!r} of a {row['type']} in events.jsonl is {shown}: that is not of our writing")
-    return event
+    return kind(**fields)
 
 
 def _are_numbers(value: Any) -> bool:

@@ -13,6 +13,7 @@ Files from before have none, and are read as they are.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import zlib
 from pathlib import Path
@@ -235,12 +236,14 @@ def _episodes(rows: list[dict[str, Any]], meta: dict[str, Any]) -> list[Episode]
     kind, tail = meta["actions"]
     dtype = _number(kind)
     context = _number(meta.get("context", "torch.int64"))
+    sampling_of = functools.cache(lambda text: _sampling(json.loads(text)))  # most segments share theirs
     episodes: list[Episode] = []
     for row in rows:
         if row["episode"] == len(episodes):
             episodes.append(_episode(row))
         if row["place"] >= 0:
-            episodes[-1] = episodes[-1].but(segments=(*episodes[-1].segments, _segment(row, dtype, tail, context)))
+            segment = _segment(row, dtype, tail, context, sampling_of(row["sampling"]))
+            episodes[-1] = episodes[-1].but(segments=(*episodes[-1].segments, segment))
     return episodes
 
 
@@ -261,7 +264,7 @@ def _sampling(saved: dict[str, Any]) -> Sampling:
     return Sampling(**{**saved, "stop": tuple(saved["stop"])})
 
 
-def _segment(row: dict[str, Any], dtype: type, tail: list[int], context: type) -> Segment:
+def _segment(row: dict[str, Any], dtype: type, tail: list[int], context: type, sampling: Sampling) -> Segment:
     rewards = row.get("rewards")
     return Segment(
         role=row["role"],
@@ -271,7 +274,7 @@ def _segment(row: dict[str, Any], dtype: type, tail: list[int], context: type) -
         logp=np.array(row["logp"], np.float32),
         text=row["text"],
         parent=row["parent"],
-        sampling=_sampling(json.loads(row["sampling"])),
+        sampling=sampling,
         version=row["version"],
         given=row["given"],
         reward=row["reward"],

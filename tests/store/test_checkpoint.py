@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.errors import UserError
@@ -94,7 +94,6 @@ def test_a_manifest_that_vouches_for_nothing_is_not_believed(tmp_path, manifest)
     assert len(warnings) == 1
 
 
-@settings(max_examples=40)
 @given(name=st.sampled_from(FILES), place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_one_flipped_bit_is_never_believed(tmp_path_factory, name, place, bit):
     folder = saved(tmp_path_factory.mktemp("c"), 1, 2)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import columns, episode, episode_lists, marked, masks, pairs_of, segment, task
 
@@ -32,7 +32,6 @@ def there_and_back(batch):
         return read_batch(path)
 
 
-@settings(max_examples=100)
 @given(episode_lists(), st.data())
 def test_any_batch_comes_back_to_the_last_bit(eps, data):
     batch = data.draw(marked(eps))
