@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from guerdon.exams.statistics import t_interval
-from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, Line, curves, path, px, svg, text
+from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, ArmCurve, curves, path, px, svg, text
 from guerdon.store.svg import Svg, el, scale
 
 ROW = 22.0  # pixels of an arm
@@ -20,7 +20,7 @@ def draw(found: Mapping[str, Any], first: str) -> str:
 
 
 def few(found: Mapping[str, Any]) -> str:
-    lines = [Line(name, PALETTE[i], arm["curve"]) for i, (name, arm) in enumerate(found["arms"].items())]
+    lines = [ArmCurve(name, PALETTE[i], arm["curve"]) for i, (name, arm) in enumerate(found["arms"].items())]
     return svg([curves(lines, 50, 700, f"held-out accuracy on {found['task']}", found["unit"])], 860)
 
 

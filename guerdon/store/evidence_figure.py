@@ -1,6 +1,7 @@
-"""The figures of evidence, as SVG that stands by itself: curves with their intervals, and differences seed by seed.
+"""The figures of evidence, as SVG files: curves with their intervals, and differences seed by seed.
 
-Drawn from evidence files alone. Colours are told apart by people who see few, and arms are named at the ends of their lines.
+Drawn from evidence files alone.
+Colours can be told apart by people who see few, and arms are named at the ends of their lines.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ HEIGHT, TOP, BOTTOM = 250.0, 26.0, 206.0
 
 
 @dataclass(frozen=True)
-class Line:
+class ArmCurve:
     """An arm's curve: points of what was spent, mean, low and high."""
 
     label: str
@@ -29,7 +30,7 @@ class Line:
 def figure(claim: Mapping[str, Any]) -> str:
     """A claim's result: the arms' curves to the left, the paired differences to the right."""
     arms = claim["arms"]
-    lines = [Line(name, COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
+    lines = [ArmCurve(name, COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
     said = claim["claim"]
     parts = (
         [curves(lines, 40, 400, said["metric"] + f" on {said['task']}" * bool(said["task"]), said["unit"])]
@@ -57,7 +58,7 @@ def svg(parts: Sequence[Svg], width: float, height: float = HEIGHT) -> str:
     return f"{made}\n"
 
 
-def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: str) -> Svg:
+def curves(lines: Sequence[ArmCurve], left: float, right: float, title: str, unit: str) -> Svg:
     """Means with their 95 % intervals over what was spent."""
     points = [p for line in lines for p in line.points]
     low, high = min(p["low"] for p in points), max(p["high"] for p in points)
@@ -76,7 +77,7 @@ def curves(lines: Sequence[Line], left: float, right: float, title: str, unit: s
     return join(drawn)
 
 
-def _names(lines: Sequence[Line], x: float, y: Place) -> list[Svg]:
+def _names(lines: Sequence[ArmCurve], x: float, y: Place) -> list[Svg]:
     """Each arm's name at the end of its line, moved apart where lines end together."""
     placed: list[Svg] = []
     last = -1e9
