@@ -68,15 +68,15 @@ class Page(HTMLParser):
         assert not self.stack, f"left open: {self.stack}"
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
+        attributes = dict(attrs)
         self.tags.append(tag)
         self.addresses += [v or "" for k, v in attrs if k in ("src", "href", "action", "data", "poster", "srcset")]
         for name in ("title", "aria-label", "alt", "placeholder"):
-            if re.search(r"\d", found.get(name) or ""):
-                self.titles.append(((found.get("data-title-keys") or "").split(), found[name]))
+            if re.search(r"\d", attributes.get(name) or ""):
+                self.titles.append(((attributes.get("data-title-keys") or "").split(), attributes[name]))
         if tag not in VOID:
             self.seen += 1
-            self.stack.append((tag, {**found, "number": str(self.seen)}))
+            self.stack.append((tag, {**attributes, "number": str(self.seen)}))
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -87,16 +87,16 @@ class Page(HTMLParser):
         assert self.stack.pop()[0] == tag
 
     def handle_data(self, data):
-        tag, found = self.stack[-1] if self.stack else ("", {})
-        if tag == "script" and found.get("type") == "application/json":
+        tag, attributes = self.stack[-1] if self.stack else ("", {})
+        if tag == "script" and attributes.get("type") == "application/json":
             self.curves = {unquote(name): curve for name, curve in json.loads(data).items()}
         elif tag in ("script", "style"):
             return
         elif any("data-text" in a for _, a in self.stack):
             number = next(int(a["number"]) for _, a in self.stack if "data-text" in a)
             self.words[number] = self.words.get(number, "") + data
-        elif "data-key" in found:
-            self.numbers.append((found["data-key"], data))
+        elif "data-key" in attributes:
+            self.numbers.append((attributes["data-key"], data))
         elif re.search(r"\d", data):
             self.strays.append(data)
 
@@ -179,9 +179,9 @@ class Truth:
             and (column == "length" or column in self.batch("rollout", step).cols)
         ):
             values = track_values(self.batch("rollout", step), column, role)
-            found = float(values.mean() if what == "mean" else values.std())
-            assert found == pytest.approx(row["metrics"][name], rel=1e-9, abs=1e-12)
-            return found
+            value = float(values.mean() if what == "mean" else values.std())
+            assert value == pytest.approx(row["metrics"][name], rel=1e-9, abs=1e-12)
+            return value
         if name == "tokens_per_second":
             return row["tokens"] / row["seconds"]
         return row["metrics"][name] if name in row["metrics"] else row[name]
@@ -189,13 +189,13 @@ class Truth:
     @cache  # noqa: B019 - likewise
     def curve(self, name: str) -> dict[int, tuple[float, float]]:
         """The finite values of a curve by step, with their spread (0 where there is none)."""
-        found = {}
+        points = {}
         for step, row in self.done.items():
             spread = f"{name}/mean" in row["metrics"]
             has = name in (*row["metrics"], *row, "tokens_per_second") or spread
             if has and math.isfinite(value := self.metric(f"{name}/mean" if spread else name, step)):
-                found[step] = (value, self.metric(f"{name}/std", step) if spread else 0.0)
-        return found
+                points[step] = (value, self.metric(f"{name}/std", step) if spread else 0.0)
+        return points
 
     def of_low(self, name: str) -> float:
         return min(v - s for v, s in self.curve(name).values())
@@ -220,10 +220,10 @@ class Truth:
         return inner.of_run(name) if name == "steps_done" else inner.card[name]
 
     def of_result(self, path: str) -> float:
-        found = json.loads((self.path / "result.json").read_text())
+        value = json.loads((self.path / "result.json").read_text())
         for part in path.split("/"):
-            found = found[int(part)] if isinstance(found, list) else found[part]
-        return found
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        return value
 
     def of_batch(self, kind: str, rest: str) -> float:
         """A number of a stored batch: of one step (row), of a segment by its first row, of a track, or of all."""
@@ -252,28 +252,30 @@ class Truth:
     @property
     def strings(self) -> list[str]:
         """Everything in words that the folder says: names, prompts, completions, exceptions, and where it lies."""
-        found = [str(self.path), self.card["created"].replace("T", " ").rstrip("Z"), self.card["hash"]]
+        strings = [str(self.path), self.card["created"].replace("T", " ").rstrip("Z"), self.card["hash"]]
         versions = " · ".join(f"{k} {v}" for k, v in self.card["versions"].items())
         made_of = {k: v for k, v in self.card.items() if k in ("settings", "data", "options", "parts")}
-        found += [versions, json.dumps(made_of, indent=2, ensure_ascii=False), " · ".join(leaves(self.card["wish"]))]
-        found += [str(self.card["recipe"]), *leaves(self.every_row), *leaves(self.card)]
-        found += [f"stopped: {r['why']}" for r in self.every_row if r["type"] == "Stopped"]
-        found += [name for r in self.done.values() for name in r["metrics"]]
-        found += [name for r in self.evaluated for name in r["result"]]
+        strings += [versions, json.dumps(made_of, indent=2, ensure_ascii=False), " · ".join(leaves(self.card["wish"]))]
+        strings += [str(self.card["recipe"]), *leaves(self.every_row), *leaves(self.card)]
+        strings += [f"stopped: {r['why']}" for r in self.every_row if r["type"] == "Stopped"]
+        strings += [name for r in self.done.values() for name in r["metrics"]]
+        strings += [name for r in self.evaluated for name in r["result"]]
         files = [("rollout", file) for file in self.path.glob("rollouts/*.parquet")]
         files += [("fault", file) for file in self.path.glob("faults/*.parquet")]
         for kind, file in files:
             batch = self.batch(kind, int(file.stem.removeprefix("step-")))
-            found += [w for n in batch.cols for w in (n, f"best {n}", f"middle {n}", f"worst {n}", f"all alike in {n}")]
+            strings += [
+                w for n in batch.cols for w in (n, f"best {n}", f"middle {n}", f"worst {n}", f"all alike in {n}")
+            ]
             for c in batch.cols.values():
-                found += [w for d in c.detail.values() for w in (*leaves(d), json.dumps(d, ensure_ascii=False))]
+                strings += [w for d in c.detail.values() for w in (*leaves(d), json.dumps(d, ensure_ascii=False))]
             for e in batch.episodes:
-                found += [e.task.answer, *leaves(e.info), *leaves([[s.text, s.view] for s in e.segments])]
-                found += [json.dumps(s.view, ensure_ascii=False) for s in e.segments]
+                strings += [e.task.answer, *leaves(e.info), *leaves([[s.text, s.view] for s in e.segments])]
+                strings += [json.dumps(s.view, ensure_ascii=False) for s in e.segments]
         result = self.path / "result.json"
-        found += paths(json.loads(result.read_text())) if result.exists() else []
+        strings += paths(json.loads(result.read_text())) if result.exists() else []
         inner = [Truth(p.parent) for p in self.path.glob("inner/*/run.json")]
-        return found + [w for i in inner for w in (*i.strings, i.path.name)]
+        return strings + [w for i in inner for w in (*i.strings, i.path.name)]
 
 
 def leaves(value: Any) -> list[str]:
@@ -305,24 +307,24 @@ def track_values(batch: Any, column: str, role: str = "") -> np.ndarray:
     return values[~np.isnan(values)]
 
 
-def agrees(said: str, value: float) -> bool:
+def agrees(text: str, value: float) -> bool:
     """Whether a shown number is the value, rounded as far as it is shown."""
-    found = NUMBER.fullmatch(said.strip().replace("−", "-"))
-    assert found, f"{said!r} is not one number"
-    shown = float(found[0].replace(",", "").removesuffix(" %"))
-    unit = 10.0 ** (int(found[2] or 0) - len(found[1] or ""))
-    return abs(shown - (100 * value if found[3] else value)) <= unit / 2 * (1 + 1e-9) + 1e-12 * abs(shown)
+    match = NUMBER.fullmatch(text.strip().replace("−", "-"))
+    assert match, f"{text!r} is not one number"
+    shown = float(match[0].replace(",", "").removesuffix(" %"))
+    unit = 10.0 ** (int(match[2] or 0) - len(match[1] or ""))
+    return abs(shown - (100 * value if match[3] else value)) <= unit / 2 * (1 + 1e-9) + 1e-12 * abs(shown)
 
 
 def check(path: Path) -> Page:
     """Write the report and compute every number on it again."""
     page, truth = Page(write_report(path).read_text()), Truth(path)
     assert not page.strays, f"numbers without a key: {page.strays}"
-    for key, said in page.numbers:
-        assert agrees(said, truth.value(key)), f"{key}: the page says {said}, the folder {truth.value(key)}"
-    for keys, said in page.titles:
-        numbers = [m[0] for m in NUMBER.finditer(said.replace("−", "-"))]
-        assert len(numbers) == len(keys), f"{said}: {keys}"
+    for key, text in page.numbers:
+        assert agrees(text, truth.value(key)), f"{key}: the page says {text}, the folder {truth.value(key)}"
+    for keys, text in page.titles:
+        numbers = [m[0] for m in NUMBER.finditer(text.replace("−", "-"))]
+        assert len(numbers) == len(keys), f"{text}: {keys}"
         for key, number in zip(keys, numbers, strict=True):
             assert agrees(number, truth.value(key)), f"{key}: the page says {number}, the folder {truth.value(key)}"
     pool = [" ".join(w.split()) for w in truth.strings]
@@ -388,16 +390,16 @@ class nasty(Tiny):
 
 def folder(path: Path, steps: int = 0) -> tuple[RunFolder, EventLog]:
     """An empty run folder, to be filled by hand."""
-    made = RunFolder(path)
-    made.create(card(steps=steps))
-    return made, EventLog(made.events, 0)
+    run_folder = RunFolder(path)
+    run_folder.create(card(steps=steps))
+    return run_folder, EventLog(run_folder.events, 0)
 
 
 def batch_of(texts: list[str], actions: list[list[int]], **cols: Column) -> Any:
     episodes = []
     for i, (text, taken) in enumerate(zip(texts, actions, strict=True)):
-        said = gd.Segment("policy", "say it", np.zeros(0), np.array(taken), np.full(len(taken), -0.5), text)
-        episodes.append(gd.Episode(gd.Ask(gd.Task(str(i), "say it")), (said,), 0, i))
+        segment = gd.Segment("policy", "say it", np.zeros(0), np.array(taken), np.full(len(taken), -0.5), text)
+        episodes.append(gd.Episode(gd.Ask(gd.Task(str(i), "say it")), (segment,), 0, i))
     return gd.pack(episodes).with_cols(cols)
 
 
@@ -482,12 +484,12 @@ def test_what_the_run_says_cannot_become_markup(tmp_path):
 
 
 def test_names_and_messages_cannot_become_markup(tmp_path):
-    made, log = folder(tmp_path / "run", 2)
+    run_folder, log = folder(tmp_path / "run", 2)
     bad = "</script><script>x</script>\x00\ud800"
     for step in range(2):
         log.emit(StepDone(step, metrics={f"{bad}/mean": 1.0, f"{bad}/std": 0.5, f"a/kl_{bad}": 2.0}, seconds=1.0))
     log.emit(Warned(1, message=bad))
-    text = write_report(made.path).read_text()
+    text = write_report(run_folder.path).read_text()
     assert "<script>x" not in text and text.count("</script>") == 2 and "\x00" not in text
     assert next(iter(Page(text).curves)).startswith("</script>")
 
@@ -530,12 +532,12 @@ def test_zero_steps(tmp_path):
 
 
 def test_a_run_that_has_only_begun(tmp_path):
-    made, log = folder(tmp_path / "run", 5)
+    run_folder, log = folder(tmp_path / "run", 5)
     log.emit(Started(0, steps=5))
-    page = check(made.path)
+    page = check(run_folder.path)
     assert "unfinished" in page.plain and "guerdon train --resume" in page.plain
-    made.events.unlink()
-    assert "unfinished" in check(made.path).plain
+    run_folder.events.unlink()
+    assert "unfinished" in check(run_folder.path).plain
 
 
 def test_no_stored_rollouts(tmp_path):
@@ -572,7 +574,7 @@ def test_the_batch_that_broke_a_run_is_shown(tmp_path):
 
 def test_a_study_lists_its_runs(tmp_path):
     def body(run, seed):
-        made = gd.Recipe(
+        recipe = gd.Recipe(
             models={"policy": tabular()},
             curriculum=uniform(successor(), tries=2),
             env=table_talk(),
@@ -581,7 +583,7 @@ def test_a_study_lists_its_runs(tmp_path):
             sampling=gd.Sampling(max_tokens=3),
             prompts=2,
         )
-        lengths = [float(run.train(made, steps=n).metrics["length/mean"][0].as_py()) for n in (1, 2)]
+        lengths = [float(run.train(recipe, steps=n).metrics["length/mean"][0].as_py()) for n in (1, 2)]
         return {"lengths": lengths, "verdict": "no difference", "seeds": {"used": seed}}
 
     gd.train(gd.Study(body), out=tmp_path / "study", options=SMALL)
@@ -595,35 +597,35 @@ def test_a_study_lists_its_runs(tmp_path):
 
 
 def test_a_long_run_is_thinned_without_losing_a_peak(tmp_path):
-    made, log = folder(tmp_path / "run", 3000)
+    run_folder, log = folder(tmp_path / "run", 3000)
     rng = np.random.default_rng(0)
     for step in range(3000):
         x = {"x/mean": float(rng.normal()), "x/std": float(rng.random())}
         lone = {"lone": 1.0} if step == 1234 else {"y": math.nan if step % 500 == 7 else 50.0 if step == 777 else 1.0}
         log.emit(StepDone(step, metrics={**x, **lone, "policy/loss": -5.0 if step == 1501 else 0.1}, seconds=0.1))
     log.emit(Ended(2999, weights="ff"))
-    page = check(made.path)
+    page = check(run_folder.path)
     assert len(page.curves["x"]["step"]) < 1500
     assert -5.0 in page.curves["policy/loss"]["value"] and page.curves["x"]["step"][-1] == 2999
-    numbers = {unquote(k): said for k, said in page.numbers}
+    numbers = {unquote(k): text for k, text in page.numbers}
     assert numbers["most/y"] == "50" and numbers["count/y"] == "2,993" and numbers["count/lone"] == "1"
 
 
 def test_a_metric_without_a_number_is_a_gap(tmp_path):
-    made, log = folder(tmp_path / "run", 4)
+    run_folder, log = folder(tmp_path / "run", 4)
     for step, loss in enumerate((1.0, math.nan, math.inf, 3.0)):
         log.emit(StepDone(step, metrics={"policy/loss": loss}, seconds=0.1))
-    page = check(made.path)
+    page = check(run_folder.path)
     assert page.curves["policy/loss"]["value"] == [1.0, None, None, 3.0]
     drawn = re.search(r'data-curve="policy/loss".*?class="line" d="([^"]*)"', page.text, re.DOTALL)
     assert drawn and drawn[1].count("M") == 2
 
 
 def test_a_curve_lies_where_its_numbers_say(tmp_path):
-    made, log = folder(tmp_path / "run", 3)
+    run_folder, log = folder(tmp_path / "run", 3)
     for step, value in enumerate((0.0, 1.0, 4.0)):
         log.emit(StepDone(step, metrics={"policy/loss": value}, seconds=0.1))
-    drawn = re.search(r'data-curve="policy/loss".*?class="line" d="M([^"]*)"', check(made.path).text, re.DOTALL)
+    drawn = re.search(r'data-curve="policy/loss".*?class="line" d="M([^"]*)"', check(run_folder.path).text, re.DOTALL)
     points = [tuple(map(float, p.split(","))) for p in drawn[1].split("L")]
     (x0, y0), (x1, y1), (x2, y2) = points
     assert x1 - x0 == pytest.approx(x2 - x1) and y0 - y1 == pytest.approx((y0 - y2) / 4, abs=0.02) and y2 < y0
@@ -635,11 +637,11 @@ def advantage(values: list[float]) -> Column:
 
 
 def test_characters_are_coloured_when_an_action_is_a_character(tmp_path):
-    made, log = folder(tmp_path / "run", 1)
+    run_folder, log = folder(tmp_path / "run", 1)
     log.emit(Started(0, steps=1))
     batch = batch_of(["ab", "b"], [[1, 2, 0], [2, 0]], advantage=advantage([2.0, -1.0, math.nan, 0.0, 0.5]))
-    write_batch(made.rollouts(0), batch)
-    text = check(made.path).text
+    write_batch(run_folder.rollouts(0), batch)
+    text = check(run_folder.path).text
     assert 'class="t pos" style="--a:0.70" title="advantage +2, log-prob −0.500"' in text
     assert re.search(r'class="t neg"[^>]*>b<', text) and re.search(r'class="t none"[^>]*><span class="end-mark">', text)
     assert 'class="t nil" title="advantage 0, log-prob −0.500"' in text and 'class="strip"' not in text
@@ -647,33 +649,33 @@ def test_characters_are_coloured_when_an_action_is_a_character(tmp_path):
 
 def test_a_token_of_several_characters_is_never_taken_for_one(tmp_path):
     """Two-character tokens with an end token have as many actions as characters; their meanings give them away."""
-    made, log = folder(tmp_path / "run", 1)
+    run_folder, log = folder(tmp_path / "run", 1)
     log.emit(Started(0, steps=1))
     batch = batch_of(["42", "17"], [[5, 0], [6, 0]], advantage=advantage([1.0, 1.0, -1.0, -1.0]))
-    write_batch(made.rollouts(0), batch)
-    text = check(made.path).text
+    write_batch(run_folder.rollouts(0), batch)
+    text = check(run_folder.path).text
     assert text.count('class="strip"') == 2 and re.search(r'class="t pos"[^>]*>42<', text)
 
 
 def test_a_long_completion_keeps_all_its_text(tmp_path):
-    made, log = folder(tmp_path / "run", 1)
+    run_folder, log = folder(tmp_path / "run", 1)
     log.emit(Started(0, steps=1))
     letters, words = "abc" * 300, "word " * 700
     long = batch_of([letters], [[1, 2, 3] * 300], advantage=advantage([0.1 * (i % 7) for i in range(900)]))
-    write_batch(made.rollouts(0), long)
-    assert letters in check(made.path).words.values()
+    write_batch(run_folder.rollouts(0), long)
+    assert letters in check(run_folder.path).words.values()
     long = batch_of([words], [list(range(700))], advantage=advantage([0.1 * (i % 7) - 0.2 for i in range(700)]))
-    write_batch(made.rollouts(0), long)
-    page = check(made.path)
+    write_batch(run_folder.rollouts(0), long)
+    page = check(run_folder.path)
     assert words in page.words.values() and ("rollout/0/rest/steps@0", "100") in [
         (unquote(k), s) for k, s in page.numbers
     ]
 
 
 def test_a_batch_without_columns_or_actions(tmp_path):
-    made, log = folder(tmp_path / "run", 1)
+    run_folder, log = folder(tmp_path / "run", 1)
     batch = batch_of(["", "x"], [[], [1]])
-    write_batch(made.rollouts(0), batch)
+    write_batch(run_folder.rollouts(0), batch)
     log.emit(StepDone(0, metrics=batch_metrics(batch), seconds=0.0))
-    page = check(made.path)
+    page = check(run_folder.path)
     assert "This batch has no advantages" in page.text and "one track" in page.plain

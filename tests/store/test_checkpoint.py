@@ -102,8 +102,8 @@ def test_one_flipped_bit_is_never_believed(tmp_path_factory, name, place, bit):
     data[int(place * len(data))] ^= 1 << bit
     path.write_bytes(bytes(data))
     warnings = []
-    found = load_checkpoint(folder, warnings.append)
-    assert same(found, checkpoint(1 if warnings else 2))
+    loaded = load_checkpoint(folder, warnings.append)
+    assert same(loaded, checkpoint(1 if warnings else 2))
     assert warnings or name == "manifest.json"
 
 
@@ -182,9 +182,9 @@ def test_any_plain_state_comes_back(state):
 def test_tensors_of_a_state_never_get_into_each_others_place():
     state = {"a/b": torch.zeros(1), "a": {"b": torch.ones(1), "c": [torch.ones(2), torch.zeros(2)]}}
     plain, lifted = lift(state)
-    found = put_back(json.loads(json.dumps(plain)), lifted)
-    assert (float(found["a/b"]), float(found["a"]["b"])) == (0.0, 1.0)
-    assert [t.sum() for t in found["a"]["c"]] == [2.0, 0.0]
+    state_again = put_back(json.loads(json.dumps(plain)), lifted)
+    assert (float(state_again["a/b"]), float(state_again["a"]["b"])) == (0.0, 1.0)
+    assert [t.sum() for t in state_again["a"]["c"]] == [2.0, 0.0]
 
 
 @pytest.mark.parametrize("bad", [(1, 2), {1, 2}, object(), {1: "a"}, [{"x": (1,)}], {"f": len}, b"bytes"])
@@ -220,9 +220,9 @@ def test_an_optimiser_goes_on_as_if_never_stopped(build, tmp_path):
     tensors = {**optimiser_tensors("optimiser/stages.1", optimiser), "optimiser/stages.10/0/step": torch.tensor(99.0)}
     tensors |= {f"model/{i}": p.detach() for i, p in enumerate(first)}
     save_checkpoint(tmp_path, Checkpoint(3, tensors, {}), 1)
-    found = load_checkpoint(tmp_path, refuse)
-    second = [torch.nn.Parameter(found.tensors[f"model/{i}"]) for i in range(2)]
+    loaded = load_checkpoint(tmp_path, refuse)
+    second = [torch.nn.Parameter(loaded.tensors[f"model/{i}"]) for i in range(2)]
     again = build(second)
-    restore_optimiser("optimiser/stages.1", again, found.tensors)
+    restore_optimiser("optimiser/stages.1", again, loaded.tensors)
     walk(second, again, range(3, 6))
     assert all(torch.equal(a, b) for a, b in zip(unbroken, second, strict=True))

@@ -23,9 +23,9 @@ TWO = [{"countdown:1": 3, "countdown:2": 1}, {"countdown:2": 4}, {"countdown:1":
 
 def record(path, rows):
     """A run whose steps drew these, and nothing else."""
-    made = RunFolder(path)
-    made.create(card(steps=len(rows)))
-    with EventLog(made.events, 0) as log:
+    folder = RunFolder(path)
+    folder.create(card(steps=len(rows)))
+    with EventLog(folder.events, 0) as log:
         log.emit(Started(0, steps=len(rows)))
         for step, row in enumerate(rows):
             metrics = {f"draws/{kind}": float(n) for kind, n in row.items()}
@@ -54,14 +54,14 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        self.key = unquote(found["data-key"]) if found.get("data-key", "").startswith("drawn/") else None
+        attributes = dict(attrs)
+        self.key = unquote(attributes["data-key"]) if attributes.get("data-key", "").startswith("drawn/") else None
         if tag in ("tr", "td"):  # a row begins with its kind's name
-            self.row = "data-kind" in found
-        if "data-draws" in found:
-            self.columns = json.loads(found["data-draws"])
-        if tag == "path" and "data-kind" in found:
-            self.paths.append(found["d"])
+            self.row = "data-kind" in attributes
+        if "data-draws" in attributes:
+            self.columns = json.loads(attributes["data-draws"])
+        if tag == "path" and "data-kind" in attributes:
+            self.paths.append(attributes["d"])
 
     def handle_startendtag(self, tag, attrs):
         self.handle_starttag(tag, attrs)
@@ -102,9 +102,9 @@ def check(path):
 
 def pieces(d):
     """(left, top, right, bottom) of every rectangle of a path."""
-    found = re.findall(r"M([\d.]+),([\d.]+)H([\d.]+)V([\d.]+)H([\d.]+)Z", d)
-    assert "".join(f"M{a},{b}H{c}V{e}H{f}Z" for a, b, c, e, f in found) == d
-    return [tuple(map(float, (a, b, c, e))) for a, b, c, e, _ in found]
+    rectangles = re.findall(r"M([\d.]+),([\d.]+)H([\d.]+)V([\d.]+)H([\d.]+)Z", d)
+    assert "".join(f"M{a},{b}H{c}V{e}H{f}Z" for a, b, c, e, f in rectangles) == d
+    return [tuple(map(float, (a, b, c, e))) for a, b, c, e, _ in rectangles]
 
 
 def test_shares_of_each_step(tmp_path):
@@ -153,8 +153,8 @@ def test_one_kind_or_none_is_no_chart(tmp_path):
 
 def test_families_have_their_hues_and_levels_their_strength():
     kinds = ["countdown:1", "countdown:2", "countdown:10", "trace:3"]
-    found = [re.fullmatch(r"--hue:var\(--hue-(\d)\);--depth:(\d+)%", style) for style in colours(kinds)]
-    hue, depth = ([int(m[i]) for m in found] for i in (1, 2))
+    styles = [re.fullmatch(r"--hue:var\(--hue-(\d)\);--depth:(\d+)%", style) for style in colours(kinds)]
+    hue, depth = ([int(m[i]) for m in styles] for i in (1, 2))
     assert hue == [0, 0, 0, 1] and depth[0] < depth[1] < depth[2] == 100
     many = [f"a:{level}" for level in range(1, 17)]
     assert len(set(colours(many))) == 16

@@ -38,7 +38,7 @@ def steps(path):
 
 def test_events_come_back_as_they_were(tmp_path):
     path = tmp_path / "events.jsonl"
-    made = [
+    written = [
         Started(0, steps=3),
         StepDone(0, metrics={"reward/mean": 0.1}, tokens=5, calls=2, episodes=1, seconds=0.5),
         ScoresMissing(0, column="reward", failed=1, of=4, first="Error:\n  line é"),
@@ -50,16 +50,16 @@ def test_events_come_back_as_they_were(tmp_path):
     ]
     heard = []
     log = EventLog(path, 4, (heard.append,))
-    for event in made:
+    for event in written:
         log.emit(event)
     log.sync()
     log.file.close()
-    found = read_events(path)
-    assert found == heard
-    assert [type(e) for e in found] == [type(e) for e in made]
-    assert [{**e.to_json(), "attempt": 0, "time": 0.0} for e in found] == [e.to_json() for e in made]
-    assert all(e.attempt == 4 and e.time > 0 for e in found)
-    assert path.read_bytes().count(b"\n") == len(made)
+    read = read_events(path)
+    assert read == heard
+    assert [type(e) for e in read] == [type(e) for e in written]
+    assert [{**e.to_json(), "attempt": 0, "time": 0.0} for e in read] == [e.to_json() for e in written]
+    assert all(e.attempt == 4 and e.time > 0 for e in read)
+    assert path.read_bytes().count(b"\n") == len(written)
 
 
 def test_a_torn_last_line_is_passed_over_and_stands_alone(tmp_path):
@@ -81,10 +81,10 @@ def test_whatever_is_torn_the_other_lines_stand(tmp_path_factory, first, second)
     write(path, 1, *(StepDone(s) for s in range(3, 6)))
     before = len(path.read_bytes())
     path.write_bytes(path.read_bytes()[: before - min(second, 100)])
-    found = steps(path)
-    assert [s for s, _ in found[:kept]] == list(range(kept))
-    assert [s for s, a in found if a == 1] == [3, 4, 5][: sum(a == 1 for _, a in found)]
-    assert sum(a == 1 for _, a in found) >= 2
+    steps_read = steps(path)
+    assert [s for s, _ in steps_read[:kept]] == list(range(kept))
+    assert [s for s, a in steps_read if a == 1] == [3, 4, 5][: sum(a == 1 for _, a in steps_read)]
+    assert sum(a == 1 for _, a in steps_read) >= 2
 
 
 def test_torn_lines_in_the_middle_are_passed_over(tmp_path):
@@ -111,10 +111,10 @@ def test_the_last_attempt_at_a_step_counts(tmp_path):
     write(path, 1, Started(1), StepDone(1), Stopped(1, why="x"))
     write(path, 2, Started(2), StepDone(2), StepDone(3))
     assert steps(path) == [(0, 0), (1, 1), (2, 2), (3, 2)]
-    found = latest(read_events(path))
-    assert not any(isinstance(e, Evaluated) for e in found), "it was of an attempt that was overwritten"
-    assert sum(isinstance(e, Started | Stopped) for e in found) == 4
-    assert [e.step for e in found] == sorted(e.step for e in found)
+    events = latest(read_events(path))
+    assert not any(isinstance(e, Evaluated) for e in events), "it was of an attempt that was overwritten"
+    assert sum(isinstance(e, Started | Stopped) for e in events) == 4
+    assert [e.step for e in events] == sorted(e.step for e in events)
 
 
 def test_unknown_fields_are_ignored_and_unknown_types_refused():

@@ -26,12 +26,12 @@ def scalars(folder):
 
 
 def test_tensorboard_hears_every_metric(run):
-    found = scalars(run.path / "tensorboard")
+    logged = scalars(run.path / "tensorboard")
     metrics = run.metrics
     for name in ("correct/mean", "policy/loss", "policy/entropy", "length/mean"):
-        assert list(found[name]) == [1, 2, 3, 4]  # steps done
-        assert list(found[name].values()) == pytest.approx(metrics[name].to_pylist(), rel=1e-6)
-    assert found["held_out/pass@1"][4] == pytest.approx(run.evaluations[-1]["pass@1"])
+        assert list(logged[name]) == [1, 2, 3, 4]  # steps done
+        assert list(logged[name].values()) == pytest.approx(metrics[name].to_pylist(), rel=1e-6)
+    assert logged["held_out/pass@1"][4] == pytest.approx(run.evaluations[-1]["pass@1"])
 
 
 def test_export_rebuilds_the_dashboard_from_the_folder(run):

@@ -46,8 +46,8 @@ def test_a_run_of_0_1_is_read(old: Path, cli: Cli) -> None:
     assert run.batch(0).K == 8 and run.rollouts.num_rows == 8
     assert "correct" in run.batch(0).cols and run.evaluations[-1]["steps_done"] == 2
     assert "grpo" in Path(write_report(old)).read_text()
-    said = cli("show", "old")
-    assert said.code == 0 and "guerdon 0.1.0" in said.out
+    answer = cli("show", "old")
+    assert answer.code == 0 and "guerdon 0.1.0" in answer.out
 
 
 def test_a_run_of_0_1_is_not_gone_on_with(old: Path, cli: Cli) -> None:
@@ -79,9 +79,9 @@ def test_a_resume_with_other_code_says_so(cli: Cli) -> None:
     card = begun(cli)
     assert (card["format"], card["results"]) == (FORMAT, RESULTS) and len(card["source"]) == 16
     change(Path("a"), source="0" * 16, results=1)
-    said = cli("train", "--resume", "a")
+    answer = cli("train", "--resume", "a")
     says = f"resumed with other code than it began with, so the result may differ: source {'0' * 16} then, {card['source']} now"
-    assert said.code == 0 and f"warning: {says}; results 1 then, {RESULTS} now" in said.out
+    assert answer.code == 0 and f"warning: {says}; results 1 then, {RESULTS} now" in answer.out
     assert [message for message in Run("a").warnings if message.startswith(says)]
 
 
@@ -95,6 +95,6 @@ def test_a_study_says_so_too(tmp_path: Path) -> None:
     folder, study = RunFolder(tmp_path / "a"), Study(lambda run, seed: {})
     folder.create(card_of(Built("study", study), Wish(study), 0, 0, Options()))
     run_study(study, folder, Options(), 0, [heard.append], ["resumed with other code"])
-    said = [event.message for event in heard if isinstance(event, Warned)]
-    assert said == ["resumed with other code"]
+    warnings = [event.message for event in heard if isinstance(event, Warned)]
+    assert warnings == ["resumed with other code"]
     assert '"resumed with other code"' in folder.events.read_text()

@@ -19,9 +19,9 @@ from guerdon.store.run import Run
 
 @pytest.fixture
 def folder(tmp_path):
-    made = RunFolder(tmp_path / "run")
-    made.create(card(recipe="grpo"))
-    return made
+    run_folder = RunFolder(tmp_path / "run")
+    run_folder.create(card(recipe="grpo"))
+    return run_folder
 
 
 def write(folder, attempt, *events):

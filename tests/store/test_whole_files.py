@@ -54,12 +54,12 @@ def small_disk(tmp_path):
     """A disk of 256 kB, where the tests may make one."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    made = None
+    mounted = None
     if os.geteuid() == 0:
         command = ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(disk)]
         with contextlib.suppress(OSError):
-            made = subprocess.run(command, capture_output=True, check=False)
-    if made is None or made.returncode:
+            mounted = subprocess.run(command, capture_output=True, check=False)
+    if mounted is None or mounted.returncode:
         pytest.skip("a small file system cannot be mounted here")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
@@ -75,8 +75,8 @@ def test_a_full_disk_keeps_the_checkpoints_that_are_there(small_disk):
         save_checkpoint(small_disk / "c", Checkpoint(2, {"w": noise(100_000)}, {"seen": 2}), 3)
     assert [p.name for p in list_checkpoints(small_disk / "c")] == ["step-00000001"]
     warnings = []
-    found = load_checkpoint(small_disk / "c", warnings.append)
-    assert torch.equal(found.tensors["w"], noise(10_000))
+    loaded = load_checkpoint(small_disk / "c", warnings.append)
+    assert torch.equal(loaded.tensors["w"], noise(10_000))
     assert warnings == []
     assert not list((small_disk / "c").glob(".*")), "the half-written one is swept, which frees its space"
 
