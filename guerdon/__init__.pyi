@@ -73,7 +73,7 @@ from guerdon.rewards.formula.algebra import normalised as normalised
 from guerdon.rewards.formula.gates import bonus as bonus
 from guerdon.rewards.formula.gates import bounded as bounded
 from guerdon.rewards.formula.gates import cascade as cascade
-from guerdon.rewards.formula.metric_weight import following as following
+from guerdon.rewards.formula.metric_weight import by_metric as by_metric
 from guerdon.rewards.formula.per_step import delta as delta
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
@@ -110,7 +110,7 @@ from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive
 from guerdon.rewards.text.retrieval import recall as recall
 from guerdon.rewards.text.retrieval import reciprocal_rank as reciprocal_rank
 from guerdon.rewards.text.shape import cosine_length as cosine_length
-from guerdon.rewards.text.shape import follows as follows
+from guerdon.rewards.text.shape import has_format as has_format
 from guerdon.rewards.text.shape import length as length
 from guerdon.rewards.text.shape import overlong as overlong
 from guerdon.rewards.text.shape import repetition as repetition

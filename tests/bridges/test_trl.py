@@ -17,7 +17,7 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
 from guerdon.rewards.formula.algebra import blend, normalised
-from guerdon.rewards.formula.metric_weight import following
+from guerdon.rewards.formula.metric_weight import by_metric
 from guerdon.rewards.stage.score_stages import score
 
 
@@ -89,8 +89,8 @@ def test_schedules_know_the_trainer_and_the_call_before():
     by_step = for_trl(blend(digits=digits.weight(linear(0.0, 1.0))))
     found = [by_step(["p"], ["1"], trainer_state=SimpleNamespace(global_step=s, max_steps=11))[0] for s in (0, 10)]
     assert found[0] == 0.0 and found[1] > 0.9
-    by_metric = blend(digits=digits, more=digits.weight(following("reward.digits", start=0.0, end=1.0)))
-    call = for_trl(by_metric)
+    by_progress = blend(digits=digits, more=digits.weight(by_metric("reward.digits", start=0.0, end=1.0)))
+    call = for_trl(by_progress)
     assert [call(["p"], ["1"]), call(["p"], ["1"])] == [[1.0], [2.0]]
 
 

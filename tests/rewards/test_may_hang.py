@@ -19,7 +19,7 @@ from guerdon.rewards.text.answers import (
     maths,
 )
 from guerdon.rewards.text.extracting import NOTHING, find_json
-from guerdon.rewards.text.shape import follows
+from guerdon.rewards.text.shape import has_format
 
 SCHEMA = {
     "type": "object",
@@ -88,7 +88,7 @@ def test_patterns():
     "part",
     [
         matches("(a+)+b", seconds=0.3),
-        follows(pattern="(a+)+b", seconds=0.3),
+        has_format(pattern="(a+)+b", seconds=0.3),
         json_schema({"type": "array", "items": {"pattern": "^(a+)+b$"}}, seconds=0.3),
     ],
 )

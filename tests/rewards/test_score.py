@@ -15,7 +15,7 @@ from guerdon.core.pack import pack
 from guerdon.loop.training import start
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend, normalised
-from guerdon.rewards.formula.metric_weight import following
+from guerdon.rewards.formula.metric_weight import by_metric
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.score_stages import score
 
@@ -81,7 +81,7 @@ def test_groups_are_the_tries_at_a_task():
 
 
 def test_a_weight_that_follows_what_was_right(tmp_path):
-    weight = following("correct", start=0.0, end=1.0, low=0.0, high=0.5)
+    weight = by_metric("correct", start=0.0, end=1.0, low=0.0, high=0.5)
     stage, batch, play = scored(blend(exact=exact, brief=brief.weight(weight)))
     assert batch["reward"].tolist() == batch["reward.exact"].tolist()  # nothing is known yet
     stage.before = {"correct": 0.25}
@@ -91,7 +91,7 @@ def test_a_weight_that_follows_what_was_right(tmp_path):
 
 
 def test_a_run_with_it_resumes_to_the_same_weights(tmp_path, monkeypatch):
-    weight = following("correct", start=0.0, end=0.1, low=0.0, high=0.5)
+    weight = by_metric("correct", start=0.0, end=0.1, low=0.0, high=0.5)
 
     def made():
         recipe = everything.build({}, {"steps": 6})

@@ -17,7 +17,7 @@ from guerdon.engine.player import Player
 from guerdon.rewards.asking.function import reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
-from guerdon.rewards.text.shape import cosine_length, follows, length, overlong, repetition
+from guerdon.rewards.text.shape import cosine_length, has_format, length, overlong, repetition
 
 GOOD = "<think>why</think>\n<answer>4</answer>"
 
@@ -49,15 +49,15 @@ def words(count):
     ],
 )
 def test_tags(completion, value, share):
-    assert follows()(completion) == value
-    assert follows(partial=True)(completion) == pytest.approx(share)
+    assert has_format()(completion) == value
+    assert has_format(partial=True)(completion) == pytest.approx(share)
 
 
 def test_form_by_knob():
-    assert follows(opened=True)(GOOD.removeprefix("<think>")) == 1.0 and follows(opened=True)(GOOD) == 0.0
-    plan = follows("<plan>...</plan> <do-it>..</do-it> <check>..</check>")
+    assert has_format(opened=True)(GOOD.removeprefix("<think>")) == 1.0 and has_format(opened=True)(GOOD) == 0.0
+    plan = has_format("<plan>...</plan> <do-it>..</do-it> <check>..</check>")
     assert plan("<plan>a</plan><do-it>b</do-it><check>c</check>") == 1.0 and plan(GOOD) == 0.0
-    assert follows(pattern=r"\d+\n.*")("12\nyes\nno") == 1.0 and follows(pattern=r"\d+")("12 ") == 0.0
+    assert has_format(pattern=r"\d+\n.*")("12\nyes\nno") == 1.0 and has_format(pattern=r"\d+")("12 ") == 0.0
 
 
 # --- length -------------------------------------------------------------------------------------------------------
@@ -154,9 +154,9 @@ def test_repetition(part, completion, value):
 # --- all of them --------------------------------------------------------------------------------------------------
 
 EVERY = [
-    follows(),
-    follows(partial=True, opened=True),
-    follows(pattern="a.b"),
+    has_format(),
+    has_format(partial=True, opened=True),
+    has_format(pattern="a.b"),
     length(5, 5, "words"),
     cosine_length(7, unit="characters"),
     overlong(9, 5, "words"),
@@ -176,8 +176,8 @@ def test_any_text_has_a_score(part, completion, correct):
 
 @given(st.text(max_size=60))
 def test_the_form_is_all_of_its_parts(text):
-    assert follows()(text) == float(follows(partial=True)(text) == 1.0)
-    assert follows()(f"<think>{text.replace('<', '')}</think><answer>4</answer>") == 1.0
+    assert has_format()(text) == float(has_format(partial=True)(text) == 1.0)
+    assert has_format()(f"<think>{text.replace('<', '')}</think><answer>4</answer>") == 1.0
 
 
 @pytest.mark.parametrize("part", EVERY, ids=repr)
@@ -199,11 +199,11 @@ def test_each_is_a_reward_as_it_stands(part):
         (lambda: cosine_length(5, right_long=linear(0.0, 1.0)), "cosine_length.right_long takes no schedule"),
         (lambda: repetition(0), "repetition.n must be at least 1"),
         (lambda: repetition(3, 0.5), "repetition.worst must be at most 0"),
-        (lambda: follows("think"), "follows.template is tags in a row"),
-        (lambda: follows("<a>..</b>"), "follows.template is tags in a row"),
-        (lambda: follows("<a>..</a><a>..</a>"), "has a tag twice"),
-        (lambda: follows(pattern="("), "is no regular expression"),
-        (lambda: follows(pattern="a", partial=True), "leave them out with a pattern"),
+        (lambda: has_format("think"), "has_format.template is tags in a row"),
+        (lambda: has_format("<a>..</b>"), "has_format.template is tags in a row"),
+        (lambda: has_format("<a>..</a><a>..</a>"), "has a tag twice"),
+        (lambda: has_format(pattern="("), "is no regular expression"),
+        (lambda: has_format(pattern="a", partial=True), "leave them out with a pattern"),
     ],
 )
 def test_bad_knobs_are_refused(make, message):

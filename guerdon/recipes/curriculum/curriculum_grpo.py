@@ -5,7 +5,7 @@ to the budget of the day (a triangle; `--set keeps_to.ramp=false`: the paper's b
 to `final` in a few equal factors (`--set decayed.times=7`) or on a straight line, is said in the prompt, and an answer is cut
 short at twice of it (the paper clips lengths there). Models that know no instructions, such as sprig, are not told
 (`announce=nothing`) and learn a length, or are told a number (`announce=number`).
-Leaves out: the reward for form, with its tags: your own reward may have one, `exact + follows().weight(0.1)`.
+Leaves out: the reward for form, with its tags: your own reward may have one, `exact + has_format().weight(0.1)`.
 """
 
 from __future__ import annotations

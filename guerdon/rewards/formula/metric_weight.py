@@ -8,10 +8,10 @@ from guerdon.core.part import part
 
 
 @part
-class following:
+class by_metric:
     """From `start` to `end` as the mean of a column in the step before goes from `low` to `high`; `start` before there is one.
 
-    `brief.weight(following("correct", start=0.0, end=0.2, low=0.5, high=0.9))` begins to ask for brevity when half of the
+    `brief.weight(by_metric("correct", start=0.0, end=0.2, low=0.5, high=0.9))` begins to ask for brevity when half of the
     answers are right.
     """
 

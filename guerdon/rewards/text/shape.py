@@ -26,7 +26,7 @@ SLOT = re.compile(r"\s*<([\w-]+)>\s*\.\.\.?\s*</\1>\s*")
 
 
 @part
-class follows(Guarded):
+class has_format(Guarded):
     r"""1 if the completion has the form of `template`: each of its tags exactly once, in order, nothing outside them; else 0.
 
     The default is DeepSeek-R1's (arXiv:2501.12948); two dots stand for any text. With `partial`, the share of conditions that
@@ -34,9 +34,9 @@ class follows(Guarded):
     `opened` is for prompts that end with the first tag. A `pattern` is used instead of the template: a regular expression for
     the whole completion, its dots matching line ends too, looked for in a worker process for at most `seconds`.
 
-    >>> follows()("<think>2+2</think>\n<answer>4</answer>"), follows()("<think>2+2<answer>4</answer>")
+    >>> has_format()("<think>2+2</think>\n<answer>4</answer>"), has_format()("<think>2+2<answer>4</answer>")
     (1.0, 0.0)
-    >>> follows(partial=True)("<think>2+2<answer>4</answer>"), follows(pattern=r"A|B|C")("B")
+    >>> has_format(partial=True)("<think>2+2<answer>4</answer>"), has_format(pattern=r"A|B|C")("B")
     (0.6, 1.0)
     """
 
@@ -48,16 +48,16 @@ class follows(Guarded):
 
     def __post_init__(self) -> None:
         check_plain(self)
-        check_pattern("follows.pattern", self.pattern)
+        check_pattern("has_format.pattern", self.pattern)
         if self.pattern and (self.partial or self.opened):
-            raise UserError("follows: partial and opened are about tags; leave them out with a pattern")
+            raise UserError("has_format: partial and opened are about tags; leave them out with a pattern")
         names = SLOT.findall(self.template)
         if not names or SLOT.sub("", self.template):
             raise UserError(
-                f"follows.template is tags in a row, like '<think>..</think><answer>..</answer>', not {self.template!r}"
+                f"has_format.template is tags in a row, like '<think>..</think><answer>..</answer>', not {self.template!r}"
             )
         if len({*names}) < len(names):
-            raise UserError(f"follows.template has a tag twice: {self.template!r}")
+            raise UserError(f"has_format.template has a tag twice: {self.template!r}")
 
     def __call__(self, completion: str) -> float:
         if self.pattern:
