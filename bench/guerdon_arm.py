@@ -21,7 +21,7 @@ from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import seed_globals
 from guerdon.engine.player import Player
 from guerdon.loop.host import undisturbed
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import Options, Recorder
 from guerdon.loop.training import start
 from guerdon.recipes.house.grpo import grpo
@@ -67,9 +67,9 @@ def timed_step(recipe: Recipe, play: Player, record: Recorder, clock: Clock, ste
     batch = record.check(pack(episodes))
     *scoring, learner = recipe.stages
     for stage in scoring:
-        batch = record.check(stage(see(batch, stage.needs, play), play), stage)
+        batch = record.check(stage(fill_needs(batch, stage.needs, play), play), stage)
     clock.lap("score")
-    batch = learner(see(batch, learner.needs, play), play)
+    batch = learner(fill_needs(batch, learner.needs, play), play)
     clock.lap("learn")
     record.done(batch)
     clock.lap("other")

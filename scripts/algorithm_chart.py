@@ -15,7 +15,7 @@ from typing import Any
 from guerdon.core.learn import Learn
 from guerdon.core.part import describe, is_part, label, walk
 from guerdon.core.recipe import Recipe
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 
 Built = dict[str, list[tuple[dict[str, str], Recipe]]]  # a recipe's name: the knobs that were set, and what came of it
@@ -74,7 +74,7 @@ def built_recipes() -> Built:
     found: Built = {}
     for name in house():
         for settings in VARIANTS.get(name, [{}]):
-            made = build(Wish(find_recipe(name), **STAND_IN, settings=settings, text=True)).recipe
+            made = build(RunRequest(find_recipe(name), **STAND_IN, settings=settings, text=True)).recipe
             assert isinstance(made, Recipe), f"{name} is a study: the chart shows compositions"
             found.setdefault(name, []).append((settings, made))
     return found

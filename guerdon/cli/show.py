@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Entry, Recipe, Study
-    from guerdon.loop.build import Wish
+    from guerdon.loop.build import RunRequest
 
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
 
@@ -46,7 +46,7 @@ def show(
 
 def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settings: dict[str, str]) -> None:
     from guerdon.core.part import describe
-    from guerdon.loop.build import Wish, build
+    from guerdon.loop.build import RunRequest, build
     from guerdon.loop.catalog import find_recipe
 
     entry: Entry = find_recipe(name)
@@ -55,8 +55,8 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
         s: n for s, n in _usual(entry).items() if s in parameters and slots[s] is None and _required(parameters[s])
     }
     chosen: dict[str, Any] = {**slots, **filled}
-    wish = Wish(entry, **chosen, settings=settings, text=True)
-    made, why = _try_build(wish) if filled else (build(wish).recipe, "")
+    request = RunRequest(entry, **chosen, settings=settings, text=True)
+    made, why = _try_build(request) if filled else (build(request).recipe, "")
     if not output.as_json:
         _tell_recipe(output, entry)
         shown_for = " ".join(f"--{s} {n}" for s, n in filled.items())
@@ -65,7 +65,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
         if made is not None:
             _tell_formula(output, made)
         for claim in entry.claims:
-            _tell_difference(output, made, claim, wish)
+            _tell_difference(output, made, claim, request)
         _tell_evidence(output, entry.name)
     output.finish(
         {
@@ -114,7 +114,7 @@ def _tell_evidence(output: Output, name: str) -> None:
     output.say(f"  {found['command']}, {found['model']['version']}, {found['created']}: evidence/{name}.md")
 
 
-def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, wish: Wish) -> None:
+def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, request: RunRequest) -> None:
     """What the method has that its baseline has not, and the other way round."""
     from guerdon.core.recipe import Recipe
     from guerdon.loop.proof.arms import make_arm
@@ -123,7 +123,9 @@ def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, 
     if not isinstance(made, Recipe):
         return
     arm = make_arm(claim.baseline, dataclasses.replace(claim, settings=""), OPTIONS)
-    other, _ = _try_build(dataclasses.replace(arm.wish, task=wish.task, model=wish.model, reward=wish.reward))
+    other, _ = _try_build(
+        dataclasses.replace(arm.request, task=request.task, model=request.model, reward=request.reward)
+    )
     if isinstance(other, Recipe):
         lines = list(difflib.ndiff(_formula(other), _formula(made)))
         output.say()
@@ -156,12 +158,12 @@ def _plain(value: Any) -> Any:
     return "(required)" if value is inspect.Parameter.empty else describe(value)
 
 
-def _try_build(wish: Wish) -> tuple[Recipe | Study | None, str]:
+def _try_build(request: RunRequest) -> tuple[Recipe | Study | None, str]:
     """The recipe with our stand-ins, or why they do not fit it: that is no mistake of the user's."""
     from guerdon.loop.build import build
 
     try:
-        return build(wish).recipe, ""
+        return build(request).recipe, ""
     except UserError as error:
         return None, f"not with these ({error})"
 
@@ -238,11 +240,13 @@ def _show_run(output: Output, path: str) -> None:
     found = summary(run)
     card = run.card
     if not output.as_json:
-        wish = {k: v for k, v in {**card["wish"], **(card["data"] or {}), **card["settings"]}.items() if v is not None}
+        request = {
+            k: v for k, v in {**card["wish"], **(card["data"] or {}), **card["settings"]}.items() if v is not None
+        }
         shown = {
             "run": path,
             "recipe": f"{run.name} ({card['kind']}, hash {card['hash']})",
-            "asked for": ", ".join(f"{k}={v}" for k, v in wish.items()),
+            "asked for": ", ".join(f"{k}={v}" for k, v in request.items()),
             "seed": str(card["seed"]),
             "status": f"{found['status']}, {run.progress}",
             **held_out(run.evaluations),

@@ -100,25 +100,25 @@ def train(
     rows = parse_data(data, prompt, answer, kind, skip_bad)
     if resume is not None and out is not None:
         raise UserError("a run is resumed where it lies: give --resume or --out, not both")
-    wish = {
+    request = {
         "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
         "seed": seed,
         "out": out, "resume": resume, "settings": parse_settings(settings), "text": True, "trust": trust,
     }  # fmt: skip
-    return _train(output, wish, {k: v for k, v in keeping.items() if v is not None})
+    return _train(output, request, {k: v for k, v in keeping.items() if v is not None})
 
 
-def _train(output: Output, wish: dict[str, Any], keeping: dict[str, Any]) -> int:
+def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> int:
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
 
-    resume = wish["resume"]
+    resume = request["resume"]
     was_complete = resume is not None and _is_complete(resume)
     try:
         with Watch(output.console) as watch:
-            run = api.train(**wish, options=_options(keeping, resume), listeners=[watch])
+            run = api.train(**request, options=_options(keeping, resume), listeners=[watch])
     except CtrlC as error:  # the second Ctrl-C, or one before the first step
-        raise TakenAtOnce(_what_is_left(resume or wish["out"])) from error
+        raise TakenAtOnce(_what_is_left(resume or request["out"])) from error
     if not output.as_json:
         _tell(output, run, was_complete)
     output.finish(summary(run) | {"was_complete": was_complete})

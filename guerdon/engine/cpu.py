@@ -214,7 +214,7 @@ class Reading:
                 torch.cat([*(kept[row, :, :past].transpose(0, 1) for row, past in self.pasts), new])
                 for kept, new in ((keys, k), (values, v))
             )
-        return self.runs.see(q, k, v, scale, window)
+        return self.runs.attention(q, k, v, scale, window)
 
 
 def _padded(index: Tensor) -> Tensor:

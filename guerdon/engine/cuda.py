@@ -344,7 +344,7 @@ class _Reading:
         values.index_copy_(0, self.slot, v)
         if self.known is not None:
             k, v = torch.cat([keys[self.known], k]), torch.cat([values[self.known], v])
-        return self.runs.see(q, k, v, scale, window)
+        return self.runs.attention(q, k, v, scale, window)
 
 
 def captured(body: Callable[[], None], state: _State) -> Callable[[], None]:

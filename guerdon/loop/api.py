@@ -19,7 +19,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy
-from guerdon.loop.build import Built, Wish, build, card_of, find_model, find_task, fit, run_name, versions
+from guerdon.loop.build import Built, RunRequest, build, card_of, find_model, find_task, fit, run_name, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
@@ -60,18 +60,18 @@ def train(
     run of the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone.
     """
     here = absolute("")  # before code of the user's runs, which may go elsewhere
-    wish = Wish(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
+    request = RunRequest(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
     if resume is not None:
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
-        return _resume(RunFolder(resume), wish, steps, seed, options, listeners, trust)
+        return _resume(RunFolder(resume), request, steps, seed, options, listeners, trust)
     if recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
-    built = build(wish)
+    built = build(request)
     total = set_length(built, steps, read_budget(budget) if isinstance(budget, str) else budget)
     options = options or Options()
-    card = card_of(built, wish, seed or 0, total, options)
-    with _claimed(out, run_name(built.name, wish), here) as folder:
+    card = card_of(built, request, seed or 0, total, options)
+    with _claimed(out, run_name(built.name, request), here) as folder:
         folder.create(card)
         return _go(built, folder, options, seed or 0, total, listeners, [*_skipped_rows(built), *remember(card, here)])
 
@@ -146,7 +146,7 @@ def _other_code(card: Mapping[str, Any], built: Built) -> list[str]:
 
 def _resume(
     folder: RunFolder,
-    wish: Wish,
+    request: RunRequest,
     steps: int | None,
     seed: int | None,
     options: Options | None,
@@ -159,13 +159,13 @@ def _resume(
             f"{folder.named} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
             f" reads it but goes on with format {FORMAT} alone: start anew with --out"
         )
-    _refuse_conflicts(folder.named, card, wish, steps, seed)
+    _refuse_conflicts(folder.named, card, request, steps, seed)
     check_trust(folder.named, card, trust)
     if card["plain"]:
-        wish = Wish.of_card(card)
-    elif wish.recipe is None:
+        request = RunRequest.of_card(card)
+    elif request.recipe is None:
         raise UserError(f"{folder.named} was started from Python objects: resume it with gd.train(recipe, resume=...)")
-    built = build(wish)
+    built = build(request)
     budget = Budget(**card["budget"]) if card.get("budget") else None
     set_length(built, card["steps"] if isinstance(built.recipe, Recipe) else None, budget)
     if built.recipe.hash != card["hash"]:
@@ -177,9 +177,11 @@ def _resume(
     return _go(built, folder, options, card["seed"], card["steps"], listeners, notes)
 
 
-def _refuse_conflicts(path: str, card: Mapping[str, Any], wish: Wish, steps: int | None, seed: int | None) -> None:
+def _refuse_conflicts(
+    path: str, card: Mapping[str, Any], request: RunRequest, steps: int | None, seed: int | None
+) -> None:
     """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
-    named = {"recipe": wish.recipe, "--task": wish.task, "--model": wish.model, "--reward": wish.reward}
+    named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
     kept_data = card["data"] or {}
     said: dict[str, tuple[Any, Any]] = {
         "--steps": (steps, card["steps"]),
@@ -191,11 +193,11 @@ def _refuse_conflicts(path: str, card: Mapping[str, Any], wish: Wish, steps: int
         },
         **{
             "--data" if k == "path" else f"--{k.replace('_', '-')}": (v, kept_data.get(k))
-            for k, v in (wish.data or {}).items()
+            for k, v in (request.data or {}).items()
         },
     }
-    if isinstance(wish.recipe, str | None):
-        said |= {f"--set {k}": (v, card["settings"].get(k)) for k, v in wish.settings.items()}
+    if isinstance(request.recipe, str | None):
+        said |= {f"--set {k}": (v, card["settings"].get(k)) for k, v in request.settings.items()}
     for flag, (now, kept) in said.items():
         if now is not None and _value(now) != _value(kept):
             start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"

@@ -36,7 +36,7 @@ SHOWN_BAD = 3  # skipped rows named one by one
 
 
 @dataclass(frozen=True)
-class Wish:
+class RunRequest:
     """What was asked for, before anything is built. Plain values throughout make the run rebuildable from its card."""
 
     recipe: Any
@@ -66,7 +66,7 @@ class Wish:
         }
 
     @classmethod
-    def of_card(cls, card: Mapping[str, Any]) -> Wish:
+    def of_card(cls, card: Mapping[str, Any]) -> RunRequest:
         slots = {slot: card["wish"][slot] for slot in ("task", "model", "reward")}
         kept = {name: card[name] for name in ("data", "settings", "text", "prepared") if name in card}
         return cls(card["recipe"], **slots, **kept)
@@ -85,26 +85,26 @@ class Built:
         return modules_of(self.recipe, self.entry.functions if self.entry is not None else ())
 
 
-def build(wish: Wish) -> Built:
-    """The recipe a wish asks for, checked."""
-    if isinstance(wish.recipe, Recipe | Study):
-        if any(x is not None for x in (wish.task, wish.model, wish.reward, wish.data)):
+def build(request: RunRequest) -> Built:
+    """The recipe that is asked for, checked."""
+    if isinstance(request.recipe, Recipe | Study):
+        if any(x is not None for x in (request.task, request.model, request.reward, request.data)):
             raise UserError(
                 "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
             )
-        made = wish.recipe.but(**wish.settings) if isinstance(wish.recipe, Recipe) else wish.recipe
+        made = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
         if isinstance(made, Recipe):
             for source in [found for _, found in walk(made) if isinstance(found, rows)]:
                 fit(source, made.models.values())
-        return Built(label(made).lower(), _checked(made, wish.prepared))
-    entry = wish.recipe if isinstance(wish.recipe, Entry) else find_recipe(wish.recipe)
-    task = find_task(wish.task, wish.data)
-    slots = {"task": task, "model": find_model(wish.model), "reward": _reward(wish.reward)}
+        return Built(label(made).lower(), _checked(made, request.prepared))
+    entry = request.recipe if isinstance(request.recipe, Entry) else find_recipe(request.recipe)
+    task = find_task(request.task, request.data)
+    slots = {"task": task, "model": find_model(request.model), "reward": _reward(request.reward)}
     fit(task, [slots["model"]])
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
-    made = _checked(entry.build(slots, wish.settings, text=wish.text), wish.prepared)
+    made = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
     return Built(entry.name, made, task, entry)
 
 
@@ -188,12 +188,12 @@ def _reward(wanted: Any) -> Any:
     return find_reward(wanted) if isinstance(wanted, str) else wanted
 
 
-def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -> dict[str, Any]:
+def card_of(built: Built, request: RunRequest, seed: int, steps: int, options: Options) -> dict[str, Any]:
     """`run.json`: everything that says what this run is."""
     return {
         "format": FORMAT,
         "id": secrets.token_hex(16),
-        "recipe": wish.recipe if isinstance(wish.recipe, str) else built.name,
+        "recipe": request.recipe if isinstance(request.recipe, str) else built.name,
         "kind": "study" if isinstance(built.recipe, Study) else "recipe",
         "hash": built.recipe.hash,
         "source": code_hash(built.modules),
@@ -201,7 +201,7 @@ def card_of(built: Built, wish: Wish, seed: int, steps: int, options: Options) -
         "seed": seed,
         "steps": steps,
         "budget": knobs(built.recipe.budget) if built.recipe.budget else None,
-        **wish.to_card(),
+        **request.to_card(),
         "options": knobs(options),
         "parts": describe(built.recipe),
         "rewards": _rewards(built.recipe),
@@ -240,7 +240,7 @@ def versions() -> dict[str, Any]:
     }
 
 
-def run_name(name: str, wish: Wish) -> str:
+def run_name(name: str, request: RunRequest) -> str:
     """What the folder of a run is called where nothing is said: a number follows."""
-    what = wish.task if isinstance(wish.task, str) else Path(wish.data["path"]).stem if wish.data else ""
+    what = request.task if isinstance(request.task, str) else Path(request.data["path"]).stem if request.data else ""
     return "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)

@@ -18,7 +18,7 @@ from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy, length
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.rewards.stage.score_stages import verified
 
 
@@ -53,7 +53,7 @@ def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
     found: dict[str, Any] = {"task": _name(exam), "tries": tries}
     given_by = dict.fromkeys(found, "every exam")
     for metric in exam.metrics or (accuracy(), length()):
-        batch = see(batch, getattr(metric, "needs", ()), play)
+        batch = fill_needs(batch, getattr(metric, "needs", ()), play)
         with torch.no_grad():
             said = metric(Sitting(exam, batch, play, tries))
         mine = getattr(metric, "__name__", label(metric))

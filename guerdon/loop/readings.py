@@ -1,4 +1,4 @@
-"""`see`: what a stage needs is there before it runs, computed once."""
+"""`fill_needs`: the columns a stage needs are in the batch before it runs, each computed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from guerdon.core.play import Play, played_by
 from guerdon.rewards.stage.placing import step_column
 
 
-def see(batch: Batch, needs: Sequence[str], play: Play) -> Batch:
+def fill_needs(batch: Batch, needs: Sequence[str], play: Play) -> Batch:
     """The batch with every needed column. A column that is missing is read from its model (`reference.logp`); that the
     others are given by earlier stages was checked before the run began; a reward in steps is given only where it came in
     steps, and elsewhere made from the whole."""

@@ -29,7 +29,7 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.credit.group_relative import centre
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.trained import Trained
 from guerdon.rewards.asking.samples import Roles
 from guerdon.store.run import Run
@@ -132,7 +132,7 @@ def _stages(run: Run) -> tuple[list[Any], str, str]:
     why = "the run was started from Python objects"
     if run.card["plain"]:
         try:
-            made = build(Wish.of_card(run.card)).recipe
+            made = build(RunRequest.of_card(run.card)).recipe
             assert isinstance(made, Recipe)
             return made.stages, "the run's recipe", ""
         except UserError as error:  # a file that was moved since, a model that is not here

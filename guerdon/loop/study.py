@@ -17,7 +17,7 @@ from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
-from guerdon.loop.build import Built, Wish, card_of
+from guerdon.loop.build import Built, RunRequest, card_of
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
@@ -79,7 +79,7 @@ class StudyRun:
         with inner.lock():
             notes = drop_damaged(inner)
             if not inner.exists():
-                inner.create(card_of(Built("recipe", recipe), Wish(recipe), seed, recipe.steps, self.options))
+                inner.create(card_of(Built("recipe", recipe), RunRequest(recipe), seed, recipe.steps, self.options))
             if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
                 self.interrupted = True
                 raise Interrupted

@@ -19,7 +19,7 @@ from guerdon.core.seeds import derive, seed_globals
 from guerdon.engine.player import Player
 from guerdon.loop.evaluate import evaluate
 from guerdon.loop.host import undisturbed
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
@@ -45,7 +45,7 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         seed_globals(play.seed, step)
         batch = record.check(pack(rollouts.take(step)))
         for stage in recipe.stages:
-            batch = record.check(stage(see(batch, stage.needs, play), play), stage)
+            batch = record.check(stage(fill_needs(batch, stage.needs, play), play), stage)
         fresh = played_at(batch, step)
         for part in observers:
             part.observe(fresh, play)

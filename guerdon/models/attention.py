@@ -125,7 +125,7 @@ class Block:
         self.causal = causal  # long runs without a past: no mask need be written down
         self._masks: dict[int, Tensor] = {}
 
-    def see(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
+    def attention(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         """[tokens of the block, h, D]."""
         (R, Q), T = self.query.shape, self.key.shape[1]
         h, kv, D = q.shape[1], k.shape[1], q.shape[2]
@@ -213,12 +213,12 @@ class Runs:
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
         q, k, v = turn(qkv)
-        return self.see(q, k, v, scale, window)
+        return self.attention(q, k, v, scale, window)
 
-    def see(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
+    def attention(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
             return self._flash(q, k, v, scale, window)
-        return self._back(torch.cat([block.see(q, k, v, scale, window) for block in self._blocks]))
+        return self._back(torch.cat([block.attention(q, k, v, scale, window) for block in self._blocks]))
 
     @cached_property
     def _blocks(self) -> list[Block]:

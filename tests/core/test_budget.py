@@ -16,8 +16,8 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import recital, single_turn
-from guerdon.loop.build import Wish, build
-from guerdon.loop.readings import see
+from guerdon.loop.build import RunRequest, build
+from guerdon.loop.readings import fill_needs
 from guerdon.losses.imitation import sft
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
@@ -46,7 +46,7 @@ def test_units(tmp_path, unit):
 
 
 def test_the_budget_makes_the_recipe_another_one():
-    first, second = (build(Wish("grpo", "successor:1", "tabular")).recipe for _ in range(2))
+    first, second = (build(RunRequest("grpo", "successor:1", "tabular")).recipe for _ in range(2))
     second.budget = Budget(10)
     assert first.hash != second.hash
 
@@ -170,7 +170,7 @@ def test_a_language_model_reads_shared_prompts_once(tmp_path):
     prompt = len(model.encode("x + 4 = 9"))
     batch = pack(play([Ask(Task("1", "x + 4 = 9"), 3)]))
     assert (play.tokens, play.meter.read) == (batch.S, prompt)
-    see(batch, ["policy.logp", "before.logp"], play)
+    fill_needs(batch, ["policy.logp", "before.logp"], play)
     assert play.meter.read == prompt + 2 * (prompt + batch.S - 3)  # no track's last action is read: nothing follows it
 
 

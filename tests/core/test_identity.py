@@ -12,7 +12,7 @@ from guerdon.core.part import describe, find_part, knob, part, set_knob
 from guerdon.core.recipe import Study, recipe
 from guerdon.core.syntax import syntax
 from guerdon.core.user_file import load_file
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.models.tables import tabular
 from guerdon.rewards.formula.reward import Reward
@@ -138,7 +138,7 @@ SETTINGS = {"distill": {"teacher": "sprig"}}
 def house_hashes():
     """Every house recipe's hash, on a task and a model that stay as they are."""
     house = sorted(name for name, listing in listings().items() if listing.family == "house")
-    return {n: build(Wish(n, "countdown:2", "sprig", settings=SETTINGS.get(n, {}))).recipe.hash for n in house}
+    return {n: build(RunRequest(n, "countdown:2", "sprig", settings=SETTINGS.get(n, {}))).recipe.hash for n in house}
 
 
 MEND = """
@@ -169,7 +169,7 @@ def test_syntax_counts_and_comments_docstrings_and_layout_do_not():
 
 def test_a_recipes_source_is_of_its_function_its_parts_and_those_it_is_made_on():
     entry = find_recipe("dump")
-    made = build(Wish(entry, "countdown:1-3", tabular()))
+    made = build(RunRequest(entry, "countdown:1-3", tabular()))
     found = set(made.modules)
     assert {
         "guerdon.recipes.curriculum.dump", "guerdon.recipes.house.grpo", "guerdon.recipes.house.shared",
@@ -183,7 +183,7 @@ def test_a_recipes_source_is_of_its_function_its_parts_and_those_it_is_made_on()
 
 def test_a_studys_source_is_all_that_its_modules_import():
     entry = find_recipe("simplerl-zoo")
-    made = build(Wish(entry, "countdown:1-3", tabular()))
+    made = build(RunRequest(entry, "countdown:1-3", tabular()))
     assert isinstance(made.recipe, Study)
     found = set(made.modules)
     assert {
@@ -222,7 +222,7 @@ def test_an_edit_changes_the_source_and_a_comment_does_not(tmp_path):
     def source(text):
         (tmp_path / "lifted.py").write_text(text)
         entry = load_file(str(tmp_path / "lifted.py"), "recipe").lifted
-        built = build(Wish(entry, successor(), tabular()))
+        built = build(RunRequest(entry, successor(), tabular()))
         assert "guerdon_user_lifted" in built.modules
         return code_hash(built.modules), built.recipe.hash
 

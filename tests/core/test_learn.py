@@ -20,7 +20,7 @@ from guerdon.core.part import part
 from guerdon.core.schedule import linear
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.losses.imitation import sft
 from guerdon.losses.pair import dpo
 from guerdon.losses.penalties import entropy, kl
@@ -110,7 +110,7 @@ CASES = {
 
 def gradient(play, learn, batch):
     """The gradient of one update over the rows that are learned from, and the metrics."""
-    batch = see(batch, learn.needs, play)
+    batch = fill_needs(batch, learn.needs, play)
     rows = learn.rows(batch, play)
     play.models["policy"].weights.zero_grad()
     metrics = learn.backward(rows, play)

@@ -19,7 +19,7 @@ from guerdon.core.pack import of_episodes, pack, played_at
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
@@ -233,7 +233,7 @@ def test_old_tries_are_learned_from_beside_new_ones(where):
     assert [row["memory/size"] for row in seen.rows] == [8, 12, 12, 12]
     learn = seen.recipe.stages[-1]
     for batch in seen.batches[1:]:
-        rows = learn.rows(see(batch, learn.needs, seen.play), seen.play)
+        rows = learn.rows(fill_needs(batch, learn.needs, seen.play), seen.play)
         assert rows.K == 12  # every one has an advantage and was read by the reference
         assert len(set(keys(batch))) == 12 and (batch["age"] > 0).sum() == 4
         assert bool((~batch.cols["advantage"].missing).all()) and bool((~batch.cols["correct"].missing).all())

@@ -15,7 +15,7 @@ from guerdon.credit.group_relative import centre
 from guerdon.curricula.opponents import against
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.past_selves import pool
@@ -103,7 +103,7 @@ def test_a_model_learns_and_reads_what_it_acted():
     learn = gd.Learn("heads", clipped(), opt=sgd(lr=1.0))
     rows = learn.rows(batch.put("advantage", "step", torch.arange(4.0)), play)
     assert rows["advantage"].tolist() == [0.0, 3.0] and rows.count.tracks == 2
-    seen = see(batch, ["heads.logp", "copy.logp"], play)
+    seen = fill_needs(batch, ["heads.logp", "copy.logp"], play)
     for name in ("heads.logp", "copy.logp"):  # a copy reads what the one it copies acted
         assert seen.cols[name].missing.tolist() == [False, True, True, False]
 

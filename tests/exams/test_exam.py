@@ -16,7 +16,7 @@ from guerdon.exams.best_of_n import best_of
 from guerdon.exams.games import against
 from guerdon.exams.rates import accuracy, length, majority
 from guerdon.exams.scorers import first_error, pair_accuracy
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.proof.results import curve_of, numbers_of, value_of
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
@@ -284,12 +284,12 @@ def test_a_recipe_of_a_single_role_may_be_examined_by_a_game(tmp_path):
 
 @pytest.mark.parametrize("name", ["sft", "dpo", "kto"])
 def test_who_learns_from_recitals_is_examined_on_its_own_answers(name):
-    made = build(Wish(name, "countdown:2", "sprig")).recipe
+    made = build(RunRequest(name, "countdown:2", "sprig")).recipe
     assert isinstance(made.exams[0].env, single_turn) and type(made.env) is not single_turn
 
 
 def test_an_exam_is_part_of_the_hash_and_its_knobs_are_set_by_name():
-    made = build(Wish("reward_model", "chain", "sprig", settings={"exam.tasks": "5"}, text=True)).recipe
+    made = build(RunRequest("reward_model", "chain", "sprig", settings={"exam.tasks": "5"}, text=True)).recipe
     assert made.exams[0].tasks == 5
-    other = build(Wish("reward_model", "chain", "sprig", settings={"exam_tasks": "5"}, text=True)).recipe
-    assert other.hash == made.hash != build(Wish("reward_model", "chain", "sprig")).recipe.hash
+    other = build(RunRequest("reward_model", "chain", "sprig", settings={"exam_tasks": "5"}, text=True)).recipe
+    assert other.hash == made.hash != build(RunRequest("reward_model", "chain", "sprig")).recipe.hash

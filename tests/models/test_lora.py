@@ -21,7 +21,7 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.engine.player import Player
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.losses.penalties import kl
 from guerdon.losses.policy import clipped
 from guerdon.models import huggingface, lora
@@ -163,7 +163,7 @@ def test_a_step_of_learning_changes_the_adapter_alone(model):
     learn = Learn("policy", clipped() + kl(0.1), opt=adam(lr=1e-2))
     play = Player(table, {"policy": "policy"}, None, Sampling(), 0, 1)
     learn.start(play)
-    batch = see(sampled(model), learn.needs, play)
+    batch = fill_needs(sampled(model), learn.needs, play)
     before = {name: weight.clone() for name, weight in model.net.state_dict().items()}
     learn(batch, play)
     changed = {name for name, weight in model.net.state_dict().items() if not torch.equal(weight, before[name])}

@@ -25,7 +25,7 @@ from guerdon.curricula import plain as uniforms
 from guerdon.curricula.plain import apart, uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.balance import balanced, climbing
 from guerdon.losses.imitation import sft
@@ -278,7 +278,7 @@ def test_problems_apart_are_others_than_those_trained_on():
 def made(name="amft", **settings):
     table = {"tabular.vocab": "ab", "tabular.length": 4, "tabular.rows": 4096, "prompts": 4, "tries": 4, "lr": 0.3}
     own = {"entropy_rate": 0.0} if name == "amft" else {}
-    return build(Wish(name, echo(), "tabular", settings={**table, **own, **settings})).recipe
+    return build(RunRequest(name, echo(), "tabular", settings={**table, **own, **settings})).recipe
 
 
 def test_what_it_is_made_of():
@@ -308,7 +308,7 @@ def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
     for arm in (f"amft {claim.method}", claim.baseline, claim.ablation):
         name, *knobs = arm.split()
         own = dict(word.split("=") for word in knobs)
-        build(Wish(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
+        build(RunRequest(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
 
 
 def test_without_a_rate_the_weight_stays_and_nothing_is_held_out():

@@ -23,7 +23,7 @@ from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Task
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.signs import finished
@@ -287,7 +287,7 @@ def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
     for arm in ("auto-cei", claim.baseline, claim.ablation):
         name, *knobs = arm.split()
         own = dict(word.split("=") for word in knobs)
-        hashes.add(build(Wish(name, claim.task, claim.model, settings=own, text=True)).recipe.hash)
+        hashes.add(build(RunRequest(name, claim.task, claim.model, settings=own, text=True)).recipe.hash)
     assert len(hashes) == 3
 
 

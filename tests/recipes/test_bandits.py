@@ -317,11 +317,11 @@ def test_draws_move_to_the_kind_whose_tries_differ(tmp_path, name, least):
 @pytest.mark.parametrize("name", ["dump", "sec"])
 def test_but_for_the_curriculum_it_is_grpo(name):
     from guerdon.core.part import describe
-    from guerdon.loop.build import Wish, build
+    from guerdon.loop.build import RunRequest, build
     from guerdon.loop.catalog import find_recipe
 
     made, base = (
-        describe(build(Wish(find_recipe(n), task=TOY, model="tabular", settings={"kl": 0.01})).recipe)["knobs"]
+        describe(build(RunRequest(find_recipe(n), task=TOY, model="tabular", settings={"kl": 0.01})).recipe)["knobs"]
         for n in (name, "grpo")
     )
     assert {key for key in base if made[key] != base[key]} == {"curriculum"}

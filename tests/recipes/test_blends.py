@@ -17,7 +17,7 @@ from guerdon.core.part import get_state, set_state
 from guerdon.curricula import blends
 from guerdon.curricula.blends import blended
 from guerdon.curricula.laps import APART
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
@@ -129,7 +129,9 @@ def test_general_problems_may_be_asked_as_choices_and_the_exam_stays_open():
 
 
 def test_a_run_draws_in_proportion():
-    wish = Wish(NAME, load("countdown:1+strings:1+trace:1"), tabular("01", length=1, rows=16), settings={"prompts": 6})
+    wish = RunRequest(
+        NAME, load("countdown:1+strings:1+trace:1"), tabular("01", length=1, rows=16), settings={"prompts": 6}
+    )
     for batch in Watched(build(wish).recipe, 2).batches:
         assert Counter(e.task.family for e in batch.episodes) == {"countdown": 16, "strings": 16, "trace": 16}
 

@@ -28,7 +28,7 @@ from guerdon.engine.player import Player
 from guerdon.envs import revision as module
 from guerdon.envs.revision import revised
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import evaluate
 from guerdon.models.tables import tabular
@@ -284,7 +284,7 @@ def test_the_exam_is_the_quality_after_so_many_revisions(times, found):
 def made(name="exit", **settings):
     table = {"tabular.vocab": "ab", "tabular.length": 4, "tabular.rows": 4096, "prompts": 4, "tries": 8, "lr": 0.3}
     own = {"histories.least": 2} if name == "exit" else {}
-    return build(Wish(name, echo(), "tabular", settings={**table, **own, **settings})).recipe
+    return build(RunRequest(name, echo(), "tabular", settings={**table, **own, **settings})).recipe
 
 
 def test_what_it_is_made_of():
@@ -311,7 +311,7 @@ def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
     for arm in ("exit", claim.baseline, claim.ablation):
         name, *knobs = arm.split()
         own = dict(word.split("=") for word in knobs)
-        build(Wish(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
+        build(RunRequest(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
 
 
 def test_without_histories_it_learns_what_grpo_does():

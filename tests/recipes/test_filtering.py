@@ -15,7 +15,7 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.laps import APART
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.models.tables import tabular
 from guerdon.select.again import until_enough
@@ -128,7 +128,8 @@ def wish():
 
 def watch(wish, settings=None, steps=1):
     return Watched(
-        build(Wish(NAME, wish["task"], wish["model"], settings={**wish["settings"], **(settings or {})})).recipe, steps
+        build(RunRequest(NAME, wish["task"], wish["model"], settings={**wish["settings"], **(settings or {})})).recipe,
+        steps,
     )
 
 
@@ -152,7 +153,7 @@ def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
     for arm in (NAME, claim.baseline, claim.ablation):
         name, *knobs = arm.split()
         own = dict(word.split("=") for word in knobs)
-        build(Wish(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
+        build(RunRequest(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
 
 
 def test_with_a_kl_it_keeps_the_start_model():
@@ -179,7 +180,9 @@ def test_it_asks_until_the_band_is_full_and_counts_every_try(wish):
 def test_a_band_of_everything_that_asks_no_more_is_grpo(wish):
     made = watch(wish, {"low": 0.0, "high": 1.0, "with_rate.most": 0}, steps=2)
     assert [row["again/asked"] for row in made.rows] == [0, 0]
-    plain = Watched(build(Wish("grpo", **{**wish, "settings": {**wish["settings"], "centre.by": "ask"}})).recipe, 2)
+    plain = Watched(
+        build(RunRequest("grpo", **{**wish, "settings": {**wish["settings"], "centre.by": "ask"}})).recipe, 2
+    )
     assert torch.equal(made.weights, plain.weights)
 
 
@@ -190,7 +193,7 @@ def test_what_never_comes_into_the_band_is_given_up(wish):
 
 
 def test_any_selection_may_say_what_is_enough(wish):
-    made = build(Wish(NAME, **wish)).recipe
+    made = build(RunRequest(NAME, **wish)).recipe
     chosen = in_turn([with_rate("correct", 0.2, 0.8, by="ask"), at_least("correct")])
     made.stages[1] = until_enough(made.curriculum, made.stages[:1], chosen, groups=2)
     assert made.stages[1].needs == ("correct",)

@@ -27,7 +27,7 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.curricula.plain import uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import recital, single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
@@ -262,7 +262,7 @@ SETTINGS = {"tabular.vocab": "abcdefgh", "tabular.length": 5, "prompts": 4, "tri
 
 
 def made(name="guide", model="tabular", task=None, **settings):
-    return build(Wish(name, task or secrets(), model, settings={**SETTINGS, **settings})).recipe
+    return build(RunRequest(name, task or secrets(), model, settings={**SETTINGS, **settings})).recipe
 
 
 def test_what_it_is_made_of():
@@ -283,7 +283,7 @@ def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
     for arm in (f"guide {claim.method}", claim.baseline, claim.ablation):
         name, *knobs = arm.split()
         own = dict(word.split("=") for word in knobs)
-        build(Wish(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
+        build(RunRequest(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from guerdon.core.task import Ask, Sampling, Task
 from guerdon.curricula.plain import uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.select.filters import at_least, with_spread
 from guerdon.select.hints import hint, hinted, until_solved
@@ -335,7 +335,7 @@ def wish():
 
 
 def made(wish, name="ghpo", **settings):
-    return build(Wish(name, wish["task"], wish["model"], settings={**wish["settings"], **settings})).recipe
+    return build(RunRequest(name, wish["task"], wish["model"], settings={**wish["settings"], **settings})).recipe
 
 
 def test_what_it_is_made_of(wish):
@@ -360,7 +360,7 @@ def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
     for arm in ("ghpo", claim.baseline, claim.ablation):
         name, *knobs = arm.split()
         own = dict(word.split("=") for word in knobs)
-        build(Wish(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
+        build(RunRequest(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
 
 
 def test_everything_asked_is_counted_and_only_what_was_said_is_learned(wish):
@@ -380,7 +380,7 @@ def test_everything_asked_is_counted_and_only_what_was_said_is_learned(wish):
 def plain_grpo(wish):
     """GRPO with the same knobs, its tries compared by ask."""
     settings = {k: v for k, v in wish["settings"].items() if k != "how"}
-    return build(Wish("grpo", wish["task"], wish["model"], settings={**settings, "centre.by": "ask"})).recipe
+    return build(RunRequest("grpo", wish["task"], wish["model"], settings={**settings, "centre.by": "ask"})).recipe
 
 
 def test_with_hints_most_groups_teach_something(wish):

@@ -24,7 +24,7 @@ from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe
 from guerdon.curricula.laps import APART
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.evaluate import evaluate
 from guerdon.losses.penalties import kl
@@ -70,7 +70,7 @@ def wish(teacher, student):
 
 def watch(name, wish, settings=None, steps=1, **more):
     chosen = {**wish, **more, "settings": {**wish["settings"], **(settings or {})}}
-    return Watched(build(Wish(name, **chosen)).recipe, steps)
+    return Watched(build(RunRequest(name, **chosen)).recipe, steps)
 
 
 def built(name, **knobs) -> Recipe:
@@ -397,6 +397,6 @@ def test_the_commands_of_the_page_build_what_they_name():
     for name, *options in commands:
         told = dict(zip(options[::2], options[1::2], strict=True))
         settings = parse_settings([told["--set"]] if "--set" in told else None)
-        made = build(Wish(name, told["--task"], told["--model"], settings=settings, text=True))
+        made = build(RunRequest(name, told["--task"], told["--model"], settings=settings, text=True))
         assert isinstance(made.recipe, Recipe)
         assert f"| `{name}" in page

@@ -17,7 +17,7 @@ from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.proof.proving import OPTIONS
@@ -192,7 +192,7 @@ def wish(**settings):
 
 
 def watch(steps, **settings):
-    return Watched(build(Wish("masa", **wish(**settings))).recipe, steps)
+    return Watched(build(RunRequest("masa", **wish(**settings))).recipe, steps)
 
 
 def test_a_table_learns_to_forecast_and_then_skips_what_it_has_learned():
@@ -215,7 +215,7 @@ def test_every_token_of_a_forecast_counts():
 def test_sprig_says_a_number_where_its_answer_begins():
     """It was never taught to forecast; one token after what is given is nearly always one that can be read and paid."""
     small = {"prompts": 4, "tries": 2, "max_tokens": 48}
-    run = Watched(build(Wish("masa", "countdown:1-6", "sprig", settings=small)).recipe, 1)
+    run = Watched(build(RunRequest("masa", "countdown:1-6", "sprig", settings=small)).recipe, 1)
     (row,), (batch,) = run.rows, run.batches
     assert row["forecast/readable"] > 0.5
     told = [e.segments[0] for e in batch.episodes if e.segments[0].role == ROLE]

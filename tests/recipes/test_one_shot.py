@@ -22,7 +22,7 @@ from guerdon.core.task import Ask, Task
 from guerdon.curricula import success_records as records
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.success_records import by_variance, history_of, rates, recorded
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
@@ -175,7 +175,7 @@ def test_a_study_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
         study(tmp_path / "broken")
     monkeypatch.undo()
     model = tabular("01", length=1, rows=256)
-    made = build(Wish(NAME, load("parity:4@8"), model, settings=SMALL)).recipe
+    made = build(RunRequest(NAME, load("parity:4@8"), model, settings=SMALL)).recipe
     made.budget = Budget(64)
 
     again = run_study(made, RunFolder(tmp_path / "broken"), gd.Options(eval_tasks=4, eval_tries=2, save_every=2), 3)

@@ -19,7 +19,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
@@ -261,7 +261,7 @@ def test_what_it_is_made_of():
 
 def test_rewritten_problems_are_learned_from_and_counted():
     table = tabular("0123456789+-*= ", length=4, rows=64)
-    wish = Wish("clpo", load("countdown:3"), table, settings={"prompts": 3, "tries": 2, "lr": 0.3, "eased": 0.5})
+    wish = RunRequest("clpo", load("countdown:3"), table, settings={"prompts": 3, "tries": 2, "lr": 0.3, "eased": 0.5})
     seen = Watched(build(wish).recipe, 2)
     for batch, row in zip(seen.batches, seen.rows, strict=True):
         assert row["rewritten/hard"] == 1.0  # a table solves nothing

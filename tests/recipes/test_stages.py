@@ -15,7 +15,7 @@ from guerdon.core.part import get_state, set_state
 from guerdon.curricula import sequences as stages
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.sequences import in_stages
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
@@ -110,7 +110,7 @@ TABLE = {"prompts": 4, "tries": 2, "lr": 0.3}
 def kinds(order, steps=4, **knobs):
     """The roles of a step's problems, step by step."""
     model = tabular("=ab 0123456789+-*()\n", length=3, rows=64)
-    wish = Wish("medcco", load("countdown:2-3"), model, settings={**TABLE, "order": order, **knobs})
+    wish = RunRequest("medcco", load("countdown:2-3"), model, settings={**TABLE, "order": order, **knobs})
     seen = Watched(build(wish).recipe, steps)
     return [sorted({e.task.family.partition("/")[0] for e in batch.episodes}) for batch in seen.batches]
 

@@ -13,7 +13,7 @@ from guerdon.core.column import Reason
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
-from guerdon.loop.readings import see
+from guerdon.loop.readings import fill_needs
 from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
@@ -124,7 +124,7 @@ def test_who_needs_steps_has_them_though_the_reward_came_without():
     batch = scored(here(lambda completion: 2.0), episode(segment([0, 1])))
     assert "reward_steps" not in batch.cols
     play = Player({}, {}, None, Sampling(), 0, 1)
-    assert see(batch, ["reward_steps"], play)["reward_steps"].tolist() == [0.0, 2.0]
+    assert fill_needs(batch, ["reward_steps"], play)["reward_steps"].tolist() == [0.0, 2.0]
 
 
 @given(episode_lists(continuous=False), st.integers(0, 3))

@@ -11,7 +11,7 @@ import pytest
 from command_line import TRAIN, Cli, command_line, refused
 
 from guerdon.core.recipe import Study
-from guerdon.loop.build import Built, Wish, card_of
+from guerdon.loop.build import Built, RunRequest, card_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.store.checksums import sealed
@@ -93,7 +93,7 @@ def test_a_resume_with_the_same_code_says_nothing(cli: Cli) -> None:
 def test_a_study_says_so_too(tmp_path: Path) -> None:
     heard: list[Event] = []
     folder, study = RunFolder(tmp_path / "a"), Study(lambda run, seed: {})
-    folder.create(card_of(Built("study", study), Wish(study), 0, 0, Options()))
+    folder.create(card_of(Built("study", study), RunRequest(study), 0, 0, Options()))
     run_study(study, folder, Options(), 0, [heard.append], ["resumed with other code"])
     warnings = [event.message for event in heard if isinstance(event, Warned)]
     assert warnings == ["resumed with other code"]

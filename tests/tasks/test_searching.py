@@ -10,7 +10,7 @@ import pytest
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import kinds_of
-from guerdon.loop.build import Wish, build
+from guerdon.loop.build import RunRequest, build
 from guerdon.tasks import load
 from guerdon.tasks.searched_solutions import searching
 
@@ -52,6 +52,6 @@ def test_other_families_cannot_be_searched():
 
 
 def test_the_searcher_is_taught_the_long_solutions_and_examined_on_the_problems():
-    made = build(Wish("searcher", "countdown:1-3", "sprig", settings={"most": 2})).recipe
+    made = build(RunRequest("searcher", "countdown:1-3", "sprig", settings={"most": 2})).recipe
     assert str(made.curriculum.task) == "searching(mixed('countdown:1-3'), 2)"
     assert str(made.exams[0].source) == "mixed('countdown:1-3')"

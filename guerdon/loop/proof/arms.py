@@ -14,7 +14,7 @@ from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
 from guerdon.core.recipe import Claim
 from guerdon.loop.api import set_length
-from guerdon.loop.build import Built, Wish, build
+from guerdon.loop.build import Built, RunRequest, build
 from guerdon.loop.catalog import entries_in, in_file
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
@@ -31,7 +31,7 @@ class Arm:
     is how people call it; `starts` are what it begins with, by the model that each prepares."""
 
     what: str
-    wish: Wish
+    request: RunRequest
     budget: Budget | None
     options: Options
     starts: Mapping[str, Arm] = field(default_factory=dict)
@@ -39,9 +39,9 @@ class Arm:
     def begun(self, runs: Path) -> Arm:
         """The arm as it is run: it begins with what its starts left among the runs."""
         left = {name: RunFolder(runs / start.key(START_SEED)) for name, start in self.starts.items()}
-        model = str(left.pop(POLICY).path) if POLICY in left else self.wish.model
+        model = str(left.pop(POLICY).path) if POLICY in left else self.request.model
         named = {name: str(run.models / self.starts[name].trains(name)) for name, run in left.items()}
-        return replace(self, wish=replace(self.wish, model=model, prepared=named))
+        return replace(self, request=replace(self.request, model=model, prepared=named))
 
     def trains(self, name: str) -> str:
         """Which of its models prepares another recipe's `name`: the one called so, or the only one that learns."""
@@ -58,7 +58,7 @@ class Arm:
 
     def build(self) -> Built:
         """The recipe, given its budget."""
-        built = build(self.wish)
+        built = build(self.request)
         if self.budget is not None:
             set_length(built, None, unspent(self.budget))
         return built
@@ -133,8 +133,8 @@ def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: 
     name, *own = text.split()
     where = f"{file}:{name}" if name in beside else name
     settings = {**read_settings(claim.settings.split(), text), **read_settings(own, text)}
-    wish = Wish(where, claim.task or None, claim.model or None, settings=settings, text=True)
-    return Arm(text, wish, Budget(claim.budget, claim.unit), options, starts)
+    request = RunRequest(where, claim.task or None, claim.model or None, settings=settings, text=True)
+    return Arm(text, request, Budget(claim.budget, claim.unit), options, starts)
 
 
 def read_settings(words: list[str], where: str) -> dict[str, str]:

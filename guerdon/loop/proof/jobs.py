@@ -85,7 +85,7 @@ def _run_held(job: Job, folder: RunFolder) -> str:
     steps = 0 if isinstance(recipe, Study) else recipe.steps
     notes = drop_damaged(folder)
     if not folder.exists():
-        card = card_of(built, arm.wish, job.seed, steps, options)
+        card = card_of(built, arm.request, job.seed, steps, options)
         folder.create({**card, "at_a_time": job.at_a_time})
         notes += remember(card, here)
     if isinstance(recipe, Study):
