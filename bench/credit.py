@@ -22,7 +22,7 @@ import torch
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.credit.advantage_estimation import gae
@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--out", help="write the numbers as JSON")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    batch, play = batch_of(args.steps, args.tracks), Aside()
+    batch, play = batch_of(args.steps, args.tracks), ExamplePlay()
     print(f"{batch.S} steps in {batch.K} tracks, {args.threads} threads, {args.rounds} rounds; milliseconds a call")
     numbers = {}
     for name, stage in {**GROUP_RELATIVE, **OTHERS}.items():

@@ -18,7 +18,7 @@ from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
 
 if TYPE_CHECKING:
-    from guerdon.loop.proof.jobs import Job
+    from guerdon.loop.proof.jobs import RunJob
     from guerdon.loop.proof.proving import How
 
 
@@ -185,7 +185,7 @@ class Tally:
     def __exit__(self, *_: object) -> None:
         self.live.close()
 
-    def __call__(self, done: int, total: int, last: Job | None) -> None:
+    def __call__(self, done: int, total: int, last: RunJob | None) -> None:
         if last is None:
             self.first, self.began = done, time.monotonic()
             runs = "1 run" if total == 1 else f"{total} runs"

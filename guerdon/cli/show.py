@@ -16,7 +16,7 @@ from guerdon.cli.output import Output, cost
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
-    from guerdon.core.recipe import Claim, Entry, Recipe, Study
+    from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
     from guerdon.loop.build import RunRequest
 
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
@@ -49,7 +49,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
     from guerdon.loop.build import RunRequest, build
     from guerdon.loop.catalog import find_recipe
 
-    entry: Entry = find_recipe(name)
+    entry: RecipeEntry = find_recipe(name)
     parameters = entry.parameters()
     filled = {
         s: n for s, n in _usual(entry).items() if s in parameters and slots[s] is None and _required(parameters[s])
@@ -84,7 +84,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
     )
 
 
-def _usual(entry: Entry) -> dict[str, str]:
+def _usual(entry: RecipeEntry) -> dict[str, str]:
     """What a recipe is shown for when nothing is said: what it claims something about, or something small."""
     said = {"task": entry.claims[0].task, "model": entry.claims[0].model} if entry.claims else {}
     return {**STAND_IN, **{slot: name for slot, name in said.items() if name}}
@@ -168,7 +168,7 @@ def _try_build(request: RunRequest) -> tuple[Recipe | Study | None, str]:
         return None, f"not with these ({error})"
 
 
-def _tell_recipe(output: Output, entry: Entry) -> None:
+def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
     title = f"{entry.name}  ({entry.family})"
     output.say(title + (f"  {entry.paper}" if entry.paper else ""))
     output.say()

@@ -16,7 +16,7 @@ from guerdon.core.schedule import at
 from guerdon.core.task import Ask, Task
 
 
-def tries(rewards: Sequence[Sequence[float | None]], steps: int = 1, **columns: Sequence[float]) -> Batch:
+def example_tries(rewards: Sequence[Sequence[float | None]], steps: int = 1, **columns: Sequence[float]) -> Batch:
     """One task for each inner list, one try of so many steps for each reward in it, None for a score that failed; and
     other columns, a number for each track or for each step."""
     episodes = []
@@ -34,7 +34,7 @@ def tries(rewards: Sequence[Sequence[float | None]], steps: int = 1, **columns: 
     return batch
 
 
-class Aside:
+class ExamplePlay:
     """A `play` that samples nothing and keeps what is logged."""
 
     step, steps, seed = 0, 1, 0

@@ -223,7 +223,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RecipeEntry:
     """A named recipe: how to build it and what it claims."""
 
     name: str
@@ -231,7 +231,7 @@ class Entry:
     paper: str
     claims: tuple[Claim, ...]
     function: Callable[..., Recipe | Study]
-    on: Entry | None = None
+    on: RecipeEntry | None = None
     absent: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
@@ -320,18 +320,18 @@ def recipe(
     family: str = "mine",
     paper: str = "",
     claim: Claim | tuple[Claim, ...] = (),
-    on: Entry | None = None,
+    on: RecipeEntry | None = None,
     absent: Mapping[str, Any] | None = None,
-) -> Callable[[Callable[..., Recipe | Study]], Entry]:
+) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
     """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `absent` is
     for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash."""
 
-    def enter(function: Callable[..., Recipe | Study]) -> Entry:
+    def enter(function: Callable[..., Recipe | Study]) -> RecipeEntry:
         claims = (claim,) if isinstance(claim, Claim) else claim
         if on is not None and next(iter(inspect.signature(function).parameters), "") != MADE:
             raise UserError(
                 f"recipe {name!r} is made on {on.name!r}: its first parameter must be {MADE}, what that one made"
             )
-        return Entry(name, family, paper, claims, function, on, absent or {})
+        return RecipeEntry(name, family, paper, claims, function, on, absent or {})
 
     return enter

@@ -28,8 +28,9 @@ class shortfall(FieldColumns):
 
     A track without a reward is in no mean and has no advantage; nor has a group without a mark. Logs `NAME/shortfall`.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> shortfall(mark="promised")(tries([[0.0, 1.0], [2.0]], promised=[2.0, 2.0, 2.0]), Aside())["shortfall"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[0.0, 1.0], [2.0]], promised=[2.0, 2.0, 2.0])
+    >>> shortfall(mark="promised")(batch, ExamplePlay())["shortfall"].tolist()
     [-1.5, -1.5, 0.0]
     """
 
@@ -66,9 +67,9 @@ class sparing(FieldColumns):
     A group without a right try is centred. A row without a value is in no statistic and gets no advantage; the only value
     of a group gets 0. Logs `NAME/spared`, the share of groups whose baseline was lowered.
 
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> stage = sparing(right="reward", std=False)
-    >>> stage(tries([[1.0, 1.0, 1.5], [0.0, 1.0]]), Aside())["advantage"].tolist()
+    >>> stage(example_tries([[1.0, 1.0, 1.5], [0.0, 1.0]]), ExamplePlay())["advantage"].tolist()
     [0.0, 0.0, 0.5, -0.5, 0.5]
     """
 

@@ -30,8 +30,8 @@ class best_of_k(FieldColumns):
     A try without a value is in no subset. In a group with $k$ values or fewer all get 0; the share of such groups is
     `NAME/short_groups`. `NAME/best` is the estimate of the best of k itself.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> best_of_k(k=2)(tries([[1.0, 0.0, 0.0]]), Aside())["advantage"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> best_of_k(k=2)(example_tries([[1.0, 0.0, 0.0]]), ExamplePlay())["advantage"].tolist()
     [2.0, -1.0, -1.0]
     """
 

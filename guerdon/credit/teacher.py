@@ -26,10 +26,10 @@ class liking(FieldColumns):
 
     >>> import torch
     >>> from guerdon.core.column import Column
-    >>> from guerdon.core.example import Aside, tries
-    >>> batch = tries([[1.0, 0.0]])
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[1.0, 0.0]])
     >>> read = {"teacher.logp": Column.full("step", batch.logp + torch.tensor([0.5, -1.0]))}
-    >>> liking()(batch.with_cols(read), Aside())["teacher_gain"].tolist()
+    >>> liking()(batch.with_cols(read), ExamplePlay())["teacher_gain"].tolist()
     [0.5, -1.0]
     """
 

@@ -29,8 +29,8 @@ class prefix_gain(FieldColumns):
     Tracks without a value are in no mean. A segment none of whose tracks has a value has no advantage. The share of only
     children among the segments is `NAME/only_children`: where it is high, `centre` is the better choice.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> prefix_gain()(tries([[0.0, 1.0]]), Aside())["advantage"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> prefix_gain()(example_tries([[0.0, 1.0]]), ExamplePlay())["advantage"].tolist()
     [-0.5, 0.5]
     """
 

@@ -25,10 +25,10 @@ class blended:
 
     Nemotron-CrossThink (Akter et al. 2025, arXiv:2504.13941) compares such blends.
 
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> from guerdon.tasks import load
     >>> draws = blended(load("countdown:1-2+chain:1"), {"countdown": 2.0, "chain": 1.0})
-    >>> [ask.task.kind for ask in draws.draw(6, Aside())]
+    >>> [ask.task.kind for ask in draws.draw(6, ExamplePlay())]
     ['countdown:1', 'countdown:2', 'chain:1', 'countdown:1', 'countdown:2', 'chain:1']
     """
 

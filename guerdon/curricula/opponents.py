@@ -27,12 +27,12 @@ class against:
 
     >>> from types import SimpleNamespace as model
     >>> from guerdon.core.task import Task
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> @part
     ... class games:
     ...     def draw(self, n, play):
     ...         return [Ask(Task(str(i), "")) for i in range(n)]
-    >>> class Run(Aside):
+    >>> class Run(ExamplePlay):
     ...     models = {"old": model(version=0), "new": model(version=3)}
     >>> [ask.seats for ask in against(games(), ("old", "new"), newest=1.0).draw(2, Run())]
     [{'second': 'new'}, {'second': 'new'}]

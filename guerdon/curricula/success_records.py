@@ -25,9 +25,9 @@ class recorded:
     For sets of finite size, whose problems come again: the numbers of a problem, step after step (`history_of`), are its
     history. A number a problem is much for a record: some hundred problems are well, many thousand are not.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> play = Aside()
-    >>> recorded(None, column="reward").observe(tries([[0.0, 1.0], [1.0, None], [None]]), play)
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> play = ExamplePlay()
+    >>> recorded(None, column="reward").observe(example_tries([[0.0, 1.0], [1.0, None], [None]]), play)
     >>> play.metrics
     {'history/task/0': 0.5, 'history/task/1': 1.0}
     """

@@ -33,11 +33,11 @@ class budgeted:
     `budget/mean`, over the tries.
 
     >>> from guerdon.core.task import Task
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> class one:
     ...     def draw(self, n, play):
     ...         return [Ask(Task(str(i), f"{i}+{i}"), 5) for i in range(n)]
-    >>> [(a.n, a.shown) for a in budgeted(one(), (8, 16), "{prompt} in {budget}").draw(1, Aside())]
+    >>> [(a.n, a.shown) for a in budgeted(one(), (8, 16), "{prompt} in {budget}").draw(1, ExamplePlay())]
     [(3, '0+0 in 8'), (2, '0+0 in 16')]
     """
 

@@ -22,19 +22,19 @@ class EngineFault(Exception):
     """A model call broke. Never taken for a failed episode: it is our fault or the machine's, and stops the run."""
 
 
-class Line:
+class SamplingQueue:
     """The requests put to one model, and who waits for them."""
 
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
         self.sampler: Sampler = open_sampler(model)
-        self.asked: dict[int, tuple[Request, asyncio.Future[Reply]]] = {}
+        self.waiting: dict[int, tuple[Request, asyncio.Future[Reply]]] = {}
         self.tickets = 0
 
     def add(self, request: Request) -> asyncio.Future[Reply]:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.sampler.add(self.tickets, request)
-        self.asked[self.tickets] = (request, future)
+        self.waiting[self.tickets] = (request, future)
         self.tickets += 1
         return future
 
@@ -47,32 +47,32 @@ class Line:
             return []
         answered = []
         for ticket, reply in finished:
-            request, future = self.asked.pop(ticket)
+            request, future = self.waiting.pop(ticket)
             answered.append((request, reply))
             if not future.done():  # its episode may have stopped waiting
                 future.set_result(reply)
         return answered
 
     def _break(self, error: Exception) -> None:
-        waiting, self.asked = self.asked, {}
-        _fail([future for _, future in waiting.values()], error, f"model {self.name!r} could not act")
+        broken, self.waiting = self.waiting, {}
+        _fail([future for _, future in broken.values()], error, f"model {self.name!r} could not act")
 
 
-class Desk:
+class ReadingQueue:
     """What is to be read by one model, and who waits for it."""
 
     def __init__(self, name: str, model: Model) -> None:
         self.name, self.model = name, model
-        self.asked: list[tuple[Item, tuple[str, ...], asyncio.Future[dict[str, Tensor]]]] = []
+        self.waiting: list[tuple[Item, tuple[str, ...], asyncio.Future[dict[str, Tensor]]]] = []
 
     def add(self, item: Item, want: Sequence[str]) -> asyncio.Future[dict[str, Tensor]]:
         future: asyncio.Future[dict[str, Tensor]] = asyncio.get_running_loop().create_future()
-        self.asked.append((item, tuple(want), future))
+        self.waiting.append((item, tuple(want), future))
         return future
 
     def step(self) -> int:
         """Answer all who wait, in one pass for each kind of question; how many they were."""
-        waiting, self.asked = self.asked, []
+        waiting, self.waiting = self.waiting, []
         for want in dict.fromkeys(want for _, want, _ in waiting):
             mine = [(item, future) for item, wanted, future in waiting if wanted == want and not future.done()]
             try:
@@ -101,25 +101,25 @@ class Batcher:
 
     def __init__(self, models: Mapping[str, Model]) -> None:
         self.models = models
-        self.lines: dict[str, Line] = {}
-        self.desks: dict[str, Desk] = {}
+        self.sampling: dict[str, SamplingQueue] = {}
+        self.reading: dict[str, ReadingQueue] = {}
         self.calls = 0
         self.tokens = 0
         self._working: asyncio.Task[None] | None = None
 
     async def call(self, name: str, request: Request) -> Reply:
-        if name not in self.lines:
-            self.lines[name] = Line(name, self.models[name])
-        future = self.lines[name].add(request)
+        if name not in self.sampling:
+            self.sampling[name] = SamplingQueue(name, self.models[name])
+        future = self.sampling[name].add(request)
         self._wake()
         return await future
 
     async def read(self, name: str, item: Item, want: Sequence[str]) -> dict[str, Tensor]:
         if name not in self.models:
             raise unknown("model of the run", name, self.models)
-        if name not in self.desks:
-            self.desks[name] = Desk(name, self.models[name])
-        future = self.desks[name].add(item, want)
+        if name not in self.reading:
+            self.reading[name] = ReadingQueue(name, self.models[name])
+        future = self.reading[name].add(item, want)
         self._wake()
         return await future
 
@@ -131,12 +131,12 @@ class Batcher:
         """Turn by turn while anyone waits: let all who are ready ask, then work a while for each model."""
         while True:
             await asyncio.sleep(0)
-            waiting = [line for line in self.lines.values() if line.asked]
-            reading = [desk for desk in self.desks.values() if desk.asked]
-            if not waiting and not reading:
+            sampling = [queue for queue in self.sampling.values() if queue.waiting]
+            reading = [queue for queue in self.reading.values() if queue.waiting]
+            if not sampling and not reading:
                 return
-            self.calls += sum(desk.step() for desk in reading)
-            for line in waiting:
-                for request, reply in line.step():
+            self.calls += sum(queue.step() for queue in reading)
+            for queue in sampling:
+                for request, reply in queue.step():
                     self.calls += 1
                     self.tokens += len(reply.actions) - len(request.given)

@@ -2,7 +2,7 @@
 
 One prompt is read once for all its tries; a request that goes on from a row that ended (a next turn) reads only what is
 new. Every row draws by its own seed. Left out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are
-(`batching.py`), what was said (`said.py`), what tokens mean (`models/text.py`).
+(`batching.py`), what was said (`transcripts.py`), what tokens mean (`models/text.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from guerdon.core.model import Reply, Request
 from guerdon.engine.cpu import CpuDecoding
 from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt
-from guerdon.engine.transcripts import EndedRow, Row, Said
+from guerdon.engine.transcripts import EndedRow, TranscriptRow, Transcripts
 from guerdon.models.language_model import lm
 
 
@@ -30,14 +30,14 @@ class Continuous:
         self.model, self.most = model, rows
         net = model.decoder
         self.decoding: Decoding = cuda_decoding(net) if net.device.type == "cuda" else CpuDecoding(net)
-        self.said = Said(model.ends)
-        self.waiting: deque[Row] = deque()
-        self.live: list[Row] = []  # place b is live[b]'s ...
+        self.transcripts = Transcripts(model.ends)
+        self.waiting: deque[TranscriptRow] = deque()
+        self.live: list[TranscriptRow] = []  # place b is live[b]'s ...
         self.ended: list[EndedRow] = []  # ... and place len(live) + i is ended[i]'s
         self.places = 0
 
     def add(self, ticket: int, request: Request) -> None:
-        self.waiting.append(self.said.open(ticket, self.model.asked(request)))
+        self.waiting.append(self.transcripts.open(ticket, self.model.token_request(request)))
 
     @property
     def busy(self) -> bool:
@@ -45,8 +45,8 @@ class Continuous:
 
     def step(self) -> list[tuple[int, Reply]]:
         """Let waiting rows in, or else sample on in every row."""
-        done = [row for row in self.waiting if row.asked.limit == 0]
-        self.waiting = deque(row for row in self.waiting if row.asked.limit > 0)
+        done = [row for row in self.waiting if row.request.limit == 0]
+        self.waiting = deque(row for row in self.waiting if row.request.limit > 0)
         with torch.inference_mode():
             fresh = self._admit()
             if fresh:
@@ -54,17 +54,17 @@ class Continuous:
                 prompts = self._prompts(fresh, first)
                 self.model.meter.read += sum(len(prompt.tokens) for prompt in prompts)
                 logits = self.decoding.read(prompts)
-                self.said.take(fresh, self.decoding.begin(first, logits, [row.asked for row in fresh]))
+                self.transcripts.take(fresh, self.decoding.begin(first, logits, [row.request for row in fresh]))
             elif self.live:
-                token = self.said.latest(self.live)
-                self.said.take(self.live, self.decoding.advance(token, [row.asked for row in self.live]))
+                token = self.transcripts.latest(self.live)
+                self.transcripts.take(self.live, self.decoding.advance(token, [row.request for row in self.live]))
             done += self._leave()
-        replies = self.model.replies([(row.asked, *self.said.close(row)) for row in done])
+        replies = self.model.replies([(row.request, *self.transcripts.close(row)) for row in done])
         return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
 
     # --- rows come and go -----------------------------------------------------------------------------------------
 
-    def _admit(self) -> list[Row]:
+    def _admit(self) -> list[TranscriptRow]:
         """Take waiting rows in as long as there is room, and give each its place."""
         entering = 0
         longest = max((row.longest for row in self.live), default=0)
@@ -83,10 +83,10 @@ class Continuous:
                 self._seat(self.waiting.popleft())
         return self.live[len(self.live) - entering :]
 
-    def _seat(self, row: Row) -> None:
+    def _seat(self, row: TranscriptRow) -> None:
         """Make the first place behind the live rows free for a row, with the past it goes on from if that is there."""
         place = len(self.live)
-        found = next((i for i, other in enumerate(self.ended) if other.goes_on_in(row.asked)), None)
+        found = next((i for i, other in enumerate(self.ended) if other.goes_on_in(row.request)), None)
         if found is not None:
             row.past = len(self.ended[found].read)
             self._swap(place, place + found)
@@ -100,7 +100,7 @@ class Continuous:
                 self.ended.append(moved)
         self.live.append(row)
 
-    def _leave(self) -> list[Row]:
+    def _leave(self) -> list[TranscriptRow]:
         """Rows that are over give their place to the last live one and stand behind the live rows from then on."""
         gone = []
         for b in reversed([b for b, row in enumerate(self.live) if row.over]):
@@ -115,11 +115,11 @@ class Continuous:
         if a != b:
             self.decoding.swap(a, b)
 
-    def _prompts(self, rows: Sequence[Row], first: int) -> list[Prompt]:
+    def _prompts(self, rows: Sequence[TranscriptRow], first: int) -> list[Prompt]:
         """What is to be read for new rows. Rows with equal prompts share it, and the longest past one of them has."""
         shared: dict[tuple[tuple[int, ...], tuple[str, ...]], list[int]] = {}
         for b, row in enumerate(rows, start=first):
-            shared.setdefault((row.asked.prompt, row.asked.pictures), []).append(b)
+            shared.setdefault((row.request.prompt, row.request.pictures), []).append(b)
         prompts = []
         for (tokens, _), places in shared.items():
             after = max(places, key=lambda b: self.live[b].past)

@@ -26,7 +26,7 @@ from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder
 from guerdon.models.ops import Rotation
 from guerdon.models.sampling import choose, distribution
-from guerdon.models.text import Asked
+from guerdon.models.text import TokenRequest
 
 CACHE_BYTES = 4 << 30  # the most memory for keys and values
 ROWS = 256  # sampled at a time: more than a CPU gains anything from
@@ -70,21 +70,21 @@ class CpuDecoding:
             logits[[row - first for p in some for row in p.rows]] = last[source]
         return logits
 
-    def begin(self, first: int, logits: Tensor, asked: Sequence[Asked]) -> Sampled:
-        for row, a in enumerate(asked, start=first):
-            self.draws[row] = random.Random(a.request.seed)
-        return self._sample(first, logits, asked)
+    def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+        for row, r in enumerate(requests, start=first):
+            self.draws[row] = random.Random(r.request.seed)
+        return self._sample(first, logits, requests)
 
-    def advance(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> Sampled:
-        live = len(asked)
+    def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
+        live = len(requests)
         told = F.pad(torch.from_numpy(token), (0, self.cache.extend(live).rows - live))
         hidden = self.net(told, self.cache, self.weights)
         self.cache.length[:live] += 1
-        return self._sample(0, self.net.logits(hidden)[:live], asked)
+        return self._sample(0, self.net.logits(hidden)[:live], requests)
 
-    def _sample(self, first: int, logits: Tensor, asked: Sequence[Asked]) -> Sampled:
-        logp = distribution(logits, [a.sampling for a in asked])
-        chosen = choose(logp, [draw.random() for draw in self.draws[first : first + len(asked)]])
+    def _sample(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+        logp = distribution(logits, [r.sampling for r in requests])
+        chosen = choose(logp, [draw.random() for draw in self.draws[first : first + len(requests)]])
         return Sampled(chosen.numpy()[None], logp.gather(1, chosen[:, None]).numpy().T)
 
 

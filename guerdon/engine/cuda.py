@@ -27,7 +27,7 @@ from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder, LayerWeights
 from guerdon.models.ops import Rotation
 from guerdon.models.sampling import distribution
-from guerdon.models.text import Asked
+from guerdon.models.text import TokenRequest
 
 PAGE = 64  # tokens; a multiple of what the attention kernel reads at a time
 ROUND = 16  # tokens of a row between two looks of the host
@@ -159,34 +159,36 @@ class CudaDecoding:
         n = np.arange(start, end)
         return np.array(self.pages.rows[row], np.int64)[n // PAGE] * PAGE + n % PAGE
 
-    def begin(self, first: int, logits: Tensor, asked: Sequence[Asked]) -> Sampled:
-        token, logp = self._draw(logits, self.length[first : first + len(asked)], asked)
+    def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+        token, logp = self._draw(logits, self.length[first : first + len(requests)], requests)
         return Sampled(token.cpu().numpy()[None], logp.cpu().numpy()[None])
 
-    def _draw(self, logits: Tensor, position: npt.NDArray[np.int64], asked: Sequence[Asked]) -> tuple[Tensor, Tensor]:
+    def _draw(
+        self, logits: Tensor, position: npt.NDArray[np.int64], requests: Sequence[TokenRequest]
+    ) -> tuple[Tensor, Tensor]:
         from guerdon.models.kernels.sample import sample, vocabulary_splits
 
-        heat = [float(a.sampling.temperature) for a in asked]
-        if any(a.sampling.cuts for a in asked):
-            logits = distribution(logits, [a.sampling for a in asked])
+        heat = [float(r.sampling.temperature) for r in requests]
+        if any(r.sampling.cuts for r in requests):
+            logits = distribution(logits, [r.sampling for r in requests])
             heat = [h and 1.0 for h in heat]  # it is tempered already
-        seed = torch.tensor([signed(a.request.seed) for a in asked], device=self.device)
+        seed = torch.tensor([signed(r.request.seed) for r in requests], device=self.device)
         at = torch.from_numpy(position.astype(np.int32)).to(self.device)
         return sample(logits, seed, at, torch.tensor(heat, device=self.device), vocabulary_splits(logits.shape[1]))
 
     # --- rounds ---------------------------------------------------------------------------------------------------
 
-    def advance(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> Sampled:
-        live = len(asked)
+    def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
+        live = len(requests)
         if self.moved or live != self.live:
-            self._tell(token, asked)
+            self._tell(token, requests)
         self.state.tick.zero_()
         stop, cut = self.stop, self.cut
         count = 1 if cut else int(min(ROUND, (stop - self.length[:live]).max()))
         rows = min(bucket(live), self.state.rows)
         if cut:
             hidden = self.net(self.state.token[:rows], _Extending(self, rows, self.longest), self.weights)
-            drawn = self._draw(self.net.logits(hidden[:live]), self.length[:live] + 1, asked)
+            drawn = self._draw(self.net.logits(hidden[:live]), self.length[:live] + 1, requests)
             sampled = Sampled(drawn[0].cpu().numpy()[None], drawn[1].cpu().numpy()[None])
         else:
             run = self._graph(rows, self.longest)
@@ -197,16 +199,16 @@ class CudaDecoding:
         self.moved = cut  # a token that was drawn outside of the graph is not where the next round looks for it
         return sampled
 
-    def _tell(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> None:
+    def _tell(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> None:
         """Tell the device where every row stands, and give each all the pages it may need: until a row comes or goes, the
         device knows by itself how it goes on."""
-        self.live = len(asked)
-        self.stop = np.array([len(a.prompt) + a.limit for a in asked])
-        self.cut = any(a.sampling.cuts for a in asked)
+        self.live = len(requests)
+        self.stop = np.array([len(r.prompt) + r.limit for r in requests])
+        self.cut = any(r.sampling.cuts for r in requests)
         self.longest = min(longest_bucket(int(self.stop.max())), self.state.width * PAGE)
         for row, stop in enumerate(self.stop.tolist()):
             self.pages.grow(row, stop)
-        self.state.load(token, self.length[: self.live], self.stop, self.pages.rows[: self.live], asked)
+        self.state.load(token, self.length[: self.live], self.stop, self.pages.rows[: self.live], requests)
 
     def _graph(self, rows: int, longest: int) -> Callable[[], None]:
         """One token for each of so many rows of at most so many tokens, as one launch."""
@@ -246,18 +248,18 @@ class _State:
         position: npt.NDArray[np.int64],
         stop: npt.NDArray[np.int64],
         pages: Sequence[list[int]],
-        asked: Sequence[Asked],
+        requests: Sequence[TokenRequest],
     ) -> None:
         """Tell the device where every live row stands."""
-        live = len(asked)
+        live = len(requests)
         numbers = np.zeros((4, self.rows), np.int64)
-        numbers[:, :live] = token, position, stop, [signed(a.request.seed) for a in asked]
+        numbers[:, :live] = token, position, stop, [signed(r.request.seed) for r in requests]
         table = np.zeros((live, self.width), np.int32)
         for row, own in enumerate(pages):
             table[row, : len(own)] = own
         self.numbers.copy_(torch.from_numpy(numbers))
         self.table[:live].copy_(torch.from_numpy(table))
-        self.temperature[:live].copy_(torch.tensor([float(a.sampling.temperature) for a in asked]))
+        self.temperature[:live].copy_(torch.tensor([float(r.sampling.temperature) for r in requests]))
 
     def sampled(self, count: int, live: int) -> Sampled:
         return Sampled(self.tokens[:count, :live].cpu().numpy(), self.logps[:count, :live].cpu().numpy())

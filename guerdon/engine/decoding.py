@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from guerdon.models.text import Asked
+from guerdon.models.text import TokenRequest
 
 PREFILL_TOKENS = 8192  # of one forward pass over prompts
 
@@ -53,10 +53,10 @@ class Decoding(Protocol):
     def read(self, prompts: Sequence[Prompt]) -> Tensor:
         """[B, V] logits after the prompts, for all of their rows, which stand next to each other."""
 
-    def begin(self, first: int, logits: Tensor, asked: Sequence[Asked]) -> Sampled:
+    def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
         """Sample the first token of rows from `first` on, whose prompts were read."""
 
-    def advance(self, token: npt.NDArray[np.int64], asked: Sequence[Asked]) -> Sampled:
+    def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
         """Tell the first rows their latest tokens and sample on, one token or several."""
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from guerdon.core.model import Reply, Request
 from guerdon.engine.decoding import Sampled
-from guerdon.engine.transcripts import Row, Said
+from guerdon.engine.transcripts import TranscriptRow, Transcripts
 from guerdon.models.foreign_model import foreign
 from guerdon.models.sampling import choose, distribution
 
@@ -40,7 +40,7 @@ class Able(NamedTuple):
     remember: bool
 
 
-class Reader:
+class LogitsReader:
     """The logits after rows of tokens, which grow by a token at a time."""
 
     def __init__(self, net: Any, remember: bool = True) -> None:
@@ -100,14 +100,14 @@ class ForeignSampler:
         self.model = model
         able = able_of(model.weights)
         self.most = model.rows if able.pad else 1
-        self.reader = Reader(model.weights, able.remember)
-        self.said = Said(model.ends)
-        self.waiting: deque[Row] = deque()
-        self.live: list[Row] = []
+        self.reader = LogitsReader(model.weights, able.remember)
+        self.transcripts = Transcripts(model.ends)
+        self.waiting: deque[TranscriptRow] = deque()
+        self.live: list[TranscriptRow] = []
         self.draws: dict[int, random.Random] = {}  # by ticket
 
     def add(self, ticket: int, request: Request) -> None:
-        self.waiting.append(self.said.open(ticket, self.model.asked(request)))
+        self.waiting.append(self.transcripts.open(ticket, self.model.token_request(request)))
         self.draws[ticket] = random.Random(request.seed)
 
     @property
@@ -116,16 +116,16 @@ class ForeignSampler:
 
     def step(self) -> list[tuple[int, Reply]]:
         """Sample a token in every row, after letting waiting rows in if it is time."""
-        done = [row for row in self.waiting if row.asked.limit == 0]
-        self.waiting = deque(row for row in self.waiting if row.asked.limit > 0)
+        done = [row for row in self.waiting if row.request.limit == 0]
+        self.waiting = deque(row for row in self.waiting if row.request.limit > 0)
         with torch.no_grad():
             if self.waiting and len(self.live) <= min(len(self.waiting), self.most // 2):
                 while self.waiting and len(self.live) < self.most:
                     self.live.append(self.waiting.popleft())
-                    self.model.meter.read += len(self.live[-1].asked.prompt)
-                self._sample(self.reader.read([[*row.asked.prompt, *row.tokens] for row in self.live]))
+                    self.model.meter.read += len(self.live[-1].request.prompt)
+                self._sample(self.reader.read([[*row.request.prompt, *row.tokens] for row in self.live]))
             elif self.live:
-                self._sample(self.reader.go_on(self.said.latest(self.live).tolist()))
+                self._sample(self.reader.go_on(self.transcripts.latest(self.live).tolist()))
             left = [b for b, row in enumerate(self.live) if not row.over]
             done += [row for row in self.live if row.over]
             if left and len(left) < len(self.live):
@@ -133,14 +133,14 @@ class ForeignSampler:
         self.live = [self.live[b] for b in left]
         for row in done:
             del self.draws[row.ticket]
-        replies = self.model.replies([(row.asked, *self.said.close(row)) for row in done])
+        replies = self.model.replies([(row.request, *self.transcripts.close(row)) for row in done])
         return [(row.ticket, reply) for row, reply in zip(done, replies, strict=True)]
 
     def _sample(self, logits: Tensor) -> None:
-        logp = distribution(logits, [row.asked.sampling for row in self.live])
+        logp = distribution(logits, [row.request.sampling for row in self.live])
         chosen = choose(logp, [self.draws[row.ticket].random() for row in self.live])
         found = logp.gather(1, chosen[:, None]).cpu().numpy().T
-        self.said.take(self.live, Sampled(chosen.cpu().numpy()[None], found))
+        self.transcripts.take(self.live, Sampled(chosen.cpu().numpy()[None], found))
 
 
 # --- what an architecture can do ------------------------------------------------------------------------------------------
@@ -161,14 +161,14 @@ def able_of(net: nn.Module) -> Able:
 def _same(net: Any, rows: list[list[int]], remember: bool) -> bool:
     """Whether rows that grow together by a token, and lose the first of them, give the logits of each row alone."""
     more = [6, 7][: len(rows)]
-    expected = [Reader(net, False).read([[*row, token]])[0] for row, token in zip(rows, more, strict=True)]
+    expected = [LogitsReader(net, False).read([[*row, token]])[0] for row, token in zip(rows, more, strict=True)]
     try:
-        reader = Reader(net, remember)
+        reader = LogitsReader(net, remember)
         reader.read(rows)
         found = reader.go_on(more)
         if len(rows) > 1:
             reader.keep([1])
-            expected.append(Reader(net, False).read([[*rows[1], more[1], 1]])[0])
+            expected.append(LogitsReader(net, False).read([[*rows[1], more[1], 1]])[0])
             found = torch.cat([found, reader.go_on([1])])
     except UNABLE:
         return False

@@ -21,7 +21,7 @@ from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import Batcher, EngineFault
-from guerdon.engine.seats import Seats
+from guerdon.engine.seats import EpisodeSeats
 
 Listener = Callable[[Episode], Awaitable[None]]
 
@@ -87,7 +87,7 @@ class Player:
             for attempt in range(ask.n):
                 place = (self.seed, self.step, number, attempt)
                 who = ask.seated(self.seats)
-                table = Seats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
+                table = EpisodeSeats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
         episodes = _run(_gather(jobs))
@@ -129,7 +129,7 @@ class Player:
         return generator(self.seed, self.step, *path)
 
 
-async def _one(env: Env, ask: Ask, table: Seats, ended: Sequence[Listener]) -> Episode:
+async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener]) -> Episode:
     try:
         episode = await env.play(ask, table)
     except (EngineFault, UserError):

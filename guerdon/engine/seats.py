@@ -23,10 +23,10 @@ Call = Callable[[str, Request], Awaitable[Reply]]
 Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]
 
 
-class Seat:
+class EpisodeSeat:
     """One role in one episode. `act` shows it something and returns what it did; by default it remembers its own past."""
 
-    def __init__(self, table: Seats, role: str, name: str, model: Model) -> None:
+    def __init__(self, table: EpisodeSeats, role: str, name: str, model: Model) -> None:
         self.table, self.role, self.name, self.model = table, role, name, model
 
     async def act(
@@ -123,7 +123,7 @@ class Seat:
         )
 
 
-class Seats(Mapping[str, Seat]):
+class EpisodeSeats(Mapping[str, EpisodeSeat]):
     """The seats of one episode by role, and the record of it so far."""
 
     def __init__(
@@ -140,7 +140,7 @@ class Seats(Mapping[str, Seat]):
         self.place = place  # (run seed, step, number of the ask, attempt)
         self.segments: list[Segment] = []
         self.calls = 0
-        self._seats = {role: Seat(self, role, name, models[name]) for role, name in names.items()}
+        self._seats = {role: EpisodeSeat(self, role, name, models[name]) for role, name in names.items()}
         prefix = ask.prefix
         self.seed = derive(*place, "dice") if prefix is None or prefix.seed is None else prefix.seed
         self._record = list(prefix.segments) if prefix is not None else []
@@ -150,7 +150,7 @@ class Seats(Mapping[str, Seat]):
                 " with Episode.prefix (an ask read from a file has only its name)"
             )
 
-    def __getitem__(self, role: str) -> Seat:
+    def __getitem__(self, role: str) -> EpisodeSeat:
         if role not in self._seats:
             raise unknown("seat", role, self._seats)
         return self._seats[role]

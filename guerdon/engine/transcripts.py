@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from guerdon.engine.decoding import Sampled
-from guerdon.models.text import Asked, Floats, Ints
+from guerdon.models.text import Floats, Ints, TokenRequest
 
 
-class Said:
+class Transcripts:
     """Lines, handed out by `open` and given back by `close`."""
 
     def __init__(self, ends: Sequence[int]) -> None:
@@ -27,31 +27,31 @@ class Said:
         self.count, self.limit = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.free: list[int] = []
 
-    def open(self, ticket: int, asked: Asked) -> Row:
+    def open(self, ticket: int, request: TokenRequest) -> TranscriptRow:
         lines, width = self.token.shape
-        if not self.free or asked.limit > width:
+        if not self.free or request.limit > width:
             more = max(lines, 64) if not self.free else 0
-            wider = max(asked.limit - width, 0)
+            wider = max(request.limit - width, 0)
             self.token = np.pad(self.token, ((0, more), (0, wider)))
             self.logp = np.pad(self.logp, ((0, more), (0, wider)))
             self.count, self.limit = np.pad(self.count, (0, more)), np.pad(self.limit, (0, more))
             self.free += range(lines + more - 1, lines - 1, -1)
         line = self.free.pop()
-        self.count[line], self.limit[line] = 0, asked.limit
-        return Row(ticket, asked, self, line)
+        self.count[line], self.limit[line] = 0, request.limit
+        return TranscriptRow(ticket, request, self, line)
 
-    def close(self, row: Row) -> tuple[Ints, Floats]:
+    def close(self, row: TranscriptRow) -> tuple[Ints, Floats]:
         """What a row has said in the end."""
         self.free.append(row.line)
         count = self.count[row.line]
         return self.token[row.line, :count].copy(), self.logp[row.line, :count].copy()
 
-    def latest(self, rows: Sequence[Row]) -> Ints:
+    def latest(self, rows: Sequence[TranscriptRow]) -> Ints:
         """[B] the last token of each."""
         lines = _lines(rows)
         return self.token[lines, self.count[lines] - 1]
 
-    def take(self, rows: Sequence[Row], sampled: Sampled) -> None:
+    def take(self, rows: Sequence[TranscriptRow], sampled: Sampled) -> None:
         """Write down what was sampled, up to where each row is over."""
         lines, n = _lines(rows), len(sampled.token)
         is_end = np.isin(sampled.token, self.ends)  # [n, B]
@@ -61,9 +61,9 @@ class Said:
         count = np.minimum(np.minimum(n, until), room)
         over = (until <= count) | (room <= count)
         for b, row in enumerate(rows):
-            if row.asked.stops_after is not None:
+            if row.request.stops_after is not None:
                 said = self.token[lines[b], : before[b]].tolist()
-                stop = row.asked.stops_after(said, sampled.token[: count[b], b].tolist())
+                stop = row.request.stops_after(said, sampled.token[: count[b], b].tolist())
                 if stop is not None:
                     count[b], over[b] = stop, True
         place, at = np.nonzero(np.arange(n) < count[:, None])
@@ -75,12 +75,12 @@ class Said:
 
 
 @dataclass(eq=False)
-class Row:
+class TranscriptRow:
     """One completion as it grows."""
 
     ticket: int
-    asked: Asked
-    said: Said
+    request: TokenRequest
+    transcripts: Transcripts
     line: int
     past: int = 0  # tokens of its prompt that were read when it came in
     over: bool = False
@@ -88,16 +88,16 @@ class Row:
     @property
     def tokens(self) -> list[int]:
         """What it has said so far."""
-        tokens: list[int] = self.said.token[self.line, : self.said.count[self.line]].tolist()
+        tokens: list[int] = self.transcripts.token[self.line, : self.transcripts.count[self.line]].tolist()
         return tokens
 
     @property
     def longest(self) -> int:
-        return len(self.asked.prompt) + self.asked.limit
+        return len(self.request.prompt) + self.request.limit
 
     def ended(self) -> EndedRow:
         """What is left of it in the cache: the last token sampled was not read."""
-        return EndedRow((*self.asked.prompt, *self.tokens[:-1]), self.asked.pictures)
+        return EndedRow((*self.request.prompt, *self.tokens[:-1]), self.request.pictures)
 
 
 @dataclass(frozen=True)
@@ -107,13 +107,13 @@ class EndedRow:
     read: tuple[int, ...]
     pictures: tuple[str, ...]
 
-    def goes_on_in(self, asked: Asked) -> bool:
-        if not asked.goes_on:
+    def goes_on_in(self, request: TokenRequest) -> bool:
+        if not request.goes_on:
             return False
-        if asked.pictures[: len(self.pictures)] != self.pictures:
+        if request.pictures[: len(self.pictures)] != self.pictures:
             return False
-        return len(asked.prompt) > len(self.read) and asked.prompt[: len(self.read)] == self.read
+        return len(request.prompt) > len(self.read) and request.prompt[: len(self.read)] == self.read
 
 
-def _lines(rows: Sequence[Row]) -> Ints:
+def _lines(rows: Sequence[TranscriptRow]) -> Ints:
     return np.fromiter((row.line for row in rows), np.int64, len(rows))

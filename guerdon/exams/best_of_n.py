@@ -34,9 +34,9 @@ class best_of:
     exam has several.
 
     >>> import guerdon as gd
-    >>> from guerdon.exams.example_sitting import sat
+    >>> from guerdon.exams.example_sitting import example_sitting
     >>> longest = gd.reward(lambda completion: float(len(completion)), isolate=False)
-    >>> best_of(longest)(sat([["so\n= 4", "= 5"], ["= 4", "no\n= 5"]], answer="4"))["best_of@2"]
+    >>> best_of(longest)(example_sitting([["so\n= 4", "= 5"], ["= 4", "no\n= 5"]], answer="4"))["best_of@2"]
     0.5
     """
 

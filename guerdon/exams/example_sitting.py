@@ -17,7 +17,7 @@ from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.rewards.stage.score_stages import verified
 
 
-class Same:
+class FixedAnswer:
     """Problems that all have the same answer, said in the last line."""
 
     name = "same"
@@ -35,12 +35,12 @@ class Same:
         return float(completion.rpartition("= ")[2] == task.answer)
 
 
-def sat(
+def example_sitting(
     said: Sequence[Sequence[str]], answer: str = "", paid: Sequence[Sequence[float]] = (), **columns: Sequence[float]
 ) -> Sitting:
     """One problem for each inner list, one try for each text in it; what the environment paid for each; and columns, a number
     for each try. A try is right if it is `= ` and the `answer`."""
-    source = Same(answer)
+    source = FixedAnswer(answer)
     none, episodes = np.zeros(0, np.int64), []
     for number, texts in enumerate(said):
         for attempt, text in enumerate(texts):

@@ -19,8 +19,8 @@ class mean_return:
 
     Episodes that failed, or paid the role nothing at all, are left out. Unbiased.
 
-    >>> from guerdon.exams.example_sitting import sat
-    >>> mean_return()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 3.0], [1.0, 3.0]]))
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> mean_return()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 3.0], [1.0, 3.0]]))
     {'return': 2.0, 'return_std': 1.0, 'episodes': 4}
     """
 
@@ -37,9 +37,9 @@ class win_rate:
     No formula. Which model plays the role, and against whom, is the exam's `seats`; `against` makes an exam for each seat.
     Games that failed, or paid the role nothing at all, are left out; `games` are the others.
 
-    >>> from guerdon.exams.example_sitting import sat
-    >>> found = win_rate()(sat([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
-    >>> found["win_rate"], found["draw_rate"], found["loss_rate"], found["games"]
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> numbers = win_rate()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
+    >>> numbers["win_rate"], numbers["draw_rate"], numbers["loss_rate"], numbers["games"]
     (0.5, 0.25, 0.25, 4)
     """
 

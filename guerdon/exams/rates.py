@@ -27,9 +27,9 @@ class accuracy:
     no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
     has the pass@1 of each. Unbiased.
 
-    >>> from guerdon.exams.example_sitting import sat
-    >>> found = accuracy()(sat([["= 4", "= 5"], ["= 5", "= 5"]], answer="4"))
-    >>> found["pass@1"], found["pass@2"], found["tasks"]
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> numbers = accuracy()(example_sitting([["= 4", "= 5"], ["= 5", "= 5"]], answer="4"))
+    >>> numbers["pass@1"], numbers["pass@2"], numbers["tasks"]
     (0.25, 0.5, 2)
     """
 
@@ -57,8 +57,8 @@ class length:
     r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
     what they have.
 
-    >>> from guerdon.exams.example_sitting import sat
-    >>> length()(sat([["ab", "abcd"]]))
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> length()(example_sitting([["ab", "abcd"]]))
     {'length': 3.0}
     """
 
@@ -92,9 +92,9 @@ class majority(_Votes):
     answer is, is as in the reward `majority`: what follows the last place of the first of `marks` that occurs, else the
     whole text or its last number.
 
-    >>> from guerdon.exams.example_sitting import sat
-    >>> found = majority()(sat([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
-    >>> round(found["majority@3"], 4)
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> numbers = majority()(example_sitting([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
+    >>> round(numbers["majority@3"], 4)
     0.6667
     """
 
@@ -134,9 +134,9 @@ class coverage(_Votes):
 
     No formula. Grows with the number of tries: compare exams with as many.
 
-    >>> from guerdon.exams.example_sitting import sat
-    >>> found = coverage()(sat([["= 4", "= 4", "= 5"], ["= 6", "= 5", "= 6"]], answer="4"))
-    >>> found["coverage"], found["distinct_answers"]
+    >>> from guerdon.exams.example_sitting import example_sitting
+    >>> numbers = coverage()(example_sitting([["= 4", "= 4", "= 5"], ["= 6", "= 5", "= 6"]], answer="4"))
+    >>> numbers["coverage"], numbers["distinct_answers"]
     (0.5, 2.0)
     """
 

@@ -17,7 +17,7 @@ from guerdon import models, tasks
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label, walk
-from guerdon.core.recipe import Entry, Recipe, Study
+from guerdon.core.recipe import Recipe, RecipeEntry, Study
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
@@ -77,7 +77,7 @@ class Built:
     name: str
     recipe: Recipe | Study
     task: TaskSource | None = None
-    entry: Entry | None = None
+    entry: RecipeEntry | None = None
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def build(request: RunRequest) -> Built:
             for source in [found for _, found in walk(made) if isinstance(found, rows)]:
                 fit(source, made.models.values())
         return Built(label(made).lower(), _checked(made, request.prepared))
-    entry = request.recipe if isinstance(request.recipe, Entry) else find_recipe(request.recipe)
+    entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
     task = find_task(request.task, request.data)
     slots = {"task": task, "model": find_model(request.model), "reward": _reward(request.reward)}
     fit(task, [slots["model"]])

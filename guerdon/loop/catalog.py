@@ -65,8 +65,8 @@ def _read(path: Path, module: str) -> list[Listing]:
 
 
 def find_recipe(name: str) -> Any:
-    """The `Entry` of a recipe: a name in the package, or a file of the user's (`./mine.py`, `./mine.py:name`)."""
-    from guerdon.core.recipe import Entry
+    """The `RecipeEntry` of a recipe: a name in the package, or a file of the user's (`./mine.py`, `./mine.py:name`)."""
+    from guerdon.core.recipe import RecipeEntry
 
     file, wanted = in_file(name)
     if file:
@@ -80,7 +80,7 @@ def find_recipe(name: str) -> Any:
     if name not in known:
         raise unknown("recipe", name, known)
     module = importlib.import_module(known[name].module)
-    return next(e for e in vars(module).values() if isinstance(e, Entry) and e.name == name)
+    return next(e for e in vars(module).values() if isinstance(e, RecipeEntry) and e.name == name)
 
 
 def in_file(name: str) -> tuple[str, str]:
@@ -93,10 +93,10 @@ def in_file(name: str) -> tuple[str, str]:
 
 def entries_in(file: str) -> dict[str, Any]:
     """The recipes a file defines, by name; not those it imports."""
-    from guerdon.core.recipe import Entry
+    from guerdon.core.recipe import RecipeEntry
 
     module = load_file(file, "recipe")
-    found = [e for e in vars(module).values() if isinstance(e, Entry)]
+    found = [e for e in vars(module).values() if isinstance(e, RecipeEntry)]
     entries = {e.name: e for e in found if e.function.__module__ == module.__name__}
     if not entries:
         raise UserError(f"{file} defines no recipe: write @recipe(...) above a function that returns a Recipe")

@@ -37,7 +37,7 @@ from guerdon.store.run import Run
 ADVANTAGE = "advantage"
 
 
-class Still(Player):
+class RecordedPlay(Player):
     """The `play` of a run that is over: it knows step and seed, and samples nothing."""
 
     def __init__(self, seed: int, steps: int) -> None:
@@ -61,7 +61,7 @@ class Credit:
     role: Roles = "policy"
     notes: list[str] = field(default_factory=list)
 
-    def advantage(self, stages: Sequence[Any], batch: Batch, play: Still) -> NDArray[np.float64]:
+    def advantage(self, stages: Sequence[Any], batch: Batch, play: RecordedPlay) -> NDArray[np.float64]:
         """[K] what the stages make of a batch's rewards."""
         tracks = batch.K
         for stage in stages:

@@ -22,7 +22,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
-from guerdon.loop.replay_credit import ADVANTAGE, Credit, Still, find_credit, track_columns
+from guerdon.loop.replay_credit import ADVANTAGE, Credit, RecordedPlay, find_credit, track_columns
 from guerdon.loop.trained import Trained
 from guerdon.loop.trust import check_trust
 from guerdon.models import template_clock as clock
@@ -108,7 +108,7 @@ def replay(
     _check_reward(formula, first)
     made = find_credit(found, first, column, credit)
     stage = score(formula, gives_to=made.column, role=made.role)
-    play = Still(int(found.card["seed"]), int(found.card["steps"]))
+    play = RecordedPlay(int(found.card["seed"]), int(found.card["steps"]))
     seen, other = [], 0
     for done, step in enumerate(chosen, start=1):
         play.begin(step)
@@ -164,7 +164,7 @@ def _check_reward(formula: Any, batch: Batch) -> None:
 # --- one step -------------------------------------------------------------------------------------------------------
 
 
-def _replayed(batch: Batch, stage: score, made: Credit, play: Still) -> tuple[_Seen, int]:
+def _replayed(batch: Batch, stage: score, made: Credit, play: RecordedPlay) -> tuple[_Seen, int]:
     """A step under the new reward; and how many samples get another advantage than the stored one under the *old* reward."""
     name = made.column
     if name not in track_columns(batch):

@@ -25,8 +25,8 @@ class eased_kl(kl):
     purpose.
 
     >>> import torch
-    >>> from guerdon.core.example import tries
-    >>> batch = tries([[1.0, 0.0]], steps=2, rate=[0.25, 0.25], reference__logp=[-1.0] * 4)
+    >>> from guerdon.core.example import example_tries
+    >>> batch = example_tries([[1.0, 0.0]], steps=2, rate=[0.25, 0.25], reference__logp=[-1.0] * 4)
     >>> round(float(eased_kl(1.0)(batch, {"logp": torch.full((4,), -1.5)})[0]), 4)  # a quarter of 0.1487
     0.0372
     """

@@ -46,9 +46,9 @@ class dpo(Term):
     `worse_gain`, the means of $\beta h$: both sinking is the usual way it goes wrong.
 
     >>> import torch
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), Aside())
+    >>> batch = paired()(example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), ExamplePlay())
     >>> round(float(dpo()(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # -log sigma(0.1 * 1)
     0.6444
     """
@@ -101,9 +101,9 @@ class odds_ratio(Term):
     beyond. Assumes that a mean log-prob makes tracks of different lengths comparable: biased between them where it does not.
 
     >>> import torch
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> batch = paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
     >>> round(float(odds_ratio(1.0)(batch, {"logp": torch.tensor([0.5, 0.2]).log()})[0]), 4)  # -log sigma(log 4)
     0.2231
     """
@@ -135,9 +135,9 @@ class better_nll(Term):
     short one counts more.
 
     >>> import torch
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> batch = paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
     >>> float(better_nll(0.2)(batch, {"logp": torch.tensor([-0.5, -1.5])})[0])
     0.10000000149011612
     """

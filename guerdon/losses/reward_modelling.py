@@ -39,9 +39,9 @@ class bradley_terry(Term):
     and `score_mean`.
 
     >>> import torch
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(tries([[1.0, 0.0]]), Aside())
+    >>> batch = paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
     >>> round(float(bradley_terry()(batch, {"final": torch.tensor([1.5, 0.5])})[0]), 4)  # -log sigma(1)
     0.3133
     """
@@ -86,9 +86,9 @@ class outcome(Term):
     chance.
 
     >>> import torch
-    >>> from guerdon.core.example import tries
+    >>> from guerdon.core.example import example_tries
     >>> read = {"final": torch.tensor([0.0, 0.0])}
-    >>> [round(float(outcome(kind=k)(tries([[1.0, 0.0]]), read)[0]), 4) for k in ("square", "logistic")]
+    >>> [round(float(outcome(kind=k)(example_tries([[1.0, 0.0]]), read)[0]), 4) for k in ("square", "logistic")]
     [0.5, 0.6931]
     """
 
@@ -129,8 +129,8 @@ class step_labels(Term):
     (labels cut at 1/2).
 
     >>> import torch
-    >>> from guerdon.core.example import tries
-    >>> batch = tries([[1.0]], steps=2, labels=[1.0, 0.0])
+    >>> from guerdon.core.example import example_tries
+    >>> batch = example_tries([[1.0]], steps=2, labels=[1.0, 0.0])
     >>> round(float(step_labels()(batch, {"after": torch.tensor([2.0, 2.0])})[0]), 4)  # (0.1269 + 2.1269) / 2
     1.1269
     """
@@ -177,8 +177,8 @@ class implicit_outcome(Term):
     `outcome_accuracy`.
 
     >>> import torch
-    >>> from guerdon.core.example import tries
-    >>> batch = tries([[1.0]], steps=2, reference__logp=[-1.0, -1.0])
+    >>> from guerdon.core.example import example_tries
+    >>> batch = example_tries([[1.0]], steps=2, reference__logp=[-1.0, -1.0])
     >>> read = {"logp": torch.tensor([-0.5, -0.5])}
     >>> round(float(implicit_outcome(1.0, target="reward")(batch, read)[0]), 4)  # -log sigma(1)
     0.3133

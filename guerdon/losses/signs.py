@@ -29,9 +29,9 @@ class by_sign(Term):
     gradient, on purpose.
 
     >>> import torch
-    >>> from guerdon.core.example import tries
+    >>> from guerdon.core.example import example_tries
     >>> from guerdon.losses.policy import clipped
-    >>> batch, zero = tries([[1.0, 0.0]], advantage=[1.0, -1.0]), torch.zeros(2)
+    >>> batch, zero = example_tries([[1.0, 0.0]], advantage=[1.0, -1.0]), torch.zeros(2)
     >>> round(float(by_sign(clipped(), positive=0.1)(batch, {"logp": zero, "entropy": zero})[0]), 4)  # (-0.1 + 1) / 2
     0.45
     """

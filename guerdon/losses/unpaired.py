@@ -37,8 +37,8 @@ class kto(Term):
     of $\beta h$.
 
     >>> import torch
-    >>> from guerdon.core.example import tries
-    >>> batch = tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0])
+    >>> from guerdon.core.example import example_tries
+    >>> batch = example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0])
     >>> read = {"logp": torch.tensor([0.0, -1.0])}
     >>> round(float(kto(1.0, label="reward")(batch, read)[0]), 4)  # (sigma(-1) + 1/2) / 2
     0.3845

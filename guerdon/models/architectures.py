@@ -44,7 +44,7 @@ REFUSED = {  # what a config.json may ask for that the decoder does not do: the 
 
 
 @dataclass(frozen=True)
-class Family:
+class Architecture:
     """What is the same in all models of a family. `defaults` hold where config.json is silent: its config class's."""
 
     architecture: str
@@ -56,16 +56,16 @@ class Family:
 
 COMMON = {"rms_norm_eps": 1e-6, "tie_word_embeddings": False, "rope_theta": 10000.0, "hidden_act": "silu"}
 QWEN = {**COMMON, "num_key_value_heads": 32, "max_position_embeddings": 32768, "sliding_window": 4096}
-FAMILIES = {
-    "llama": Family("LlamaForCausalLM", "llama", {**COMMON, "max_position_embeddings": 2048}),
-    "mistral": Family(
+ARCHITECTURES = {
+    "llama": Architecture("LlamaForCausalLM", "llama", {**COMMON, "max_position_embeddings": 2048}),
+    "mistral": Architecture(
         "MistralForCausalLM",
         "mistral",
         {**COMMON, "num_key_value_heads": 8, "max_position_embeddings": 131072, "sliding_window": 4096},
     ),
-    "qwen2": Family("Qwen2ForCausalLM", "qwen2", QWEN, shape={"qkv_bias": True}),
-    "qwen3": Family("Qwen3ForCausalLM", "qwen3", {**QWEN, "head_dim": 128}, shape={"qk_norm": True}),
-    "gemma3": Family(
+    "qwen2": Architecture("Qwen2ForCausalLM", "qwen2", QWEN, shape={"qkv_bias": True}),
+    "qwen3": Architecture("Qwen3ForCausalLM", "qwen3", {**QWEN, "head_dim": 128}, shape={"qk_norm": True}),
+    "gemma3": Architecture(
         "Gemma3ForCausalLM",
         "gemma3_text",
         {
@@ -96,7 +96,7 @@ def shown(value: Any) -> str:
 class Given:
     """A config.json with its family's defaults behind it. A value of the wrong kind is one clear line."""
 
-    def __init__(self, found: Mapping[str, Any], family: Family, where: str) -> None:
+    def __init__(self, found: Mapping[str, Any], family: Architecture, where: str) -> None:
         self.found, self.family, self.where = found, family, where
 
     def get(self, key: str) -> Any:
@@ -146,7 +146,7 @@ class Given:
 def config_from(found: Mapping[str, Any], where: str = "config.json") -> DecoderConfig:
     """Read the dictionary of a config.json."""
     name = family_of(found, where)
-    given = Given(found, FAMILIES[name], where)
+    given = Given(found, ARCHITECTURES[name], where)
     for key, harmless in REFUSED.items():
         if found.get(key) not in (None, harmless):
             raise UserError(
@@ -183,10 +183,10 @@ def config_from(found: Mapping[str, Any], where: str = "config.json") -> Decoder
 
 def family_of(found: Mapping[str, Any], where: str) -> str:
     kind = architecture_of(found, where)
-    for name, family in FAMILIES.items():
+    for name, family in ARCHITECTURES.items():
         if kind in (family.architecture, family.model_type):
             return name
-    known = ", ".join(family.architecture for family in FAMILIES.values())
+    known = ", ".join(family.architecture for family in ARCHITECTURES.values())
     raise UserError(f"{where}: {kind} models are not supported; {known} are")
 
 
@@ -202,7 +202,7 @@ def architecture_of(found: Mapping[str, Any], where: str) -> str:
 
 def known_architectures() -> set[str]:
     """What a config.json may say that is one of our families."""
-    return {name for family in FAMILIES.values() for name in (family.architecture, family.model_type)}
+    return {name for family in ARCHITECTURES.values() for name in (family.architecture, family.model_type)}
 
 
 def _own(name: str, given: Given) -> dict[str, Any]:
@@ -318,7 +318,7 @@ def _yarn_gain(said: Mapping[str, Any], factor: float) -> float:
 
 def config_to(config: DecoderConfig, dtype: torch.dtype) -> dict[str, Any]:
     """The dictionary of a config.json, without token ids. What the family's file cannot say is refused."""
-    family = FAMILIES[config.family]
+    family = ARCHITECTURES[config.family]
     gate = next(theirs for theirs, ours in GATES.items() if ours == config.gate)
     found = {
         "architectures": [family.architecture],
@@ -359,7 +359,10 @@ def _window_keys(config: DecoderConfig) -> dict[str, Any]:
         return window
     kinds = [SLIDING if config.window_of(layer) else FULL for layer in range(config.layers)]
     if config.family == "gemma3":
-        return {"sliding_window": config.window or FAMILIES["gemma3"].defaults["sliding_window"], "layer_types": kinds}
+        return {
+            "sliding_window": config.window or ARCHITECTURES["gemma3"].defaults["sliding_window"],
+            "layer_types": kinds,
+        }
     first = kinds.index(SLIDING) if SLIDING in kinds else config.layers
     return {**window, "use_sliding_window": bool(config.window), "max_window_layers": first, "layer_types": kinds}
 
@@ -374,7 +377,7 @@ def _rope_keys(config: DecoderConfig) -> dict[str, Any]:
     keys: dict[str, Any] = {"rope_theta": config.rope.theta, "rope_scaling": _scaling(config.rope)}
     if config.family == "gemma3":
         keys["rope_local_base_freq"] = (
-            FAMILIES["gemma3"].defaults["rope_local_base_freq"] if local is None else local.theta
+            ARCHITECTURES["gemma3"].defaults["rope_local_base_freq"] if local is None else local.theta
         )
     return keys
 

@@ -22,7 +22,7 @@ from tokenizers import Encoding, Tokenizer
 
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
-from guerdon.models.chat_template import Bounded, Refusal
+from guerdon.models.chat_template import Bounded, TemplateRefused
 from guerdon.models.template_clock import told
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
@@ -190,7 +190,7 @@ class Chat:
             return self._template.render(
                 messages=messages, tools=None, documents=None, add_generation_prompt=goes_on, **self.format.names
             )
-        except Refusal as error:
+        except TemplateRefused as error:
             said = MARK.sub("...", str(error)).splitlines() or [""]
             raise Refused(f"the model's chat template refuses these messages: {said[0]}") from error
         except UserError as error:

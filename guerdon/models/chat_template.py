@@ -39,7 +39,7 @@ GONE = ("random", "urlize", "wordwrap", "xmlattr")  # filters: chance, and what 
 DIGITS = re.compile(r"\d{5,}")  # a width in a format
 
 
-class Refusal(TemplateError):
+class TemplateRefused(TemplateError):
     """What a template itself refuses, by `raise_exception`: another conversation may please it."""
 
 
@@ -67,7 +67,7 @@ class Bounded:
         self.world.left = PURSE
         try:
             return self.template.render(given)
-        except Refusal:
+        except TemplateRefused:
             raise
         except Exception as error:  # a stranger's program may raise anything
             raise UserError(f"the model's chat template does not work: {_line(error)}") from error
@@ -276,4 +276,4 @@ def _tojson(found: Any, ensure_ascii: bool = False, indent: int | None = None, *
 
 
 def _refuse(message: str) -> None:
-    raise Refusal(message)
+    raise TemplateRefused(message)

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.errors import UserError, require_extra
-from guerdon.models.architectures import FAMILIES, FULL, SLIDING, config_from, shown
+from guerdon.models.architectures import ARCHITECTURES, FULL, SLIDING, config_from, shown
 from guerdon.models.chat import Chat
 from guerdon.models.config import DecoderConfig, Rope
 from guerdon.models.gguf_header import check_header
@@ -25,7 +25,7 @@ from guerdon.models.gguf_tokenizer import chat_from
 from guerdon.models.names import hub_shapes
 from guerdon.models.plain_files import check_memory, is_there, understanding
 
-ARCHITECTURES = ("llama", "qwen2", "qwen3", "gemma3")
+SUPPORTED = ("llama", "qwen2", "qwen3", "gemma3")
 WHOLE = {
     "model.embed_tokens.weight": "token_embd.weight",
     "model.norm.weight": "output_norm.weight",
@@ -129,10 +129,8 @@ def _halves(values: np.ndarray, heads: int) -> np.ndarray:
 def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequantize: Any) -> DecoderConfig:
     """The metadata under the names of a config.json."""
     kind = said.get("general.architecture")
-    if kind not in ARCHITECTURES:
-        raise UserError(
-            f"{where}: GGUF files of {_name(kind)} models are not supported; {', '.join(ARCHITECTURES)} are"
-        )
+    if kind not in SUPPORTED:
+        raise UserError(f"{where}: GGUF files of {_name(kind)} models are not supported; {', '.join(SUPPORTED)} are")
     if "token_embd.weight" not in stored:
         raise UserError(f"{where} has no tensor token_embd.weight")
 
@@ -152,7 +150,7 @@ def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequ
     if (get("attention.value_length") or width) != width or (get("rope.dimension_count") or width) != width:
         raise UserError(f"{where}: heads whose keys, values and rotation differ in width are not supported")
     found = {
-        "architectures": [FAMILIES[kind].architecture],
+        "architectures": [ARCHITECTURES[kind].architecture],
         "vocab_size": int(stored["token_embd.weight"].shape[1]),
         "hidden_size": hidden,
         "num_hidden_layers": get("block_count"),

@@ -38,7 +38,7 @@ UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is stil
 
 
 @dataclass(frozen=True)
-class Asked:
+class TokenRequest:
     """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` says so."""
 
     request: Request
@@ -61,7 +61,7 @@ class Asked:
 
 
 class TextModel(Model):
-    """A language model. The engine samples from it token by token: it calls `asked`, then `reply`."""
+    """A language model. The engine samples from it token by token: it calls `token_request`, then `reply`."""
 
     reads: ClassVar[Mapping[str, Per]] = {"logp": "step", "entropy": "step"}
     chat: Chat
@@ -153,7 +153,7 @@ class TextModel(Model):
 
     # --- being asked ----------------------------------------------------------------------------------------------
 
-    def asked(self, request: Request) -> Asked:
+    def token_request(self, request: Request) -> TokenRequest:
         """A request in tokens, for whoever samples."""
         prompt = new = self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
         given = request.given.tolist()
@@ -171,7 +171,7 @@ class TextModel(Model):
         stop = tuple(filter(None, request.sampling.stop))
         stops_after = functools.partial(self._stops_after, given, stop) if stop else None
         pictures = tuple(digest(view) for view in (*(s.view for s in request.path), request.view))
-        return Asked(request, np.array(new, np.int64), prompt, limit, stops_after, pictures)
+        return TokenRequest(request, np.array(new, np.int64), prompt, limit, stops_after, pictures)
 
     def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
         """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
@@ -190,13 +190,13 @@ class TextModel(Model):
         together with what was given, for a tokenizer may drop a text's first space, or need two tokens for a character."""
         return len(self.decode(given).rstrip(UNFINISHED)) if len(given) else 0
 
-    def replies(self, said: Sequence[tuple[Asked, Ints, Floats]]) -> list[Reply]:
+    def replies(self, said: Sequence[tuple[TokenRequest, Ints, Floats]]) -> list[Reply]:
         """What was sampled, tokens and their log-probs, as replies."""
         whole = [_after_given(*one) if len(one[0].request.given) else one for one in said]
         texts = self.tokenizer.decode_batch([actions.tolist() for _, actions, _ in whole], skip_special_tokens=True)
         return [self._reply(*one, text) for one, text in zip(whole, texts, strict=True)]
 
-    def _reply(self, asked: Asked, actions: Ints, logp: Floats, text: str) -> Reply:
+    def _reply(self, asked: TokenRequest, actions: Ints, logp: Floats, text: str) -> Reply:
         if asked.sampling.stop:
             given = self._spelled(asked.request.given.tolist())
             stopped = _cut(text[given:], asked.sampling.stop)
@@ -220,7 +220,7 @@ class TextModel(Model):
             raise UserError(f"a track of {longest} tokens is longer than the context of {self.max_positions}")
 
 
-def _after_given(asked: Asked, tokens: Ints, logp: Floats) -> tuple[Asked, Ints, Floats]:
+def _after_given(asked: TokenRequest, tokens: Ints, logp: Floats) -> tuple[TokenRequest, Ints, Floats]:
     """The given actions come first; they were not sampled."""
     given = asked.request.given
     return asked, np.concatenate([given, tokens]), np.concatenate([np.full(len(given), np.nan, np.float32), logp])

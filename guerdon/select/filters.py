@@ -43,8 +43,8 @@ class at_least(FieldColumns):
     With `correct` and a loss that imitates it is rejection sampling: `kept_share` logs how many were good enough. Biased
     towards what is easy: a task that is never solved teaches nothing, one that is always solved teaches most.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> at_least("reward")(tries([[0.0, 1.0, None]]), Aside())["reward"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> at_least("reward")(example_tries([[0.0, 1.0, None]]), ExamplePlay())["reward"].tolist()
     [1.0]
     """
 
@@ -64,8 +64,8 @@ class distinct(FieldColumns):
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> distinct()(tries([[1.0, 1.0], [1.0]]), Aside()).K
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> distinct()(example_tries([[1.0, 1.0], [1.0]]), ExamplePlay()).K
     2
     """
 
@@ -93,8 +93,8 @@ class best(FieldColumns):
     Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
     keeps the best that was ever tried of each task.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> best("reward")(tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), Aside())["reward"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> best("reward")(example_tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), ExamplePlay())["reward"].tolist()
     [2.0, -1.0]
     """
 
@@ -121,8 +121,8 @@ class with_spread(FieldColumns):
     first, asking until there are enough, is `until_enough`. A group of one value has no spread. The order is that in which
     the groups were asked.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> with_spread("reward")(tries([[0.0, 1.0], [1.0, 1.0], [1.0, None]]), Aside())["reward"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> with_spread("reward")(example_tries([[0.0, 1.0], [1.0, 1.0], [1.0, None]]), ExamplePlay())["reward"].tolist()
     [0.0, 1.0]
     """
 
@@ -150,8 +150,8 @@ class with_rate(FieldColumns):
     a band that reaches 0 or 1 keeps it. *Biased* by the choice: the tries that decide whether a group is kept are the ones
     that are learned from. `rate/below` and `rate/above` are the shares of groups outside, too hard and too easy.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> with_rate("reward", 0.25, 0.75)(tries([[0.0, 1.0], [1.0, 1.0], [0.0, None]]), Aside())["reward"].tolist()
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> with_rate("reward", 0.25, 0.75)(example_tries([[0.0, 1.0], [1.0, 1.0], [0.0, None]]), ExamplePlay())["reward"].tolist()
     [0.0, 1.0]
     """
 

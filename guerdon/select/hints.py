@@ -44,13 +44,13 @@ class hint:
     The solution is `task.solution(problem)` where the source has it, and else column `solution` of the problem's row
     (`"answer"`: its answer, which is the whole secret if it is short).
 
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> from guerdon.tasks.families.chained_arithmetic import chain
     >>> source = chain(level=1)
     >>> problem = source.get("test", 0)
     >>> source.solution(problem)
     '7*2=14\\n14-1=13\\n= 13'
-    >>> hint(source, template="{prompt} ({hint}...)").into(Ask(problem), 0.3, Aside()).shown
+    >>> hint(source, template="{prompt} ({hint}...)").into(Ask(problem), 0.3, ExamplePlay()).shown
     'chain 7 *2 -1 (7*2=14...)'
     """
 

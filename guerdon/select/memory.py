@@ -42,11 +42,11 @@ class remembered(FieldColumns):
     the age of each track, 0 for what is new. *Biased* as far as a loss does not correct for older weights. Notes
     `memory/size`, `memory/drawn` and, where there are any, `memory/age`, the mean age of what was drawn.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> memory, play = remembered(draw=1, by="reward", temperature=0.01), Aside()
-    >>> first = memory(tries([[0.0, 1.0]]), play)
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> memory, play = remembered(draw=1, by="reward", temperature=0.01), ExamplePlay()
+    >>> first = memory(example_tries([[0.0, 1.0]]), play)
     >>> play.step = 3
-    >>> later = memory(tries([]), play)
+    >>> later = memory(example_tries([]), play)
     >>> later["reward"].tolist(), later["age"].tolist()
     ([1.0], [3.0])
     """

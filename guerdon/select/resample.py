@@ -30,8 +30,8 @@ class resampled(FieldColumns):
     out and in no draw. Weights count in a mean over steps, `sft`'s default; a mean over tracks does not see them. *Biased* on
     purpose: at a low temperature it is the best of the group, at a high one the policy as it is.
 
-    >>> from guerdon.core.example import Aside, tries
-    >>> found = resampled("reward", temperature=0.01)(tries([[1.0, 0.0, -1.0, None]]), Aside())
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> found = resampled("reward", temperature=0.01)(example_tries([[1.0, 0.0, -1.0, None]]), ExamplePlay())
     >>> found["reward"].tolist(), found.weight.tolist()  # three are drawn, and all are the first
     ([1.0, 0.0], [4.0, 1.0])
     """

@@ -35,11 +35,11 @@ class restructured(FieldColumns):
     `rewritten/medium` (the shares of asks that are), `rewritten/asked` and, where there are any, `rewritten/rate`, the mean of
     the new asks' rates; and `rewritten/useful`, the share of asks whose tries differ.
 
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> def show(asks, how, play):
     ...     print(how, [ask.task.id for ask in asks])
     ...     return [None] * len(asks)
-    >>> batch = restructured(show, [], column="reward")(tries([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), Aside())
+    >>> batch = restructured(show, [], column="reward")(example_tries([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]), ExamplePlay())
     simplify ['0']
     vary ['1']
     >>> batch["rate"].tolist()

@@ -66,14 +66,14 @@ class follow_up(FieldColumns):
     them, and the other way round, but for columns that both are given. Compare tries `by="ask"`: followers of one task
     answer different questions. Notes `ROLE/asked`, ROLE being the first of `env`.
 
-    >>> from guerdon.core.example import Aside, tries
+    >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> from guerdon.envs.simple import single_turn
-    >>> class Run(Aside):
+    >>> class Run(ExamplePlay):
     ...     def __call__(self, asks, env=None, seats=None):
     ...         print(env.roles, [ask.shown for ask in asks], asks[1].note)
     ...         return []
     >>> verify = follow_up(single_turn("verifier"), "{prompt}{attempt} right?", tells=("reward",))
-    >>> batch = verify(tries([[1.0, None, 0.0]]), Run())  # what has no reward is not asked about
+    >>> batch = verify(example_tries([[1.0, None, 0.0]]), Run())  # what has no reward is not asked about
     ('verifier',) [' right?', ' right?'] {'follows': [['0.0.2', 0, 1]], 'attempt': '', 'reward': 0.0}
     """
 

@@ -10,7 +10,7 @@ from guerdon.core.part import label
 from guerdon.core.task import Split, Task, kinds_of, truth_of
 
 
-class Around:
+class ChangedSource:
     """A source around another. A part that comes of it has its knob `source`, and whatever it has otherwise."""
 
     source: Any

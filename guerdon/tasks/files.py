@@ -13,7 +13,7 @@ from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
 from guerdon.tasks.choosing import by_kind, chosen
 from guerdon.tasks.family import read_solution
-from guerdon.tasks.lines import Line, opened, read_lines, shown
+from guerdon.tasks.lines import JsonLine, opened, read_lines, shown
 
 if TYPE_CHECKING:
     from guerdon.core.model import Model
@@ -73,7 +73,7 @@ class rows:
                 f"{self.path} holds {len(good)} good rows{why}: two are the fewest, one to train on and one held out"
             )
 
-    def _row(self, line: Line) -> Task | str:
+    def _row(self, line: JsonLine) -> Task | str:
         row = line.value
         if line.fault or not isinstance(row, dict):
             return line.fault or "not a JSON object"

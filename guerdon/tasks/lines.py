@@ -37,7 +37,7 @@ HALF = re.compile(r"\\u[dD][89a-fA-F]")  # how half a character is written, alon
 
 
 @dataclass(frozen=True)
-class Line:
+class JsonLine:
     """A line that is not blank: its value, or what is wrong with it. The last one may have no `end` yet."""
 
     number: int
@@ -60,7 +60,7 @@ def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
         yield file
 
 
-def read_lines(path: Path, name: str) -> Iterator[Line]:
+def read_lines(path: Path, name: str) -> Iterator[JsonLine]:
     """The lines of a file, which is called `name` where it cannot be read."""
     with opened(path, name) as file:
         head = file.read(4)
@@ -76,17 +76,17 @@ def read_lines(path: Path, name: str) -> Iterator[Line]:
             if len(text) > LONGEST and not text.endswith(b"\n"):
                 while (more := file.readline(LONGEST)) and not more.endswith(b"\n"):
                     pass
-                yield Line(number, fault=f"longer than {LONGEST >> 20} MiB")
+                yield JsonLine(number, fault=f"longer than {LONGEST >> 20} MiB")
                 continue
             ended = text.endswith(b"\n")
             try:
                 said = text.removesuffix(b"\n").decode().strip(SPACE)
                 if said:
-                    yield Line(number, value=parse(said), ended=ended)
+                    yield JsonLine(number, value=parse(said), ended=ended)
             except UnicodeDecodeError as error:
-                yield Line(number, fault=f"not UTF-8: byte 0x{text[error.start]:02x} at {error.start}", ended=ended)
+                yield JsonLine(number, fault=f"not UTF-8: byte 0x{text[error.start]:02x} at {error.start}", ended=ended)
             except ValueError as error:
-                yield Line(number, fault=str(error), ended=ended)
+                yield JsonLine(number, fault=str(error), ended=ended)
 
 
 def parse(text: str) -> Any:

@@ -34,11 +34,11 @@ class by_rule:
     action are set at once, of `chain` it starts after the first operation. Varied: `countdown` in another order of its numbers,
     `trace` with other letters. A rewriting is of the same kind as its original, and never one of the held-out problems.
 
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> from guerdon.tasks import load
     >>> source = load("countdown:5")
     >>> ask = Ask(source.get("train", 1))
-    >>> ask.shown, [new.shown for how in (SIMPLIFY, VARY) for new in by_rule(source)([ask], how, Aside())]
+    >>> ask.shown, [new.shown for how in (SIMPLIFY, VARY) for new in by_rule(source)([ask], how, ExamplePlay())]
     ('countdown 4 4 1 9 make 18', ['countdown 4 1 13 make 18', 'countdown 9 4 4 1 make 18'])
     """
 

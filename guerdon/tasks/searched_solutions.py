@@ -9,11 +9,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task, kinds_of
-from guerdon.tasks.around import Around
+from guerdon.tasks.around import ChangedSource
 
 
 @part
-class searching(Around):
+class searching(ChangedSource):
     """The problems of `source`, with worked solutions that go up to `most` other ways first (none as often as any other
     number): each way is gone to its end, and only one that ends at the target is answered with.
 

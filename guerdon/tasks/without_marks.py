@@ -6,12 +6,12 @@ from typing import Any
 
 from guerdon.core.part import part
 from guerdon.core.task import Task
-from guerdon.tasks.around import Around
+from guerdon.tasks.around import ChangedSource
 from guerdon.tasks.family import ANSWER
 
 
 @part
-class unmarked(Around):
+class unmarked(ChangedSource):
     """The problems of `source`, checked leniently: a completion whose last line lacks the mark of an answer (`= `) is read as
     if it had it. Its worked solutions have none.
 

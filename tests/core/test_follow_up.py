@@ -12,7 +12,7 @@ from watching import Watched
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.extra_play import play_more, play_scored
 from guerdon.core.optim import sgd
 from guerdon.core.pack import cat, pack
@@ -59,7 +59,7 @@ def verdict(completion):
     return float(completion == "1")
 
 
-class Said(Aside):
+class Said(ExamplePlay):
     """A play in which every follower says what it is told to: one text for each try, in order."""
 
     def __init__(self, *texts):
@@ -194,7 +194,7 @@ def test_what_cannot_be_is_refused():
 
 def test_what_followers_say_comes_back():
     ask = follow_up(single_turn("verifier"), "{prompt}{attempt}", [score(verdict, "verdict", "verifier")], tries=2)
-    batch = heard("verdict")(ask(tried("1", "0"), Said("1", "0", "0", "0")), Aside())
+    batch = heard("verdict")(ask(tried("1", "0"), Said("1", "0", "0", "0")), ExamplePlay())
     assert batch["heard"][:2].tolist() == [0.5, 0.0]
     assert batch.cols["heard"].reason.tolist() == [0, 0, 1, 1, 1, 1]  # nobody follows the followers
 
@@ -205,7 +205,7 @@ def test_a_follower_that_broke_is_no_zero():
     broken = batch.cols["verdict"]
     value, reason = broken.value.clone(), broken.reason.clone()
     value[4], reason[4] = math.nan, int(Reason.TIMED_OUT)
-    batch = heard("verdict")(batch.with_cols({"verdict": Column("track", value, reason)}), Aside())
+    batch = heard("verdict")(batch.with_cols({"verdict": Column("track", value, reason)}), ExamplePlay())
     assert batch.cols["heard"].reason[:3].tolist() == [Reason.VALUE, Reason.TIMED_OUT, Reason.VALUE]
     assert batch["heard"][[0, 2]].tolist() == [1.0, 1.0]
 

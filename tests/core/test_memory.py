@@ -13,7 +13,7 @@ from watching import Watched
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.optim import sgd
 from guerdon.core.pack import of_episodes, pack, played_at
 from guerdon.credit.group_relative import centre
@@ -32,7 +32,7 @@ from guerdon.store.summary import batch_metrics
 from guerdon.tasks.families.tiny import parity
 
 
-class At(Aside):
+class At(ExamplePlay):
     models = {"policy": None}
 
     def __init__(self, step):

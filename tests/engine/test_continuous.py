@@ -111,7 +111,7 @@ def test_a_next_turn_reads_only_what_is_new(model, monkeypatch, rows):
             if answered[number] < 3:
                 sampler.add(number, conversations[number][answered[number]])
     assert set(answered.values()) == {3}
-    whole = sum(len(model.asked(request).prompt) for talk in conversations for request in talk)
+    whole = sum(len(model.token_request(request).prompt) for talk in conversations for request in talk)
     if rows == 32:  # room to remember every row
         new = sum(len(model.encode(request.view, request.path)) for talk in conversations for request in talk)
         assert sum(read) == new + 12  # and the last token of the turn before, which had not been read

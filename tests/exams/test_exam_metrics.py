@@ -20,7 +20,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.pack import pack
 from guerdon.exams.best_of_n import best_of, chosen
-from guerdon.exams.example_sitting import sat
+from guerdon.exams.example_sitting import example_sitting
 from guerdon.exams.games import mean_return, win_rate
 from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong, reliability
 from guerdon.exams.rates import accuracy, coverage, length, majority, voted
@@ -97,7 +97,7 @@ def test_the_choice_among_some_is_the_mean_over_all_of_them(k):
 def test_best_of_is_one_number_a_problem():
     liked = gd.reward(lambda completion: float(completion.partition("\n")[0] or NAN) if "\n" in completion else None)
     said = [["1\n= 4", "9\n= 5", "5\n= 4", "7\n= 6"], ["= 4", "= 5", "= 5", "= 5"]]
-    found = best_of(liked, name="by_mark")(sat(said, answer="4"))
+    found = best_of(liked, name="by_mark")(example_sitting(said, answer="4"))
     assert list(found) == [
         *(f"by_mark@{k}{end}" for k in (2, 4) for end in ("", "_low", "_high")),
         "by_mark_unscored",
@@ -106,7 +106,7 @@ def test_best_of_is_one_number_a_problem():
     # of the six pairs of the first problem only 1 with 5 has a right one as its best
     assert found["by_mark@2"] == pytest.approx((1 / 6 + 1 / 4) / 2)
     assert [found["by_mark@4_low"], found["by_mark@4_high"]] == pytest.approx(interval([0.0, 0.25])[1:])
-    assert "by_mark@1" in best_of(liked, name="by_mark")(sat([["= 4"]], answer="4"))
+    assert "by_mark@1" in best_of(liked, name="by_mark")(example_sitting([["= 4"]], answer="4"))
 
 
 def test_the_most_common_answer_by_hand():
@@ -115,21 +115,21 @@ def test_the_most_common_answer_by_hand():
     assert voted([(None, False), (None, False), ("4", True)]) == 1.0  # who says nothing does not vote
     assert voted([(None, False), (None, True)]) == 0.5
     said = [["a\n= 4", "b\n= 4", "= 5", "= 4"], ["= 5", "= 5", "= 4", "= 6"]]
-    assert majority()(sat(said, answer="4"))["majority@4"] == 0.5
+    assert majority()(example_sitting(said, answer="4"))["majority@4"] == 0.5
     # two at a time: right, half; wrong, half (4 and 6 tie)
-    assert majority(k=2)(sat(said, answer="4"))["majority@2"] == pytest.approx((0.75 + 0.25) / 2)
+    assert majority(k=2)(example_sitting(said, answer="4"))["majority@2"] == pytest.approx((0.75 + 0.25) / 2)
     # three at a time: the fourth is left out
-    assert majority(k=3)(sat(said, answer="4"))["majority@3"] == 0.5
+    assert majority(k=3)(example_sitting(said, answer="4"))["majority@3"] == 0.5
     with pytest.raises(UserError, match=r"majority@8 needs 8 tries at each problem, not 4: Exam\(..., tries=8\)"):
-        majority(k=8)(sat(said, answer="4"))
-    loose = sat([["so 4", "4.0", "= 5"]], answer="5")
+        majority(k=8)(example_sitting(said, answer="4"))
+    loose = example_sitting([["so 4", "4.0", "= 5"]], answer="5")
     assert majority(answer="number")(loose)["majority@3"] == 0.0
     assert majority(answer="text")(loose)["majority@3"] == pytest.approx(1 / 3)
 
 
 def test_accuracy_and_coverage_by_hand():
     said = [["= 4", "= 5", "= 6", "= 4"], ["= 5", "= 5", "= 5", "= 7"]]
-    sitting = sat(said, answer="4")
+    sitting = example_sitting(said, answer="4")
     right, some = accuracy()(sitting), coverage()(sitting)
     assert right["pass@1"] == 0.25 and right["pass@2"] == pytest.approx(pass_at_k(4, 2, 2) / 2)
     assert some["coverage"] == right["pass@4"] == 0.5 and some["coverage_high"] == right["pass@4_high"]
@@ -138,7 +138,7 @@ def test_accuracy_and_coverage_by_hand():
 
 
 def test_accuracy_by_kind():
-    sitting = sat([["= 4", "= 4"], ["= 4", "= 5"]], answer="4")
+    sitting = example_sitting([["= 4", "= 4"], ["= 4", "= 5"]], answer="4")
     hard = [e.but(ask=e.ask.but(task=replace(e.task, level=1 + int(e.task.id)))) for e in sitting.batch.episodes]
     batch = pack(hard).with_cols(sitting.batch.cols)
     assert accuracy()(replace(sitting, batch=batch))["kinds"] == {"task:1": 1.0, "task:2": 0.5}
@@ -148,7 +148,7 @@ def test_accuracy_by_kind():
 
 
 def test_returns_are_of_whole_episodes():
-    sitting = sat([["a", "b"], ["c", "d"]], paid=[[1.0, -1.0], [0.0, 2.0]])
+    sitting = example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, -1.0], [0.0, 2.0]])
     assert mean_return()(sitting) == {"return": 0.5, "return_std": pytest.approx(math.sqrt(5) / 2), "episodes": 4}
     found = win_rate()(sitting)
     assert (found["win_rate"], found["draw_rate"], found["loss_rate"], found["games"]) == (0.5, 0.25, 0.25, 4)
@@ -158,7 +158,7 @@ def test_returns_are_of_whole_episodes():
     both = mean_return()(replace(sitting, batch=pack(turns)))  # every turn, as a whole and action by action
     assert both["return"] == pytest.approx((-1.5 + 0.5 + 4.5) / 3) and both["episodes"] == 3
     with pytest.raises(RunStopped, match="paid 'policy' nothing"):
-        mean_return()(sat([["a"]]))
+        mean_return()(example_sitting([["a"]]))
 
 
 # --- scorers --------------------------------------------------------------------------------------------------------
@@ -166,18 +166,20 @@ def test_returns_are_of_whole_episodes():
 
 def test_pairs_by_hand():
     said, score = [["= 4", "= 5", "= 4", "= 6"]], [2.0, 1.0, 0.0, 1.0]
-    found = pair_accuracy("rm")(sat(said, answer="4", rm__final=score))
+    found = pair_accuracy("rm")(example_sitting(said, answer="4", rm__final=score))
     assert found["pair_accuracy"] == roc_auc_score([1, 0, 1, 0], score) == 0.5 and found["pairs_examined"] == 4
     p = 1 / (1 + math.exp(-1))
     assert found["pair_brier"] == pytest.approx(((1 - p) ** 2 + p**2) / 2, rel=1e-6)
     assert found["pair_ece"] == pytest.approx(abs(p - 0.5), rel=1e-6)
-    tied = pair_accuracy("rm")(sat([["= 4", "= 5"]], answer="4", rm__final=[1.0, 1.0]))
+    tied = pair_accuracy("rm")(example_sitting([["= 4", "= 5"]], answer="4", rm__final=[1.0, 1.0]))
     assert (tied["pair_accuracy"], tied["pair_ece"], tied["pair_brier"]) == (0.5, 0.0, 0.25)
-    assert pair_accuracy("rm")(sat([["= 4", "= 4"]], answer="4", rm__final=score[:2])) == {"pairs_examined": 0}
+    assert pair_accuracy("rm")(example_sitting([["= 4", "= 4"]], answer="4", rm__final=score[:2])) == {
+        "pairs_examined": 0
+    }
 
 
 def test_pairs_are_of_one_problem_and_of_what_has_a_score():
-    sitting = sat([["= 4", "= 5"], ["= 4", "= 5"]], answer="4", rm__final=[3.0, 2.0, 1.0, 0.0])
+    sitting = example_sitting([["= 4", "= 5"], ["= 4", "= 5"]], answer="4", rm__final=[3.0, 2.0, 1.0, 0.0])
     assert pair_accuracy("rm")(sitting)["pairs_examined"] == 2
     column = sitting.batch.cols["rm.final"]
     value, reason = column.value.clone(), column.reason.clone()
@@ -188,16 +190,18 @@ def test_pairs_are_of_one_problem_and_of_what_has_a_score():
 
 def test_confidence_by_hand():
     said = [["= 4", "= 5", "= 4"]]
-    found = calibration("rm.final")(sat(said, answer="4", rm__final=[0.95, 0.65, 0.15]))
+    found = calibration("rm.final")(example_sitting(said, answer="4", rm__final=[0.95, 0.65, 0.15]))
     assert found["ece"] == pytest.approx((0.05 + 0.65 + 0.85) / 3)
     assert found["brier"] == pytest.approx((0.05**2 + 0.65**2 + 0.85**2) / 3, rel=1e-6)
     assert found["confidence"] == pytest.approx(0.35 + 0.7 / 3) and found["confident"] == 3
-    squashed = calibration("rm.final", squash=True)(sat(said, answer="4", rm__final=[0.0, 0.0, 0.0]))
+    squashed = calibration("rm.final", squash=True)(example_sitting(said, answer="4", rm__final=[0.0, 0.0, 0.0]))
     assert squashed["ece"] == pytest.approx(2 / 3 - 0.5) and squashed["brier"] == 0.25
-    asked = calibration(gd.reward(lambda completion: 0.75 if completion == "= 4" else None))(sat(said, answer="4"))
+    asked = calibration(gd.reward(lambda completion: 0.75 if completion == "= 4" else None))(
+        example_sitting(said, answer="4")
+    )
     assert asked == {"ece": 0.25, "brier": 0.0625, "confidence": 0.75, "confident": 2}
     with pytest.raises(UserError, match="between 0 and 1"):
-        calibration("rm.final")(sat(said, answer="4", rm__final=[0.5, 2.0, 0.1]))
+        calibration("rm.final")(example_sitting(said, answer="4", rm__final=[0.5, 2.0, 0.1]))
     assert calibration("rm.final").needs == ("correct", "rm.final")
 
 

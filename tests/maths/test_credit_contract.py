@@ -15,7 +15,7 @@ from strategies import episode, episode_lists, expanded, segment
 
 import guerdon.credit
 from guerdon.core.column import Column, Reason
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
@@ -143,7 +143,7 @@ def test_the_order_of_episodes_changes_nothing(name, eps, seed):
     other = other.with_cols({n: c.take(index[c.level]) for n, c in batch.cols.items()})
     stage, again = STAGES[name](), STAGES[name]()
     column = stage.gives[0]
-    made, moved = stage(batch, Aside()).cols[column], again(other, Aside()).cols[column]
+    made, moved = stage(batch, ExamplePlay()).cols[column], again(other, ExamplePlay()).cols[column]
     assert same(made.value[index["step"]], moved.value)
     assert torch.equal(made.reason[index["step"]], moved.reason)
 
@@ -160,8 +160,8 @@ def test_a_tree_is_the_chains_it_stands_for(name, eps, seed):
     chains = chains.with_cols({n: c.take(index[c.level]) for n, c in tree.cols.items()})
     stage, again = CHAINS[name](), CHAINS[name]()
     column = stage.gives[0]
-    apart = again(chains, Aside())[column].double()
-    assert same(stage(tree, Aside())[column], gather_up(apart, step_M, tree.S, "mean"))
+    apart = again(chains, ExamplePlay())[column].double()
+    assert same(stage(tree, ExamplePlay())[column], gather_up(apart, step_M, tree.S, "mean"))
 
 
 @pytest.mark.parametrize("name", STAGES)
@@ -173,7 +173,7 @@ def test_what_is_not_learned_from_a_failed_score_does_not_depend_on_it(name, eps
     stage = STAGES[name]()
     if "reward" not in stage.needs or batch.S == 0:
         return
-    made = stage(batch, Aside()).cols[stage.gives[0]]
+    made = stage(batch, ExamplePlay()).cols[stage.gives[0]]
     way = along(batch)
     alive = gather_up((~batch.cols["reward"].missing)[way.track].double(), way.step, batch.S, "max")
     assert made.missing[alive == 0].all()
@@ -184,7 +184,7 @@ def test_empty_and_one_step_episodes(name):
     for eps in ([], [episode(error="broke")], [episode(segment([]))], [episode(segment([0]))]):
         batch = filled(pack(eps), 3)
         stage = STAGES[name]()
-        assert len(stage(batch, Aside())[stage.gives[0]]) == batch.S
+        assert len(stage(batch, ExamplePlay())[stage.gives[0]]) == batch.S
 
 
 COMPARED = ["centre", "centre_others", "centre_position", "centre_parent", "separately", "weighted_baseline"]
@@ -196,4 +196,4 @@ COMPARED = ["centre", "centre_others", "centre_position", "centre_parent", "sepa
 def test_a_constant_added_to_the_reward_changes_no_comparison(name, eps, seed, shift):
     batch = filled(pack(eps), seed)
     moved = batch.with_cols({"reward": Column("track", batch["reward"] + shift, batch.cols["reward"].reason)})
-    assert same(STAGES[name]()(batch, Aside())["advantage"], STAGES[name]()(moved, Aside())["advantage"])
+    assert same(STAGES[name]()(batch, ExamplePlay())["advantage"], STAGES[name]()(moved, ExamplePlay())["advantage"])

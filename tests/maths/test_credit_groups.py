@@ -11,7 +11,7 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.credit.batch_relative import whiten
@@ -22,7 +22,7 @@ NAN = float("nan")
 
 
 def run(stage, batch, name="advantage"):
-    return [round(v, 6) if v == v else None for v in stage(batch, Aside())[name].tolist()]
+    return [round(v, 6) if v == v else None for v in stage(batch, ExamplePlay())[name].tolist()]
 
 
 def rewarded(eps, rewards, level="track"):
@@ -42,29 +42,29 @@ def tree():
 
 def test_the_default_is_what_it_was_to_the_last_bit():
     reward = torch.rand(96, generator=torch.Generator().manual_seed(4))
-    batch = tries(reward.view(12, 8).tolist(), steps=3)
+    batch = example_tries(reward.view(12, 8).tolist(), steps=3)
     group, n = batch.group("task")
     gap = batch["reward"] - gather_up(batch["reward"], group, n, "mean")[group]
     want = batch.down(gap / (gather_up(batch["reward"], group, n, "std")[group] + 1e-4), "track")
-    assert torch.equal(centre()(batch, Aside())["advantage"], want)
+    assert torch.equal(centre()(batch, ExamplePlay())["advantage"], want)
 
 
 def test_the_mean_of_the_others_by_hand():
-    batch = tries([[0.0, 3.0, 6.0], [1.0, 2.0]])
+    batch = example_tries([[0.0, 3.0, 6.0], [1.0, 2.0]])
     assert run(centre(std=False, others=True), batch) == [-4.5, 0.0, 4.5, -1.0, 1.0]
-    assert run(centre(std=False, others=True), tries([[7.0]])) == [0.0]
-    assert run(centre(std=False, others=True), tries([[0.0, None, 1.0]])) == [-1.0, None, 1.0]
+    assert run(centre(std=False, others=True), example_tries([[7.0]])) == [0.0]
+    assert run(centre(std=False, others=True), example_tries([[0.0, None, 1.0]])) == [-1.0, None, 1.0]
 
 
 def test_others_with_std_divides_by_the_spread_of_the_group():
-    assert run(centre(others=True, eps=0.0), tries([[0.0, 2.0, 4.0]])) == [-1.5, 0.0, 1.5]
+    assert run(centre(others=True, eps=0.0), example_tries([[0.0, 2.0, 4.0]])) == [-1.5, 0.0, 1.5]
 
 
 def test_siblings_are_compared_below_their_parent():
     # tracks end in segments 2, 3, 4 with 4, 0, 2: V(1) = 1, V(2) = 4; siblings (1, 2) mean 2.5, (3, 4) mean 1
     batch = rewarded(tree(), [4.0, 0.0, 2.0])
     assert run(centre(by="parent", std=False), batch) == [0.0, -1.5, 1.5, -1.0, 1.0]
-    play = Aside()
+    play = ExamplePlay()
     centre(by="parent")(batch, play)
     assert play.metrics["advantage/single_groups"] == pytest.approx(1 / 3)  # the root is alone
 
@@ -103,7 +103,7 @@ def test_positions_when_one_track_is_far_longer():
         for i, n in enumerate([1, 99, 2, 2, 1, 1])
     ]
     batch = rewarded(eps, [0.0, 2.0, 0.0, 4.0, 0.0, 6.0])
-    found = centre(by="position", std=False)(batch, Aside())["advantage"]
+    found = centre(by="position", std=False)(batch, ExamplePlay())["advantage"]
     assert found.tolist() == [-1.0, 1.0, *[0.0] * 98, -2.0, -2.0, 2.0, 2.0, -3.0, 3.0]
 
 
@@ -123,7 +123,7 @@ def test_positions_of_roles_that_take_turns():
 
 
 def test_a_step_column_by_task_compares_steps():
-    batch = tries([[0.0, 0.0]], steps=2, process=[1.0, 2.0, 3.0, 6.0])
+    batch = example_tries([[0.0, 0.0]], steps=2, process=[1.0, 2.0, 3.0, 6.0])
     assert run(centre("process", std=False), batch) == [-2.0, -1.0, 0.0, 3.0]
 
 
@@ -148,7 +148,7 @@ def test_whitening_by_hand_over_steps_and_tracks():
 
 def test_whitening_a_step_column_over_steps_is_that_of_its_numbers():
     numbers = [1.0, 2.0, 3.0, 6.0]
-    batch = tries([[0.0, 0.0]], steps=2, advantage=numbers)
+    batch = example_tries([[0.0, 0.0]], steps=2, advantage=numbers)
     mean, spread = statistics.fmean(numbers), statistics.stdev(numbers)
     assert run(whiten(eps=0.0), batch) == [round((x - mean) / spread, 6) for x in numbers]
     assert run(whiten(over="track", eps=0.0), batch)[0] == round((1 - 3) / statistics.stdev([1.5, 4.5]), 6)
@@ -157,17 +157,17 @@ def test_whitening_a_step_column_over_steps_is_that_of_its_numbers():
 def test_given_and_missing_steps_are_in_no_statistic():
     eps = [episode(segment([0, 0], given=1)), episode(segment([0]), attempt=1), episode(segment([0]), attempt=2)]
     batch = rewarded(eps, [100.0, 0.0, 2.0, None], "step")
-    found = whiten("reward", eps=0.0)(batch, Aside()).cols["advantage"]
+    found = whiten("reward", eps=0.0)(batch, ExamplePlay()).cols["advantage"]
     assert found.value[1:3].tolist() == pytest.approx([-1 / 2**0.5, 1 / 2**0.5])
     assert found.reason.tolist() == [0, 0, 0, Reason.FAILED]
 
 
 def test_without_spread_whitening_gives_zero_and_says_so():
-    play = Aside()
-    found = whiten("reward", eps=0.0)(tries([[0.1, 0.1, 0.1], [0.1]]), play)["advantage"]
+    play = ExamplePlay()
+    found = whiten("reward", eps=0.0)(example_tries([[0.1, 0.1, 0.1], [0.1]]), play)["advantage"]
     assert found.tolist() == [0.0] * 4
     assert play.metrics["advantage/flat"] == 1.0
-    assert run(whiten("reward"), tries([[5.0]])) == [0.0]
+    assert run(whiten("reward"), example_tries([[5.0]])) == [0.0]
 
 
 def test_roles_are_whitened_apart():
@@ -177,8 +177,8 @@ def test_roles_are_whitened_apart():
 
 
 def test_reinforce_pp_baseline_is_two_parts():
-    batch = tries([[0.0, 2.0], [5.0, 9.0]])
-    centred = centre(std=False)(batch, Aside())
+    batch = example_tries([[0.0, 2.0], [5.0, 9.0]])
+    centred = centre(std=False)(batch, ExamplePlay())
     assert run(whiten(eps=0.0), centred) == [round(x / statistics.stdev([-1, 1, -2, 2]), 6) for x in (-1, 1, -2, 2)]
 
 
@@ -188,7 +188,7 @@ def test_reinforce_pp_baseline_is_two_parts():
 def two(style, reason=None):
     value = torch.tensor([NAN if s is None else s for s in style])
     why = torch.where(value.isnan(), int(reason or Reason.FAILED), 0).to(torch.int8)
-    return tries([[0.0, 2.0, 4.0]], steps=2).with_cols({"style": Column("track", value, why)})
+    return example_tries([[0.0, 2.0, 4.0]], steps=2).with_cols({"style": Column("track", value, why)})
 
 
 def test_rewards_are_normalised_before_they_are_added():
@@ -201,16 +201,16 @@ def test_rewards_are_normalised_before_they_are_added():
 def test_what_does_not_apply_adds_nothing_and_what_broke_leaves_no_sum():
     quiet = two([0.0, None, 2.0], Reason.NOT_APPLICABLE)
     assert run(separately(("reward", "style"), std=False), quiet)[::2] == [-3.0, 0.0, 3.0]
-    broken = separately(("reward", "style"), std=False)(two([0.0, None, 2.0]), Aside()).cols["advantage"]
+    broken = separately(("reward", "style"), std=False)(two([0.0, None, 2.0]), ExamplePlay()).cols["advantage"]
     assert broken.value[::2].tolist()[::2] == [-3.0, 3.0]
     assert broken.reason.tolist() == [0, 0, Reason.FAILED, Reason.FAILED, 0, 0]
 
 
 def test_where_no_reward_applies_there_is_no_advantage():
     none = Column.empty("track", 3)
-    batch = tries([[0.0, 2.0, 4.0]]).with_cols({"a": none, "b": none})
+    batch = example_tries([[0.0, 2.0, 4.0]]).with_cols({"a": none, "b": none})
     for stage in (separately(("a", "b")), mixed(("a", "b"))):
-        assert stage(batch, Aside()).cols["advantage"].reason.tolist() == [Reason.NOT_APPLICABLE] * 3
+        assert stage(batch, ExamplePlay()).cols["advantage"].reason.tolist() == [Reason.NOT_APPLICABLE] * 3
 
 
 def test_mixing_refuses_what_cannot_be_meant():
@@ -221,8 +221,8 @@ def test_mixing_refuses_what_cannot_be_meant():
 
 
 def test_a_mixture_keeps_its_holes():
-    batch = tries([[1.0, None]], steps=2, step=[1.0, 2.0, 3.0, 4.0])
-    found = mixed(("reward", "step"), (10.0, 1.0))(batch, Aside()).cols["advantage"]
+    batch = example_tries([[1.0, None]], steps=2, step=[1.0, 2.0, 3.0, 4.0])
+    found = mixed(("reward", "step"), (10.0, 1.0))(batch, ExamplePlay()).cols["advantage"]
     assert found.value[:2].tolist() == [11.0, 12.0]
     assert all(math.isnan(v) for v in found.value[2:].tolist())
     assert found.reason.tolist() == [0, 0, Reason.FAILED, Reason.FAILED]

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from guerdon.core.column import Column, Reason
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import separately
@@ -50,7 +50,7 @@ def random_rewards(*shape, holes=0.15):
 
 
 def ours(rewards):
-    return tries([[None if r != r else r for r in group] for group in rewards.tolist()])
+    return example_tries([[None if r != r else r for r in group] for group in rewards.tolist()])
 
 
 @pytest.mark.parametrize("scale", ["group", "none"])
@@ -58,7 +58,7 @@ def test_grpo(scale):
     rewards = random_rewards(16, 6)
     settings = {"multi_objective_aggregation": "sum_then_normalize", "scale_rewards": scale}
     want = theirs(trl.GRPOTrainer, "unscorable_mask = torch.isnan", rewards, **settings)
-    found = centre(std=scale == "group")(ours(rewards), Aside())["advantage"].nan_to_num()
+    found = centre(std=scale == "group")(ours(rewards), ExamplePlay())["advantage"].nan_to_num()
     assert torch.allclose(found, want, atol=1e-5)
 
 
@@ -66,8 +66,8 @@ def test_grpo(scale):
 def test_rloo(normalise):
     rewards = random_rewards(16, 6)
     want = theirs(trl.RLOOTrainer, "grouped_rewards = rewards.view", rewards, normalize_advantages=normalise)
-    batch = centre(std=False, others=True)(ours(rewards), Aside())
-    batch = whiten(over="track", eps=1e-4)(batch, Aside()) if normalise else batch
+    batch = centre(std=False, others=True)(ours(rewards), ExamplePlay())
+    batch = whiten(over="track", eps=1e-4)(batch, ExamplePlay()) if normalise else batch
     assert torch.allclose(batch["advantage"].nan_to_num(), want, atol=1e-5)
 
 
@@ -76,9 +76,9 @@ def test_rewards_normalised_apart():
     rewards = random_rewards(16, 6, 2)
     settings = {"multi_objective_aggregation": "normalize_then_sum"}
     want = theirs(trl.GRPOTrainer, "unscorable_mask = torch.isnan", rewards, (1.0, 0.3), **settings)
-    batch = tries([[0.0] * 6] * 16)
+    batch = example_tries([[0.0] * 6] * 16)
     for name, value in zip("ab", rewards.reshape(-1, 2).T.contiguous(), strict=True):
         reason = torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), 0).to(torch.int8)
         batch = batch.with_cols({name: Column("track", value, reason)})
-    batch = whiten(over="track", eps=1e-4)(separately(("a", "b"), (1.0, 0.3))(batch, Aside()), Aside())
+    batch = whiten(over="track", eps=1e-4)(separately(("a", "b"), (1.0, 0.3))(batch, ExamplePlay()), ExamplePlay())
     assert torch.allclose(batch["advantage"].nan_to_num(), want, atol=1e-5)

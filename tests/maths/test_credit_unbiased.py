@@ -14,7 +14,7 @@ import torch
 from strategies import episode, segment
 
 from guerdon.core.column import Column
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.baselines import role_baseline, weighted_baseline
@@ -95,7 +95,7 @@ def expected_gradient(make, groups_at_once=True):
     for chosen in listed:
         batch = packed([GROUPS[i] for i in chosen])
         for stage in make():
-            batch = stage(batch, Aside())
+            batch = stage(batch, ExamplePlay())
         estimate = batch["advantage"].double()[:, None] * SCORE[batch.action] / TRIES
         weight = torch.tensor([WEIGHT[i] for i in chosen], dtype=torch.float64)
         total += (weight[batch.task[batch.seg]][:, None] * estimate).sum(0)

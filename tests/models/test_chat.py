@@ -13,7 +13,7 @@ from guerdon.core.episode import End, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Request
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.engine.seats import Seats
+from guerdon.engine.seats import EpisodeSeats
 from guerdon.models import huggingface
 from guerdon.models.chat import Chat, Format
 from guerdon.models.decoder import Decoder
@@ -360,14 +360,14 @@ def test_a_model_knows_its_past_when_it_recites(tmp_path):
     format = Format(CHATML, NAMES, ends=(7,))
     huggingface.write(tmp_path, Decoder(small_config(vocab=400)).reset(0), byte_level(), format)
     model = lm(source=str(tmp_path))
-    seats = Seats(
+    seats = EpisodeSeats(
         Ask(Task("t", "hello")), {"policy": "policy"}, {"policy": model}, Sampling(), (0, 0, 0, 0), None, None
     )
     first = seats["policy"].recite("hello", "help")
     second = seats["policy"].recite("why?", "you")
     assert model.tokenizer.decode(first.context.tolist(), skip_special_tokens=False).startswith("<|im_start|>system")
     assert second.context.tolist() == model.encode("why?", (first,)).tolist() != model.encode("why?").tolist()
-    asked = model.asked(Request((first,), "why?", Sampling(), 0))
+    asked = model.token_request(Request((first,), "why?", Sampling(), 0))
     assert asked.context.tolist() == second.context.tolist()
     assert asked.prompt == (*first.context, *first.actions, *second.context)
     assert first.actions[-1] == model.ends[0] == model.special["<|im_end|>"] and model.ends[1] == 7

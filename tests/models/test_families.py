@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.models import huggingface
-from guerdon.models.architectures import FAMILIES, config_from, config_to
+from guerdon.models.architectures import ARCHITECTURES, config_from, config_to
 from guerdon.models.attention import Runs
 from guerdon.models.config import Rope
 from guerdon.models.decoder import Decoder
@@ -161,7 +161,7 @@ def test_old_and_new_keys_say_the_same():
 
 def test_what_a_file_leaves_out_is_as_in_transformers():
     transformers = pytest.importorskip("transformers")
-    for family in FAMILIES.values():
+    for family in ARCHITECTURES.values():
         said = {
             "vocab_size": 9,
             "hidden_size": 64,

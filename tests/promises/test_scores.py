@@ -23,7 +23,7 @@ import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import live
 from guerdon.core.task import Ask, Task
@@ -242,7 +242,7 @@ def test_pay_of_an_environment_is_held_to_the_same(pay):
     batch = pack(
         [Episode(Ask(Task("1", "")), (good,)), Episode(Ask(Task("2", "")), (good.but(**{"reward": None, **each}),))]
     )
-    scored = paid()(batch, Aside())
+    scored = paid()(batch, ExamplePlay())
     for name in ("reward", "reward_turns"):
         column = scored.cols[name]
         assert column.reason.tolist() == [Reason.VALUE, Reason.FAILED] and column.value[0] == 0.25

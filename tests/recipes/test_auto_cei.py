@@ -18,7 +18,7 @@ import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import part
@@ -59,7 +59,7 @@ def test_right_is_one_wrong_is_minus_one_and_refusals_lie_between():
     """At the bar a refusal is worth 0; one step above it 2/(1+e^-0.5) - 1; two steps below 2/(1+e^1) - 1."""
     texts = ["= 3", "= 4", "a\nb\nc\n= no", "a\nb\nc\nd\n= no", "a\n= no", "no answer", "= 3"]
     batch = said(texts, [1, 0, 0, 0, 0, 0, None])
-    found = or_refused(c1=3.0, c2=0.5)(batch, Aside())["worth"].tolist()
+    found = or_refused(c1=3.0, c2=0.5)(batch, ExamplePlay())["worth"].tolist()
     by_hand = [1.0, -1.0, 0.0, 2 / (1 + math.exp(-0.5)) - 1, 2 / (1 + math.exp(1.0)) - 1, -1.0]
     assert found[:-1] == pytest.approx(by_hand, abs=1e-6)
     assert math.isnan(found[-1])
@@ -68,8 +68,8 @@ def test_right_is_one_wrong_is_minus_one_and_refusals_lie_between():
 def test_far_from_the_bar_nothing_overflows_and_without_a_slope_nothing_counts():
     long = "\n".join(["a"] * 2000 + ["= no"])
     batch = said([long, "= no"], [0, 0])
-    assert or_refused(c1=1000.0, c2=5.0)(batch, Aside())["worth"].tolist() == [1.0, -1.0]
-    assert or_refused(c1=1000.0, c2=0.0)(batch, Aside())["worth"].tolist() == [0.0, 0.0]
+    assert or_refused(c1=1000.0, c2=5.0)(batch, ExamplePlay())["worth"].tolist() == [1.0, -1.0]
+    assert or_refused(c1=1000.0, c2=0.0)(batch, ExamplePlay())["worth"].tolist() == [0.0, 0.0]
 
 
 def test_a_refusal_is_a_wrong_answer_to_every_family():
@@ -85,9 +85,9 @@ def test_how_often_a_try_is_there_follows_its_worth():
     """Three tries worth 1, 0 and -1 at temperature 0.5: of three draws e^2/(e^2+1+e^-2) are the first, and so on."""
     often = torch.zeros(2)
     for seed in range(600):
-        play = Aside()
+        play = ExamplePlay()
         play.generator = lambda *path, seed=seed: torch.Generator().manual_seed(seed)
-        found = resampled("reward", temperature=0.5)(tries([[1.0, 0.0, -1.0]]), play)
+        found = resampled("reward", temperature=0.5)(example_tries([[1.0, 0.0, -1.0]]), play)
         assert found["reward"].tolist() == [1.0, 0.0]  # -1 is left out, however often it was drawn
         often += found.weight
     chance = torch.softmax(torch.tensor([2.0, 0.0, -2.0]), 0)[:2]
@@ -95,15 +95,15 @@ def test_how_often_a_try_is_there_follows_its_worth():
 
 
 def test_groups_are_drawn_by_themselves_and_denominators_count_the_copies():
-    batch = tries([[1.0, 0.0], [0.5], [-1.0, -2.0], [None, 1.0]], steps=2)
-    found = resampled("reward", temperature=0.01)(batch, Aside())
+    batch = example_tries([[1.0, 0.0], [0.5], [-1.0, -2.0], [None, 1.0]], steps=2)
+    found = resampled("reward", temperature=0.01)(batch, ExamplePlay())
     assert found["reward"].tolist() == [1.0, 0.0, 0.5, 1.0]
     assert found.weight.view(4, 2)[:, 0].tolist() == [3.0, 1.0, 2.0, 2.0]
     assert (found.count.steps, found.count.tracks) == (16.0, 4)
 
 
 def test_a_copy_counts_as_often_in_the_loss():
-    found = resampled("reward", temperature=0.01)(tries([[1.0, 0.0]]), Aside())
+    found = resampled("reward", temperature=0.01)(example_tries([[1.0, 0.0]]), ExamplePlay())
     loss, _ = sft()(found, {"logp": torch.tensor([-1.0, -5.0])})
     assert loss.item() == pytest.approx((3 * 1.0 + 1 * 5.0) / 4)
 
@@ -111,24 +111,24 @@ def test_a_copy_counts_as_often_in_the_loss():
 def test_a_trunk_stands_for_all_copies_of_the_tracks_through_it():
     tree = episode(segment([0]), segment([0], parent=0), segment([0], parent=0))
     batch = pack([tree]).with_cols({"reward": Column.full("track", torch.tensor([1.0, 0.0]))})
-    found = resampled("reward", temperature=0.01, by="ask")(batch, Aside())
+    found = resampled("reward", temperature=0.01, by="ask")(batch, ExamplePlay())
     assert found.weight.tolist() == [4.0, 3.0, 1.0]
-    alone = resampled("reward", temperature=0.01, by="ask", least=0.0)(batch, Aside())
+    alone = resampled("reward", temperature=0.01, by="ask", least=0.0)(batch, ExamplePlay())
     assert alone.weight.tolist() == [3.0, 3.0]
 
 
 def test_edges_of_resampling():
-    assert resampled("reward")(tries([]), Aside()).K == 0
-    assert resampled("reward")(tries([[-1.0, None]]), Aside()).K == 0
-    batch = tries([[1.0, 0.0]]).put("each", "step", torch.zeros(2))
+    assert resampled("reward")(example_tries([]), ExamplePlay()).K == 0
+    assert resampled("reward")(example_tries([[-1.0, None]]), ExamplePlay()).K == 0
+    batch = example_tries([[1.0, 0.0]]).put("each", "step", torch.zeros(2))
     with pytest.raises(UserError, match="resampled takes a number per track"):
-        resampled("each")(batch, Aside())
+        resampled("each")(batch, ExamplePlay())
 
 
 # --- told otherwise ----------------------------------------------------------------------------------------------
 
 
-class Seated(Aside):
+class Seated(ExamplePlay):
     def __init__(self):
         super().__init__()
         model = tabular("abcno= \n", rows=64)

@@ -20,7 +20,7 @@ import guerdon as gd
 from guerdon.cli.main import main
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
@@ -38,7 +38,7 @@ NAN = float("nan")
 THREE = ["countdown:1", "countdown:2", "countdown:3"]
 
 
-class At(Aside):
+class At(ExamplePlay):
     """A `play` at a step of a run, with the random numbers of that place."""
 
     def __init__(self, step=0, steps=10, seed=0):

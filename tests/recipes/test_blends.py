@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from watching import Watched
 
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula import blends
 from guerdon.curricula.blends import blended
@@ -33,7 +33,7 @@ def test_examples_run():
 
 
 def kinds(draws, n, play=None):
-    return [ask.task.kind for ask in draws.draw(n, play or Aside())]
+    return [ask.task.kind for ask in draws.draw(n, play or ExamplePlay())]
 
 
 def test_a_familys_weight_is_shared_by_its_kinds_and_a_kinds_own_comes_first():
@@ -53,7 +53,7 @@ def test_the_kind_furthest_behind_comes_next():
 
 
 def test_draws_go_on_where_the_last_ended_and_problems_come_in_turn():
-    draws, play = blended(MIX, {"chain": 2.0, "trace": 1.0}, tries=3), Aside()
+    draws, play = blended(MIX, {"chain": 2.0, "trace": 1.0}, tries=3), ExamplePlay()
     play.seed = 2
     asks = [ask for n in (1, 2, 0, 3) for ask in draws.draw(n, play)]
     source = load("chain:1")
@@ -75,9 +75,9 @@ def test_numbers_stay_close_to_their_shares(weights, n):
 
 def test_a_blend_that_was_put_away_goes_on_the_same():
     first, again = (blended(MIX, {"countdown": 2.0, "trace": 1.0}) for _ in range(2))
-    first.draw(7, Aside())
+    first.draw(7, ExamplePlay())
     set_state(again, json.loads(json.dumps(get_state(first))))
-    assert again.draw(9, Aside()) == first.draw(9, Aside())
+    assert again.draw(9, ExamplePlay()) == first.draw(9, ExamplePlay())
 
 
 def test_what_makes_no_blend_is_refused():

@@ -13,7 +13,7 @@ import guerdon as gd
 from guerdon import score_samples
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
@@ -178,16 +178,16 @@ def ask(n=8, **more):
 
 def test_tries_are_shared_out_among_budgets():
     for n, shares in [(8, [2, 2, 2, 2]), (10, [3, 3, 2, 2]), (4, [1, 1, 1, 1])]:
-        made = budgeted(drawn([ask(n)]), (4, 8, 16, 20)).draw(1, Aside())
+        made = budgeted(drawn([ask(n)]), (4, 8, 16, 20)).draw(1, ExamplePlay())
         assert [a.n for a in made] == shares
         assert [a.note["budget"] for a in made] == [4, 8, 16, 20]
         assert {(a.shown, a.sampling, a.task.key) for a in made} == {("1+1", None, "task/1")}
     with pytest.raises(UserError, match="4 budgets need as many tries at a problem, and there are 3: set tries"):
-        budgeted(drawn([ask(3)]), (4, 8, 16, 20)).draw(1, Aside())
+        budgeted(drawn([ask(3)]), (4, 8, 16, 20)).draw(1, ExamplePlay())
 
 
 def test_a_budget_is_announced_cut_and_moves():
-    play = Aside()
+    play = ExamplePlay()
     play.steps = 4
     how = Sampling(max_tokens=40, temperature=0.7)
     stage = budgeted(drawn([ask(note={"hint": 0.5})]), (decayed(32, 4),), "{prompt} in {budget}", 2.0, how)
@@ -202,7 +202,7 @@ def test_a_budget_is_announced_cut_and_moves():
 
 def test_an_asks_own_prompt_and_sampling_come_first():
     own = ask(prompt="please: 1+1", sampling=Sampling(max_tokens=6))
-    (made,) = budgeted(drawn([own]), (4,), "{prompt} in {budget}", 2.0, Sampling()).draw(1, Aside())
+    (made,) = budgeted(drawn([own]), (4,), "{prompt} in {budget}", 2.0, Sampling()).draw(1, ExamplePlay())
     assert (made.shown, made.sampling.max_tokens) == ("please: 1+1 in 4", 6)
 
 
@@ -219,23 +219,23 @@ def test_what_makes_no_budget_is_refused():
 
 
 def test_the_shortfall_of_two_groups_by_hand():
-    batch = tries([[4.0, 0.0], [1.0, None]], promised=[3.0, 3.0, 2.0, 2.0])
-    play = Aside()
+    batch = example_tries([[4.0, 0.0], [1.0, None]], promised=[3.0, 3.0, 2.0, 2.0])
+    play = ExamplePlay()
     found = shortfall()(batch, play).cols["shortfall"]
     assert found.value.tolist()[:3] == [-1.0, -1.0, -1.0]
     assert math.isnan(found.value[3]) and found.reason.tolist() == [0, 0, 0, Reason.FAILED]
     assert play.metrics == {"shortfall/shortfall": -1.0}
-    assert shortfall()(tries([], promised=[]), Aside())["shortfall"].tolist() == []
+    assert shortfall()(example_tries([], promised=[]), ExamplePlay())["shortfall"].tolist() == []
 
 
 def test_groups_are_those_of_an_ask_and_not_of_a_task():
     """Four tries at one problem under two budgets, as HBPO compares them."""
-    batch = tries([[2.0, 2.0], [0.0, 0.0]], promised=[3.0, 3.0, 1.0, 1.0])
+    batch = example_tries([[2.0, 2.0], [0.0, 0.0]], promised=[3.0, 3.0, 1.0, 1.0])
     same = pack([e.but(ask=Ask(Task("same", ""))) for e in batch.episodes]).with_cols(batch.cols)
-    assert shortfall()(same, Aside())["shortfall"].tolist() == [-1.0] * 4
-    assert shortfall(by="task")(same, Aside())["shortfall"].tolist() == [-1.0] * 4
+    assert shortfall()(same, ExamplePlay())["shortfall"].tolist() == [-1.0] * 4
+    assert shortfall(by="task")(same, ExamplePlay())["shortfall"].tolist() == [-1.0] * 4
     lopsided = same.with_cols({"promised": Column.full("track", torch.tensor([5.0, 5.0, 1.0, 1.0]))})
-    assert shortfall()(lopsided, Aside())["shortfall"].tolist() == [-3.0, -3.0, -1.0, -1.0]
+    assert shortfall()(lopsided, ExamplePlay())["shortfall"].tolist() == [-3.0, -3.0, -1.0, -1.0]
 
 
 def test_a_shortfall_adds_one_nth_of_the_gradient():
@@ -246,15 +246,15 @@ def test_a_shortfall_adds_one_nth_of_the_gradient():
         total = 0.0
         for pair in [(1, 1), (1, 0), (0, 1), (0, 0)]:
             chance = math.prod(p if x else 1 - p for x in pair)
-            batch = tries([[float(x) for x in pair]], promised=[promised] * 2)
-            advantage = shortfall()(batch, Aside())["shortfall"].tolist()
+            batch = example_tries([[float(x) for x in pair]], promised=[promised] * 2)
+            advantage = shortfall()(batch, ExamplePlay())["shortfall"].tolist()
             total += chance * sum(a * (x - p) for a, x in zip(advantage, pair, strict=True)) / 2
         assert total == pytest.approx(p * (1 - p) / 2, abs=1e-6)
 
 
 def spared(groups, right, **knobs):
-    batch = tries(groups, correct=right)
-    play = Aside()
+    batch = example_tries(groups, correct=right)
+    play = ExamplePlay()
     return sparing(std=False, **knobs)(batch, play)["advantage"].tolist(), play.metrics["advantage/spared"]
 
 
@@ -269,18 +269,18 @@ def test_no_right_try_is_pushed_down():
 
 
 def test_a_try_without_a_score_is_no_bar():
-    batch = tries([[1.5, 1.0, None]], correct=[1.0, 1.0, 1.0])
-    assert sparing(std=False)(batch, Aside())["advantage"].tolist()[:2] == [0.5, 0.0]
+    batch = example_tries([[1.5, 1.0, None]], correct=[1.0, 1.0, 1.0])
+    assert sparing(std=False)(batch, ExamplePlay())["advantage"].tolist()[:2] == [0.5, 0.0]
     unjudged = batch.with_cols(
         {"correct": Column("track", torch.full((3,), float("nan")), torch.full((3,), 1, dtype=torch.int8))}
     )
-    plain = centre(std=False)(batch, Aside())["advantage"]
-    assert torch.equal(sparing(std=False)(unjudged, Aside())["advantage"][:2], plain[:2])
+    plain = centre(std=False)(batch, ExamplePlay())["advantage"]
+    assert torch.equal(sparing(std=False)(unjudged, ExamplePlay())["advantage"][:2], plain[:2])
 
 
 def test_where_nothing_is_spared_it_is_centre():
-    batch = tries([[0.0, 1.0, 1.0, 0.0], [0.0, 0.0]], correct=[0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-    assert torch.allclose(sparing()(batch, Aside())["advantage"], centre()(batch, Aside())["advantage"])
+    batch = example_tries([[0.0, 1.0, 1.0, 0.0], [0.0, 0.0]], correct=[0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    assert torch.allclose(sparing()(batch, ExamplePlay())["advantage"], centre()(batch, ExamplePlay())["advantage"])
 
 
 # --- the recipes ---------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.core.seeds import derive
@@ -37,7 +37,7 @@ from guerdon.tasks import load
 TEMPLATE = "{prompt} < {attempt}"
 
 
-class At(Aside):
+class At(ExamplePlay):
     """A play whose dice follow its step and place."""
 
     def __init__(self, step=0, seed=0):

@@ -10,7 +10,7 @@ from watching import SMALL, TABLE, Watched, stages, train
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
@@ -27,8 +27,8 @@ NAME = "balanced-online-difficulty-filtering"
 
 def rates(groups, low, high, **knobs):
     """The rewards of the groups that are kept, and what was noted."""
-    play = Aside()
-    value = with_rate("reward", low, high, **knobs)(tries(groups), play)["reward"].tolist()
+    play = ExamplePlay()
+    value = with_rate("reward", low, high, **knobs)(example_tries(groups), play)["reward"].tolist()
     return [None if v != v else v for v in value], play.metrics
 
 
@@ -87,20 +87,20 @@ def test_the_first_groups_are_taken_in_the_order_they_were_asked():
 
 
 def test_two_asks_of_one_task_have_a_rate_each_by_ask():
-    batch = tries([[1.0, 1.0], [0.0, 0.0]])
+    batch = example_tries([[1.0, 1.0], [0.0, 0.0]])
     once = pack([e.but(ask=Ask(Task("same", ""))) for e in batch.episodes]).with_cols(batch.cols)
-    assert with_rate("reward", by="task")(once, Aside()).K == 4
-    assert with_rate("reward", by="ask")(once, Aside()).K == 0
+    assert with_rate("reward", by="task")(once, ExamplePlay()).K == 4
+    assert with_rate("reward", by="ask")(once, ExamplePlay()).K == 0
 
 
 def test_an_open_band_keeps_what_has_spread():
     groups = [right(n, 8) for n in range(9)]
-    spread = with_spread("reward")(tries(groups), Aside())["reward"].tolist()
+    spread = with_spread("reward")(example_tries(groups), ExamplePlay())["reward"].tolist()
     assert rates(groups, 0.01, 0.99)[0] == spread
 
 
 def test_the_band_may_move():
-    batch, play = tries([right(1, 4), right(2, 4)]), Aside()
+    batch, play = example_tries([right(1, 4), right(2, 4)]), ExamplePlay()
     play.steps = 3
     moving = with_rate("reward", low=linear(0.0, 0.5), high=1.0)
     kept = []
@@ -115,7 +115,7 @@ def test_what_makes_no_band_is_refused():
     with pytest.raises(UserError, match=r"with_rate.high must be at most 1.0, not 75"):
         with_rate("reward", high=75)
     with pytest.raises(UserError, match="'process' is a column per step"):
-        with_rate("process")(tries([[1.0]], steps=2, process=[1.0, 2.0]), Aside())
+        with_rate("process")(example_tries([[1.0]], steps=2, process=[1.0, 2.0]), ExamplePlay())
 
 
 # --- the recipe --------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def test_any_selection_may_say_what_is_enough(wish):
     made.stages[1] = until_enough(made.curriculum, made.stages[:1], chosen, groups=2)
     assert made.stages[1].needs == ("correct",)
     run = Watched(made, 1)
-    assert chosen(run.batches[0], Aside()).group("ask")[1] >= 2
+    assert chosen(run.batches[0], ExamplePlay()).group("ask")[1] >= 2
 
 
 def test_a_run_that_was_broken_off_draws_what_it_would_have_drawn(tmp_path, wish):

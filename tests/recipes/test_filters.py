@@ -11,7 +11,7 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
@@ -23,7 +23,7 @@ from guerdon.select.filters import at_least, distinct, in_turn, with_spread
 
 def kept(batch, chosen):
     """The rewards that are left, missing ones as None."""
-    value = chosen(batch, Aside())["reward"].tolist()
+    value = chosen(batch, ExamplePlay())["reward"].tolist()
     return [None if v != v else v for v in value]
 
 
@@ -37,23 +37,23 @@ def test_examples_run(name):
 
 
 def test_at_least_keeps_what_is_good_enough_and_counts_it():
-    play, batch = Aside(), tries([[0.0, 0.5, 1.0], [None], [2.0]])
+    play, batch = ExamplePlay(), example_tries([[0.0, 0.5, 1.0], [None], [2.0]])
     assert at_least("reward", 0.5)(batch, play)["reward"].tolist() == [0.5, 1.0, 2.0]
     assert play.metrics["kept_share"] == 3 / 5
     assert kept(batch, at_least("reward", 3.0)) == []
-    assert at_least("reward")(tries([]), Aside()).K == 0
+    assert at_least("reward")(example_tries([]), ExamplePlay()).K == 0
 
 
 def test_denominators_are_those_of_what_is_kept():
-    found = at_least("reward")(tries([[0.0, 1.0], [1.0]], steps=3), Aside())
+    found = at_least("reward")(example_tries([[0.0, 1.0], [1.0]], steps=3), ExamplePlay())
     assert (found.count.tracks, found.count.steps) == (2, 6.0)
 
 
 def test_with_spread_keeps_groups_that_disagree():
-    batch = tries([[0.0, 1.0], [1.0, 1.0], [0.1, 0.1, 0.1], [1.0], [None, 2.0], [None, 2.0, 3.0], []])
+    batch = example_tries([[0.0, 1.0], [1.0, 1.0], [0.1, 0.1, 0.1], [1.0], [None, 2.0], [None, 2.0, 3.0], []])
     assert kept(batch, with_spread()) == [0.0, 1.0, None, 2.0, 3.0]
     assert kept(batch, with_spread(most=1)) == [0.0, 1.0]
-    assert kept(tries([[1.0]]), with_spread()) == []
+    assert kept(example_tries([[1.0]]), with_spread()) == []
 
 
 def test_two_roles_of_a_game_are_two_groups():
@@ -61,21 +61,21 @@ def test_two_roles_of_a_game_are_two_groups():
     batch = pack(games)
     value = torch.where(batch.role_K == 0, torch.tensor([0.0, 0.0, 1.0, 1.0]), 5.0)
     batch = batch.with_cols({"reward": Column.full("track", value)})
-    found = with_spread()(batch, Aside())
+    found = with_spread()(batch, ExamplePlay())
     assert {found.roles[r] for r in found.role_K.tolist()} == {"first"}
 
 
 def test_distinct_keeps_one_of_equal_tracks_of_a_group():
     words = [[1, 2], [1, 2], [1], [1, 2, 0], [1, 2]]
     batch = pack([episode(said(w), attempt=n) for n, w in enumerate(words)])
-    play = Aside()
+    play = ExamplePlay()
     assert distinct()(batch, play).length.tolist() == [2, 1, 3]
     assert play.metrics["repeated_share"] == pytest.approx(2 / 5)
 
 
 def test_distinct_compares_whole_tracks_of_a_tree():
     tree = episode(said([7]), said([1], parent=0), said([2], parent=0), said([1], parent=0))
-    found = distinct()(pack([tree]), Aside())
+    found = distinct()(pack([tree]), ExamplePlay())
     assert found.K == 2
     assert found.weight.tolist() == [2.0, 1.0, 1.0]  # the trunk stands for the two that are left
 
@@ -87,7 +87,7 @@ def test_the_order_of_tries_does_not_matter():
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
         batch = pack([episode(said(words[i]), attempt=n) for n, i in enumerate(order)])
         batch = batch.with_cols({"reward": Column.full("track", torch.tensor([right[i] for i in order]))})
-        left = chosen(batch, Aside())
+        left = chosen(batch, ExamplePlay())
         found.append(sorted(left.action[left.path_track[left.seg] == k].tolist() for k in range(left.K)))
     assert found == [[[1, 2], [3]]] * 3
 
@@ -100,10 +100,10 @@ def test_a_learner_sees_what_its_selection_needs():
 
 
 def test_what_cannot_be_selected_by_is_refused():
-    batch = tries([[1.0]], steps=2, process=[1.0, 2.0])
+    batch = example_tries([[1.0]], steps=2, process=[1.0, 2.0])
     for chosen in (at_least("process"), with_spread("process")):
         with pytest.raises(UserError, match="per step"):
-            chosen(batch, Aside())
+            chosen(batch, ExamplePlay())
     with pytest.raises(UserError, match="in_turn needs at least one selection"):
         in_turn([])
 
@@ -138,7 +138,7 @@ class ByTable:
         return batch.with_cols({"reward": Column("track", value, reason)})
 
 
-class Playing(Aside):
+class Playing(ExamplePlay):
     """A `play` that numbers asks as a run does."""
 
     asked = 0
@@ -171,7 +171,7 @@ def test_as_many_are_asked_as_are_missing_and_all_stay():
     assert batch.K == 10
     assert torch.isnan(batch["reward"][7]) and batch.cols["reward"].reason[7] == Reason.FAILED
     assert noted == {"again/asked": 3, "again/rounds": 2, "again/short": 0}
-    assert with_spread(by="ask", most=2)(batch, Aside())["reward"].tolist() == [0.0, 1.0, 1.0, 0.0]
+    assert with_spread(by="ask", most=2)(batch, ExamplePlay())["reward"].tolist() == [0.0, 1.0, 1.0, 0.0]
 
 
 def test_rounds_are_bounded():

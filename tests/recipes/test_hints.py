@@ -17,7 +17,7 @@ import guerdon as gd
 from guerdon import models
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.model import Reply
 from guerdon.core.pack import pack
 from guerdon.core.part import part
@@ -66,7 +66,7 @@ class Solved:
 
 @pytest.mark.parametrize(("share", "shown"), [(0.25, "ab"), (0.5, "abcde"), (0.75, "abcdefgh"), (1.0, "abcdefghij")])
 def test_the_hint_in_a_prompt_is_a_share_of_characters(share, shown):
-    made = hint(Solved(), template="{prompt} | {hint}").into(Ask(problem(), 3, note={"mine": 1}), share, Aside())
+    made = hint(Solved(), template="{prompt} | {hint}").into(Ask(problem(), 3, note={"mine": 1}), share, ExamplePlay())
     assert made.shown == f"prompt 0 | {shown}"  # round(2.5) is 2, round(7.5) is 8
     assert (made.n, made.prefix, made.note) == (3, None, {"mine": 1, "hint": share})
     assert made.task == problem()  # the problem itself is as it was, for whoever checks it
@@ -75,7 +75,9 @@ def test_the_hint_in_a_prompt_is_a_share_of_characters(share, shown):
 def test_braces_in_problems_and_solutions_are_plain_text():
     source, ask = Solved(), Ask(problem(), prompt="{hint} {0} {")
     source.solution = lambda task: "{prompt}}{"
-    assert hint(source, template="{{{prompt}}} {hint}").into(ask, 1.0, Aside()).shown == "{{hint} {0} {} {prompt}}{"
+    assert (
+        hint(source, template="{{{prompt}}} {hint}").into(ask, 1.0, ExamplePlay()).shown == "{{hint} {0} {} {prompt}}{"
+    )
 
 
 class Spelling:

@@ -15,7 +15,7 @@ from strategies import episode, segment
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.curricula.solutions_to_recite import contrasts
@@ -33,7 +33,7 @@ SMALL = {"prompts": 3, "max_tokens": 8}
 
 def built(batch, **knobs):
     """[(better, worse, margin)] and what was logged."""
-    play = Aside()
+    play = ExamplePlay()
     found = paired(**knobs)(batch, play).pairs
     assert found.label.tolist() == [1.0] * len(found)
     return list(zip(found.better.tolist(), found.worse.tolist(), found.margin.tolist(), strict=True)), play.metrics
@@ -43,13 +43,13 @@ def built(batch, **knobs):
 
 
 def test_the_best_against_the_worst_of_each_group_by_hand():
-    pairs, noted = built(tries([[1.0, 4.0, 2.0], [0.5, 0.25]]))
+    pairs, noted = built(example_tries([[1.0, 4.0, 2.0], [0.5, 0.25]]))
     assert pairs == [(1, 0, 3.0), (3, 4, 0.25)]
     assert noted == {"pairs": 2.0, "unpaired_share": 0.0, "alone_share": 0.0}
 
 
 def test_all_ordered_pairs_and_those_by_a_margin():
-    batch = tries([[1.0, 4.0, 2.0], [0.5, 0.25]])
+    batch = example_tries([[1.0, 4.0, 2.0], [0.5, 0.25]])
     every, _ = built(batch, which="all")
     assert sorted(every) == [(1, 0, 3.0), (1, 2, 2.0), (2, 0, 1.0), (3, 4, 0.25)]
     wide, noted = built(batch, which="all", least=2.0)
@@ -59,31 +59,31 @@ def test_all_ordered_pairs_and_those_by_a_margin():
 
 
 def test_equal_tries_make_no_pair_and_of_several_best_the_first_asked_for_is_taken():
-    pairs, noted = built(tries([[1.0, 1.0], [0.0, 1.0, 1.0, 0.0], [2.0]]))
+    pairs, noted = built(example_tries([[1.0, 1.0], [0.0, 1.0, 1.0, 0.0], [2.0]]))
     assert pairs == [(3, 2, 1.0)]
     assert noted == {"pairs": 1.0, "unpaired_share": pytest.approx(2 / 3), "alone_share": pytest.approx(1 / 3)}
-    assert sorted(built(tries([[0.0, 1.0, 1.0]]), which="all")[0]) == [(1, 0, 1.0), (2, 0, 1.0)]
+    assert sorted(built(example_tries([[0.0, 1.0, 1.0]]), which="all")[0]) == [(1, 0, 1.0), (2, 0, 1.0)]
 
 
 def test_tries_without_a_value_are_in_no_pair():
-    pairs, noted = built(tries([[None, 1.0, 0.0], [None, 1.0], [None, None]]), which="all")
+    pairs, noted = built(example_tries([[None, 1.0, 0.0], [None, 1.0], [None, None]]), which="all")
     assert pairs == [(1, 2, 1.0)]
     assert noted["alone_share"] == pytest.approx(2 / 3)
-    made = paired()(tries([[None, None]]), Aside())
+    made = paired()(example_tries([[None, None]]), ExamplePlay())
     assert len(made.pairs) == 0 and made.count.pairs == 0 and not bool(made.paired_K.any())
-    assert len(paired()(tries([]), Aside()).pairs) == 0
+    assert len(paired()(example_tries([]), ExamplePlay()).pairs) == 0
 
 
 def test_the_order_of_tracks_changes_nothing():
     rewards = [[1.0, 1.0, 0.0, 0.0], [0.0, 2.0]]
-    eps = list(tries(rewards).episodes)
+    eps = list(example_tries(rewards).episodes)
     value = [r for group in rewards for r in group]
     for which in ("extremes", "all"):
         seen = set()
         for order in itertools.islice(itertools.permutations(range(6)), 0, 720, 37):
             shuffled = pack([eps[i] for i in order])
             column = Column.full("track", torch.tensor([value[i] for i in order]))
-            found = paired(which=which)(shuffled.with_cols({"reward": column}), Aside()).pairs
+            found = paired(which=which)(shuffled.with_cols({"reward": column}), ExamplePlay()).pairs
             ends = zip(found.better.tolist(), found.worse.tolist(), strict=True)
             seen.add(frozenset((eps[order[i]].key, eps[order[j]].key) for i, j in ends))
         assert len(seen) == 1
@@ -100,10 +100,10 @@ def test_roles_are_never_paired_and_groups_can_be_asks_or_episodes():
 
 
 def test_a_column_of_steps_is_refused():
-    batch = tries([[1.0, 0.0]], steps=2)
+    batch = example_tries([[1.0, 0.0]], steps=2)
     steps = Column("step", torch.zeros(4), torch.full((4,), int(Reason.VALUE), dtype=torch.int8))
     with pytest.raises(UserError, match="per step"):
-        paired("along")(batch.with_cols({"along": steps}), Aside())
+        paired("along")(batch.with_cols({"along": steps}), ExamplePlay())
 
 
 # --- contrasts and their environment --------------------------------------------------------------------------------

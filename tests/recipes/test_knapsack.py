@@ -18,7 +18,7 @@ import guerdon as gd
 import guerdon.curricula.tries_by_worth as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula.plain import uniform
@@ -187,7 +187,7 @@ def four(**knobs):
 
 
 def test_a_lap_is_uniform_and_the_next_goes_by_what_came_of_it():
-    made, play = four(), Aside()
+    made, play = four(), ExamplePlay()
     asks = made.draw(4, play)
     assert [ask.n for ask in asks] == [4, 4, 4, 4] and play.metrics["knapsack/unseen"] == 4
     made.observe(came_of(asks, [[1, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0], [1, 1, 1, 1]]), play)
@@ -203,14 +203,14 @@ def test_a_lap_is_uniform_and_the_next_goes_by_what_came_of_it():
 
 
 def test_useful_is_a_share_of_tries_not_of_problems():
-    made, play = four(), Aside()
+    made, play = four(), ExamplePlay()
     asks = made.draw(2, play)
     made.observe(came_of(asks, [[0, 1, 1, 1, 1, 1], [1, 1]]), play)
     assert play.metrics["knapsack/useful"] == 0.75
 
 
 def test_a_rate_is_of_the_last_visit_or_of_the_last_few_tries():
-    made, play = four(recent=6), Aside()
+    made, play = four(recent=6), ExamplePlay()
     (ask,) = made.draw(1, play)
     key = ask.task.key
     made.observe(came_of([ask], [[1, 0, 0, 0]]), play)
@@ -222,7 +222,7 @@ def test_a_rate_is_of_the_last_visit_or_of_the_last_few_tries():
 
 
 def test_a_score_that_failed_is_no_try():
-    made, play = four(), Aside()
+    made, play = four(), ExamplePlay()
     (ask,) = made.draw(1, play)
     made.observe(came_of([ask], [[1, None, 1, 1]]), play)
     assert made.rate(ask.task.key) is None  # three are known, and four make a rate
@@ -233,7 +233,7 @@ def test_a_score_that_failed_is_no_try():
 
 
 def test_what_is_no_rate_is_refused():
-    made, play = four(column="reward"), Aside()
+    made, play = four(column="reward"), ExamplePlay()
     asks = made.draw(1, play)
     with pytest.raises(UserError, match="outside 0 to 1"):
         made.observe(came_of(asks, [[0.0, 1.5]], "reward"), play)
@@ -243,7 +243,7 @@ def test_what_is_no_rate_is_refused():
 
 
 def test_of_problems_that_never_come_again_all_are_uniform():
-    endless, play = load("countdown:1-6"), Aside()
+    endless, play = load("countdown:1-6"), ExamplePlay()
     made, plain = knapsack(endless), uniform(endless)
     for _ in range(3):
         asks = made.draw(5, play)
@@ -252,7 +252,7 @@ def test_of_problems_that_never_come_again_all_are_uniform():
 
 
 def test_its_state_draws_the_same_again():
-    made, play = four(), Aside()
+    made, play = four(), ExamplePlay()
     for _ in range(3):
         asks = made.draw(3, play)
         made.observe(came_of(asks, [[1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]), play)

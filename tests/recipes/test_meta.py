@@ -12,7 +12,7 @@ import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
 from guerdon.credit.group_relative import centre
@@ -33,7 +33,7 @@ def said(text, ask, number=0, attempt=0, role=ROLE):
     return Episode(ask, (segment,), number=number, attempt=attempt)
 
 
-class Told(Aside):
+class Told(ExamplePlay):
     """A run in which forecasts are known: a list of replies for every problem."""
 
     seats = {ROLE: "policy"}
@@ -150,20 +150,20 @@ def test_what_was_not_tried_or_not_scored_pays_nothing():
     column, meta = batch.cols["aligned"], batch.tracks_of([ROLE])
     assert column.reason[meta].tolist() == [Reason.NOT_APPLICABLE] * 4 + [0, 0]
     assert column.value[meta].tolist()[4:] == [1.0, 1.0]
-    advantage = centre("aligned", std=False)(batch, Aside()).cols["advantage"]
+    advantage = centre("aligned", std=False)(batch, ExamplePlay()).cols["advantage"]
     assert bool(torch.isnan(advantage.value[batch.tracks_of([ROLE])[batch.seg]][:4]).all())
 
 
 def test_forecasts_are_compared_with_forecasts():
     batch, _ = aligned([["8", "4"]], [["right", "wrong"]])
-    advantage = centre("aligned", std=False)(batch, Aside())["advantage"]
+    advantage = centre("aligned", std=False)(batch, ExamplePlay())["advantage"]
     assert advantage.tolist() == pytest.approx([0.5, -0.5, -0.45, 0.45])
 
 
 def test_without_its_curriculum_it_says_so():
     stage = asked_first(numbered(), single_turn(ROLE))
     with pytest.raises(UserError, match="found no forecasts"):
-        with_forecasts(stage)(verified(known())(pack([]), Aside()), Aside())
+        with_forecasts(stage)(verified(known())(pack([]), ExamplePlay()), ExamplePlay())
 
 
 # --- the recipe ----------------------------------------------------------------------------------------------------

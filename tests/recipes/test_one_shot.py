@@ -14,7 +14,7 @@ import guerdon as gd
 from guerdon.core.budget import Budget
 from guerdon.core.column import Column
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.recipe import Study
@@ -46,26 +46,26 @@ def test_examples_run():
 
 
 def test_a_problems_rate_is_over_its_tries_that_have_a_value():
-    assert rates(tries([[1.0, 0.0, 0.0, None], [1.0], [None]]), "reward") == {"task/0": 1 / 3, "task/1": 1.0}
-    assert rates(tries([]), "reward") == {}
+    assert rates(example_tries([[1.0, 0.0, 0.0, None], [1.0], [None]]), "reward") == {"task/0": 1 / 3, "task/1": 1.0}
+    assert rates(example_tries([]), "reward") == {}
 
 
 def test_two_asks_of_one_problem_in_a_step_are_one_rate():
-    batch = tries([[1.0, 1.0], [0.0, 1.0]])
+    batch = example_tries([[1.0, 1.0], [0.0, 1.0]])
     once = pack([e.but(ask=Ask(Task("same", ""))) for e in batch.episodes]).with_cols(batch.cols)
     assert rates(once, "reward") == {"task/same": 0.75}
 
 
 def test_a_rate_is_of_whole_tries():
-    batch = tries([[1.0]], steps=2).with_cols({"process": Column.full("step", torch.ones(2))})
+    batch = example_tries([[1.0]], steps=2).with_cols({"process": Column.full("step", torch.ones(2))})
     with pytest.raises(UserError, match="'process' is a column per step"):
         rates(batch, "process")
 
 
 def test_what_is_recorded_is_what_would_have_been_drawn():
-    source, plain = load("countdown:1-3@5"), Aside()
+    source, plain = load("countdown:1-3@5"), ExamplePlay()
     noted = recorded(uniform(source, 3))
-    assert noted.draw(7, Aside()) == uniform(source, 3).draw(7, plain)
+    assert noted.draw(7, ExamplePlay()) == uniform(source, 3).draw(7, plain)
     assert noted.curriculum.drawn == 7
 
 

@@ -15,7 +15,7 @@ import guerdon as gd
 import guerdon.curricula.forecast_problems as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.learn import Learn
 from guerdon.core.optim import sgd
 from guerdon.core.pack import pack
@@ -51,7 +51,7 @@ def reader(folder, opinion=True):
 
 
 def aside(**models):
-    play = Aside()
+    play = ExamplePlay()
     play.models = models
     return play
 
@@ -161,7 +161,7 @@ def noted(*forecast):
 
 
 def test_forecasts_are_held_against_the_rates():
-    play = Aside()
+    play = ExamplePlay()
     predicted(parity()).observe(came_of(noted(0.2, 0.6, 0.5), [[1, 0], [1, 1], [None]]), play)
     assert play.metrics["forecast/error"] == pytest.approx((0.3 + 0.4) / 2)
     assert play.metrics["forecast/correlation"] == pytest.approx(1.0)
@@ -176,14 +176,14 @@ def test_where_nothing_differs_there_is_no_correlation():
         (noted(0.2), [[None]]),
         ([], []),
     ):
-        play = Aside()
+        play = ExamplePlay()
         predicted(parity()).observe(came_of(asks, values), play)
         assert "forecast/correlation" not in play.metrics
         assert ("forecast/error" in play.metrics) == (values not in ([[None]], []))
 
 
 def test_asks_that_others_made_are_left_alone():
-    play = Aside()
+    play = ExamplePlay()
     asks = [*noted(0.25), Ask(Task("other", ""))]
     predicted(parity()).observe(came_of(asks, [[1], [0]]), play)
     assert play.metrics == {"forecast/error": 0.75}

@@ -14,7 +14,7 @@ from watching import Watched
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside, tries
+from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.seeds import derive
@@ -107,7 +107,7 @@ def test_what_cannot_be_rewritten_is_none():
 
 def test_rewritings_follow_from_the_place_in_the_run():
     source = load("countdown:6")
-    asks, play = [Ask(source.get("train", i)) for i in range(8)], Aside()
+    asks, play = [Ask(source.get("train", i)) for i in range(8)], ExamplePlay()
     first = by_rule(source)(asks, "vary", play)
     assert by_rule(source)(asks[::-1], "vary", play) == first[::-1]
     play.step = 1
@@ -125,7 +125,7 @@ def test_a_task_without_rules_is_refused():
 # --- which problems ----------------------------------------------------------------------------------------------
 
 
-class Scripted(Aside):
+class Scripted(ExamplePlay):
     """A play in which so many tries at each ask are right, in the order in which it is asked."""
 
     def __init__(self, *right):
@@ -200,19 +200,19 @@ def test_a_model_may_rewrite_in_place_of_rules():
 
 
 def test_an_ask_without_a_score_is_left_alone():
-    batch = tries([[None, None], [0.0, None]])
+    batch = example_tries([[None, None], [0.0, None]])
     silent = restructured(lambda asks, how, play: [None] * len(asks), [], column="reward")
-    found = silent(batch, play := Aside())
+    found = silent(batch, play := ExamplePlay())
     assert [math.isnan(v) for v in found["rate"].tolist()] == [True, True, False, False]
     assert (play.metrics["rewritten/hard"], play.metrics["rewritten/asked"]) == (0.5, 0)
-    assert silent(tries([]), Aside()).K == 0
+    assert silent(example_tries([]), ExamplePlay()).K == 0
 
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(UserError, match=r"what is hard \(up to 0.5\) ends below medium \(up to 0.2\)"):
         restructured(None, [], hard=0.5, medium=0.2)
     with pytest.raises(UserError, match="'process' is a column per step"):
-        restructured(None, [], column="process")(tries([[1.0]], steps=2, process=[1.0, 2.0]), Aside())
+        restructured(None, [], column="process")(example_tries([[1.0]], steps=2, process=[1.0, 2.0]), ExamplePlay())
 
 
 # --- the KL that gives way ---------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_what_cannot_be_is_refused():
 
 def test_the_kl_is_held_in_proportion_to_the_rate():
     """Two tracks of two steps, rates 1/2 and none; k3 of a gap of 0.5 is e^0.5 - 1.5."""
-    batch = tries([[1.0], [0.0]], steps=2, reference__logp=[-1.0] * 4)
+    batch = example_tries([[1.0], [0.0]], steps=2, reference__logp=[-1.0] * 4)
     batch = batch.with_cols(
         {"rate": Column("track", torch.tensor([0.5, math.nan]), torch.tensor([0, 1]).to(torch.int8))}
     )
@@ -234,7 +234,7 @@ def test_the_kl_is_held_in_proportion_to_the_rate():
 
 
 def test_where_everything_is_solved_it_is_the_plain_kl():
-    batch = tries([[1.0], [0.0]], steps=2, reference__logp=[-1.0, -0.5, -2.0, -0.1], rate=[1.0, 1.0])
+    batch = example_tries([[1.0], [0.0]], steps=2, reference__logp=[-1.0, -0.5, -2.0, -0.1], rate=[1.0, 1.0])
     live = {"logp": torch.tensor([-0.3, -1.0, -1.0, -1.0])}
     for knobs in (
         {},

@@ -10,7 +10,7 @@ from watching import Watched
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula import sequences as stages
 from guerdon.curricula.plain import uniform
@@ -31,7 +31,7 @@ def test_examples_run(module):
 
 def along(made, steps):
     """The stage of each step of a run."""
-    play, found = Aside(), []
+    play, found = ExamplePlay(), []
     play.steps = steps
     for play.step in range(steps):
         made.draw(1, play)
@@ -53,14 +53,14 @@ def test_a_stage_ends_at_its_share_of_the_run():
 
 
 def test_what_has_begun_does_not_go_back():
-    made, play = three(0.5, 0.9), Aside()
+    made, play = three(0.5, 0.9), ExamplePlay()
     for play.step, play.steps, stage in ((5, 10, 1), (6, 20, 1), (19, 20, 2), (20, 100, 2)):
         made.draw(1, play)
         assert made.stage == stage
 
 
 def test_every_curriculum_keeps_its_own_place_and_all_of_it_is_state():
-    made, play = three(0.5, 0.75), Aside()
+    made, play = three(0.5, 0.75), ExamplePlay()
     play.steps = 8
     drawn = []
     for play.step in range(8):

@@ -14,7 +14,7 @@ import guerdon as gd
 from guerdon.core.column import Column
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.curricula import weak_kinds as module
@@ -70,7 +70,7 @@ def test_whole_numbers_are_shared_out_by_the_largest_remainders():
 # --- the two phases ----------------------------------------------------------------------------------------------
 
 
-class Table(Aside):
+class Table(ExamplePlay):
     """A play in which a problem of level L is solved by `right[L]` of four tries."""
 
     def __init__(self, right, seed=0):

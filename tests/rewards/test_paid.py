@@ -9,7 +9,7 @@ from strategies import episode, episode_lists, expanded, naive_tracks, segment
 
 from guerdon.core.column import Reason
 from guerdon.core.episode import End
-from guerdon.core.example import Aside
+from guerdon.core.example import ExamplePlay
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.credit.advantage_estimation import gae
@@ -30,12 +30,12 @@ def turns(*paid, attempt=0, **fields):
 
 
 def columns(eps, **knobs):
-    batch = paid(**knobs)(pack(eps), Aside())
+    batch = paid(**knobs)(pack(eps), ExamplePlay())
     return batch, [batch.cols[n] for n in ("reward", "reward_turns", "reward_steps")]
 
 
 def returns(batch, column="reward_steps", **knobs):
-    return reward_to_go(column, **knobs)(batch, Aside())["return"].tolist()
+    return reward_to_go(column, **knobs)(batch, ExamplePlay())["return"].tolist()
 
 
 def test_turns_paid_1_and_5_earn_6_and_5():
@@ -113,7 +113,7 @@ def test_a_roles_whole_game_pay_for_players_without_memory():
     assert by_turn.value.tolist()[:2] == [1.0, -1.0]
     _, (alone, _, _) = columns([game])
     assert alone.reason.tolist() == [VALUE, VALUE, NONE, VALUE, NONE]
-    left = paid(of="role")(pack([game]).take(torch.tensor([True, False, False, True, False])), Aside())
+    left = paid(of="role")(pack([game]).take(torch.tensor([True, False, False, True, False])), ExamplePlay())
     assert left["reward"].tolist() == [1.0, 3.0]  # turns that were filtered out were paid all the same
 
 
@@ -153,24 +153,24 @@ def test_what_a_trees_steps_earn_is_the_mean_of_its_chains(eps):
 
 def test_a_baseline_for_each_turn():
     batch, _ = columns([turns(1.0, 5.0), turns(3.0, 1.0, attempt=1), turns(2.0, attempt=2)])
-    batch = reward_to_go("reward_turns", per="turn")(batch, Aside())
-    made = turn_baseline()(batch, Aside())["advantage"]
+    batch = reward_to_go("reward_turns", per="turn")(batch, ExamplePlay())
+    made = turn_baseline()(batch, ExamplePlay())["advantage"]
     # returns: 6 5 | 4 1 | 2 and nothing after
     assert made.tolist() == [3.0, 3.0, 4.5, 4.5, 0.0, 0.0, -1.5, -1.5, -3.0, -3.0]
-    of_turns = turn_baseline("reward_turns")(batch, Aside())["advantage"]
+    of_turns = turn_baseline("reward_turns")(batch, ExamplePlay())["advantage"]
     assert of_turns.tolist() == [-1.5, -1.5, 4.5, 4.5, 1.5, 1.5, -1.5, -1.5, 0.0, 0.0]
 
 
 def test_turns_compared_with_the_same_turn_of_others():
     batch, _ = columns([turns(1.0, 5.0), turns(3.0, 1.0, attempt=1)])
-    made = centre("reward_turns", by="turn", std=False)(batch, Aside())["advantage"]
+    made = centre("reward_turns", by="turn", std=False)(batch, ExamplePlay())["advantage"]
     assert made.tolist() == [-1.0, -1.0, 2.0, 2.0, 1.0, 1.0, -2.0, -2.0]
 
 
 def test_turns_compared_with_all_turns_of_the_other_tries():
     # 1 5 | 3 1 | 2: the others of the first try are 3 1 2, of the second 1 5 2, of the third 1 5 3 1
     batch, _ = columns([turns(1.0, 5.0), turns(3.0, 1.0, attempt=1), turns(2.0, attempt=2)])
-    made = centre("reward_turns", std=False, others=True)(batch, Aside())["advantage"]
+    made = centre("reward_turns", std=False, others=True)(batch, ExamplePlay())["advantage"]
     want = [1 - 2, 5 - 2, 3 - 8 / 3, 1 - 8 / 3, 2 - 10 / 4]
     assert made.tolist() == pytest.approx([x for x in want for _ in range(2)])
 
@@ -178,7 +178,7 @@ def test_turns_compared_with_all_turns_of_the_other_tries():
 def test_steps_compared_with_the_steps_of_the_other_tries():
     # 0 1 0 5 | 0 3: the others of the first try are 0 3, of the second 0 1 0 5
     batch, _ = columns([turns(1.0, 5.0), turns(3.0, attempt=1), turns(9.0, name="alone", number=1)])
-    aside = Aside()
+    aside = ExamplePlay()
     made = centre("reward_steps", std=False, others=True)(batch, aside)["advantage"]
     assert made.tolist() == [-1.5, -0.5, -1.5, 3.5, -1.5, 1.5, 0.0, 0.0]
     assert aside.metrics["advantage/single_groups"] == 0.5
@@ -186,7 +186,7 @@ def test_steps_compared_with_the_steps_of_the_other_tries():
 
 def test_missing_steps_are_in_no_mean_of_others():
     batch, _ = columns([turns(1.0, 5.0), turns(None, 3.0, attempt=1), turns(None, attempt=2)])
-    made = centre("reward_turns", std=False, others=True)(batch, Aside()).cols["advantage"]
+    made = centre("reward_turns", std=False, others=True)(batch, ExamplePlay()).cols["advantage"]
     assert made.value.tolist()[:4] == [-2.0, -2.0, 2.0, 2.0]
     assert made.value.tolist()[6:8] == [0.0, 0.0]  # 3 - (1 + 5) / 2
     assert made.reason.tolist() == [VALUE] * 4 + [NONE] * 2 + [VALUE] * 2 + [NONE] * 2
@@ -197,5 +197,5 @@ def test_generalised_advantages_of_turns():
     batch = batch.put("critic.value", "step", torch.tensor([4.0, 4.0, 3.0, 3.0]))
     batch = batch.put("critic.final", "track", torch.zeros(1))
     for column in ("reward_turns", "reward_steps"):
-        made = gae(column, gamma=1.0, lam=0.0)(batch, Aside())["advantage"]
+        made = gae(column, gamma=1.0, lam=0.0)(batch, ExamplePlay())["advantage"]
         assert made.tolist() == [0.0, 1.0 + 3.0 - 4.0, 0.0, 5.0 - 3.0]

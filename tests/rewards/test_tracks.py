@@ -25,7 +25,7 @@ from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import normalised
 from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.rewards.stage.step_truth import line_labels
-from guerdon.tasks.around import Around
+from guerdon.tasks.around import ChangedSource
 from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.mixtures import mixed
 
@@ -149,7 +149,7 @@ class paintings:
 
 
 @gd.part
-class framed(Around):
+class framed(ChangedSource):
     """The same paintings in a frame."""
 
     source: object

@@ -47,7 +47,7 @@ _stop: Event | None = None  # in a worker: whether the user asked to stop
 
 
 @dataclass(frozen=True)
-class Job:
+class RunJob:
     """One arm with one seed, in a folder."""
 
     arm: Arm
@@ -68,7 +68,7 @@ def is_done(folder: Path) -> bool:
     return run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
 
 
-def run_job(job: Job) -> str:
+def run_job(job: RunJob) -> str:
     """Run to the end, or go on with what an earlier process left, unless that is damaged; why it could not, in a line."""
     folder = RunFolder(job.folder)
     try:
@@ -78,7 +78,7 @@ def run_job(job: Job) -> str:
         return str(error)
 
 
-def _run_held(job: Job, folder: RunFolder) -> str:
+def _run_held(job: RunJob, folder: RunFolder) -> str:
     here, arm = absolute(""), job.arm.begun(job.folder.parent)
     built, options = arm.build(), arm.options
     recipe = built.recipe
@@ -106,7 +106,7 @@ def at_a_time() -> int:
     return min(ON_GPU, cores) if torch.cuda.is_available() else cores
 
 
-def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> None:
+def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], None]) -> None:
     """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends.
 
     One that fails does not stop the others: all that failed are told together at the end.
@@ -131,7 +131,7 @@ def run_all(jobs: Iterable[Job], workers: int, done: Callable[[Job], None]) -> N
         raise RunStopped(f"{told}: {why}")
 
 
-def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseException]]:
+def _each(jobs: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | BaseException]]:
     """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own."""
     if workers <= 1:
         yield from ((job, run_job(job)) for job in jobs)
@@ -139,7 +139,7 @@ def _each(jobs: list[Job], workers: int) -> Iterator[tuple[Job, str | BaseExcept
     spawn = multiprocessing.get_context("spawn")
     with _no_signals():  # for the process that Python starts to tidy up after all of us
         stop = spawn.Event()
-    held, under_way = list(jobs), dict[Future[str], Job]()
+    held, under_way = list(jobs), dict[Future[str], RunJob]()
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
         try:
             while held or under_way:
@@ -219,7 +219,7 @@ def _asked_to_stop() -> Iterator[None]:
             signal.signal(number, old)
 
 
-def _work(job: Job) -> str:
+def _work(job: RunJob) -> str:
     """Run, unless the user asked to stop: a worker has its next job before it has ended the one before."""
     return INTERRUPTED if _stop is not None and _stop.is_set() else run_job(job)
 

@@ -16,7 +16,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof.arms import changed, make_arm
-from guerdon.loop.proof.jobs import Job
+from guerdon.loop.proof.jobs import RunJob
 from guerdon.loop.proof.proving import SEEDS, How, run_jobs, setting
 from guerdon.loop.proof.results import result_of
 from guerdon.loop.proof.verdict import compare
@@ -34,7 +34,7 @@ CLAIM = Claim(
 )
 
 
-def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, Job | None], None]) -> dict[str, Any]:
+def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, RunJob | None], None]) -> dict[str, Any]:
     """Run `pairs` pairs of a recipe with itself; what verdicts they give is written to `null.json`."""
     if pairs < (2 if how.quick else PAIRS):
         raise UserError(f"calibration takes at least {PAIRS} pairs, not {pairs}")
@@ -44,7 +44,7 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, Job 
         claim = changed(claim, budget=claim.budget / 10)
     arm = make_arm(recipe, claim, how.options)
     seeds = [(s, s + APART) for s in range(claim.first_seed, claim.first_seed + pairs)]
-    jobs = {arm.key(s): Job(arm, s, how.runs / arm.key(s)) for pair in seeds for s in pair}
+    jobs = {arm.key(s): RunJob(arm, s, how.runs / arm.key(s)) for pair in seeds for s in pair}
     run_jobs(jobs, how, told)
     scores = [[result_of(how.runs / arm.key(s), s, claim)["score"] for s in pair] for pair in seeds]
     differences = [a - b for a, b in scores]

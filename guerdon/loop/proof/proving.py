@@ -11,12 +11,12 @@ from typing import Any
 
 from guerdon import models
 from guerdon.core.errors import UserError
-from guerdon.core.recipe import Claim, Entry, Recipe
+from guerdon.core.recipe import Claim, Recipe, RecipeEntry
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, POLICY, START_SEED, Arm, arms_of, changed
-from guerdon.loop.proof.jobs import Job, at_a_time, is_done, run_all
+from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
 from guerdon.loop.proof.results import mean_curve, result_of
-from guerdon.loop.proof.verdict import Compared, among, compare, discoveries
+from guerdon.loop.proof.verdict import Comparison, among, compare, discoveries
 from guerdon.loop.record import Options
 from guerdon.store import evidence
 from guerdon.store.folder import RunFolder
@@ -69,25 +69,25 @@ class Trial:
     def seeds(self) -> range:
         return range(self.claim.first_seed, self.claim.first_seed + self.claim.seeds)
 
-    def jobs(self, how: How) -> dict[str, Job]:
+    def jobs(self, how: How) -> dict[str, RunJob]:
         """By key, seed after seed: equal arms are one."""
         after = {
             name: tuple(how.runs / start.key(START_SEED) for start in arm.starts.values())
             for name, arm in self.arms.items()
         }
         pairs = [(arm, seed, after[name]) for seed in self.seeds for name, arm in self.arms.items()]
-        return {arm.key(seed): Job(arm, seed, how.runs / arm.key(seed), after=first) for arm, seed, first in pairs}
+        return {arm.key(seed): RunJob(arm, seed, how.runs / arm.key(seed), after=first) for arm, seed, first in pairs}
 
-    def starts(self, how: How) -> dict[str, Job]:
+    def starts(self, how: How) -> dict[str, RunJob]:
         """By key: what must be there before arms can begin."""
         keyed = {start.key(START_SEED): start for arm in self.arms.values() for start in arm.starts.values()}
-        return {key: Job(arm, START_SEED, how.runs / key, keeps=True) for key, arm in keyed.items()}
+        return {key: RunJob(arm, START_SEED, how.runs / key, keeps=True) for key, arm in keyed.items()}
 
     def is_done(self, how: How) -> bool:
         return all(is_done(job.folder) for job in self.jobs(how).values())
 
 
-def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None], None]) -> list[dict[str, Any]]:
+def prove(names: Sequence[str], how: How, told: Callable[[int, int, RunJob | None], None]) -> list[dict[str, Any]]:
     """Evidence for each recipe, written to its folder. `told` hears how many runs of how many are done, and which one was
     last."""
     how = how.from_here()
@@ -106,17 +106,17 @@ def prove(names: Sequence[str], how: How, told: Callable[[int, int, Job | None],
     return [evidence.read(how.folder, entry.name) for entry in entries.values()]
 
 
-def run_trials(trials: Sequence[Trial], how: How, told: Callable[[int, int, Job | None], None]) -> None:
+def run_trials(trials: Sequence[Trial], how: How, told: Callable[[int, int, RunJob | None], None]) -> None:
     """Run the arms that are not done, each after what it begins with."""
     starts = {key: job for trial in trials if not trial.is_done(how) for key, job in trial.starts(how).items()}
     run_jobs({**starts, **{key: job for trial in trials for key, job in trial.jobs(how).items()}}, how, told)
 
 
-def run_jobs(jobs: Mapping[str, Job], how: How, told: Callable[[int, int, Job | None], None]) -> None:
+def run_jobs(jobs: Mapping[str, RunJob], how: How, told: Callable[[int, int, RunJob | None], None]) -> None:
     done = sum(is_done(job.folder) for job in jobs.values())
     told(done, len(jobs), None)
 
-    def one(job: Job) -> None:
+    def one(job: RunJob) -> None:
         nonlocal done
         done += 1
         told(done, len(jobs), job)
@@ -124,7 +124,7 @@ def run_jobs(jobs: Mapping[str, Job], how: How, told: Callable[[int, int, Job | 
     run_all(jobs.values(), how.jobs or at_a_time(), one)
 
 
-def _claiming(entry: Entry) -> Entry:
+def _claiming(entry: RecipeEntry) -> RecipeEntry:
     if not entry.claims:
         raise UserError(f"recipe {entry.name!r} claims nothing: give its @recipe a claim=Claim(...) to prove")
     return entry
@@ -157,7 +157,7 @@ def _quick_steps(start: Arm) -> int:
     return max(1, round(QUICK_SHARE * made.steps))
 
 
-def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[str, Any]:
+def _found(name: str, entry: RecipeEntry, trials: Sequence[Trial], how: How) -> dict[str, Any]:
     return {
         "format": evidence.FORMAT,
         "recipe": entry.name,
@@ -172,7 +172,7 @@ def _found(name: str, entry: Entry, trials: Sequence[Trial], how: How) -> dict[s
     }
 
 
-def setting(model: str, jobs: Iterable[Job]) -> dict[str, Any]:
+def setting(model: str, jobs: Iterable[RunJob]) -> dict[str, Any]:
     """What results depend on besides the recipe: the model, and the machine and versions that its last run was made with."""
     card = max((RunFolder(job.folder).read_card() for job in jobs), key=lambda each: str(each["created"]))
     return {
@@ -211,12 +211,12 @@ def settle(folder: Path, family: str) -> None:
     kept = discoveries([claim["against"][BASELINE]["p"] for claim in claims])
     for claim, is_discovery in zip(claims, kept, strict=True):
         claim["verdict"] = among(claim["alone"], is_discovery)
-        claim["how"] = explain(Compared(**claim["against"][BASELINE]), claim["verdict"], len(claims))
+        claim["how"] = explain(Comparison(**claim["against"][BASELINE]), claim["verdict"], len(claims))
     for found in files:
         evidence.write(folder, found)
 
 
-def explain(found: Compared, verdict: str, claims: int) -> str:
+def explain(found: Comparison, verdict: str, claims: int) -> str:
     """Why the verdict is what it is, in a sentence."""
     seen = (
         f"better by {found.mean:+.4f} on average, 95 % interval {found.low:+.4f} to {found.high:+.4f}, p = {found.p:.4f}, over"

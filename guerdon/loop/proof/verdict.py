@@ -26,7 +26,7 @@ FALSE_DISCOVERIES = 0.05
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """Two arms, seed by seed."""
 
     differences: list[float]
@@ -38,12 +38,12 @@ class Compared:
     verdict: Verdict
 
 
-def compare(ours: Sequence[float], theirs: Sequence[float], effect: float, better: str = "higher") -> Compared:
+def compare(ours: Sequence[float], theirs: Sequence[float], effect: float, better: str = "higher") -> Comparison:
     """The paired difference of two arms whose scores are in the order of their seeds."""
     sign = 1.0 if better == "higher" else -1.0
     differences = [sign * (a - b) for a, b in zip(ours, theirs, strict=True)]
     mean, low, high, p = t_interval(differences, CONFIDENCE)
-    return Compared(differences, mean, low, high, p, effect, decide(mean, low, high, effect))
+    return Comparison(differences, mean, low, high, p, effect, decide(mean, low, high, effect))
 
 
 def decide(mean: float, low: float, high: float, effect: float) -> Verdict:

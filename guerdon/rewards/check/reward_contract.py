@@ -24,7 +24,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Task, TaskSource
 from guerdon.rewards.asking.function import Leaf, ask_all
 from guerdon.rewards.asking.samples import FIELDS, Samples, fields_of
-from guerdon.rewards.check.reward_report import Finding, RewardReport, Sample, brief, kind_rows, mean_of
+from guerdon.rewards.check.reward_report import CheckedSample, Finding, RewardReport, brief, kind_rows, mean_of
 from guerdon.rewards.formula.reward import Reward, Where, as_reward
 from guerdon.rewards.formula.scores import Outcome, Scores
 from guerdon.rewards.stage.scorer import work_out
@@ -63,7 +63,7 @@ def check_reward(reward: Any, task: TaskSource | str, *, problems: int = 20, str
 # --- what it is asked about -----------------------------------------------------------------------------------------
 
 
-def _samples(source: TaskSource, task: Task, group: int, posed: Sequence[Task]) -> list[Sample]:
+def _samples(source: TaskSource, task: Task, group: int, posed: Sequence[Task]) -> list[CheckedSample]:
     if isinstance(source, Family):
         gold = source.solution(task)
         misses = [m.text for m in source.near_misses(task, random.Random(derive("near miss", task.prompt)))]
@@ -80,7 +80,7 @@ def _samples(source: TaskSource, task: Task, group: int, posed: Sequence[Task]) 
             ("unicode", "\u202e\u0663 \u6f22\u5b57 \U0001f642 e\u0301 \x00 \ufffd"),
             ("repeated", "\n".join([gold] * 3)),
         ]
-    return [Sample(kind, group, text, _fields(task, text)) for kind, text in said]
+    return [CheckedSample(kind, group, text, _fields(task, text)) for kind, text in said]
 
 
 def _fields(task: Task, text: str) -> Mapping[str, Any]:
@@ -107,7 +107,7 @@ def _arguments(formula: Reward, posed: Sequence[Task]) -> list[Finding]:
 # --- asking ---------------------------------------------------------------------------------------------------------
 
 
-def _asked(formula: Reward, samples: Sequence[Sample], report: RewardReport) -> RewardReport:
+def _asked(formula: Reward, samples: Sequence[CheckedSample], report: RewardReport) -> RewardReport:
     outcomes: dict[int, list[Outcome]] = {}
     seconds = np.zeros(len(samples))
     for leaf in formula.leaves:
@@ -133,7 +133,7 @@ def _asked(formula: Reward, samples: Sequence[Sample], report: RewardReport) -> 
     )
 
 
-def _answers(leaf: Leaf, samples: Sequence[Sample], when: str) -> tuple[list[Outcome], NDArray[np.float64]]:
+def _answers(leaf: Leaf, samples: Sequence[CheckedSample], when: str) -> tuple[list[Outcome], NDArray[np.float64]]:
     """What a leaf says about samples, and the seconds each took: asked one by one, unless it compares them. `when` is
     what one that draws random numbers draws by."""
     seeds = [derive("check", when, i) for i in range(len(samples))]
@@ -148,7 +148,7 @@ def _answers(leaf: Leaf, samples: Sequence[Sample], when: str) -> tuple[list[Out
 
 
 def _failures(
-    formula: Reward, samples: Sequence[Sample], outcomes: Mapping[int, Sequence[Outcome]]
+    formula: Reward, samples: Sequence[CheckedSample], outcomes: Mapping[int, Sequence[Outcome]]
 ) -> list[dict[str, Any]]:
     found = []
     for leaf in formula.leaves:
@@ -171,7 +171,9 @@ def _broken(failures: Sequence[Mapping[str, Any]]) -> list[Finding]:
     ]
 
 
-def _unsteady(formula: Reward, samples: Sequence[Sample], outcomes: Mapping[int, Sequence[Outcome]]) -> list[Finding]:
+def _unsteady(
+    formula: Reward, samples: Sequence[CheckedSample], outcomes: Mapping[int, Sequence[Outcome]]
+) -> list[Finding]:
     """Leaves that say something else when asked again, or in another order."""
     found = []
     for leaf in formula.leaves:
@@ -195,7 +197,7 @@ def _same(a: Outcome, b: Outcome) -> bool:
 # --- worth ----------------------------------------------------------------------------------------------------------
 
 
-def _worth(samples: Sequence[Sample], whole: Scores) -> list[Finding]:
+def _worth(samples: Sequence[CheckedSample], whole: Scores) -> list[Finding]:
     found: list[Finding] = []
     if not bool(whole.valued.any()):
         return [] if bool(whole.broken.any()) else [Finding("worth", "it does not apply to any completion")]
@@ -213,7 +215,7 @@ def _worth(samples: Sequence[Sample], whole: Scores) -> list[Finding]:
     return found
 
 
-def _pairs(samples: Sequence[Sample], whole: Scores) -> dict[str, int]:
+def _pairs(samples: Sequence[CheckedSample], whole: Scores) -> dict[str, int]:
     """Gold against each near-miss of its problem, where both have a score: how many pairs, gold below, and level."""
     value = whole.value.tolist()
     gold = {s.group: value[i] for i, s in enumerate(samples) if s.kind == "gold"}
@@ -226,7 +228,7 @@ def _pairs(samples: Sequence[Sample], whole: Scores) -> dict[str, int]:
     }
 
 
-def _spread(samples: Sequence[Sample], whole: Scores) -> dict[str, float]:
+def _spread(samples: Sequence[CheckedSample], whole: Scores) -> dict[str, float]:
     """Inside the near-misses of each problem: whether the reward tells wrong from more wrong."""
     groups: dict[int, list[float]] = {}
     for sample, value in zip(samples, whole.value.tolist(), strict=True):
@@ -240,7 +242,7 @@ def _spread(samples: Sequence[Sample], whole: Scores) -> dict[str, float]:
     }
 
 
-def _component(samples: Sequence[Sample], scores: Scores) -> dict[str, Any]:
+def _component(samples: Sequence[CheckedSample], scores: Scores) -> dict[str, Any]:
     return {
         "gold": mean_of(samples, scores, "gold"),
         "near-miss": mean_of(samples, scores, "near-miss"),

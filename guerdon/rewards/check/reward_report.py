@@ -14,7 +14,7 @@ SHOWN = 40  # characters of a completion in a line
 
 
 @dataclass(frozen=True)
-class Sample:
+class CheckedSample:
     """A completion the reward is asked about; those of one problem are a group."""
 
     kind: str
@@ -75,7 +75,7 @@ class RewardReport:
         return "\n".join(lines)
 
 
-def kind_rows(samples: Sequence[Sample], scores: Scores) -> list[dict[str, Any]]:
+def kind_rows(samples: Sequence[CheckedSample], scores: Scores) -> list[dict[str, Any]]:
     rows = []
     for kind in dict.fromkeys(s.kind for s in samples):
         reasons = [r for s, r in zip(samples, scores.reason.tolist(), strict=True) if s.kind == kind]
@@ -91,7 +91,7 @@ def kind_rows(samples: Sequence[Sample], scores: Scores) -> list[dict[str, Any]]
     return rows
 
 
-def mean_of(samples: Sequence[Sample], scores: Scores, kind: str) -> float:
+def mean_of(samples: Sequence[CheckedSample], scores: Scores, kind: str) -> float:
     """Over the completions of a kind that have a score; NaN if none has."""
     values = [v for s, v in zip(samples, scores.value.tolist(), strict=True) if s.kind == kind and v == v]
     return sum(values) / len(values) if values else float("nan")

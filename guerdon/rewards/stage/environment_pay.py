@@ -36,9 +36,9 @@ class paid(FieldColumns):
     >>> from guerdon.core.episode import Episode, Segment
     >>> from guerdon.core.pack import pack
     >>> from guerdon.core.task import Ask, Task
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> turns = [Segment("policy", "", [], [0, 0], [0.0, 0.0], parent=i - 1, reward=r) for i, r in enumerate((1.0, 5.0))]
-    >>> batch = paid()(pack([Episode(Ask(Task("1", "")), tuple(turns))]), Aside())
+    >>> batch = paid()(pack([Episode(Ask(Task("1", "")), tuple(turns))]), ExamplePlay())
     >>> batch["reward"].tolist(), batch["reward_turns"].tolist(), batch["reward_steps"].tolist()
     ([6.0], [1.0, 5.0], [0.0, 1.0, 0.0, 5.0])
     """

@@ -17,7 +17,7 @@ from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.guarded import Guarded
 from guerdon.rewards.asking.knob_checks import check_installed, check_pattern, check_plain
-from guerdon.rewards.text.extracting import Number, marked, normal, number
+from guerdon.rewards.text.extracting import ParsedNumber, marked, normal, number
 from guerdon.rewards.text.may_hang import fits_schema, matched, same_formula, same_items, validator
 from guerdon.rewards.text.overlap import (
     bleu_tokens,
@@ -153,7 +153,7 @@ class numeric(Leaf):
 
     def _value(self, text: str, fallback: bool) -> Fraction | None:
         after = marked(text, self.marks)
-        found: Number | None = None
+        found: ParsedNumber | None = None
         if after is not None:
             found = number(after)
         elif fallback:

@@ -85,12 +85,12 @@ NUMBER = re.compile(
 )
 
 
-class Number(NamedTuple):
+class ParsedNumber(NamedTuple):
     value: Fraction
     percent: bool = False
 
 
-def number(text: str, last: bool = False) -> Number | None:
+def number(text: str, last: bool = False) -> ParsedNumber | None:
     r"""The first or the last number of a text; None when it has none, or one without a value (1/0, a million digits).
 
     >>> [str(number(t).value) for t in ("−1,080.50", "1 1/2", r"\frac{3}{4}", "6.02e23", "x1 = $5 per cm^2")]
@@ -116,7 +116,7 @@ def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashab
     return None if found is None else found.value
 
 
-def _read(found: re.Match[str]) -> Number | None:
+def _read(found: re.Match[str]) -> ParsedNumber | None:
     if found.end() - found.start() > LONGEST:
         return None
     given = found.groupdict()
@@ -124,7 +124,7 @@ def _read(found: re.Match[str]) -> Number | None:
         value = _magnitude(given)
     except (ZeroDivisionError, OverflowError):
         return None
-    return Number(-value if given["sign"] and given["sign"] in MINUS else value, given["percent"] is not None)
+    return ParsedNumber(-value if given["sign"] and given["sign"] in MINUS else value, given["percent"] is not None)
 
 
 def _magnitude(given: dict[str, str | None]) -> Fraction:

@@ -34,9 +34,9 @@ class or_refused(FieldColumns):
     Auto-CEI (Zhao et al. 2024, arXiv:2410.07627). With `c2=0` every refusal is worth 0. `column` says what is right; a try
     without a value has none.
 
-    >>> from guerdon.core.example import Aside
+    >>> from guerdon.core.example import ExamplePlay
     >>> bar = or_refused(c1=2.0, c2=1.0)
-    >>> [round(bar.worth(text, 0.0, Aside()), 3) for text in ("= no", "a\nb\n= no", "a\nb\nc\n= no", "a\n= 7")]
+    >>> [round(bar.worth(text, 0.0, ExamplePlay()), 3) for text in ("= no", "a\nb\n= no", "a\nb\nc\n= no", "a\n= 7")]
     [-0.762, 0.0, 0.462, -1.0]
     """
 

@@ -26,7 +26,7 @@ def linear(text: str, letter: str = "") -> Linear | None:
     tokens = split(text)
     if tokens is None:
         return None
-    reader = Reader(tokens, letter)
+    reader = ExpressionReader(tokens, letter)
     try:
         value = reader.total(0)
     except Unreadable:
@@ -47,7 +47,7 @@ def split(text: str) -> list[str] | None:
     return tokens
 
 
-class Reader:
+class ExpressionReader:
     """Reads tokens by the usual precedence: brackets and signs, then products, then sums."""
 
     def __init__(self, tokens: list[str], letter: str) -> None:
