@@ -14,7 +14,7 @@ from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.sums import decayed_sum
-from guerdon.credit.track_steps import Way, along, give, last_steps, paid
+from guerdon.credit.track_steps import TrackSteps, last_steps, paid, track_steps, with_step_column
 
 
 @part
@@ -50,25 +50,27 @@ class gae(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         reward, value, final = (batch.cols[name] for name in self.needs)
-        way, gamma = along(batch), play.at(self.gamma)
+        unrolled, gamma = track_steps(batch), play.at(self.gamma)
         failed_K = batch.failed_K
-        value_M = way.at(value.value).double()
-        delta_M = paid(batch, reward, way).sub_(value_M).add_(_next_value(batch, value_M, final, way), alpha=gamma)
+        value_M = unrolled.at(value.value).double()
+        delta_M = (
+            paid(batch, reward, unrolled).sub_(value_M).add_(_next_value(batch, value_M, final, unrolled), alpha=gamma)
+        )
         if bool(failed_K.any()):
-            delta_M.masked_fill_(way.of(failed_K), float("nan"))
-        advantage_M = decayed_sum(delta_M, gamma * play.at(self.lam), way.track)
+            delta_M.masked_fill_(unrolled.of(failed_K), float("nan"))
+        advantage_M = decayed_sum(delta_M, gamma * play.at(self.lam), unrolled.track)
         because = (reward, value, _where_cut(batch, final), _failures(failed_K))
-        advantage_S, return_S = way.back(advantage_M).float(), way.back(advantage_M + value_M).float()
+        advantage_S, return_S = unrolled.back(advantage_M).float(), unrolled.back(advantage_M + value_M).float()
         play.log(**{f"{self.critic}/explained_variance": _explained(return_S, value.value, batch.weight)})
-        batch = give(batch, self.gives_to, advantage_S, *because)
-        return give(batch, self.returns_to, return_S, *because)
+        batch = with_step_column(batch, self.gives_to, advantage_S, *because)
+        return with_step_column(batch, self.returns_to, return_S, *because)
 
 
-def _next_value(batch: Batch, value_M: Tensor, final: Column, way: Way) -> Tensor:
+def _next_value(batch: Batch, value_M: Tensor, final: Column, unrolled: TrackSteps) -> Tensor:
     """[M] the value after each step: of the next step, or after the track's last."""
     next_M = torch.zeros_like(value_M)
     next_M[:-1] = value_M[1:]
-    last, acted_K = last_steps(batch, way)
+    last, acted_K = last_steps(batch, unrolled)
     next_M[last] = torch.where(_cut(batch), final.value.double(), 0.0)[acted_K]
     return next_M
 

@@ -10,7 +10,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.track_steps import give, in_all, lay
+from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 
 
 @part
@@ -47,7 +47,7 @@ class shortfall(FieldColumns):
         if bool((~gap.isnan()).any()):
             play.log(**{f"{self.gives_to}/shortfall": float(gap.nanmean())})
         advantage_K = gap[group].masked_fill(reward_K.isnan(), float("nan"))
-        return give(batch, self.gives_to, lay(batch, advantage_K.to(column.value.dtype)), column, mark)
+        return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column, mark)
 
 
 @part
@@ -94,4 +94,4 @@ class sparing(FieldColumns):
         if self.std:
             scale, eps = spread[group], play.at(self.eps)
             gap_K = gap_K / (scale + eps if eps else scale.masked_fill(scale == 0, 1.0))
-        return give(batch, self.gives_to, lay(batch, gap_K.to(column.value.dtype)), column)
+        return with_step_column(batch, self.gives_to, to_steps(batch, gap_K.to(column.value.dtype)), column)

@@ -10,7 +10,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part, state
 from guerdon.core.play import Play
-from guerdon.credit.track_steps import give, in_all, lay
+from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 
 
 @part
@@ -53,7 +53,7 @@ class role_baseline(FieldColumns):
                 self.mean[name] = decay * old + (1 - decay) * new
                 play.log(**{f"{self.gives_to}/baseline_{name}": old})
         advantage_K = (reward_K - base.to(reward_K.device)[group_K]).to(column.value.dtype)
-        return give(batch, self.gives_to, lay(batch, advantage_K), column)
+        return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K), column)
 
     def _groups(self, batch: Batch) -> tuple[list[str], Tensor]:
         """The name of each baseline that this batch uses, and [K] which of them is a track's."""
@@ -108,7 +108,7 @@ class weighted_baseline(FieldColumns):
         single = float((count == 1).sum()) / max(int((count > 0).sum()), 1)
         play.log(**{f"{self.gives_to}/single_groups": single})
         advantage_K = torch.where(alone, torch.where(valued, 0.0, float("nan")), reward_K - paid / total)
-        return give(batch, self.gives_to, lay(batch, advantage_K.to(column.value.dtype)), column)
+        return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column)
 
     def _weights(self, batch: Batch) -> Tensor:
         if self.weights:

@@ -11,7 +11,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.credit.track_steps import at_steps, give, per_track
+from guerdon.credit.track_steps import at_steps, per_track, with_step_column
 
 
 @part
@@ -62,4 +62,4 @@ class whiten(FieldColumns):
         scale = torch.where(flat, float("inf"), spread + play.at(self.eps))
         role_S = batch.role.index_select(0, batch.seg)
         white = (x_S.double() - mean.index_select(0, role_S)).div_(scale.index_select(0, role_S))
-        return give(batch, self.gives_to, white.to(x_S.dtype), column)
+        return with_step_column(batch, self.gives_to, white.to(x_S.dtype), column)

@@ -14,7 +14,7 @@ from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.part import label, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
-from guerdon.credit.track_steps import give, lay
+from guerdon.credit.track_steps import to_steps, with_step_column
 
 
 @part
@@ -60,7 +60,7 @@ class greedy_baseline(FieldColumns):
         lost = float((base.missing & valued).sum()) / max(int(valued.sum()), 1)
         mean = float(base.value.nanmean().nan_to_num())
         play.log(**{f"{self.gives_to}/greedy": mean, f"{self.gives_to}/no_baseline": lost})
-        return give(batch, self.gives_to, lay(batch, column.value - base.value), column, base)
+        return with_step_column(batch, self.gives_to, to_steps(batch, column.value - base.value), column, base)
 
 
 def sampled_asks(batch: Batch) -> dict[int, Ask]:

@@ -10,7 +10,7 @@ from guerdon.core.levels import gather_up, moments
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.groups import Compare, Compared, compare
-from guerdon.credit.track_steps import give, lay
+from guerdon.credit.track_steps import to_steps, with_step_column
 
 
 @part
@@ -54,7 +54,9 @@ class centre(FieldColumns):
         rows = compare(batch, column, self.by)
         advantage = standing(rows, play, self.gives_to, self.std, self.others, play.at(self.eps))
         found = rows.back(advantage)
-        return give(batch, self.gives_to, lay(batch, found) if rows.level == "track" else found, column)
+        return with_step_column(
+            batch, self.gives_to, to_steps(batch, found) if rows.level == "track" else found, column
+        )
 
 
 def standing(

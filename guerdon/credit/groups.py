@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.batch import COARSE, Batch
 from guerdon.core.column import Column
 from guerdon.core.levels import gather_up, starts
-from guerdon.credit.track_steps import along, at_steps, give, steps_of
+from guerdon.credit.track_steps import at_steps, steps_of, track_steps, with_step_column
 
 Compare = Literal["task", "ask", "episode", "parent", "turn", "position"]
 
@@ -36,7 +36,7 @@ class Compared:
         value = self.back(x_U)
         if self.level == "track":
             return Column("track", value, because.reason)
-        return give(batch, "it", value, because).cols["it"]
+        return with_step_column(batch, "it", value, because).cols["it"]
 
 
 def compare(batch: Batch, column: Column, by: Compare) -> Compared:
@@ -56,12 +56,12 @@ def compare(batch: Batch, column: Column, by: Compare) -> Compared:
     if column.level == "segment" and by != "position":
         track, seg = batch.path_track, batch.path_seg
         return Compared(column.value[seg], group_K[track], size, "step", lambda x: _of_steps(batch, x), track)
-    way = along(batch)
-    value_M = way.of(column.value) if column.level == "track" else way.at(at_steps(batch, column))
+    unrolled = track_steps(batch)
+    value_M = unrolled.of(column.value) if column.level == "track" else unrolled.at(at_steps(batch, column))
     if by == "position":
-        group_M, size = places_along(group_K, way.track, steps_of(batch), size)
-        return Compared(value_M, group_M, size, "step", way.back)
-    return Compared(value_M, way.of(group_K), size, "step", way.back, way.track)
+        group_M, size = places_along(group_K, unrolled.track, steps_of(batch), size)
+        return Compared(value_M, group_M, size, "step", unrolled.back)
+    return Compared(value_M, unrolled.of(group_K), size, "step", unrolled.back, unrolled.track)
 
 
 def _of_steps(batch: Batch, x: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.group_relative import standing
 from guerdon.credit.groups import Compare, compare
-from guerdon.credit.track_steps import at_steps, give, lay, worst
+from guerdon.credit.track_steps import at_steps, to_steps, with_step_column, worst
 
 
 @part
@@ -106,7 +106,7 @@ def add(batch: Batch, name: str, columns: Sequence[Column], weights: Sequence[fl
         quiet = missing & (reason == Reason.NOT_APPLICABLE)
         total = total + weight * value.double().masked_fill(quiet, 0.0)
     found = total.masked_fill(~spoken, float("nan")).to(columns[0].value.dtype)
-    return give(batch, name, lay(batch, found) if whole else found, *columns)
+    return with_step_column(batch, name, to_steps(batch, found) if whole else found, *columns)
 
 
 def _check(who: str, columns: Sequence[str], weights: Sequence[float]) -> None:

@@ -13,7 +13,7 @@ from guerdon.core.levels import gather_up, starts
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.sums import later_sum
-from guerdon.credit.track_steps import give, in_all, lay
+from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 
 
 @part
@@ -57,7 +57,7 @@ class best_of_k(FieldColumns):
             best = float(gather_up(of_all, group[used], n, "mean")[enough].mean())
         short = float(((count > 0) & ~enough).sum()) / max(int((count > 0).sum()), 1)
         play.log(**{f"{self.gives_to}/short_groups": short, f"{self.gives_to}/best": best})
-        return give(batch, self.gives_to, lay(batch, advantage_K.to(column.value.dtype)), column)
+        return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column)
 
 
 def best_with_and_without(x: Tensor, group: Tensor, k: int) -> tuple[Tensor, Tensor]:

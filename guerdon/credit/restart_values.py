@@ -18,7 +18,7 @@ from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
 from guerdon.credit.greedy import sampled_asks, values_of
-from guerdon.credit.track_steps import give
+from guerdon.credit.track_steps import with_step_column
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class restarts(FieldColumns):
         play.log(**{f"{self.gives_to}/places": float(len(value_P))})
         place_S = _place_of_steps(batch, places)
         because = _worst(batch, places, reason_P)
-        batch = give(batch, self.gives_to, _at(after_P - value_P, place_S), column, because)
-        return give(batch, self.values_to, _at(value_P, place_S), column, because)
+        batch = with_step_column(batch, self.gives_to, _at(after_P - value_P, place_S), column, because)
+        return with_step_column(batch, self.values_to, _at(value_P, place_S), column, because)
 
     def _places(self, batch: Batch, column: Column) -> Places:
         asks, begin = sampled_asks(batch), starts(batch.length).tolist()

@@ -12,7 +12,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.credit.sums import decayed_sum
-from guerdon.credit.track_steps import along, at_steps, give, in_all, paid, paid_turns
+from guerdon.credit.track_steps import at_steps, in_all, paid, paid_turns, track_steps, with_step_column
 
 
 @part
@@ -43,17 +43,17 @@ class reward_to_go(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
-        way = along(batch)
-        x_M, gamma = paid(batch, column, way), play.at(self.gamma)
+        unrolled = track_steps(batch)
+        x_M, gamma = paid(batch, column, unrolled), play.at(self.gamma)
         if self.per == "step":
-            found_M = decayed_sum(x_M, gamma, way.track)
+            found_M = decayed_sum(x_M, gamma, unrolled.track)
         else:
             # turns in the order of the path: a turn of each track, numbered along it
             turn = torch.arange(len(batch.path_seg), device=batch.seg.device)
             turn_M = torch.repeat_interleave(turn, batch.length[batch.path_seg])
             of_turn = gather_up(x_M, turn_M, len(turn)) if column.level != "segment" else paid_turns(batch, column)
             found_M = decayed_sum(of_turn, gamma, batch.path_track).index_select(0, turn_M)
-        return give(batch, self.gives_to, way.back(found_M).to(column.value.dtype), column)
+        return with_step_column(batch, self.gives_to, unrolled.back(found_M).to(column.value.dtype), column)
 
 
 @part
@@ -81,16 +81,16 @@ class redistribute(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
-        way = along(batch)
+        unrolled = track_steps(batch)
         return_K = in_all(batch, column)
-        care_M = torch.ones(len(way.track), dtype=torch.float64, device=way.track.device)
+        care_M = torch.ones(len(unrolled.track), dtype=torch.float64, device=unrolled.track.device)
         if self.weights:
-            care_M = way.at(at_steps(batch, batch.cols[self.weights])).double().nan_to_num(0.0).clamp(min=0.0)
-        total_K = gather_up(care_M, way.track, batch.K)
+            care_M = unrolled.at(at_steps(batch, batch.cols[self.weights])).double().nan_to_num(0.0).clamp(min=0.0)
+        total_K = gather_up(care_M, unrolled.track, batch.K)
         none_K = total_K == 0
         play.log(**{f"{self.gives_to}/even": float(none_K.double().mean()) if batch.K else 0.0})
         if bool(none_K.any()):
-            care_M = care_M.masked_fill(way.of(none_K), 1.0)
-            total_K = gather_up(care_M, way.track, batch.K)
-        found_S = way.back(care_M * way.of(return_K / total_K))
-        return give(batch, self.gives_to, found_S.to(column.value.dtype), column)
+            care_M = care_M.masked_fill(unrolled.of(none_K), 1.0)
+            total_K = gather_up(care_M, unrolled.track, batch.K)
+        found_S = unrolled.back(care_M * unrolled.of(return_K / total_K))
+        return with_step_column(batch, self.gives_to, found_S.to(column.value.dtype), column)

@@ -18,7 +18,7 @@ from guerdon.core.levels import gather_up, has_holes, starts
 
 
 @dataclass(frozen=True)
-class Way:
+class TrackSteps:
     """All steps of all tracks in the order they were taken, and the way back."""
 
     track: Tensor  # [M] sorted
@@ -41,14 +41,14 @@ class Way:
         return x_M if self.taken is None else gather_up(x_M, self.taken, self.steps, "mean")
 
 
-def along(batch: Batch) -> Way:
+def track_steps(batch: Batch) -> TrackSteps:
     if len(batch.path_seg) == batch.G and bool((batch.path_seg[1:] > batch.path_seg[:-1]).all()):
-        return Way(batch.path_track.index_select(0, batch.seg), batch.S, None)
+        return TrackSteps(batch.path_track.index_select(0, batch.seg), batch.S, None)
     step, track = batch.track_steps
-    return Way(track, batch.S, step)
+    return TrackSteps(track, batch.S, step)
 
 
-def lay(batch: Batch, x_K: Tensor) -> Tensor:
+def to_steps(batch: Batch, x_K: Tensor) -> Tensor:
     """[S] each step its track's number, or the mean of its tracks'. `Batch.down`, faster where no track shares a step."""
     if len(batch.path_seg) != batch.G:
         return batch.down(x_K, "track")
@@ -60,7 +60,7 @@ def at_steps(batch: Batch, column: Column) -> Tensor:
     """[S] a column's number at each step: its own, its segment's or its track's."""
     if column.level == "step":
         return column.value
-    return column.value.index_select(0, batch.seg) if column.level == "segment" else lay(batch, column.value)
+    return column.value.index_select(0, batch.seg) if column.level == "segment" else to_steps(batch, column.value)
 
 
 def in_all(batch: Batch, column: Column) -> Tensor:
@@ -81,7 +81,7 @@ def per_track(batch: Batch, x_S: Tensor) -> Tensor:
     return batch.up(torch.where(batch.weight > 0, x_S, float("nan")), "track", by="mean")
 
 
-def paid(batch: Batch, column: Column, way: Way) -> Tensor:
+def paid(batch: Batch, column: Column, unrolled: TrackSteps) -> Tensor:
     """[M] in float64, what each step of each track was paid.
 
     A number per track is paid at the track's last step, one per segment at the segment's last; of a segment without steps at
@@ -89,17 +89,17 @@ def paid(batch: Batch, column: Column, way: Way) -> Tensor:
     paid nothing, in a track to which it applies somewhere; a step whose score is broken has NaN.
     """
     if column.level == "step":
-        x_M = way.at(column.value).double()
+        x_M = unrolled.at(column.value).double()
         quiet_S = column.reason == Reason.NOT_APPLICABLE
         if not bool(quiet_S.any()):
             return x_M
-        spoken_K = gather_up(way.at(~quiet_S).double(), way.track, batch.K) > 0
-        return x_M.masked_fill(way.at(quiet_S) & way.of(spoken_K), 0.0)
-    x_M = torch.zeros(len(way.track), dtype=torch.float64, device=way.track.device)
+        spoken_K = gather_up(unrolled.at(~quiet_S).double(), unrolled.track, batch.K) > 0
+        return x_M.masked_fill(unrolled.at(quiet_S) & unrolled.of(spoken_K), 0.0)
+    x_M = torch.zeros(len(unrolled.track), dtype=torch.float64, device=unrolled.track.device)
     if column.level == "segment":
         place, acted = segment_ends(batch)
         return x_M.index_add_(0, place[acted], paid_turns(batch, column)[acted])
-    last, acted_K = last_steps(batch, way)
+    last, acted_K = last_steps(batch, unrolled)
     x_M[last] = column.value.double()[acted_K]
     return x_M
 
@@ -125,14 +125,14 @@ def steps_of(batch: Batch) -> Tensor:
     return torch.bincount(batch.path_track, batch.length[batch.path_seg].double(), minlength=batch.K).long()
 
 
-def last_steps(batch: Batch, way: Way) -> tuple[Tensor, Tensor]:
+def last_steps(batch: Batch, unrolled: TrackSteps) -> tuple[Tensor, Tensor]:
     """Where in M each track ends, of those that acted, and [K] which did."""
     count_K = steps_of(batch)
     acted_K = count_K > 0
     return (torch.cumsum(count_K, 0) - 1)[acted_K], acted_K
 
 
-def give(batch: Batch, name: str, value_S: Tensor, *because: Column) -> Batch:
+def with_step_column(batch: Batch, name: str, value_S: Tensor, *because: Column) -> Batch:
     """Add a step column made from others; where it has no value, the worst reason that those have along the step's tracks."""
     if has_holes(value_S):
         reason_S = worst(batch, because).mul_(torch.isnan(value_S))  # VALUE is 0

@@ -9,7 +9,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
-from guerdon.credit.track_steps import give, in_all
+from guerdon.credit.track_steps import in_all, with_step_column
 
 
 @part
@@ -50,4 +50,4 @@ class prefix_gain(FieldColumns):
         children = torch.bincount(above[continues], minlength=batch.G)
         only = float((continues & (children[above] == 1)).sum()) / max(batch.G, 1)
         play.log(**{f"{self.gives_to}/only_children": only})
-        return give(batch, self.gives_to, gain_G[batch.seg].to(column.value.dtype), column)
+        return with_step_column(batch, self.gives_to, gain_G[batch.seg].to(column.value.dtype), column)

@@ -13,7 +13,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
 from guerdon.credit.groups import places_along
-from guerdon.credit.track_steps import along, at_steps, give
+from guerdon.credit.track_steps import at_steps, track_steps, with_step_column
 
 
 @part
@@ -44,19 +44,19 @@ class turn_baseline(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.returns]
-        way = along(batch)
+        unrolled = track_steps(batch)
         x_S = at_steps(batch, column).double()
-        x_M = way.at(x_S)
+        x_M = unrolled.at(x_S)
         # rows that are compared: a step of a track, or a turn of one
         if self.per == "step":
-            base_M = self._others(batch, x_M, way.track, play)
+            base_M = self._others(batch, x_M, unrolled.track, play)
         else:
             of_turn_G = column.value.double() if column.level == "segment" else batch.up(x_S, "segment", by="mean")
             of_turn = of_turn_G[batch.path_seg]
             base = self._others(batch, of_turn, batch.path_track, play)
             base_M = torch.repeat_interleave(base, batch.length[batch.path_seg])
-        advantage_S = way.back(x_M - base_M)
-        return give(batch, self.gives_to, advantage_S.to(column.value.dtype), column)
+        advantage_S = unrolled.back(x_M - base_M)
+        return with_step_column(batch, self.gives_to, advantage_S.to(column.value.dtype), column)
 
     def _others(self, batch: Batch, value: Tensor, track: Tensor, play: Play) -> Tensor:
         """For each row, the mean over the other tries of what they still had to come then; its own value if it is alone."""

@@ -28,7 +28,7 @@ from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
 from guerdon.credit.teacher import liking
-from guerdon.credit.track_steps import along
+from guerdon.credit.track_steps import track_steps
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
 
@@ -154,7 +154,7 @@ def test_the_order_of_episodes_changes_nothing(name, eps, seed):
 def test_a_tree_is_the_chains_it_stands_for(name, eps, seed):
     tree = filled(pack(eps), seed)
     chains = pack(expanded(eps))
-    step_M = along(tree).step
+    step_M = track_steps(tree).step
     assert len(step_M) == chains.S
     index = {"step": step_M, "segment": tree.path_seg, "track": torch.arange(tree.K)}
     chains = chains.with_cols({n: c.take(index[c.level]) for n, c in tree.cols.items()})
@@ -174,8 +174,8 @@ def test_what_is_not_learned_from_a_failed_score_does_not_depend_on_it(name, eps
     if "reward" not in stage.needs or batch.S == 0:
         return
     made = stage(batch, ExamplePlay()).cols[stage.gives[0]]
-    way = along(batch)
-    alive = gather_up((~batch.cols["reward"].missing)[way.track].double(), way.step, batch.S, "max")
+    unrolled = track_steps(batch)
+    alive = gather_up((~batch.cols["reward"].missing)[unrolled.track].double(), unrolled.step, batch.S, "max")
     assert made.missing[alive == 0].all()
 
 

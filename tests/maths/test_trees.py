@@ -15,7 +15,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.task import Sampling
-from guerdon.credit.track_steps import along
+from guerdon.credit.track_steps import track_steps
 from guerdon.engine.player import Player
 from guerdon.losses.imitation import advantage_weighted, sft
 from guerdon.losses.policy import clipped, reweighted
@@ -116,7 +116,7 @@ LOSSES = {
 
 def as_chains(tree, eps):
     """The chains that a tree stands for, with its columns, and its marks on steps."""
-    index = {"step": along(tree).step, "segment": tree.path_seg, "track": torch.arange(tree.K)}
+    index = {"step": track_steps(tree).step, "segment": tree.path_seg, "track": torch.arange(tree.K)}
     chains = pack(expanded(eps)).with_cols({n: c.take(index[c.level]) for n, c in tree.cols.items()})
     return dataclasses.replace(chains, muted=tree.muted[index["step"]])
 
@@ -189,7 +189,7 @@ def test_a_tree_is_its_chains_where_scores_failed_and_steps_are_muted(mean, eps,
     chains = as_chains(tree, eps)
     loss = reweighted(low=0.0, high=0.0, mean=mean)  # linear in the advantage, as a mean over tracks must be
     one = rows_of(credited(tree, hole), loss)
-    other = rows_of(credited(chains, hole[along(tree).step]), loss)
+    other = rows_of(credited(chains, hole[track_steps(tree).step]), loss)
     assert one.K == other.K == int((~failed & ~tree.failed_K).sum())
     assert one.count == other.count
     (value_one, grad_one), (value_other, grad_other) = learned(loss, one), learned(loss, other)

@@ -15,7 +15,7 @@ from guerdon.core.pack import pack
 from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.group_relative import centre
 from guerdon.credit.returns import reward_to_go
-from guerdon.credit.track_steps import along
+from guerdon.credit.track_steps import track_steps
 from guerdon.credit.turns import turn_baseline
 from guerdon.rewards.stage.environment_pay import paid
 
@@ -143,7 +143,7 @@ def test_what_a_trees_steps_earn_is_the_mean_of_its_chains(eps):
     chains, _ = columns(expanded(eps))
     for column in ("reward_turns", "reward_steps"):
         apart = torch.tensor(returns(chains, column))
-        want = gather_up(apart, along(tree).step, tree.S, "mean")
+        want = gather_up(apart, track_steps(tree).step, tree.S, "mean")
         if not bool(tree.cols["reward_turns"].broken.any()):
             assert torch.allclose(torch.tensor(returns(tree, column)), want, atol=1e-5, equal_nan=True)
 

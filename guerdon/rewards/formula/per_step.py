@@ -14,7 +14,7 @@ from guerdon.rewards.formula.reward import Around, Where
 from guerdon.rewards.formula.scores import Scores, numbers
 
 
-class _Along(Around):
+class _PerStep(Around):
     """A reward whose inner one comes in steps. A sample without steps is taken as one step."""
 
     @property
@@ -24,19 +24,19 @@ class _Along(Around):
     def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = found.values()
         valued = torch.nonzero(inner.valued).flatten().tolist()
-        steps = {i: self.along(inner.steps.get(i, inner.value[i : i + 1])) for i in valued}
+        steps = {i: self.per_step(inner.steps.get(i, inner.value[i : i + 1])) for i in valued}
         value = inner.value.clone()
         for i, made in steps.items():
             value[i] = made.sum()
         ends = {i: {"ends": d["ends"]} for i, d in inner.detail.items() if isinstance(d, dict) and "ends" in d}
         return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps}, ends)
 
-    def along(self, steps: Tensor) -> Tensor:
+    def per_step(self, steps: Tensor) -> Tensor:
         raise NotImplementedError
 
 
 @part
-class delta(_Along):
+class delta(_PerStep):
     r"""Clip and delta (arXiv:2410.15115): $r_t = \min(p_t, \eta) - \min(p_{t+1}, \eta)$, the last step its own clipped value.
 
     A process reward that is always positive pays for every further step; bounded by `most` and taken as differences, the
@@ -46,7 +46,7 @@ class delta(_Along):
     reward: Any
     most: float = 1.0
 
-    def along(self, steps: Tensor) -> Tensor:
+    def per_step(self, steps: Tensor) -> Tensor:
         bounded = steps.clamp(max=self.most)
         return torch.cat([bounded[:-1] - bounded[1:], bounded[-1:]])
 
@@ -55,7 +55,7 @@ class delta(_Along):
 
 
 @part
-class potential(_Along):
+class potential(_PerStep):
     r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what the
     inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy: the
     sum discounted by $\gamma$ is 0 for every sample."""
@@ -63,7 +63,7 @@ class potential(_Along):
     reward: Any
     gamma: float = knob(default=1.0, ge=0.0, le=1.0)
 
-    def along(self, steps: Tensor) -> Tensor:
+    def per_step(self, steps: Tensor) -> Tensor:
         after = torch.cat([steps[:-1], steps.new_zeros(1)])
         before = torch.cat([steps.new_zeros(1), steps[:-1]])
         return self.gamma * after - before
@@ -82,7 +82,7 @@ HOW: dict[str, Callable[[Tensor], float]] = {
 
 
 @part
-class overall(_Along):
+class overall(_PerStep):
     """One number from steps: the `min` (Let's Verify, arXiv:2305.20050, used the product; Math-Shepherd, arXiv:2312.08935,
     the min), `last`, `mean`, `sum` or `product`."""
 

@@ -62,11 +62,11 @@ class implicit(Reads):
             return each(seen, self.model, lambda _, steps: outcome_of(float(ratio[steps].sum())))
         by = self.per
 
-        def along(_: int, steps: torch.Tensor) -> Outcome:
+        def in_steps(_: int, steps: torch.Tensor) -> Outcome:
             pieces = seen.cut(steps, by, self.model)
             return in_steps([float(ratio[piece].sum()) for piece in pieces], pieces, seen.own)
 
-        return each(seen, self.model, along)
+        return each(seen, self.model, in_steps)
 
 
 def in_steps(values: list[float], pieces: list[torch.Tensor], own: bool) -> Outcome:
