@@ -27,7 +27,7 @@ from guerdon.core.column import Column, Reason
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.exams.rates import accuracy, coverage, length, majority
+from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
@@ -433,8 +433,8 @@ def test_every_number_of_a_run_is_in_its_folder(whole_run):
 def test_numbers_of_all_exams_are_shown(tmp_path):
     task, table = successor(), tabular(length=1)
     exams = [
-        gd.Exam(task, [accuracy(), majority()]),
-        gd.Exam(task, [length(), coverage()], name="wide", tries=8),
+        gd.Exam(task, [accuracy(), majority_vote()]),
+        gd.Exam(task, [answer_length(), coverage()], name="wide", tries=8),
     ]
     stages = [verified(task), centre("correct"), gd.Learn("policy", clipped())]
     for name, chosen in (("both", exams), ("named", exams[1:])):

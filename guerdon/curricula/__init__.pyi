@@ -1,7 +1,7 @@
 """What is asked next: which problems, how many tries at each."""
 
 from guerdon.curricula.bandits import bandit as bandit
-from guerdon.curricula.blends import blended as blended
+from guerdon.curricula.blends import proportions as proportions
 from guerdon.curricula.choosers import boltzmann as boltzmann
 from guerdon.curricula.choosers import ucb as ucb
 from guerdon.curricula.forecast_problems import predicted as predicted

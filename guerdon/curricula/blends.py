@@ -14,8 +14,8 @@ from guerdon.core.task import Ask, kinds_of
 from guerdon.curricula.laps import Laps
 
 
-@part
-class blended:
+@part(name="blended")
+class proportions:
     """Problems of the kinds of `task` in proportion to `weights`, `tries` tries each.
 
     A weight is a kind's (`"countdown:3"`), or a family's (`"countdown"`), which its kinds without one of their own share
@@ -27,7 +27,7 @@ class blended:
 
     >>> from guerdon.core.example import ExamplePlay
     >>> from guerdon.tasks import load
-    >>> draws = blended(load("countdown:1-2+chain:1"), {"countdown": 2.0, "chain": 1.0})
+    >>> draws = proportions(load("countdown:1-2+chain:1"), {"countdown": 2.0, "chain": 1.0})
     >>> [ask.task.kind for ask in draws.draw(6, ExamplePlay())]
     ['countdown:1', 'countdown:2', 'chain:1', 'countdown:1', 'countdown:2', 'chain:1']
     """

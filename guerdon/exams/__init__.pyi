@@ -4,12 +4,12 @@ from guerdon.exams.best_of_n import best_of as best_of
 from guerdon.exams.best_of_n import chosen as chosen
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
+from guerdon.exams.games import games_won as games_won
 from guerdon.exams.games import mean_return as mean_return
-from guerdon.exams.games import win_rate as win_rate
 from guerdon.exams.rates import accuracy as accuracy
+from guerdon.exams.rates import answer_length as answer_length
 from guerdon.exams.rates import coverage as coverage
-from guerdon.exams.rates import length as length
-from guerdon.exams.rates import majority as majority
+from guerdon.exams.rates import majority_vote as majority_vote
 from guerdon.exams.scorers import calibration as calibration
 from guerdon.exams.scorers import first_error as first_error
 from guerdon.exams.scorers import pair_accuracy as pair_accuracy

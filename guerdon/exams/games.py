@@ -29,16 +29,16 @@ class mean_return:
         return {"return": fmean(paid), "return_std": pstdev(paid), "episodes": len(paid)}
 
 
-@part
-class win_rate:
+@part(name="win_rate")
+class games_won:
     r"""`win_rate`, `draw_rate`, `loss_rate`: in which share of its games the exam's role was paid more than `even`, just
     that, or less, over all its turns; the first with its interval over deals.
 
-    No formula. Which model plays the role, and against whom, is the exam's `seats`; `against` makes an exam for each seat.
+    No formula. Which model plays the role, and against whom, is the exam's `seats`; `seat_exams` makes an exam for each seat.
     Games that failed, or paid the role nothing at all, are left out; `games` are the others.
 
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = win_rate()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
+    >>> numbers = games_won()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
     >>> numbers["win_rate"], numbers["draw_rate"], numbers["loss_rate"], numbers["games"]
     (0.5, 0.25, 0.25, 4)
     """
@@ -56,16 +56,16 @@ class win_rate:
         }
 
 
-def against(opponent: str, source: Any, env: Any, model: str = "policy", **more: Any) -> list[Exam]:
+def seat_exams(opponent: str, source: Any, env: Any, model: str = "policy", **more: Any) -> list[Exam]:
     """A game, examined from each of its seats: `model` in that seat and `opponent` in all the others. The numbers are called by
     opponent and seat, `start@first/win_rate`; `more` are further fields of each `Exam`.
 
     >>> from types import SimpleNamespace
     >>> from guerdon.tasks.families.tiny import parity
-    >>> [e.name for e in against("start", parity(), SimpleNamespace(roles=("white", "black")))]
+    >>> [e.name for e in seat_exams("start", parity(), SimpleNamespace(roles=("white", "black")))]
     ['start@white', 'start@black']
     """
-    fields = {"metrics": [win_rate(), mean_return()], **more}
+    fields = {"metrics": [games_won(), mean_return()], **more}
     return [
         Exam(
             source,

@@ -52,13 +52,13 @@ class accuracy:
         return {**found, "missing": 1.0 - len(seen) / len(batch.episodes)}
 
 
-@part
-class length:
+@part(name="length")
+class answer_length:
     r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
     what they have.
 
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> length()(example_sitting([["ab", "abcd"]]))
+    >>> answer_length()(example_sitting([["ab", "abcd"]]))
     {'length': 3.0}
     """
 
@@ -81,8 +81,8 @@ class _Votes:
         return [vote(text, self.answer, self.marks, self.fallback) for text in said]
 
 
-@part
-class majority(_Votes):
+@part(name="majority")
+class majority_vote(_Votes):
     r"""`majority@k`: how often the most common answer of `k` tries is right (self-consistency, Wang et al. 2022,
     arXiv:2203.11171), with its interval over problems.
 
@@ -93,7 +93,7 @@ class majority(_Votes):
     whole text or its last number.
 
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = majority()(example_sitting([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
+    >>> numbers = majority_vote()(example_sitting([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
     >>> round(numbers["majority@3"], 4)
     0.6667
     """
@@ -130,7 +130,7 @@ def voted(tries: Sequence[tuple[Hashable | None, bool]]) -> float:
 @part
 class coverage(_Votes):
     r"""`coverage`: the share of problems that at least one of all their tries solves, which is pass@n, with its interval; and
-    `distinct_answers`, how many different answers a problem's tries gave on average. Their answers are read as `majority` does.
+    `distinct_answers`, how many different answers a problem's tries gave on average, read as `majority_vote` reads them.
 
     No formula. Grows with the number of tries: compare exams with as many.
 

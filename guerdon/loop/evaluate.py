@@ -17,7 +17,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.exams.exam import TRUTH, Exam, Sitting
-from guerdon.exams.rates import accuracy, length
+from guerdon.exams.rates import accuracy, answer_length
 from guerdon.loop.readings import fill_needs
 from guerdon.rewards.stage.score_stages import verified
 
@@ -52,7 +52,7 @@ def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
         batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
     found: dict[str, Any] = {"task": _name(exam), "tries": tries}
     given_by = dict.fromkeys(found, "every exam")
-    for metric in exam.metrics or (accuracy(), length()):
+    for metric in exam.metrics or (accuracy(), answer_length()):
         batch = fill_needs(batch, getattr(metric, "needs", ()), play)
         with torch.no_grad():
             said = metric(Sitting(exam, batch, play, tries))

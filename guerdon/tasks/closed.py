@@ -7,13 +7,13 @@ from typing import Any, Literal
 from guerdon.core.errors import UserError
 from guerdon.core.task import kinds_of
 from guerdon.tasks.family import Family
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 from guerdon.tasks.role_tasks import in_role
 
 Closed = Literal["prefer", "verify"]
 
 
-def closed_form(task: Any, role: Closed = "prefer") -> mixed:
+def closed_form(task: Any, role: Closed = "prefer") -> mixture:
     """The problems of a task as choices: two solutions of which one is right ("prefer": a or b), or one that is right or not
     ("verify": yes or no). Every kind of problem becomes a kind.
 
@@ -28,4 +28,4 @@ def closed_form(task: Any, role: Closed = "prefer") -> mixed:
             f"{task.name} has no closed form: wrong answers to choose among are known of generated families alone (guerdon"
             " list tasks)"
         )
-    return mixed(f"{role}/{task.name}", [in_role(role, source) for source in sources])
+    return mixture(f"{role}/{task.name}", [in_role(role, source) for source in sources])

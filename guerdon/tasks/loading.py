@@ -40,9 +40,9 @@ def load(name: str, **settings: Any) -> TaskSource:
         raise UserError(f"the number of training problems must be a whole number, not {count!r}: {rest}@256")
     sources = [_one(word, settings) for part in rest.split("+") for word in _levels(part)]
     if len(sources) > 1:
-        from guerdon.tasks.mixtures import mixed
+        from guerdon.tasks.mixtures import mixture
 
-        source: Any = mixed(rest, sources)
+        source: Any = mixture(rest, sources)
     else:
         source = sources[0]
     if at:

@@ -13,8 +13,8 @@ from guerdon.core.part import live, part
 from guerdon.core.task import Split, Task, TaskSource, truth_of
 
 
-@part
-class mixed:
+@part(name="mixed")
+class mixture:
     """The problems of several sources in turn: one of each, then the next of each. A source that has run out is passed over.
 
     Every source is one *kind*, named as its tasks are (`countdown:3`), and no two may share a name. `solution`,

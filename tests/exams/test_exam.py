@@ -13,8 +13,8 @@ from guerdon.credit.group_relative import centre
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of
-from guerdon.exams.games import against
-from guerdon.exams.rates import accuracy, length, majority
+from guerdon.exams.games import seat_exams
+from guerdon.exams.rates import accuracy, answer_length, majority_vote
 from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.proof.results import curve_of, numbers_of, value_of
@@ -72,7 +72,7 @@ def recipe(**fields):
 def test_training_has_an_environment_sampling_and_prompt_that_the_exam_has_not(tmp_path):
     exams = [
         gd.Exam(parity(), [accuracy(), seen()], env=single_turn(), sampling=gd.Sampling(temperature=0.0)),
-        gd.Exam(parity(), [seen(), length()], name="like_training", tasks=3, tries=5),
+        gd.Exam(parity(), [seen(), answer_length()], name="like_training", tasks=3, tries=5),
     ]
     run = gd.train(recipe(exams=exams), out=tmp_path / "run", options=OPTIONS)
     for found in run.evaluations:
@@ -196,7 +196,7 @@ def test_what_an_exam_is_made_of():
 
 
 def test_any_number_of_any_exam_is_a_claims_metric(tmp_path):
-    exams = [gd.Exam(parity()), gd.Exam(parity(), [majority()], name="vote", tries=3)]
+    exams = [gd.Exam(parity()), gd.Exam(parity(), [majority_vote()], name="vote", tries=3)]
     run = gd.train(recipe(exams=exams), out=tmp_path / "run", options=OPTIONS)
     curve = curve_of(run, Claim("votes", metric="mean vote/majority@3"))
     assert [point["value"] for point in curve] == [round(e["vote/majority@3"], 6) for e in run.evaluations]
@@ -255,7 +255,7 @@ class says(tabular):
 )
 def test_a_game_is_examined_from_every_seat(mine, theirs, rates):
     mine, theirs = (says("01", length=1, digit=digit) for digit in (mine, theirs))
-    exams = against("foe", deals(), higher(), tries=3)
+    exams = seat_exams("foe", deals(), higher(), tries=3)
     assert [(e.name, e.role, e.seats) for e in exams] == [
         ("foe@white", "white", {"white": "policy", "black": "foe"}),
         ("foe@black", "black", {"white": "foe", "black": "policy"}),
@@ -271,7 +271,7 @@ def test_a_recipe_of_a_single_role_may_be_examined_by_a_game(tmp_path):
     """Trained to answer, examined against the model it began as."""
     made = recipe()
     models = {**made.models, "start": snapshot("policy")}
-    made = made.but(models=models, exams=[gd.Exam(parity()), *against("start", deals(), higher())])
+    made = made.but(models=models, exams=[gd.Exam(parity()), *seat_exams("start", deals(), higher())])
     made.check()
     run = gd.train(made, out=tmp_path / "run", options=OPTIONS)
     found = run.evaluations[0]

@@ -21,9 +21,9 @@ from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.pack import pack
 from guerdon.exams.best_of_n import best_of, chosen
 from guerdon.exams.example_sitting import example_sitting
-from guerdon.exams.games import mean_return, win_rate
+from guerdon.exams.games import games_won, mean_return
 from guerdon.exams.measures import brier, calibration_error, first_error_scores, first_wrong, reliability
-from guerdon.exams.rates import accuracy, coverage, length, majority, voted
+from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote, voted
 from guerdon.exams.scorers import calibration, pair_accuracy
 from guerdon.exams.statistics import interval, pass_at_k
 from guerdon.exams.tries import powers
@@ -115,16 +115,16 @@ def test_the_most_common_answer_by_hand():
     assert voted([(None, False), (None, False), ("4", True)]) == 1.0  # who says nothing does not vote
     assert voted([(None, False), (None, True)]) == 0.5
     said = [["a\n= 4", "b\n= 4", "= 5", "= 4"], ["= 5", "= 5", "= 4", "= 6"]]
-    assert majority()(example_sitting(said, answer="4"))["majority@4"] == 0.5
+    assert majority_vote()(example_sitting(said, answer="4"))["majority@4"] == 0.5
     # two at a time: right, half; wrong, half (4 and 6 tie)
-    assert majority(k=2)(example_sitting(said, answer="4"))["majority@2"] == pytest.approx((0.75 + 0.25) / 2)
+    assert majority_vote(k=2)(example_sitting(said, answer="4"))["majority@2"] == pytest.approx((0.75 + 0.25) / 2)
     # three at a time: the fourth is left out
-    assert majority(k=3)(example_sitting(said, answer="4"))["majority@3"] == 0.5
+    assert majority_vote(k=3)(example_sitting(said, answer="4"))["majority@3"] == 0.5
     with pytest.raises(UserError, match=r"majority@8 needs 8 tries at each problem, not 4: Exam\(..., tries=8\)"):
-        majority(k=8)(example_sitting(said, answer="4"))
+        majority_vote(k=8)(example_sitting(said, answer="4"))
     loose = example_sitting([["so 4", "4.0", "= 5"]], answer="5")
-    assert majority(answer="number")(loose)["majority@3"] == 0.0
-    assert majority(answer="text")(loose)["majority@3"] == pytest.approx(1 / 3)
+    assert majority_vote(answer="number")(loose)["majority@3"] == 0.0
+    assert majority_vote(answer="text")(loose)["majority@3"] == pytest.approx(1 / 3)
 
 
 def test_accuracy_and_coverage_by_hand():
@@ -134,7 +134,7 @@ def test_accuracy_and_coverage_by_hand():
     assert right["pass@1"] == 0.25 and right["pass@2"] == pytest.approx(pass_at_k(4, 2, 2) / 2)
     assert some["coverage"] == right["pass@4"] == 0.5 and some["coverage_high"] == right["pass@4_high"]
     assert some["distinct_answers"] == 2.5 and "kinds" not in right
-    assert length()(sitting) == {"length": 3.0}
+    assert answer_length()(sitting) == {"length": 3.0}
 
 
 def test_accuracy_by_kind():
@@ -150,9 +150,9 @@ def test_accuracy_by_kind():
 def test_returns_are_of_whole_episodes():
     sitting = example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, -1.0], [0.0, 2.0]])
     assert mean_return()(sitting) == {"return": 0.5, "return_std": pytest.approx(math.sqrt(5) / 2), "episodes": 4}
-    found = win_rate()(sitting)
+    found = games_won()(sitting)
     assert (found["win_rate"], found["draw_rate"], found["loss_rate"], found["games"]) == (0.5, 0.25, 0.25, 4)
-    assert win_rate(even=1.0)(sitting)["loss_rate"] == 0.5
+    assert games_won(even=1.0)(sitting)["loss_rate"] == 0.5
     turns = [e.but(segments=(*e.segments, e.segments[0].but(parent=0, rewards=[0.5]))) for e in sitting.batch.episodes]
     turns[0] = turns[0].but(info={"error": "broke"})
     both = mean_return()(replace(sitting, batch=pack(turns)))  # every turn, as a whole and action by action

@@ -20,13 +20,13 @@ from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
 from guerdon.credit.advantage_estimation import gae
-from guerdon.credit.bars import shortfall, sparing
 from guerdon.credit.baselines import role_baseline, weighted_baseline
 from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
+from guerdon.credit.set_baselines import below_promise, spare_correct
 from guerdon.credit.teacher import liking
 from guerdon.credit.track_steps import track_steps
 from guerdon.credit.tree import prefix_gain
@@ -62,8 +62,8 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "separately": lambda: separately(("reward", "process", "turns")),
     "role_baseline": lambda: role_baseline(start=0.5),
     "weighted_baseline": lambda: weighted_baseline(),
-    "shortfall": lambda: shortfall(mark="process"),
-    "sparing": lambda: sparing(right="reward"),
+    "shortfall": lambda: below_promise(mark="process"),
+    "sparing": lambda: spare_correct(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),
     "liking": lambda: liking(gives_to="advantage"),
     "turn_baseline": lambda: turn_baseline("process"),

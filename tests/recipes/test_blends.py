@@ -15,7 +15,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
 from guerdon.curricula import blends
-from guerdon.curricula.blends import blended
+from guerdon.curricula.blends import proportions
 from guerdon.curricula.laps import APART
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
@@ -37,23 +37,23 @@ def kinds(draws, n, play=None):
 
 
 def test_a_familys_weight_is_shared_by_its_kinds_and_a_kinds_own_comes_first():
-    assert blended(MIX, {"countdown": 1.0, "chain": 1.0}).shares() == {
+    assert proportions(MIX, {"countdown": 1.0, "chain": 1.0}).shares() == {
         "countdown:1": 0.25,
         "countdown:2": 0.25,
         "chain:1": 0.5,
     }
-    own = blended(MIX, {"countdown:2": 3.0, "countdown": 1.0, "trace:1": 0.0}).shares()
+    own = proportions(MIX, {"countdown:2": 3.0, "countdown": 1.0, "trace:1": 0.0}).shares()
     assert own == {"countdown:1": 0.25, "countdown:2": 0.75}
 
 
 def test_the_kind_furthest_behind_comes_next():
     """3 to 1: after 1, 2, 3 drawn the shares due are 1.5, 2.25, 3 of the first, so the second comes when 2 are drawn."""
-    draws = blended(MIX, {"chain:1": 3.0, "trace:1": 1.0})
+    draws = proportions(MIX, {"chain:1": 3.0, "trace:1": 1.0})
     assert kinds(draws, 8) == ["chain:1", "chain:1", "trace:1", "chain:1"] * 2
 
 
 def test_draws_go_on_where_the_last_ended_and_problems_come_in_turn():
-    draws, play = blended(MIX, {"chain": 2.0, "trace": 1.0}, tries=3), ExamplePlay()
+    draws, play = proportions(MIX, {"chain": 2.0, "trace": 1.0}, tries=3), ExamplePlay()
     play.seed = 2
     asks = [ask for n in (1, 2, 0, 3) for ask in draws.draw(n, play)]
     source = load("chain:1")
@@ -66,7 +66,7 @@ def test_draws_go_on_where_the_last_ended_and_problems_come_in_turn():
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any), st.integers(1, 60))
 def test_numbers_stay_close_to_their_shares(weights, n):
-    draws = blended(MIX, dict(zip(MIX.kinds(), map(float, weights), strict=True)))
+    draws = proportions(MIX, dict(zip(MIX.kinds(), map(float, weights), strict=True)))
     found = Counter(kinds(draws, n))
     assert set(found) <= set(draws.shares())
     for kind, share in draws.shares().items():
@@ -74,7 +74,7 @@ def test_numbers_stay_close_to_their_shares(weights, n):
 
 
 def test_a_blend_that_was_put_away_goes_on_the_same():
-    first, again = (blended(MIX, {"countdown": 2.0, "trace": 1.0}) for _ in range(2))
+    first, again = (proportions(MIX, {"countdown": 2.0, "trace": 1.0}) for _ in range(2))
     first.draw(7, ExamplePlay())
     set_state(again, json.loads(json.dumps(get_state(first))))
     assert again.draw(9, ExamplePlay()) == first.draw(9, ExamplePlay())
@@ -82,13 +82,13 @@ def test_a_blend_that_was_put_away_goes_on_the_same():
 
 def test_what_makes_no_blend_is_refused():
     with pytest.raises(UserError, match=r"kind or family of problems in .*'countdwn'.*countdown"):
-        blended(MIX, {"countdwn": 1.0})
+        proportions(MIX, {"countdwn": 1.0})
     with pytest.raises(UserError, match="a weight above 0"):
-        blended(MIX, {"chain": 0.0})
+        proportions(MIX, {"chain": 0.0})
     with pytest.raises(UserError, match=r"the weight of chain must be a number of at least 0, not -1.0"):
-        blended(MIX, {"chain": -1.0, "trace": 2.0})
+        proportions(MIX, {"chain": -1.0, "trace": 2.0})
     with pytest.raises(UserError, match="not nan"):
-        blended(MIX, {"chain": float("nan")})
+        proportions(MIX, {"chain": float("nan")})
 
 
 # --- the recipe --------------------------------------------------------------------------------------------------

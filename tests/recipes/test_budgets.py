@@ -17,8 +17,8 @@ from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
-from guerdon.credit.bars import shortfall, sparing
 from guerdon.credit.group_relative import centre
+from guerdon.credit.set_baselines import below_promise, spare_correct
 from guerdon.curricula.token_budgets import budgeted
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
@@ -221,21 +221,21 @@ def test_what_makes_no_budget_is_refused():
 def test_the_shortfall_of_two_groups_by_hand():
     batch = example_tries([[4.0, 0.0], [1.0, None]], promised=[3.0, 3.0, 2.0, 2.0])
     play = ExamplePlay()
-    found = shortfall()(batch, play).cols["shortfall"]
+    found = below_promise()(batch, play).cols["shortfall"]
     assert found.value.tolist()[:3] == [-1.0, -1.0, -1.0]
     assert math.isnan(found.value[3]) and found.reason.tolist() == [0, 0, 0, Reason.FAILED]
     assert play.metrics == {"shortfall/shortfall": -1.0}
-    assert shortfall()(example_tries([], promised=[]), ExamplePlay())["shortfall"].tolist() == []
+    assert below_promise()(example_tries([], promised=[]), ExamplePlay())["shortfall"].tolist() == []
 
 
 def test_groups_are_those_of_an_ask_and_not_of_a_task():
     """Four tries at one problem under two budgets, as HBPO compares them."""
     batch = example_tries([[2.0, 2.0], [0.0, 0.0]], promised=[3.0, 3.0, 1.0, 1.0])
     same = pack([e.but(ask=Ask(Task("same", ""))) for e in batch.episodes]).with_cols(batch.cols)
-    assert shortfall()(same, ExamplePlay())["shortfall"].tolist() == [-1.0] * 4
-    assert shortfall(by="task")(same, ExamplePlay())["shortfall"].tolist() == [-1.0] * 4
+    assert below_promise()(same, ExamplePlay())["shortfall"].tolist() == [-1.0] * 4
+    assert below_promise(by="task")(same, ExamplePlay())["shortfall"].tolist() == [-1.0] * 4
     lopsided = same.with_cols({"promised": Column.full("track", torch.tensor([5.0, 5.0, 1.0, 1.0]))})
-    assert shortfall()(lopsided, ExamplePlay())["shortfall"].tolist() == [-3.0, -3.0, -1.0, -1.0]
+    assert below_promise()(lopsided, ExamplePlay())["shortfall"].tolist() == [-3.0, -3.0, -1.0, -1.0]
 
 
 def test_a_shortfall_adds_one_nth_of_the_gradient():
@@ -247,7 +247,7 @@ def test_a_shortfall_adds_one_nth_of_the_gradient():
         for pair in [(1, 1), (1, 0), (0, 1), (0, 0)]:
             chance = math.prod(p if x else 1 - p for x in pair)
             batch = example_tries([[float(x) for x in pair]], promised=[promised] * 2)
-            advantage = shortfall()(batch, ExamplePlay())["shortfall"].tolist()
+            advantage = below_promise()(batch, ExamplePlay())["shortfall"].tolist()
             total += chance * sum(a * (x - p) for a, x in zip(advantage, pair, strict=True)) / 2
         assert total == pytest.approx(p * (1 - p) / 2, abs=1e-6)
 
@@ -255,7 +255,7 @@ def test_a_shortfall_adds_one_nth_of_the_gradient():
 def spared(groups, right, **knobs):
     batch = example_tries(groups, correct=right)
     play = ExamplePlay()
-    return sparing(std=False, **knobs)(batch, play)["advantage"].tolist(), play.metrics["advantage/spared"]
+    return spare_correct(std=False, **knobs)(batch, play)["advantage"].tolist(), play.metrics["advantage/spared"]
 
 
 def test_no_right_try_is_pushed_down():
@@ -270,17 +270,19 @@ def test_no_right_try_is_pushed_down():
 
 def test_a_try_without_a_score_is_no_bar():
     batch = example_tries([[1.5, 1.0, None]], correct=[1.0, 1.0, 1.0])
-    assert sparing(std=False)(batch, ExamplePlay())["advantage"].tolist()[:2] == [0.5, 0.0]
+    assert spare_correct(std=False)(batch, ExamplePlay())["advantage"].tolist()[:2] == [0.5, 0.0]
     unjudged = batch.with_cols(
         {"correct": Column("track", torch.full((3,), float("nan")), torch.full((3,), 1, dtype=torch.int8))}
     )
     plain = centre(std=False)(batch, ExamplePlay())["advantage"]
-    assert torch.equal(sparing(std=False)(unjudged, ExamplePlay())["advantage"][:2], plain[:2])
+    assert torch.equal(spare_correct(std=False)(unjudged, ExamplePlay())["advantage"][:2], plain[:2])
 
 
 def test_where_nothing_is_spared_it_is_centre():
     batch = example_tries([[0.0, 1.0, 1.0, 0.0], [0.0, 0.0]], correct=[0.0, 1.0, 1.0, 0.0, 0.0, 0.0])
-    assert torch.allclose(sparing()(batch, ExamplePlay())["advantage"], centre()(batch, ExamplePlay())["advantage"])
+    assert torch.allclose(
+        spare_correct()(batch, ExamplePlay())["advantage"], centre()(batch, ExamplePlay())["advantage"]
+    )
 
 
 # --- the recipes ---------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from guerdon.rewards.stage.score_stages import checker, score, verified
 from guerdon.rewards.stage.step_truth import line_labels
 from guerdon.tasks.around import ChangedSource
 from guerdon.tasks.families.chained_arithmetic import chain
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 
 sys.path.append(str(Path(__file__).parent.parent / "shapes"))
 from spiral import deals, kuhn
@@ -157,7 +157,7 @@ class framed(ChangedSource):
 
 @pytest.mark.parametrize(
     "source",
-    [paintings(), framed(paintings()), mixed("both", [paintings(), chain(level=2)])],
+    [paintings(), framed(paintings()), mixture("both", [paintings(), chain(level=2)])],
     ids=["plain", "around", "mixed"],
 )
 def test_a_checker_may_look_at_what_was_made(source):
@@ -173,7 +173,7 @@ def test_a_checker_of_text_looks_at_the_text():
     task = source.get("test", 0)
     for text, want in ((source.solution(task), 1.0), ("= nothing", 0.0)):
         assert truth_of(source, task, {"completion": text, "made": DARK}) == want
-        assert truth_of(mixed("one", [source]), task, {"completion": text}) == want
+        assert truth_of(mixture("one", [source]), task, {"completion": text}) == want
 
 
 # --- roles ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from spiral import deals, kuhn, role_baseline
 import guerdon as gd
 from guerdon.core.optim import adam
 from guerdon.curricula.opponents import against as seated
-from guerdon.exams.games import against
+from guerdon.exams.games import seat_exams
 from guerdon.losses.penalties import entropy
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
@@ -23,7 +23,7 @@ def playing(lr: float = 0.1, steps: int = 60):
     models = {"policy": tabular("pb", length=1), **past, "beginner": snapshot("policy")}
     draws = seated(deals(), tuple(past), role=("first", "second"))
     learn = gd.Learn("policy", clipped(mean="step") + entropy(0.05, mean="step"), opt=adam(lr=lr))
-    exams, seats = against("beginner", deals(), kuhn(), tries=128), {"first": "policy", "second": "policy"}
+    exams, seats = seat_exams("beginner", deals(), kuhn(), tries=128), {"first": "policy", "second": "policy"}
     return gd.Recipe(
         models, draws, kuhn(), [paid(), role_baseline(), learn], seats, exams=exams, prompts=6, steps=steps
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import guerdon as gd
 from guerdon.core.optim import adam
-from guerdon.exams.games import against
+from guerdon.exams.games import seat_exams
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
@@ -75,5 +75,5 @@ def spiral(lr: float = 0.05, entropy: float = 0.1, steps: int = 300):
     seats = {"first": "policy", "second": "policy"}
     model = tabular("pb", length=1)
     models, stages = {"policy": model, "start": snapshot("policy")}, [paid(), role_baseline(), learn]
-    exams = against("start", deals(), kuhn(), tries=64)
+    exams = seat_exams("start", deals(), kuhn(), tries=64)
     return gd.Recipe(models, deals(), kuhn(), stages, seats, exams=exams, prompts=6, steps=steps)

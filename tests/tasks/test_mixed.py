@@ -15,7 +15,7 @@ from guerdon.curricula.laps import APART, Laps
 from guerdon.tasks import load
 from guerdon.tasks.choosing import first
 from guerdon.tasks.files import rows
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 
 
 def finite(path: Path, count: int, kind: str = "") -> rows:
@@ -42,7 +42,7 @@ def test_a_single_family_is_one_kind():
 
 
 def test_finite_sources_are_gone_through_to_the_end(tmp_path):
-    source = mixed("both", [finite(tmp_path / "a.jsonl", 5), finite(tmp_path / "b.jsonl", 10)])  # 4 and 8 to train on
+    source = mixture("both", [finite(tmp_path / "a.jsonl", 5), finite(tmp_path / "b.jsonl", 10)])  # 4 and 8 to train on
     assert source.size("train") == 12 and source.size("test") == 3
     drawn = [source.get("train", i) for i in range(12)]
     assert [t.family for t in drawn] == ["a", "b"] * 4 + ["b"] * 4
@@ -52,7 +52,7 @@ def test_finite_sources_are_gone_through_to_the_end(tmp_path):
 
 
 def test_a_finite_source_ends_beside_an_endless_one(tmp_path):
-    source = mixed("both", [finite(tmp_path / "a.jsonl", 5), load("countdown:2")])
+    source = mixture("both", [finite(tmp_path / "a.jsonl", 5), load("countdown:2")])
     assert source.size("train") is None
     assert Counter(source.get("train", i).family for i in range(20)) == {"a": 4, "countdown": 16}
 

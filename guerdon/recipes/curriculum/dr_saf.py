@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.credit.bars import sparing
+from guerdon.credit.set_baselines import spare_correct
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
@@ -56,4 +56,4 @@ def dr_saf(
     if aware:
         terms["aware"] = knows_limits(right)
     made = paid_by(made, blend(**terms))
-    return made.but(centre=sparing()) if spare else made
+    return made.but(centre=spare_correct()) if spare else made

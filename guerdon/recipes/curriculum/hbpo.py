@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.credit.bars import shortfall
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
+from guerdon.credit.set_baselines import below_promise
 from guerdon.curricula.token_budgets import NUMBER, budgeted
 from guerdon.recipes.curriculum.thinking import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
@@ -58,7 +58,7 @@ def hbpo(
     limit = made.sampling.max_tokens
     fitting = within_budget(limit)
     marks = [score(fitting.gated_by(worth(task, reward))), score(promise(fitting), "promised")]
-    credit = [centre("reward", gives_to="across"), shortfall(), mixed(("across", "shortfall"), (1.0, intra))]
+    credit = [centre("reward", gives_to="across"), below_promise(), mixed(("across", "shortfall"), (1.0, intra))]
     truth, *_ = made.stages.scores
     made.stages = [truth, *marks, *credit, *made.stages.learners]
     line = {"sentence": "{prompt}\nAnswer within {budget} tokens.", "number": NUMBER, "nothing": ""}

@@ -21,7 +21,7 @@ from guerdon.curricula.sequences import in_stages
 from guerdon.recipes.house.grpo import grpo
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.closed import closed_form
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 
 
 @recipe(
@@ -50,7 +50,7 @@ def medcco(
 ) -> Recipe:
     """GRPO on choices first, then on the same kinds of problems without options."""
     choices = closed_form(task, closed)
-    both = mixed(f"{choices.name}+{task.name}", [*choices.sources, *kinds_of(task).values()])
+    both = mixture(f"{choices.name}+{task.name}", [*choices.sources, *kinds_of(task).values()])
     lessons = [uniform(choices, tries), uniform(task, tries)]
     if order == "mixed":
         made.curriculum = uniform(both, tries)

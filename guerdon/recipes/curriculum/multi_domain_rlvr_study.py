@@ -23,7 +23,7 @@ from guerdon.curricula.plain import uniform
 from guerdon.recipes.house.grpo import grpo
 from guerdon.studies.curves import held_out
 from guerdon.studies.transfer import by_domain, domains_of, gains, split
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 
 NAME = "multi-domain-rlvr-study"
 ARMS: Any = {"task": "addition:5-6+trace:2-3+countdown:3-4", "settings": "lr=5e-5 max_tokens=96", "budget": 200_000}
@@ -54,7 +54,7 @@ def multi_domain_rlvr_study(made: Recipe, task: Any, *, together: int = 1) -> St
         matrix = {}
         for names in combinations(domains, together):
             if names:
-                source = mixed("+".join(names), [each for name in names for each in domains[name]])
+                source = mixture("+".join(names), [each for name in names for each in domains[name]])
                 drawn = uniform(source, made.curriculum.tries)
                 curve = held_out(run.train(made.but(curriculum=drawn), budget=run.budget))
             else:

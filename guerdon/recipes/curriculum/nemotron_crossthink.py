@@ -18,11 +18,11 @@ from typing import Any, Literal
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import kinds_of
-from guerdon.curricula.blends import blended
+from guerdon.curricula.blends import proportions
 from guerdon.recipes.house.grpo import grpo
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.closed import closed_form
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 
 NAME = "nemotron-crossthink"
 ARMS: Any = {"task": "countdown:3-4+addition:5-6+strings:5-6+lists:5-6+trace:2-3"}
@@ -58,8 +58,8 @@ def nemotron_crossthink(
     general = [source for source in sources if source not in sums]
     if not sums or not general:
         raise UserError(f"{task.name} is of one domain: mix mathematics ({', '.join(math)}) with others, A+B")
-    asked = closed_form(mixed(task.name, general)).sources if template == "choice" else general
-    both = mixed(task.name, [*sums, *asked])
+    asked = closed_form(mixture(task.name, general)).sources if template == "choice" else general
+    both = mixture(task.name, [*sums, *asked])
     weights = {kind: 1 / len(sums) if s in sums else ratio / len(general) for kind, s in both.kinds().items()}
-    made.curriculum = blended(both, weights, tries)
+    made.curriculum = proportions(both, weights, tries)
     return made.but(verified=verified(both))

@@ -24,7 +24,7 @@ from guerdon.rewards.stage.score_stages import verified
 from guerdon.rewards.text.marks import insistent
 from guerdon.studies.bases import blunted, fitting
 from guerdon.studies.curves import held_out
-from guerdon.tasks.mixtures import mixed
+from guerdon.tasks.mixtures import mixture
 from guerdon.tasks.without_marks import unmarked
 
 ARMS: Any = {"task": "countdown:1-6", "metric": "accuracy", "settings": "lr=5e-5 max_tokens=64", "budget": 130_000}
@@ -60,7 +60,7 @@ def simplerl_zoo(made: Recipe, task: Any, model: Model, *, hard: bool = False, s
             start = run.eval(base, lenient, tasks=192, tries=2, sampling=made.sampling)
             kinds = fitting(start["kinds"], hard)
             lesson = lessons.but(models={**made.models, "policy": base})
-            lesson.curriculum.task = mixed(task.name, [lenient.kinds()[kind] for kind in kinds])
+            lesson.curriculum.task = mixture(task.name, [lenient.kinds()[kind] for kind in kinds])
             curve = held_out(run.train(lesson, budget=run.budget))
             found[name] = {"before": curve[0]["value"], "after": curve[-1]["value"], "kinds": kinds}
         return {"accuracy": fmean(each["after"] for each in found.values()), "bases": found}

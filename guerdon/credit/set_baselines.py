@@ -13,8 +13,8 @@ from guerdon.core.play import Play
 from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 
 
-@part
-class shortfall(FieldColumns):
+@part(name="shortfall")
+class below_promise(FieldColumns):
     r"""$A = \bar r_{group} - \bar m_{group}$: how far a group as a whole is from what it was promised, the same for all of
     its tracks. $m$ is the column `mark`.
 
@@ -30,7 +30,7 @@ class shortfall(FieldColumns):
 
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 1.0], [2.0]], promised=[2.0, 2.0, 2.0])
-    >>> shortfall(mark="promised")(batch, ExamplePlay())["shortfall"].tolist()
+    >>> below_promise(mark="promised")(batch, ExamplePlay())["shortfall"].tolist()
     [-1.5, -1.5, 0.0]
     """
 
@@ -50,8 +50,8 @@ class shortfall(FieldColumns):
         return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column, mark)
 
 
-@part
-class sparing(FieldColumns):
+@part(name="sparing")
+class spare_correct(FieldColumns):
     r"""$A = (r - b) / (s + \epsilon)$ with $b = \min(\bar r,\ \min_{right} r_j)$ over the group: where the mean lies above
     the worst of the right tries, that one is the baseline, so no right try is pushed down. $s$ is the group's sample
     deviation; `std=False` leaves the division out.
@@ -68,7 +68,7 @@ class sparing(FieldColumns):
     of a group gets 0. Logs `NAME/spared`, the share of groups whose baseline was lowered.
 
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> stage = sparing(right="reward", std=False)
+    >>> stage = spare_correct(right="reward", std=False)
     >>> stage(example_tries([[1.0, 1.0, 1.5], [0.0, 1.0]]), ExamplePlay())["advantage"].tolist()
     [0.0, 0.0, 0.5, -0.5, 0.5]
     """
