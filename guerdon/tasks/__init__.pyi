@@ -26,8 +26,8 @@ from guerdon.tasks.family import Family as Family
 from guerdon.tasks.family import NearMiss as NearMiss
 from guerdon.tasks.family import Problem as Problem
 from guerdon.tasks.files import rows as rows
-from guerdon.tasks.loading import NAMES as NAMES
-from guerdon.tasks.loading import load as load
 from guerdon.tasks.mixtures import mixture as mixture
 from guerdon.tasks.role_tasks import in_role as in_role
 from guerdon.tasks.searched_solutions import searching as searching
+from guerdon.tasks.task_loading import NAMES as NAMES
+from guerdon.tasks.task_loading import load as load

@@ -9,7 +9,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task, kinds_of
-from guerdon.tasks.around import ChangedSource
+from guerdon.tasks.changed_source import ChangedSource
 
 
 @part

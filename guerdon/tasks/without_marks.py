@@ -6,7 +6,7 @@ from typing import Any
 
 from guerdon.core.part import part
 from guerdon.core.task import Task
-from guerdon.tasks.around import ChangedSource
+from guerdon.tasks.changed_source import ChangedSource
 from guerdon.tasks.family import ANSWER
 
 
