@@ -18,13 +18,14 @@ PACKAGE = ROOT / "guerdon"
 # folder: the folders it may import from, besides itself. The shape of the house, drawn in docs/architecture.md.
 MAY_IMPORT = {
     "core": set(),
+    "network": {"core"},
     "tasks": {"core"},
     "envs": {"core", "tasks"},
     "models": {"core"},
     "workers": {"core"},
     "rewards": {"core", "tasks", "models", "workers"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
-    "bridges": {"core", "rewards", "workers"},
+    "bridges": {"core", "rewards", "workers", "network"},
     "curricula": {"core", "models"},  # likewise
     "select": {"core"},
     "credit": {"core"},
@@ -32,7 +33,7 @@ MAY_IMPORT = {
     "studies": {"core"},
     "engine": {"core", "models"},
     "store": {"core"},
-    "judges": {"core", "rewards", "models", "engine", "tasks", "store"},
+    "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
     "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams", "workers"},
     "recipes": {
         "core",

@@ -1,27 +1,29 @@
 """A reward that is served elsewhere (`guerdon serve`), as a reward here: its outcomes keep their types on the way.
 
-It asks for a whole step at once, groups unbroken, so a served reward may compare samples. Left out: scores in steps (they
-arrive as their sum) and following redirects, which could take the token to another host.
+It asks for a whole step at once, groups unbroken, so a served reward may compare samples.
+Left out: scores in steps (they arrive as their sum), and redirects, which could take the token to another host.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Sequence
-from typing import Any, ClassVar
-from urllib.parse import SplitResult, urlsplit
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from guerdon.bridges.exchange import BadReply, Reply, post
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
+from guerdon.network.addresses import LINE, check_address, in_one_line, key_in, without_key
+from guerdon.network.retrying import FailedTry, patience, retry_after, try_patiently
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.asking.outcomes import outcome_of
-from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.text.extracting import NOTHING, whole_json
+from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.asking.outcomes import outcome_of
+from guerdon.rewards.formula.scores import Outcome
+
+if TYPE_CHECKING:
+    from guerdon.network.client import Client
 
 SENT = (
     "prompt",
@@ -36,8 +38,9 @@ BUSY = (429, 503)
 LATE = (408, 504)
 MOST = 4 << 20  # bytes of an answer ...
 MOST_EACH = 64 << 10  # ... and so many more for each sample in it
-PAUSES = (0.25, 60.0)  # seconds between two tries, at least and at most
-LINE = 200  # characters of what a server says about itself
+FIRST_PAUSE = 0.25  # seconds before the second try; then each time twice as long
+LOST = 5  # tries again after a lost connection: about 8 seconds in which a server may start anew
+BUSY_TRIES = 1000  # a server that says it is busy is asked until the time is over
 
 
 @part
@@ -45,8 +48,9 @@ class remote(Leaf):
     """What the reward served at `url` says: `gd.remote("http://127.0.0.1:8000")`.
 
     The token is read from the environment variable `token_env`. A request has `timeout` seconds for everything: to connect, be
-    sent, be answered to the last byte, and be sent again to a server that is busy; then its samples *timed out*. A server
-    that is away, or answers with what is no scores: *failed*. A request that it refuses is a mistake that stops the run.
+    sent, be answered to the last byte, and be sent again to a server that is busy or whose connection was lost, after pauses
+    that grow; then its samples *timed out*. A server that stays away, or answers with what is no scores: *failed*. A
+    request that it refuses is a mistake that stops the run.
     """
 
     alone: ClassVar[bool] = False
@@ -58,96 +62,102 @@ class remote(Leaf):
     at_once: int = knob(default=4, ge=1)
 
     def __post_init__(self) -> None:
-        try:
-            place = self._place
-            good = place.scheme in ("http", "https") and place.hostname and place.port != 0
-            str(place.hostname).encode("idna")
-        except ValueError:  # brackets that do not close, a port or a name that is none
-            good = False
-        if not good or not (self.url.isascii() and self.url.isprintable() and " " not in self.url):
-            raise UserError(f"remote.url must be like http://127.0.0.1:8000, not {self.url!r}")
-
-    @property
-    def _place(self) -> SplitResult:
-        return urlsplit(self.url)
+        check_address("remote.url", self.url, "http://127.0.0.1:8000", "token_env")
 
     @property
     def waits(self) -> bool:
         return True
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        turn, found = asyncio.Semaphore(self.at_once), [Outcome(Reason.FAILED)] * len(samples)
+        from guerdon.network.client import Client
 
-        async def ask(chunk: Sequence[int]) -> None:
+        turn, outcomes = asyncio.Semaphore(self.at_once), [Outcome(Reason.FAILED)] * len(samples)
+        token = key_in(self.token_env)
+
+        async def ask(client: Client, places: Sequence[int]) -> None:
             async with turn:
-                for n, outcome in zip(chunk, await self._chunk(samples.pick(chunk)), strict=True):
-                    found[n] = outcome
+                for n, outcome in zip(places, await self._chunk(client, samples.pick(places), token), strict=True):
+                    outcomes[n] = outcome
 
-        await asyncio.gather(*(ask(chunk) for chunk in _chunks(samples.group.tolist(), self.most)))
-        return found
+        async with Client(self.url, self.at_once) as client:
+            await asyncio.gather(*(ask(client, places) for places in _chunks(samples.group.tolist(), self.most)))
+        return outcomes
 
-    async def _chunk(self, samples: Samples) -> list[Outcome]:
+    async def _chunk(self, client: Client, samples: Samples, token: str) -> list[Outcome]:
         sent = [{k: v for k, v in fields.items() if k in SENT and v is not None} for fields in samples.fields]
         try:
             body = json.dumps({"samples": sent, "group": samples.group.tolist()}, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
             return _all(samples, Reason.FAILED, f"{type(error).__name__}: a sample can not be sent as JSON: {error}")
-        last = "TimeoutError"
+        lost = 0
+
+        async def attempt(seconds: float) -> list[Outcome] | FailedTry:
+            nonlocal lost
+            outcome = await self._try(client, body, samples, token, seconds)
+            if isinstance(outcome, FailedTry) and not outcome.late:
+                lost += 1
+                return outcome if lost <= LOST else _all(samples, Reason.FAILED, outcome.error)
+            return outcome
+
+        trying = patience(self.at_once, self.timeout, BUSY_TRIES, FIRST_PAUSE, self.timeout)
+        outcome = await try_patiently(trying, attempt)
+        if isinstance(outcome, FailedTry):
+            return _all(samples, Reason.TIMED_OUT if outcome.late else Reason.FAILED, outcome.error)
+        return outcome
+
+    async def _try(
+        self, client: Client, body: bytes, samples: Samples, token: str, seconds: float
+    ) -> list[Outcome] | FailedTry:
+        """Scores, or what is wrong with them; or why there are none yet: late for a server that is busy, else it went away."""
+        from guerdon.network.client import BadResponse, LostConnection
+
         try:
-            async with asyncio.timeout(self.timeout):
-                while True:
-                    reply = await self._post(body, len(samples))
-                    if reply.status == 200:
-                        return self._outcomes(reply.content, samples)
-                    last = f"{reply.status} {self._error(reply.content)}"
-                    if reply.status not in BUSY:
-                        return self._refused(reply.status, last, samples)
-                    await asyncio.sleep(_seconds(reply.headers.get("retry-after", "")))
+            most = MOST + len(samples) * MOST_EACH
+            response = await client.post("/score", body, key=token, most=most, seconds=seconds)
         except TimeoutError:
-            return _all(samples, Reason.TIMED_OUT, f"{self.url} gave no scores in {self.timeout:g} s: {last}")
-        except BadReply as error:
+            return FailedTry(f"TimeoutError: {self.url} gave no scores in {self.timeout:g} s", late=True)
+        except LostConnection as error:
+            kind, _, text = str(error).partition(": ")
+            return FailedTry(f"{kind}: {self.url} did not answer: {text}")
+        except BadResponse as error:
             return _all(samples, Reason.FAILED, f"{self.url} is no Guerdon reward server: {error}")
-        except OSError as error:
-            return _all(samples, Reason.FAILED, f"{type(error).__name__}: {self.url} did not answer: {error}")
+        if response.status == 200:
+            return self._outcomes(response.content, samples, token)
+        reason = f"{response.status} {_error(response.content, token)}"
+        if response.status in BUSY:
+            pause = retry_after(response.headers.get("retry-after", ""))
+            return FailedTry(f"{self.url} answered {reason}", late=True, pause=pause)
+        return self._refused(response.status, reason, samples)
 
-    async def _post(self, body: bytes, samples: int) -> Reply:
-        headers = {"Content-Type": "application/json"}
-        if token := os.environ.get(self.token_env):
-            if not (token.isascii() and token.isprintable() and " " not in token):
-                raise UserError(f"the environment variable {self.token_env} holds something that cannot be a token")
-            headers["Authorization"] = f"Bearer {token}"
-        path = self._place.path.rstrip("/") + "/score"
-        return await post(self._place, path, headers, body, MOST + samples * MOST_EACH)
-
-    def _refused(self, status: int, said: str, samples: Samples) -> list[Outcome]:
+    def _refused(self, status: int, reason: str, samples: Samples) -> list[Outcome]:
         if status in LATE:
-            return _all(samples, Reason.TIMED_OUT, f"{self.url} answered {said}")
+            return _all(samples, Reason.TIMED_OUT, f"{self.url} answered {reason}")
         if status >= 500 or status < 300:
-            return _all(samples, Reason.FAILED, f"{self.url} answered {said}")
+            return _all(samples, Reason.FAILED, f"{self.url} answered {reason}")
         mend = f": set {self.token_env} to the server's token" if status == 401 else ""
         mend = ": give the address that it points to, for no token is taken elsewhere" if status < 400 else mend
-        raise UserError(f"{self.url} refused to score: {said}{mend}")
+        raise UserError(f"{self.url} refused to score: {reason}{mend}")
 
-    def _error(self, content: bytes) -> str:
-        """The reason a server gives, or the start of whatever it says, in a line; without the token, should it repeat it."""
-        text = content.decode(errors="replace")
-        found = whole_json(text)
-        said = str(found["error"]) if isinstance(found, dict) and "error" in found else text
-        token = os.environ.get(self.token_env)
-        said = " ".join((said.replace(token, "***") if token else said).split())
-        return said if len(said) <= LINE else f"{said[:LINE]}..."
-
-    def _outcomes(self, content: bytes, samples: Samples) -> list[Outcome]:
+    def _outcomes(self, content: bytes, samples: Samples, token: str) -> list[Outcome]:
         try:
             answer = whole_json(content.decode())
         except UnicodeDecodeError:
             answer = NOTHING
         results = answer.get("results") if isinstance(answer, dict) else None
-        if not isinstance(results, list):
-            raise BadReply(f"its answer has no results: {self._error(content)}")
-        if len(results) != len(samples):
-            raise BadReply(f"it answered with {len(results)} results for {len(samples)} samples")
-        return [_outcome(result) for result in results]
+        if isinstance(results, list) and len(results) == len(samples):
+            return [_outcome(result) for result in results]
+        wrong = f"its answer has no results: {_error(content, token)}"
+        if isinstance(results, list):
+            wrong = f"it answered with {len(results)} results for {len(samples)} samples"
+        return _all(samples, Reason.FAILED, f"{self.url} is no Guerdon reward server: {wrong}")
+
+
+def _error(content: bytes, token: str) -> str:
+    """The reason a server gives, or the start of whatever it says, in a line; without the token, should it repeat it."""
+    text = content.decode(errors="replace")
+    answer = whole_json(text)
+    reason = str(answer["error"]) if isinstance(answer, dict) and "error" in answer else text
+    return in_one_line(without_key(reason, token))
 
 
 def _outcome(result: Any) -> Outcome:
@@ -168,10 +178,10 @@ def _outcome(result: Any) -> Outcome:
 
 
 def _number(value: Any) -> float:
-    found = outcome_of(value)
-    if type(value) not in (int, float) or found.reason is not Reason.VALUE:
+    outcome = outcome_of(value)
+    if type(value) not in (int, float) or outcome.reason is not Reason.VALUE:
         raise ValueError
-    return found.value
+    return outcome.value
 
 
 def _shape(result: Any) -> str:
@@ -212,9 +222,3 @@ def _chunks(group: Sequence[int], most: int) -> list[list[int]]:
 
 def _all(samples: Samples, reason: Reason, error: str) -> list[Outcome]:
     return [Outcome(reason, detail={"error": error})] * len(samples)
-
-
-def _seconds(header: str) -> float:
-    """`Retry-After`, where it is a number, within bounds."""
-    least, most = PAUSES
-    return min(most, max(least, float(header[:9]))) if header.isdecimal() else 1.0

@@ -6,7 +6,7 @@ from guerdon.judges.answerer import Asked as Asked
 from guerdon.judges.compare import listwise as listwise
 from guerdon.judges.compare import pairwise as pairwise
 from guerdon.judges.endpoint import endpoint as endpoint
-from guerdon.judges.endpoint import patience as patience
+from guerdon.network.retrying import patience as patience
 from guerdon.judges.judge import judge as judge
 from guerdon.judges.judge import self_judge as self_judge
 from guerdon.judges.judge import yes as yes

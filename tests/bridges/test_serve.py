@@ -214,7 +214,7 @@ def test_a_remote_reward_keeps_its_types(odd, monkeypatch):
     monkeypatch.setenv("GUERDON_TOKEN", "wrong")
     with pytest.raises(gd.UserError, match="set GUERDON_TOKEN"):
         there.explain(completion="7")
-    assert "failed (ConnectionRefusedError" in gd.remote("http://127.0.0.1:9").explain(completion="7")
+    assert "failed (ConnectionRefusedError" in gd.remote("http://127.0.0.1:9", timeout=0.5).explain(completion="7")
 
 
 # --- full, and stopping -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from toy_server import DROP, EMPTY, GARBAGE, HANG, toy
 import guerdon as gd
 from guerdon.core.part import describe, fingerprint
 from guerdon.judges.answerer import Asked
-from guerdon.judges.endpoint import _retry_after
+from guerdon.network.retrying import retry_after
 
 FAST = gd.patience(wait=0.001, timeout=5.0)
 
@@ -84,10 +84,10 @@ def test_the_server_says_how_long_to_wait():
         began = time.monotonic()
         ask(made(server), "hi")
     assert time.monotonic() - began >= 1.0
-    assert _retry_after("7") == 7.0
-    assert _retry_after("") == _retry_after("soon") == 0.0
-    assert _retry_after("99999") == 600.0
-    assert 50 < _retry_after(email.utils.formatdate(time.time() + 60, usegmt=True)) <= 60
+    assert retry_after("7") == 7.0
+    assert retry_after("") == retry_after("soon") == 0.0
+    assert retry_after("99999") == 600.0
+    assert 50 < retry_after(email.utils.formatdate(time.time() + 60, usegmt=True)) <= 60
 
 
 def test_the_log_probs_of_words_add_up_over_their_spellings():

@@ -18,7 +18,7 @@ class Toy:
     def __init__(self, reply, faults=(), delay=0.0):
         self.reply, self.faults, self.delay = reply, list(faults), delay
         self.requests, self.keys = [], []
-        self.now = self.most_at_once = 0
+        self.now = self.most_at_once = self.connections = 0
         self.lock = threading.Lock()
 
     @property
@@ -48,6 +48,10 @@ def _handler(toy):
 
         def log_message(self, *args):
             pass
+
+        def setup(self):
+            super().setup()
+            toy.connections += 1
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
