@@ -12,7 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from guerdon.bridges.chat import runs
+from guerdon.bridges.chat_text import runs
 from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import UserError
 from guerdon.rewards.formula.reward import as_reward
@@ -55,14 +55,14 @@ def samples_of(request: Mapping[str, Any], ends: Sequence[str] = ENDS) -> list[d
         raise UserError("an OpenRLHF request has lists `query` and `prompts` of one length: send both")
     if labels is not None and (not isinstance(labels, list) or len(labels) != len(queries)):
         raise UserError(f"an OpenRLHF request has one of `labels` for each query: {len(queries)} are needed")
-    found = []
+    samples = []
     for n, (query, prompt) in enumerate(zip(queries, prompts, strict=True)):
         fields = {"prompt": prompt, "completion": _completion(query, prompt, ends, n)}
         label = None if labels is None else labels[n]
         if label is not None:
             fields = {**(label if isinstance(label, Mapping) else {}), **fields, "answer": label}
-        found.append(fields)
-    return found
+        samples.append(fields)
+    return samples
 
 
 def _completion(query: str, prompt: str, ends: Sequence[str], index: int) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
-from guerdon.bridges.chat import runs, sample
+from guerdon.bridges.chat_text import runs, sample
 from guerdon.bridges.gaps import warn_broken
 from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, part
@@ -56,10 +56,10 @@ def for_trl(reward: Any, missing: float | Literal["none"] = "none", name: str | 
     Where it does not apply TRL gets None, or the number `missing`. Where it failed or timed out TRL gets None in any case,
     and a warning counts them. `name` is what TRL logs it by; two of the same name would overwrite each other there.
     """
-    made = as_reward(reward)
+    formula = as_reward(reward)
     if missing != "none" and (isinstance(missing, str | bool) or not isinstance(missing, int | float)):
         raise UserError(f"missing is a number or 'none', not {missing!r}")
-    return TrlReward(made, None if missing == "none" else float(missing), name or made.name)
+    return TrlReward(formula, None if missing == "none" else float(missing), name or formula.name)
 
 
 class TrlComponent:
@@ -82,15 +82,15 @@ class _Shared:
         self.whole = whole
         self.samples: tuple[Any, Any] = (None, None)  # held, so that what `is` the same was never another list
         self.scored: Scored | None = None
-        self.told: set[str] = set()
+        self.asked: set[str] = set()
 
     def ask(self, name: str, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> Scored:
         same = self.samples[0] is prompts and self.samples[1] is completions
-        if self.scored is None or not same or name in self.told:
+        if self.scored is None or not same or name in self.asked:
             self.scored = self.whole.score(prompts, completions, columns)
-            self.samples, self.told = (prompts, completions), set()
+            self.samples, self.asked = (prompts, completions), set()
             warn_broken(self.scored, str(self.whole.reward), LEFT_OUT)
-        self.told.add(name)
+        self.asked.add(name)
         return self.scored
 
 
@@ -159,8 +159,8 @@ class trl_function(Leaf):
             else inspect.signature(self.function).parameters
         )
         given = {name: [value] for name, value in every.items() if name in taken}
-        found = self.function(**given)
-        return _only_later(found) if inspect.isawaitable(found) else _only(found)
+        scores = self.function(**given)
+        return _only_later(scores) if inspect.isawaitable(scores) else _only(scores)
 
 
 def from_trl(function: Callable[..., Any], chat: bool = False, **columns: str) -> trl_function:
@@ -173,11 +173,11 @@ def from_trl(function: Callable[..., Any], chat: bool = False, **columns: str) -
     return trl_function(function, columns, chat)
 
 
-def _only(found: Any) -> Any:
-    if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != 1:
-        raise TypeError(f"a TRL reward function returned {found!r} for one sample, not a list of one number")
-    return found[0]
+def _only(scores: Any) -> Any:
+    if not isinstance(scores, Sequence) or isinstance(scores, str) or len(scores) != 1:
+        raise TypeError(f"a TRL reward function returned {scores!r} for one sample, not a list of one number")
+    return scores[0]
 
 
-async def _only_later(found: Any) -> Any:
-    return _only(await found)
+async def _only_later(scores: Any) -> Any:
+    return _only(await scores)

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from guerdon.bridges.chat import content, runs, sample
+from guerdon.bridges.chat_text import content, runs, sample
 from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.part import part
@@ -36,15 +36,15 @@ def for_verifiers(
     `state`. Where there is no score, because it does not apply, failed or timed out, it returns `missing`, and a warning
     says so. With `group` it is a function over the rollouts of a group, for rewards that compare (`normalised`).
     """
-    made = as_reward(reward)
-    called = name or made.name
+    formula = as_reward(reward)
+    called = name or formula.name
 
     async def one(prompt: Any, completion: Any, state: Any, answer: Any = "", info: Any = None) -> float:
-        return (await _numbers(made, [_sample(prompt, completion, answer, state, info)], [0], missing, called))[0]
+        return (await _numbers(formula, [_sample(prompt, completion, answer, state, info)], [0], missing, called))[0]
 
     async def several(prompts: Any, completions: Any, answers: Any, states: Any, infos: Any) -> list[float]:
         columns = zip(prompts, completions, answers, states, infos, strict=True)
-        return await _numbers(made, [_sample(*each) for each in columns], runs(prompts), missing, called)
+        return await _numbers(formula, [_sample(*each) for each in columns], runs(prompts), missing, called)
 
     function: Callable[..., Awaitable[Any]] = several if group else one
     function.__name__ = called
@@ -57,18 +57,18 @@ def for_verifiers_task(reward: Any, missing: float | None = None, name: str | No
     Fields are the prompt, the model's turns, every other entry of the task's data (`answer`, ...) and `trace`. A sample
     without a score raises, unless `missing` says what it is worth.
     """
-    made = as_reward(reward)
-    called = name or made.name
+    formula = as_reward(reward)
+    called = name or formula.name
 
     async def method(self: Any, trace: Any) -> float:
         row = dict(self.data)
         prompt = row.pop("prompt", None)
-        said = [{"role": "assistant", "content": content(m)} for m in trace.assistant_messages]
-        fields = sample([] if prompt is None else prompt, said, {**row, "trace": trace})
+        replies = [{"role": "assistant", "content": content(m)} for m in trace.assistant_messages]
+        fields = sample([] if prompt is None else prompt, replies, {**row, "trace": trace})
         first = getattr(trace, "root_reply", None)  # 0.3.1 has none
         if first is not None:  # other agents spoke after the one that is judged
             fields["completion"] = first
-        scored = await score_samples_later(made, [fields])
+        scored = await score_samples_later(formula, [fields])
         return no_gaps(scored, called, missing)[0]
 
     method.__name__ = called
@@ -164,8 +164,8 @@ def _noting(function: Callable[..., Any], raised: list[Exception]) -> Callable[.
     @functools.wraps(function)  # the rubric reads its name and its arguments
     async def noting(*args: Any, **fields: Any) -> float:
         try:
-            found = function(*args, **fields)
-            return float(await found if inspect.isawaitable(found) else found)
+            score = function(*args, **fields)
+            return float(await score if inspect.isawaitable(score) else score)
         except Exception as error:
             raised.append(error)
             raise

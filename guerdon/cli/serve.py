@@ -80,8 +80,8 @@ def serve(
 
 
 def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bool) -> None:
-    from guerdon.bridges.serve.desk import example_of
     from guerdon.bridges.serve.runner import is_loopback
+    from guerdon.bridges.serve.scoring_queue import example_of
 
     shown = token if made_up or token is None else f"${TOKEN}"
     output.pairs({

@@ -1,7 +1,8 @@
-"""What a judge asks, and of whom: a conversation in, an answer out. The one door between judges and models.
+"""Questions that judges ask, the answers they get, and the base class of whatever answers them.
 
-An answer that could not be had says why and is never a verdict. Left out: where answers come from (`endpoint.py`,
-`local.py`), where they are remembered (`cache.py`), how questions are worded and verdicts read (`wording.py`).
+An answer that could not be had says why and is never a verdict.
+Left out: where answers come from (`endpoints.py`, `local_models.py`), where they are remembered (`cache.py`), how questions
+are worded and verdicts read (`wording.py`).
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from guerdon.core.model import Model
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgeQuestion:
     """A conversation to be answered.
 
     With `choices` the log-probs of these words are wanted: as the first word of the answer, or for one that `thinks`, in
-    place of its last. `heat` is a temperature other than the answerer's own; `seed` decides what is sampled.
+    place of its last. `temperature` replaces the answerer's own; `seed` decides what is sampled.
     """
 
     messages: tuple[tuple[str, str], ...]  # (role, text)
     choices: tuple[str, ...] = ()
     thinks: bool = False
-    heat: float | None = None
+    temperature: float | None = None
     seed: int = 0
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgeAnswer:
     """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain."""
 
     text: str = ""
@@ -52,7 +53,7 @@ class Answerer(abc.ABC):
     waits: ClassVar[bool] = True  # asking it takes waiting rather than work of this process
 
     @abc.abstractmethod
-    async def answer(self, asked: Sequence[Asked], models: Mapping[str, Model]) -> list[Answer]:
+    async def answer(self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
         """An answer for each, in their order. `models` are those of the run, by name; none outside of one."""
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
@@ -65,8 +66,8 @@ def spellings(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((word, word.capitalize(), word.upper())))
 
 
-def added(logps: Iterable[float]) -> float:
+def log_sum_exp(logps: Iterable[float]) -> float:
     """The log-prob of any of several."""
-    found = list(logps)
-    top = max(found, default=-math.inf)
-    return top if math.isinf(top) else top + math.log(math.fsum(math.exp(x - top) for x in found))
+    each = list(logps)
+    top = max(each, default=-math.inf)
+    return top if math.isinf(top) else top + math.log(math.fsum(math.exp(x - top) for x in each))

@@ -1,7 +1,8 @@
-"""Answers remembered on disk, by content: an SQLite file that several processes may use at once.
+"""The cache of judges' answers: an SQLite file that several processes may use at once.
 
-A key is the hash of who is asked (address and model, or the weights), how, and what. Secrets are no part of it, and an
-answer that failed is never kept. Left out: forgetting. Delete the file.
+A key is the hash of who is asked (address and model, or the weights), how, and what.
+Secrets are no part of it, and an answer that failed is never kept.
+Left out: forgetting. Delete the file.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import describe
 from guerdon.core.task import Sampling
-from guerdon.judges.answerer import Answer, Answerer, Asked
+from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion
 from guerdon.store.checksums import is_whole, sealed
 from guerdon.store.whole_files import absolute
 
@@ -30,7 +31,7 @@ PATIENCE = 60.0  # seconds to wait for another process that writes
 KEPT = ("text", "choices", "tokens_in", "tokens_out")
 AT_ONCE = 500  # keys in one query: SQLite takes no more than 999
 
-Keep = Callable[[int, Answer], None]
+Keep = Callable[[int, JudgeAnswer], None]
 
 
 def default_place() -> Path:
@@ -47,7 +48,7 @@ class Cache:
         self.db: sqlite3.Connection | None = None
 
     def __enter__(self) -> Cache:
-        with self._told():
+        with self._file_errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.db = sqlite3.connect(self.path, timeout=PATIENCE)
             with contextlib.ExitStack() as undo:
@@ -62,31 +63,31 @@ class Cache:
 
     def __exit__(self, *_: object) -> None:
         assert self.db is not None
-        with self._told():
+        with self._file_errors():
             self.db.close()
 
-    def get(self, keys: Sequence[str]) -> dict[str, Answer]:
+    def get(self, keys: Sequence[str]) -> dict[str, JudgeAnswer]:
         """The answers that are known."""
         assert self.db is not None
-        found: dict[str, Answer] = {}
-        with self._told():
+        known: dict[str, JudgeAnswer] = {}
+        with self._file_errors():
             for at in range(0, len(keys), AT_ONCE):
                 some = keys[at : at + AT_ONCE]
                 query = f"SELECT key, answer FROM answers WHERE key IN ({','.join('?' * len(some))})"
                 for key, text in self.db.execute(query, some):
                     kept = json.loads(text)
                     if is_whole(kept):  # SQLite has no checksums: what is damaged inside it is asked again
-                        found[key] = Answer(**{name: kept[name] for name in KEPT}, cached=True)
-        return found
+                        known[key] = JudgeAnswer(**{name: kept[name] for name in KEPT}, cached=True)
+        return known
 
-    def put(self, key: str, answer: Answer) -> None:
+    def put(self, key: str, answer: JudgeAnswer) -> None:
         assert self.db is not None and not answer.error, "what failed is asked again"
         text = json.dumps(sealed({name: describe(getattr(answer, name)) for name in KEPT}))
-        with self._told(), self.db:
+        with self._file_errors(), self.db:
             self.db.execute("INSERT OR REPLACE INTO answers (key, answer) VALUES (?, ?)", (key, text))
 
     @contextlib.contextmanager
-    def _told(self) -> Iterator[None]:
+    def _file_errors(self) -> Iterator[None]:
         """What goes wrong with the file, in one line with the mend."""
         try:
             yield
@@ -102,7 +103,7 @@ class Cache:
             ) from error
 
 
-class Remembering(Answerer):
+class CachedAnswerer(Answerer):
     """An answerer that asks only what it does not know. Its `cache` is a file, True for the default place, False for none."""
 
     cache: bool | str
@@ -117,37 +118,39 @@ class Remembering(Answerer):
         """What, together with a question, decides the answer."""
 
     @abc.abstractmethod
-    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
+    async def fetch(
+        self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model], keep: Keep
+    ) -> list[JudgeAnswer]:
         """Ask. `keep` is to be called with each answer's place as soon as it is there: what comes after may break."""
 
-    def how(self, asked: Asked) -> Sampling:
-        """How it is asked: greedily and for one token where only the log-probs of the first word are wanted."""
-        if asked.choices and not asked.thinks:
+    def how(self, question: JudgeQuestion) -> Sampling:
+        """How it is question: greedily and for one token where only the log-probs of the first word are wanted."""
+        if question.choices and not question.thinks:
             return self.sampling.but(temperature=0.0, max_tokens=1, stop=())
-        return self.sampling if asked.heat is None else self.sampling.but(temperature=asked.heat)
+        return self.sampling if question.temperature is None else self.sampling.but(temperature=question.temperature)
 
-    async def answer(self, asked: Sequence[Asked], models: Mapping[str, Model]) -> list[Answer]:
+    async def answer(self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
         who = self.who(models)
-        keys = [self._key(who, each) for each in asked]
+        keys = [self._key(who, question) for question in questions]
         if not self.cache:
-            return await self._once_each(keys, asked, models, {}, lambda key, answer: None)
+            return await self._once_each(keys, questions, models, {}, lambda key, answer: None)
         with Cache(default_place() if self.cache is True else Path(self.cache)) as cache:
             known = cache.get(list(dict.fromkeys(keys)))
-            return await self._once_each(keys, asked, models, known, cache.put)
+            return await self._once_each(keys, questions, models, known, cache.put)
 
     async def _once_each(
         self,
         keys: Sequence[str],
-        asked: Sequence[Asked],
+        questions: Sequence[JudgeQuestion],
         models: Mapping[str, Model],
-        known: Mapping[str, Answer],
-        put: Callable[[str, Answer], None],
-    ) -> list[Answer]:
+        known: Mapping[str, JudgeAnswer],
+        put: Callable[[str, JudgeAnswer], None],
+    ) -> list[JudgeAnswer]:
         """Every answer; of questions that are the same, one is asked and the others are hits."""
-        new = {key: each for key, each in zip(keys, asked, strict=True) if key not in known}
+        new = {key: question for key, question in zip(keys, questions, strict=True) if key not in known}
         order = list(new)
 
-        def keep(place: int, answer: Answer) -> None:
+        def keep(place: int, answer: JudgeAnswer) -> None:
             if not answer.error:
                 put(order[place], answer)
 
@@ -159,15 +162,15 @@ class Remembering(Answerer):
             given.add(key)
         return answers
 
-    def _key(self, who: Mapping[str, Any], asked: Asked) -> str:
-        how = self.how(asked)
+    def _key(self, who: Mapping[str, Any], question: JudgeQuestion) -> str:
+        how = self.how(question)
         content = {
             "format": FORMAT,
             "who": who,
             "how": describe(how),
-            "messages": asked.messages,
-            "choices": asked.choices,
-            "thinks": asked.thinks,
-            "seed": asked.seed if how.temperature else 0,  # greedy answers are the same for every seed
+            "messages": question.messages,
+            "choices": question.choices,
+            "thinks": question.thinks,
+            "seed": question.seed if how.temperature else 0,  # greedy answers are the same for every seed
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,7 +1,8 @@
 """Judges that compare the tries at one task: two at a time, or all in one question. Values are from 0 to 1.
 
-A judge prefers what stands first, or last, for no better reason (Zheng et al. 2023, arXiv:2306.05685). So every comparison
-is made in two orders. Left out: ratings that carry over from group to group.
+A judge prefers what stands first, or last, for no better reason (Zheng et al. 2023, arXiv:2306.05685).
+So every comparison is made in two orders.
+Left out: ratings that carry over from group to group.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import live, part, state
 from guerdon.core.seeds import derive
-from guerdon.judges.answerer import Asked
-from guerdon.judges.judge import plays_role, texts_of_group
-from guerdon.judges.judging import Found, Judging, failed
-from guerdon.judges.local import as_answerer
+from guerdon.judges.answerer import JudgeQuestion
+from guerdon.judges.judging import Judging, Verdict, failed
+from guerdon.judges.local_models import as_answerer
+from guerdon.judges.pointwise import plays_role, texts_of_group
 from guerdon.judges.spending import Tally
 from guerdon.judges.wording import (
     LISTWISE,
     PAIRWISE,
     PAIRWISE_SURE,
-    Question,
+    VerdictQuestion,
     check_places,
     expected,
     filled,
@@ -79,11 +80,11 @@ class pairwise(Judging):
         drawn = self._opponents(samples)
         texts = [text_of(fields, "completion", self.name) for fields in samples.fields]
         pairs = sorted({(min(i, j), max(i, j)) for i, others in enumerate(drawn) for j in others})
-        asked = [pair for pair in pairs if texts[pair[0]] != texts[pair[1]]]
-        orders = [order for i, j in asked for order in ((i, j), (j, i))]
-        found = await self.put([self._question(samples, order, in_role) for order in orders], samples)
-        told = dict(zip(orders, found, strict=True))
-        return [self._outcome(i, others, told) for i, others in enumerate(drawn)]
+        unequal = [pair for pair in pairs if texts[pair[0]] != texts[pair[1]]]
+        orders = [order for i, j in unequal for order in ((i, j), (j, i))]
+        verdicts = await self.put([self._question(samples, order, in_role) for order in orders], samples)
+        by_order = dict(zip(orders, verdicts, strict=True))
+        return [self._outcome(i, others, by_order) for i, others in enumerate(drawn)]
 
     def _opponents(self, samples: Samples) -> list[list[int]]:
         """Whom each sample meets: all others of its group, or some by its seed."""
@@ -96,7 +97,7 @@ class pairwise(Judging):
             drawn.append(others)
         return drawn
 
-    def _question(self, samples: Samples, order: Pair, in_role: bool) -> Question:
+    def _question(self, samples: Samples, order: Pair, in_role: bool) -> VerdictQuestion:
         group = [samples.fields[n] for n in order]
         first, second = (text_of(fields, "completion", self.name) for fields in group)
         seed = samples.seeds[min(order)]
@@ -106,15 +107,17 @@ class pairwise(Judging):
             texts = {**texts_of_group(self, group, self.question or BETTER), "first": first, "second": second}
             template = self.prompt or (PAIRWISE_SURE if self.sure else PAIRWISE)
             text = filled(template, {**texts, "form": "A or B" if self.sure else VERDICTS})
-        asked = Asked((("user", text),), ("a", "b") if self.sure else (), in_role and self.sure, seed=seed)
-        return Question(asked, expected(FIRST_WINS) if self.sure else one_of(FIRST_WINS), VERDICTS, in_role)
+        choices = ("a", "b") if self.sure else ()
+        question = JudgeQuestion((("user", text),), choices, in_role and self.sure, seed=seed)
+        read = expected(FIRST_WINS) if self.sure else one_of(FIRST_WINS)
+        return VerdictQuestion(question, read, VERDICTS, in_role)
 
-    def _outcome(self, me: int, others: Sequence[int], told: Mapping[Pair, Found]) -> Outcome:
+    def _outcome(self, me: int, others: Sequence[int], by_order: Mapping[Pair, Verdict]) -> Outcome:
         if not others:
             return Outcome(Reason.NOT_APPLICABLE)
         points, words, broken = [], [], []
         for other in others:
-            orders = [told[order] for order in ((me, other), (other, me)) if order in told]
+            orders = [by_order[order] for order in ((me, other), (other, me)) if order in by_order]
             if any(each.broken for each in orders):
                 broken += [each for each in orders if each.broken]
                 continue
@@ -128,8 +131,8 @@ class pairwise(Judging):
             "losses": [p < TIE for p in points],
         }
         parts = {**{name: float(sum(each)) for name, each in counts.items()}, "unknown": float(len(broken))}
-        said = {"why": "\n---\n".join(words)} if words else {}
-        return Outcome(Reason.VALUE, sum(points) / len(points), {**said, "parts": parts})
+        why = {"why": "\n---\n".join(words)} if words else {}
+        return Outcome(Reason.VALUE, sum(points) / len(points), {**why, "parts": parts})
 
     def _point(self, shown_first: float, other_shown_first: float) -> float:
         """What a sample wins by two verdicts on "the first wins": a point where both orders give it, none where both deny it.
@@ -171,16 +174,16 @@ class listwise(Judging):
             groups.setdefault(g, []).append(i)
         many = [members for members in groups.values() if len(members) > 1]
         orders = [order for members in many for order in (members, _shuffled(members, samples.seeds[members[0]]))]
-        found = await self.put([self._question(samples, order) for order in orders], samples)
+        verdicts = await self.put([self._question(samples, order) for order in orders], samples)
         outcomes = [Outcome(Reason.NOT_APPLICABLE)] * len(samples)
         for at, members in enumerate(many):
-            both = list(zip(orders[2 * at : 2 * at + 2], found[2 * at : 2 * at + 2], strict=True))
+            both = list(zip(orders[2 * at : 2 * at + 2], verdicts[2 * at : 2 * at + 2], strict=True))
             texts = [text_of(samples.fields[i], "completion", self.name) for i in members]
             for i, outcome in zip(members, _ranked(members, texts, both), strict=True):
                 outcomes[i] = outcome
         return outcomes
 
-    def _question(self, samples: Samples, order: Sequence[int]) -> Question:
+    def _question(self, samples: Samples, order: Sequence[int]) -> VerdictQuestion:
         group = [samples.fields[i] for i in order]
         texts = texts_of_group(self, group, self.question or BETTER)
         shown = (
@@ -190,8 +193,9 @@ class listwise(Judging):
         form = (
             f'"Verdict: {" > ".join("N" for _ in order)}" with each number from 1 to {len(order)} once, the best first'
         )
-        asked = filled(self.prompt or LISTWISE, {**texts, "answers": "\n\n".join(shown), "form": form})
-        return Question(Asked((("user", asked),), seed=samples.seeds[order[0]]), ranking(len(order)), form)
+        text = filled(self.prompt or LISTWISE, {**texts, "answers": "\n\n".join(shown), "form": form})
+        question = JudgeQuestion((("user", text),), seed=samples.seeds[order[0]])
+        return VerdictQuestion(question, ranking(len(order)), form)
 
 
 def _shuffled(members: Sequence[int], seed: int) -> list[int]:
@@ -205,18 +209,20 @@ def _shuffled(members: Sequence[int], seed: int) -> list[int]:
             return order
 
 
-def _ranked(members: Sequence[int], texts: Sequence[str], both: Sequence[tuple[Sequence[int], Found]]) -> list[Outcome]:
+def _ranked(
+    members: Sequence[int], texts: Sequence[str], both: Sequence[tuple[Sequence[int], Verdict]]
+) -> list[Outcome]:
     """The mean Borda count of each member of a group; equal texts share theirs."""
-    broken = [found for _, found in both if found.broken]
+    broken = [verdict for _, verdict in both if verdict.broken]
     if broken:
         return [failed(broken[0])] * len(members)
     points = dict.fromkeys(members, 0.0)
     last = len(members) - 1
-    for order, found in both:
-        for rank, place in enumerate(found.value):
+    for order, verdict in both:
+        for rank, place in enumerate(verdict.value):
             points[order[place]] += (last - rank) / last / len(both)
     alike: dict[str, list[float]] = {}
     for i, text in zip(members, texts, strict=True):
         alike.setdefault(text, []).append(points[i])
-    why = "\n---\n".join(found.words for _, found in both)
+    why = "\n---\n".join(verdict.words for _, verdict in both)
     return [Outcome(Reason.VALUE, sum(alike[text]) / len(alike[text]), {"why": why}) for text in texts]

@@ -1,4 +1,4 @@
-"""What judges cost: counts of questions, cache hits, tokens and money, and the limit at which a run stops.
+"""The cost of judges: counts of questions, cache hits, tokens and money, and the limit at which a run stops.
 
 Left out: prices, which an endpoint has as a knob.
 """
@@ -11,13 +11,13 @@ import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from guerdon.core.errors import RunStopped
-from guerdon.judges.answerer import Answer
+from guerdon.judges.answerer import JudgeAnswer
 
 Tally = dict[str, float]  # what was counted, by name; plain, for it is the state of a part
 _ONE_AT_A_TIME = threading.Lock()  # a run that plays ahead asks in two threads
 
 
-def count(tally: Tally, answers: Sequence[Answer]) -> None:
+def count(tally: Tally, answers: Sequence[JudgeAnswer]) -> None:
     """Add answers to a tally. Tokens are those that were read and written for it now; a hit has none."""
     now = [a for a in answers if not a.cached]
     more = {
@@ -33,7 +33,7 @@ def count(tally: Tally, answers: Sequence[Answer]) -> None:
             tally[name] = tally.get(name, 0) + number
 
 
-def said(name: str, step: Tally, total: Tally) -> dict[str, float]:
+def spending_metrics(name: str, step: Tally, total: Tally) -> dict[str, float]:
     """A judge's counts as metrics of a step: those of the step, and what it cost since the run began."""
     asked = step.get("asked", 0)
     shown = {f"{name}/{what}": float(number) for what, number in step.items()}
@@ -41,7 +41,7 @@ def said(name: str, step: Tally, total: Tally) -> dict[str, float]:
     return {**shown, **rate, f"{name}/cost_so_far": float(total.get("cost", 0.0))}
 
 
-class Purse:
+class SpendingReserve:
     """Money set aside for questions under way, so that together they cannot pass the limit either."""
 
     def __init__(self) -> None:

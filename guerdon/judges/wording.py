@@ -1,8 +1,8 @@
-"""How judges are asked in words, and how what they say is read. Prompts are ours; each is the default of a knob.
+"""The prompts of judges, and how verdicts are read from what a judge writes. Each prompt is the default of a knob.
 
-What is judged stands between marks that it cannot know (they are made from its own hash), and only the judge's own last
-line counts: a completion that says "Verdict: 5" says it to nobody. Left out: the roles that `sprig` was brought up on
-(`tasks/roles.py`).
+What is judged stands between marks that it cannot know: they are made from its own hash.
+Only the judge's own last line counts, so a completion that says "Verdict: 5" says it to nobody.
+Left out: the roles that `sprig` was brought up on (`tasks/roles.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import derive
-from guerdon.judges.answerer import Answer, Asked
+from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion
 
 TASK = "The task was:\n<task {mark}>\n{prompt}\n</task {mark}>\n\n"
 ANSWER = "The answer to be judged:\n<answer {mark}>\n{completion}\n</answer {mark}>\n\n"
@@ -61,7 +61,7 @@ def check_places(where: str, template: str, allowed: Collection[str]) -> None:
 
 def filled(template: str, texts: Mapping[str, str]) -> str:
     """A prompt with its texts, put in at once: what a text says in braces stays as it is."""
-    return PLACE.sub(lambda found: texts.get(found[1], found[0]), template)
+    return PLACE.sub(lambda place: texts.get(place[1], place[0]), template)
 
 
 def mark_of(*texts: str) -> str:
@@ -73,14 +73,14 @@ def text_of(fields: Mapping[str, Any], name: str, who: str) -> str:
     """A field of a sample as text."""
     if name == "completion" and fields.get(name) is None:
         raise UserError(f"{who} judges completions, and a sample has none: give it as completion=...")
-    found = fields.get(name)
-    return found if isinstance(found, str) else "" if found is None else str(found)
+    value = fields.get(name)
+    return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 # --- verdicts -----------------------------------------------------------------------------------------------------
 
 
-def verdict(text: str) -> str:
+def last_verdict(text: str) -> str:
     """What the last line says after `Verdict:` or `=`, in small letters and without decoration. It may go without only if it is
     all that was said: the last line of many, cut short, may be the number of a next point."""
     lines = [line.strip(DECORATION) for line in text.splitlines() if line.strip(DECORATION)]
@@ -92,15 +92,15 @@ def verdict(text: str) -> str:
     return (lines[-1][lead.end() :] if lead else lines[-1]).strip(DECORATION).lower()
 
 
-def one_of(allowed: Mapping[str, Any]) -> Callable[[Answer], Any]:
+def one_of(allowed: Mapping[str, Any]) -> Callable[[JudgeAnswer], Any]:
     """Reads a verdict that must be one of some words; what it stands for, or None."""
-    return lambda answer: allowed.get(verdict(answer.text))
+    return lambda answer: allowed.get(last_verdict(answer.text))
 
 
-def expected(allowed: Mapping[str, float]) -> Callable[[Answer], float | None]:
+def expected(allowed: Mapping[str, float]) -> Callable[[JudgeAnswer], float | None]:
     """Reads how likely each of some words is in place of the verdict: the mean of what they stand for."""
 
-    def read(answer: Answer) -> float | None:
+    def read(answer: JudgeAnswer) -> float | None:
         logp = {word: p for word, p in answer.choices.items() if word in allowed}
         if not logp:
             return None
@@ -111,28 +111,28 @@ def expected(allowed: Mapping[str, float]) -> Callable[[Answer], float | None]:
     return read
 
 
-def ranking(size: int) -> Callable[[Answer], list[int] | None]:
+def ranking(size: int) -> Callable[[JudgeAnswer], list[int] | None]:
     """Reads `2 > 1 > 3`: all of the numbers from 1, each once, best first. As places counted from 0."""
 
-    def read(answer: Answer) -> list[int] | None:
-        said = [part.strip(DECORATION) for part in verdict(answer.text).split(">")]
-        if sorted(said) != sorted(str(n + 1) for n in range(size)):
+    def read(answer: JudgeAnswer) -> list[int] | None:
+        ranks = [part.strip(DECORATION) for part in last_verdict(answer.text).split(">")]
+        if sorted(ranks) != sorted(str(n + 1) for n in range(size)):
             return None
-        return [int(number) - 1 for number in said]
+        return [int(number) - 1 for number in ranks]
 
     return read
 
 
-def verdicts(size: int) -> Callable[[Answer], list[float] | None]:
+def numbered_verdicts(size: int) -> Callable[[JudgeAnswer], list[float] | None]:
     """Reads the last lines `1: yes`, `2: no`, ...: all of them, in their order."""
     form = re.compile(r"(\d+)\s*[:.)]\s*\W*(yes|no)")
 
-    def read(answer: Answer) -> list[float] | None:
+    def read(answer: JudgeAnswer) -> list[float] | None:
         lines = [line.strip(DECORATION).lower() for line in answer.text.splitlines() if line.strip(DECORATION)]
-        found = [form.fullmatch(line) for line in lines[-size:]]
-        if [each and each[1] for each in found] != [str(n + 1) for n in range(size)]:
+        matches = [form.fullmatch(line) for line in lines[-size:]]
+        if [match and match[1] for match in matches] != [str(n + 1) for n in range(size)]:
             return None
-        return [float(each[2] == "yes") for each in found if each]
+        return [float(match[2] == "yes") for match in matches if match]
 
     return read
 
@@ -141,24 +141,24 @@ def verdicts(size: int) -> Callable[[Answer], list[float] | None]:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question as it is put, and how its answer is read: None where it cannot be."""
+class VerdictQuestion:
+    """A question, and how a verdict is read from its answer: None where it cannot be."""
 
-    asked: Asked
-    read: Callable[[Answer], Any]
+    question: JudgeQuestion
+    read: Callable[[JudgeAnswer], Any]
     form: str  # of the last line
     in_role: bool = False
 
-    def again(self, said: str, seed: int) -> Asked:
+    def again(self, answer: str, seed: int) -> JudgeQuestion:
         """The question put once more after an answer that could not be read: with a reminder, or to one that knows only its
         roles, at random; `seed` is the run's."""
         if self.in_role:
-            text = self.asked.messages[-1][
+            text = self.question.messages[-1][
                 1
-            ]  # and no sample's seed: in one run a question goes the same way when asked anew
-            return replace(self.asked, heat=1.0, seed=derive(seed, "again", text))
+            ]  # no sample's seed: in one run a question goes the same way when asked anew
+            return replace(self.question, temperature=1.0, seed=derive(seed, "again", text))
         reminder = (
             f"Your last line could not be read. Write it again, and nothing else, in exactly this form:\n{self.form}"
         )
-        more = (("assistant", said or "-"), ("user", reminder))
-        return replace(self.asked, messages=(*self.asked.messages, *more))
+        more = (("assistant", answer or "-"), ("user", reminder))
+        return replace(self.question, messages=(*self.question.messages, *more))

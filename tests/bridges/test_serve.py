@@ -154,7 +154,7 @@ def test_the_description_and_its_example(mixed):
 def test_the_schema_has_examples_that_hold(mixed):
     schema = mixed.ask("/openapi.json").json
     assert {"/score", "/get_reward", "/health", "/metrics", "/"} == set(schema["paths"])
-    (example,) = schema["components"]["schemas"]["Request"]["examples"]
+    (example,) = schema["components"]["schemas"]["ScoreRequest"]["examples"]
     assert [r["value"] for r in mixed.ask("/score", example).json["results"]] == [24.0, 30.0]
     assert {"401", "413", "422", "429", "504"} <= set(schema["paths"]["/score"]["post"]["responses"])
 

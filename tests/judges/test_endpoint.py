@@ -13,7 +13,7 @@ from toy_server import DROP, EMPTY, GARBAGE, HANG, toy
 
 import guerdon as gd
 from guerdon.core.part import describe, fingerprint
-from guerdon.judges.answerer import Asked
+from guerdon.judges.answerer import JudgeQuestion
 from guerdon.network.retrying import retry_after
 
 FAST = gd.patience(wait=0.001, timeout=5.0)
@@ -24,7 +24,7 @@ def made(server, **knobs):
 
 
 def ask(by, *texts, **more):
-    return asyncio.run(by.answer([Asked((("user", text),), **more) for text in texts], {}))
+    return asyncio.run(by.answer([JudgeQuestion((("user", text),), **more) for text in texts], {}))
 
 
 def test_an_answer_has_its_text_tokens_and_cost():
@@ -142,7 +142,7 @@ def test_the_run_stops_before_the_limit_is_passed_and_no_paid_answer_is_lost(tmp
 def test_what_a_server_does_not_count_is_taken_for_the_most():
     with toy(lambda messages: "yes") as server:
         by = made(server, prices=(1.0, 1.0))
-        answer = by._read(Asked((("user", "12345"),)), '{"choices": [{"message": {"content": "yes"}}]}')
+        answer = by._read(JudgeQuestion((("user", "12345"),)), '{"choices": [{"message": {"content": "yes"}}]}')
     assert (answer.tokens_in, answer.tokens_out) == (5 + 64, 512)
 
 

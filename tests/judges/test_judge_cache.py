@@ -12,12 +12,12 @@ from toy_server import toy
 
 import guerdon as gd
 from guerdon.core.task import Sampling
-from guerdon.judges.answerer import Answer, Asked
+from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion
 from guerdon.judges.cache import Cache, default_place
 
 
 def ask(by, *texts, **more):
-    return asyncio.run(by.answer([Asked((("user", text),), **more) for text in texts], {}))
+    return asyncio.run(by.answer([JudgeQuestion((("user", text),), **more) for text in texts], {}))
 
 
 def test_what_is_known_is_not_asked(tmp_path):
@@ -43,8 +43,8 @@ def test_every_thing_that_decides_an_answer_is_in_the_key(tmp_path):
             (made(temperature=0.5), {}),
             (made(temperature=0.0, max_tokens=9), {}),
             (made(**plain), {"choices": ("yes", "no")}),
-            (made(**plain), {"heat": 1.0, "seed": 1}),
-            (made(**plain), {"heat": 1.0, "seed": 2}),
+            (made(**plain), {"temperature": 1.0, "seed": 1}),
+            (made(**plain), {"temperature": 1.0, "seed": 2}),
         ]
         for by, more in others:
             assert not ask(by, "q", **more)[0].cached
@@ -76,7 +76,7 @@ def test_a_damaged_file_is_one_line_that_names_it(tmp_path, content):
     file = tmp_path / "c.sqlite"
     if content is None:  # a whole database whose rows are something else
         with Cache(file) as cache:
-            cache.put("k", Answer("yes"))
+            cache.put("k", JudgeAnswer("yes"))
             cache.db.execute("UPDATE answers SET answer = '{broken'")
             cache.db.commit()
     else:
@@ -100,8 +100,8 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
 def _write(file, start):
     for n in range(start, start + 50):
         with Cache(file) as cache:
-            cache.put(f"k{n}", Answer(f"answer {n}"))
-            cache.put("shared", Answer("same"))
+            cache.put(f"k{n}", JudgeAnswer(f"answer {n}"))
+            cache.put("shared", JudgeAnswer("same"))
 
 
 def test_several_processes_write_at_once(tmp_path):
@@ -121,7 +121,7 @@ def test_several_processes_write_at_once(tmp_path):
 def test_what_is_stored_is_the_answer_alone(tmp_path):
     file = tmp_path / "c.sqlite"
     with Cache(file) as cache:
-        cache.put("k", Answer("yes", {"yes": -0.5}, 3, 1, cost=7.0))
+        cache.put("k", JudgeAnswer("yes", {"yes": -0.5}, 3, 1, cost=7.0))
     with sqlite3.connect(file) as db:
         (row,) = db.execute("SELECT answer FROM answers")
     db.close()

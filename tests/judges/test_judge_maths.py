@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import guerdon as gd
 from guerdon.core.column import Reason
 from guerdon.core.part import live
-from guerdon.judges.wording import check_places, expected, filled, verdict
+from guerdon.judges.wording import check_places, expected, filled, last_verdict
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 
@@ -34,7 +34,7 @@ class scripted(gd.Answerer):
 
     def _one(self, asked):
         said = self.says(asked.messages)
-        return said if isinstance(said, gd.Answer) else gd.Answer(said, tokens_in=10, tokens_out=2)
+        return said if isinstance(said, gd.JudgeAnswer) else gd.JudgeAnswer(said, tokens_in=10, tokens_out=2)
 
 
 def scores(reward, completions, group=None, **fields):
@@ -102,7 +102,7 @@ def test_the_second_try_counts():
 
 
 def test_an_answer_that_never_came_is_failed_or_timed_out():
-    late, lost = (scripted(lambda m, late=late: gd.Answer(error="lost", late=late)) for late in (True, False))
+    late, lost = (scripted(lambda m, late=late: gd.JudgeAnswer(error="lost", late=late)) for late in (True, False))
     assert scores(gd.judge(late), ["x"])[0].reason is Reason.TIMED_OUT
     outcome = scores(gd.judge(lost), ["x"])[0]
     assert outcome.reason is Reason.FAILED and outcome.detail == {"error": "lost"}
@@ -140,22 +140,22 @@ def test_a_question_and_a_prompt_of_ones_own():
 
 @given(st.text())
 def test_no_text_breaks_reading_or_filling(text):
-    verdict(text)
+    last_verdict(text)
     assert filled("{a}{b}", {"a": text, "b": "x"}) == text + "x"
     check_places("here", filled("{a}", {"a": ""}), ())
 
 
 def test_the_probability_of_yes():
     sureness = expected({"yes": 1.0, "no": 0.0})
-    assert sureness(gd.Answer(choices={"yes": math.log(0.6), "no": math.log(0.2)})) == pytest.approx(0.75)
-    assert sureness(gd.Answer(choices={"yes": -1.0})) == 1.0
-    assert sureness(gd.Answer(choices={"no": -1.0})) == 0.0
-    assert sureness(gd.Answer(text="yes")) is None
+    assert sureness(gd.JudgeAnswer(choices={"yes": math.log(0.6), "no": math.log(0.2)})) == pytest.approx(0.75)
+    assert sureness(gd.JudgeAnswer(choices={"yes": -1.0})) == 1.0
+    assert sureness(gd.JudgeAnswer(choices={"no": -1.0})) == 0.0
+    assert sureness(gd.JudgeAnswer(text="yes")) is None
 
 
 def test_a_scale_weighed_by_probabilities():
     """3 with 0.5 and 5 with 0.25 of 0.75 in all: (2/3) * 0.5 + (1/3) * 1."""
-    by = scripted(lambda m: gd.Answer(choices={"3": math.log(0.5), "5": math.log(0.25)}))
+    by = scripted(lambda m: gd.JudgeAnswer(choices={"3": math.log(0.5), "5": math.log(0.25)}))
     assert values(scores(gd.judge(by, sure=True), ["x"])) == [pytest.approx(2 / 3)]
     assert by.asked[0].choices == ("1", "2", "3", "4", "5")
     with pytest.raises(gd.UserError, match="between 0 and 9"):
@@ -196,7 +196,7 @@ def test_pairs_weighed_by_probabilities():
     def says(messages):
         first, second = between(messages)
         p = 0.9 if len(first) > len(second) else 0.7
-        return gd.Answer(choices={"a": math.log(p), "b": math.log(1 - p)})
+        return gd.JudgeAnswer(choices={"a": math.log(p), "b": math.log(1 - p)})
 
     assert values(scores(gd.pairwise(scripted(says), sure=True), ["a", "bb"])) == pytest.approx([0.4, 0.6])
 
@@ -286,7 +286,7 @@ def test_sureness_in_place_of_verdicts():
     """p(yes) 0.6 for each: 0.6 in all, and a veto of 0.6 is met; at 0.4 it is not."""
 
     def sure(p):
-        return scripted(lambda m: gd.Answer(choices={"yes": math.log(p), "no": math.log(1 - p)}))
+        return scripted(lambda m: gd.JudgeAnswer(choices={"yes": math.log(p), "no": math.log(1 - p)}))
 
     assert values(scores(gd.rubric(CRITERIA, sure(0.6), sure=True), ["x"])) == [pytest.approx(0.6)]
     assert values(scores(gd.rubric(CRITERIA, sure(0.4), sure=True), ["x"])) == [0.0]

@@ -19,7 +19,7 @@ from guerdon import models, tasks
 from guerdon.core.column import Reason
 from guerdon.core.pack import pack
 from guerdon.core.part import fingerprint
-from guerdon.judges.answerer import Asked
+from guerdon.judges.answerer import JudgeQuestion
 from guerdon.judges.cache import default_place
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
@@ -128,7 +128,7 @@ def test_a_completion_that_does_not_fit_is_failed_alone():
 
 def test_the_cache_knows_the_weights_and_not_the_place(tmp_path):
     by = gd.local("sprig")
-    asked = [Asked((("user", verify_view("chain 8 +9", "8+9=17\n= 17")),))]
+    asked = [JudgeQuestion((("user", verify_view("chain 8 +9", "8+9=17\n= 17")),))]
     first, again = (asyncio.run(by.answer(asked, {})) for _ in range(2))
     assert (first[0].cached, again[0].cached) == (False, True) and first[0].text == again[0].text
     assert default_place().is_file()

@@ -15,7 +15,7 @@ from guerdon.core.column import Reason
 from guerdon.network.addresses import check_address, in_one_line, key_in
 from guerdon.network.client import BadResponse, Client, LostConnection
 from guerdon.network.retrying import FailedTry, patience, try_patiently
-from guerdon.rewards.samples import Samples
+from guerdon.rewards.asking.samples import Samples
 
 ONE = {"results": [{"value": 1.0, "reason": "value", "detail": None, "components": {}}]}
 BUSY = whole(b'{"error": "full"}', "429 Too Many Requests")

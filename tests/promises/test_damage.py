@@ -21,7 +21,7 @@ from command_line import TRAIN, Cli, command_line, refused
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Study
-from guerdon.judges.answerer import Answer
+from guerdon.judges.answerer import JudgeAnswer
 from guerdon.judges.cache import Cache
 from guerdon.loop.proof.proving import How, prove
 from guerdon.loop.record import Options
@@ -423,8 +423,8 @@ def test_a_damaged_answer_of_a_judge_is_asked_again(tmp_path: Path) -> None:
     """A letter of an answer changed inside the file of judges' answers."""
     path = tmp_path / "answers.sqlite"
     with Cache(path) as cache:
-        cache.put("a", Answer("yes"))
-        cache.put("b", Answer("no"))
+        cache.put("a", JudgeAnswer("yes"))
+        cache.put("b", JudgeAnswer("no"))
     with sqlite3.connect(path) as database:
         database.execute("UPDATE answers SET answer = replace(answer, 'yes', 'yas')")
     with Cache(path) as cache:

@@ -16,7 +16,7 @@ from hostile import drip, flood, hostile, of, whole
 
 import guerdon as gd
 from guerdon.core.column import Reason
-from guerdon.judges.answerer import Asked
+from guerdon.judges.answerer import JudgeQuestion
 from guerdon.rewards.asking.samples import Samples
 
 pytest.importorskip("httpx")
@@ -80,7 +80,7 @@ async def scored(server, name: str, *completions: str, timeout: float = 1.5):
 async def judged(server, name: str, **knobs):
     trying = gd.patience(timeout=0.6, retries=1, wait=0.001, total=1.5)
     by = gd.endpoint(f"{server.url}/{name.replace(' ', '-')}", "toy", cache=False, trying=trying, **knobs)
-    return (await by.answer([Asked((("user", "hi"),))], {}))[0]
+    return (await by.answer([JudgeQuestion((("user", "hi"),))], {}))[0]
 
 
 def served(cases):
@@ -240,7 +240,7 @@ def test_an_endpoint_that_sends_too_much(tried):
         for name in TOO_MUCH:
             trying = gd.patience(timeout=1.0 if name == "600 MB of 100s" else 60.0, retries=0)
             by = gd.endpoint(f"{server.url}/{name.replace(' ', '-')}", "toy", cache=False, trying=trying)
-            (answer,) = asyncio.run(by.answer([Asked((("user", "hi"),))], {}))
+            (answer,) = asyncio.run(by.answer([JudgeQuestion((("user", "hi"),))], {}))
             assert one_line(answer.error) and not answer.text, (name, answer)
             assert server.sent[name.replace(" ", "-")] < 50_000_000
             tried()
@@ -275,7 +275,7 @@ USAGES = [
 def test_usage_that_can_not_be_never_lowers_what_was_spent(tried):
     """Token counts that are negative, 10^300, NaN, null, text, or not there, against `max_cost`: it holds."""
     answers = {str(n): (lambda usage=usage: [of(completion(usage=usage))]) for n, usage in enumerate(USAGES)}
-    asked = [Asked((("user", f"question {n}"),)) for n in range(4)]
+    asked = [JudgeQuestion((("user", f"question {n}"),)) for n in range(4)]
     with hostile(answers) as server:
         for name in answers:
             by = gd.endpoint(f"{server.url}/{name}", "toy", prices=(1.0, 1.0), max_cost=0.001, cache=False,
@@ -302,7 +302,7 @@ def test_an_unreadable_answer_that_was_counted_is_paid_for():
     with hostile({"a": lambda: [of(bad)]}) as server:
         by = gd.endpoint(f"{server.url}/a", "toy", prices=(1.0, 1.0), cache=False,
                          trying=gd.patience(retries=2, wait=0.001))  # fmt: skip
-        (answer,) = asyncio.run(by.answer([Asked((("user", "hi"),))], {}))
+        (answer,) = asyncio.run(by.answer([JudgeQuestion((("user", "hi"),))], {}))
     assert "no chat completion" in answer.error and by.spent == pytest.approx(3 * 110e-6)
 
 

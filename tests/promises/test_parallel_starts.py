@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 from command_line import SMALL, Cli, command_line, refused
+from guerdon.loop.proof.jobs import Job
 from starting import KNOBS, STARTS, TINY, start_together
 
 import guerdon as gd
-from guerdon.judges.local import local
+from guerdon.judges.local_models import local
 from guerdon.loop.proof.arms import changed, make_arm
 from guerdon.loop.proof.jobs import RunJob, run_job
 from guerdon.loop.proof.null import CLAIM

@@ -223,7 +223,7 @@ class says_no(gd.Answerer):
     waits = False
 
     async def answer(self, asked, models):
-        return [gd.Answer("Verdict: no", tokens_in=1, tokens_out=1) for _ in asked]
+        return [gd.JudgeAnswer("Verdict: no", tokens_in=1, tokens_out=1) for _ in asked]
 
 
 @pytest.mark.parametrize("floor", [math.inf, 1e39, -1e308])

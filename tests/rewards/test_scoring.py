@@ -11,7 +11,7 @@ import torch
 
 import guerdon as gd
 from guerdon.bridges.openrlhf import openrlhf_answer
-from guerdon.bridges.serve.schema import answer_of
+from guerdon.bridges.serve.schema import score_response
 from guerdon.bridges.trl import for_trl
 from guerdon.bridges.verl import for_verl
 from guerdon.core.column import Reason
@@ -67,7 +67,7 @@ def test_an_inner_part_whose_name_is_taken_has_its_way_everywhere_alike():
     assert {name: verl[f"reward.{name}"] for name in WANT} == WANT
     request = {"query": ["2+2=4"], "prompts": ["2+2="], "labels": ["4"]}
     assert openrlhf_answer(NESTED, request)["extra_logs"] == {name: [value] for name, value in WANT.items()}
-    served = answer_of(found)["results"][0]["components"]
+    served = score_response(found)["results"][0]["components"]
     assert {name: each["value"] for name, each in served.items()} == WANT
     trl = for_trl(NESTED)
     trl(["2+2="], ["4"], answer=["4"])

@@ -14,7 +14,7 @@ import torch
 from strategies import episode, segment
 
 import guerdon as gd
-from guerdon.bridges.serve.desk import check_servable
+from guerdon.bridges.serve.scoring_queue import check_servable
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack

@@ -1,7 +1,7 @@
-"""A reward as a web application: `app(reward, token=...)`, for our own runner, for tests and for a server of yours.
+"""A reward as a web application: `make_app(reward, token=...)`, for our own runner, for tests and for a server of yours.
 
-Every answer is JSON, but for `/metrics` and `/docs`; whatever is wrong is one line, `{"error": ...}`. Left out: who is let in
-(`door`), how scores are found (`desk`), sockets and signals (`runner`).
+Every answer is JSON, but for `/metrics` and `/docs`; whatever is wrong is one line, `{"error": ...}`.
+Left out: who is let in (`admission.py`), how scores are found (`scoring_queue.py`), sockets and signals (`runner.py`).
 """
 
 from __future__ import annotations
@@ -24,15 +24,22 @@ from starlette.responses import Response
 
 import guerdon
 from guerdon.bridges import openrlhf
-from guerdon.bridges.serve.desk import Desk, check_servable, example_of
-from guerdon.bridges.serve.door import Door, refusal, reply
+from guerdon.bridges.serve.admission import Admission, error_response, json_response
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import CONTENT_TYPE
-from guerdon.bridges.serve.schema import Answer, OpenRLHFAnswer, OpenRLHFRequest, Refusal, Request, answer_of
+from guerdon.bridges.serve.schema import (
+    ErrorResponse,
+    OpenRLHFRequest,
+    OpenRLHFResponse,
+    ScoreRequest,
+    ScoreResponse,
+    score_response,
+)
+from guerdon.bridges.serve.scoring_queue import ScoringQueue, check_servable, example_of
 from guerdon.rewards.formula.reward import as_reward
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    code: {"model": Refusal, "description": about}
+    code: {"model": ErrorResponse, "description": about}
     for code, about in {
         400: "the body is no JSON",
         401: "the token is missing or wrong",
@@ -47,71 +54,71 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def app(reward: Any, *, token: str | None, limits: Limits | None = None, missing: float | None = None) -> FastAPI:
+def make_app(reward: Any, *, token: str | None, limits: Limits | None = None, missing: float | None = None) -> FastAPI:
     """The application. `token=None` serves whoever can reach it under a name of this machine.
 
     `missing` is what a sample without a score is worth to OpenRLHF, which takes only numbers.
     """
     formula = as_reward(reward)
     check_servable(formula)
-    desk = Desk(formula, limits or Limits())
+    queue = ScoringQueue(formula, limits or Limits())
 
     @asynccontextmanager
-    async def lifespan(made: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        desk.pool.shutdown(wait=False, cancel_futures=True)
+        queue.pool.shutdown(wait=False, cancel_futures=True)
 
-    made = FastAPI(
+    app = FastAPI(
         title="Guerdon reward server",
         version=guerdon.__version__,
         summary="Scores samples with one reward; a sample without a score says why.",
         lifespan=lifespan,
         redoc_url=None,
     )
-    made.state.desk = desk
-    made.add_middleware(Door, desk=desk, token=token)
-    _secure(made, token)
-    _routes(made, desk, missing)
-    _faults(made)
-    return made
+    app.state.queue = queue
+    app.add_middleware(Admission, queue=queue, token=token)
+    _secure(app, token)
+    _routes(app, queue, missing)
+    _faults(app)
+    return app
 
 
-def _routes(made: FastAPI, desk: Desk, missing: float | None) -> None:
-    @made.post("/score", responses={200: {"model": Answer}, **REFUSALS}, response_model=None)
-    async def score(request: Request) -> Response:
+def _routes(app: FastAPI, queue: ScoringQueue, missing: float | None) -> None:
+    @app.post("/score", responses={200: {"model": ScoreResponse}, **REFUSALS}, response_model=None)
+    async def score(request: ScoreRequest) -> Response:
         """Score samples. Each gets a value, or the reason why it has none; so does every named part of the formula."""
         samples = [sample.model_dump(exclude_unset=True) for sample in request.samples]
-        _few_enough(len(samples), desk.limits)
-        return reply(200, answer_of(await desk.score(samples, request.group)))
+        _few_enough(len(samples), queue.limits)
+        return json_response(200, score_response(await queue.score(samples, request.group)))
 
-    @made.post("/get_reward", responses={200: {"model": OpenRLHFAnswer}, **REFUSALS}, response_model=None)
+    @app.post("/get_reward", responses={200: {"model": OpenRLHFResponse}, **REFUSALS}, response_model=None)
     async def get_reward(request: OpenRLHFRequest) -> Response:
         """OpenRLHF's remote reward. It takes only numbers: a sample without a score is an error, unless the server was
         started with a number for those."""
         samples = openrlhf.samples_of(request.model_dump())
-        _few_enough(len(samples), desk.limits)
-        scored = await desk.score(samples, openrlhf.groups_of(samples))
-        return _with_nan(openrlhf.answer_of(scored, desk.formula.name, missing))
+        _few_enough(len(samples), queue.limits)
+        scored = await queue.score(samples, openrlhf.groups_of(samples))
+        return _with_nan(openrlhf.answer_of(scored, queue.formula.name, missing))
 
-    @made.get("/health", responses={503: REFUSALS[503]}, response_model=None)
+    @app.get("/health", responses={503: REFUSALS[503]}, response_model=None)
     async def health() -> Response:
         """Whether the server takes requests. Needs no token."""
-        return refusal(503, "the server is stopping") if desk.closing else reply(200, {"status": "ok"})
+        return error_response(503, "the server is stopping") if queue.closing else json_response(200, {"status": "ok"})
 
-    @made.get("/metrics", response_model=None)
+    @app.get("/metrics", response_model=None)
     async def metrics() -> Response:
         """What was counted, in Prometheus' text format."""
-        return Response(desk.metrics.text(desk.waiting, desk.scoring), media_type=CONTENT_TYPE)
+        return Response(queue.metrics.text(queue.waiting, queue.scoring), media_type=CONTENT_TYPE)
 
-    @made.get("/", response_model=None)
+    @app.get("/", response_model=None)
     async def about() -> Response:
         """What is served here, and how to ask."""
-        return reply(200, {
-            "reward": str(desk.formula),
+        return json_response(200, {
+            "reward": str(queue.formula),
             "guerdon": guerdon.__version__,
-            "ask": {"POST /score": {"samples": [example_of(desk.formula)]}},
+            "ask": {"POST /score": {"samples": [example_of(queue.formula)]}},
             "also": ["POST /get_reward", "GET /health", "GET /metrics", "GET /docs", "GET /openapi.json"],
-            "limits": vars(desk.limits),
+            "limits": vars(queue.limits),
         })  # fmt: skip
 
 
@@ -125,9 +132,9 @@ def _few_enough(count: int, limits: Limits) -> None:
         raise HTTPException(413, f"samples: {count} in one request, at most {limits.samples} are taken")
 
 
-def _secure(made: FastAPI, token: str | None) -> None:
+def _secure(app: FastAPI, token: str | None) -> None:
     """Let `/docs` ask for the token."""
-    plain = made.openapi
+    plain = app.openapi
 
     def with_token() -> dict[str, Any]:
         schema = plain()
@@ -136,33 +143,33 @@ def _secure(made: FastAPI, token: str | None) -> None:
             schema["security"] = [{"token": []}]
         return schema
 
-    made.openapi = with_token  # type: ignore[method-assign]
+    app.openapi = with_token  # type: ignore[method-assign]
 
 
-def _faults(made: FastAPI) -> None:
-    @made.exception_handler(HTTPException)
+def _faults(app: FastAPI) -> None:
+    @app.exception_handler(HTTPException)
     async def refused(request: HTTPRequest, fault: HTTPException) -> Response:
-        said = str(fault.detail)
+        reason = str(fault.detail)
         if fault.status_code == 404:
-            said = (
+            reason = (
                 f"there is no {request.url.path}: ask POST /score, POST /get_reward, GET /health, /metrics, /docs or /"
             )
         elif fault.status_code == 405:
-            said = f"{request.url.path} does not take {request.method}"
-        return refusal(fault.status_code, said, **(fault.headers or {}))
+            reason = f"{request.url.path} does not take {request.method}"
+        return error_response(fault.status_code, reason, **(fault.headers or {}))
 
-    @made.exception_handler(RequestValidationError)
+    @app.exception_handler(RequestValidationError)
     async def malformed(request: HTTPRequest, fault: RequestValidationError) -> Response:
         first = fault.errors()[0]
         if first["type"] == "json_invalid":
-            return refusal(400, f"the body is no JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
+            return error_response(400, f"the body is no JSON: {first['ctx']['error']} at character {first['loc'][-1]}")
         where = ".".join(map(str, first["loc"][1:])) or "the body"
-        return refusal(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
+        return error_response(422, f"{where}: {first['msg'][:1].lower()}{first['msg'][1:]}")
 
-    @made.exception_handler(UserError)
+    @app.exception_handler(UserError)
     async def mistaken(request: HTTPRequest, fault: UserError) -> Response:
-        return refusal(500 if isinstance(fault, RunStopped) else 422, " ".join(str(fault).split()))
+        return error_response(500 if isinstance(fault, RunStopped) else 422, " ".join(str(fault).split()))
 
-    @made.exception_handler(Exception)
+    @app.exception_handler(Exception)
     async def broken(request: HTTPRequest, fault: Exception) -> Response:
-        return refusal(500, "a mistake in the server itself; its log has the trace")
+        return error_response(500, "a mistake in the server itself; its log has the trace")

@@ -1,9 +1,9 @@
-"""Connections: how much a caller may say before it asks, in what time, how many may be open, and who goes when more come.
+"""Connections: how much a caller may send before it asks, in what time, how many may be open, and who goes when more come.
 
-Whoever is connected is a stranger until the door has seen the token in a request of theirs. Where all places are taken the
-newest still gets one: the oldest stranger goes, else of those known the one that has rested the longest; a request under way
-with the right token is never given up for another. Left out: what a request says (`door`, `app`), and an address's share of
-the places, for behind a proxy all have one address.
+Whoever is connected is a stranger until a request of theirs had the right token (`admission.py`).
+Where all places are taken the newest still gets one: the oldest stranger goes, else of those known the one idle longest.
+A request under way with the right token is never given up for another.
+Left out: what a request says (`app.py`), and an address's share of the places, for behind a proxy all have one address.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from guerdon.bridges.serve.door import KNOWN
+from guerdon.bridges.serve.admission import KNOWN
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import Metrics
 
@@ -26,14 +26,14 @@ FIELDS = 100  # headers of a request
 AHEAD = 100  # requests that may be sent before the first of them is answered
 
 
-class Hall:
+class ConnectionTable:
     """Who is connected. Belongs to the event loop's thread."""
 
     def __init__(self, limits: Limits, metrics: Metrics) -> None:
         self.limits, self.metrics = limits, metrics
         self.strangers: dict[Connection, None] = {}  # the oldest first
         self.known: set[Connection] = set()
-        self.resting: dict[
+        self.idle: dict[
             Connection, None
         ] = {}  # of those known, the ones that ask for nothing now; the first since longest
 
@@ -41,7 +41,7 @@ class Hall:
         self.strangers[one] = None
         if len(self.strangers) + len(self.known) > self.limits.connections:
             oldest = next(iter(self.strangers))  # at least the newcomer
-            goes = oldest if oldest is not one else next(iter(self.resting), one)
+            goes = oldest if oldest is not one else next(iter(self.idle), one)
             goes.turn_away(503, "all connections are taken: come again in a second", retry=1)
 
     def know(self, one: Connection) -> None:
@@ -49,17 +49,17 @@ class Hall:
             del self.strangers[one]
             self.known.add(one)
 
-    def rest(self, one: Connection) -> None:
+    def set_idle(self, one: Connection) -> None:
         if one in self.known:
-            self.resting[one] = None
+            self.idle[one] = None
 
-    def wake(self, one: Connection) -> None:
-        self.resting.pop(one, None)
+    def set_busy(self, one: Connection) -> None:
+        self.idle.pop(one, None)
 
     def leave(self, one: Connection) -> None:
         self.strangers.pop(one, None)
         self.known.discard(one)
-        self.resting.pop(one, None)
+        self.idle.pop(one, None)
 
 
 class Connection(HttpToolsProtocol):
@@ -67,16 +67,16 @@ class Connection(HttpToolsProtocol):
 
     def __init__(
         self,
-        hall: Hall,
+        table: ConnectionTable,
         config: Config,
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self.hall = hall
+        self.table = table
         self.whole = True  # all of the last request has come, its body too
-        self.said = 0  # bytes since then
+        self.unasked = 0  # bytes since then
         self.weight = 0  # bytes of this request's line and headers
         self.until_asked: asyncio.TimerHandle | None = None
         self.until_read: asyncio.TimerHandle | None = None
@@ -91,10 +91,10 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         transport.set_write_buffer_limits(high=0)  # so that writing is paused whenever something is unread
         self._listen()
-        self.hall.enter(self)
+        self.table.enter(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.hall.leave(self)
+        self.table.leave(self)
         for timer in (self.until_asked, self.until_read):
             if timer is not None:
                 timer.cancel()
@@ -102,10 +102,10 @@ class Connection(HttpToolsProtocol):
 
     def turn_away(self, status: int, error: str, retry: int | None = None) -> None:
         """Say why, and close. Nobody is waited for: what can not be said at once is not said."""
-        self.hall.leave(self)
+        self.table.leave(self)
         if self.transport.is_closing():
             return
-        self.hall.metrics.turned_away[status] += 1
+        self.table.metrics.turned_away[status] += 1
         content = json.dumps({"error": error})
         again = "" if retry is None else f"retry-after: {retry}\r\n"
         self.transport.write(
@@ -122,8 +122,8 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self.under_way or self.transport.is_closing():
             return
-        self.said += len(data) if self.whole else 0  # else it is the rest of a body that was refused
-        if self.said > HEAD:
+        self.unasked += len(data) if self.whole else 0  # else it is the rest of a body that was refused
+        if self.unasked > HEAD:
             self.turn_away(431, _too_large())
         else:
             self._listen()
@@ -131,10 +131,10 @@ class Connection(HttpToolsProtocol):
     def _listen(self) -> None:
         """From the first byte on, or from the beginning, a request has so long to be whole up to its body."""
         if self.until_asked is None:
-            self.until_asked = self.loop.call_later(self.hall.limits.headers, self._late)
+            self.until_asked = self.loop.call_later(self.table.limits.headers, self._late)
 
     def _late(self) -> None:
-        self.turn_away(408, f"no whole request within {self.hall.limits.headers:g} s")
+        self.turn_away(408, f"no whole request within {self.table.limits.headers:g} s")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -142,7 +142,7 @@ class Connection(HttpToolsProtocol):
         self.scope["state"][KNOWN] = self._known
 
     def _known(self) -> None:
-        self.hall.know(self)
+        self.table.know(self)
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -161,11 +161,11 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         if len(self.pipeline) > AHEAD:
             raise ValueError(f"more than {AHEAD} requests ahead of their answers")
-        self.whole, self.said = False, 0
+        self.whole, self.unasked = False, 0
         if self.until_asked is not None:
             self.until_asked.cancel()
             self.until_asked = None
-        self.hall.wake(self)
+        self.table.set_busy(self)
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -182,11 +182,11 @@ class Connection(HttpToolsProtocol):
         if self.pipeline:
             self.flow.pause_reading()  # no more, until those that are here have their turn
         elif not self.under_way:
-            self.hall.rest(self)
+            self.table.set_idle(self)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self.until_read = self.loop.call_later(self.hall.limits.timeout, self.transport.abort)
+        self.until_read = self.loop.call_later(self.table.limits.timeout, self.transport.abort)
 
     def resume_writing(self) -> None:
         super().resume_writing()

@@ -1,7 +1,7 @@
-"""The server's own log, on stderr: whatever is sent to it can neither fill a disk nor speak to a terminal.
+"""The server's own log, on stderr: nothing that is sent to it can fill a disk or steer a terminal.
 
-So many entries a minute and no more, each cut and with its control characters escaped; how many were left out is said. Left
-out: what rewards print.
+So many entries a minute and no more, each cut and with its control characters escaped; how many were left out is said.
+Left out: what rewards print.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LETTERS = 4000  # of an entry: its beginning and its end, which is what a traceb
 MINUTE = 60.0
 
 
-class Sparing(logging.StreamHandler):  # type: ignore[type-arg]  # of whatever stderr is
+class RateLimitedHandler(logging.StreamHandler):  # type: ignore[type-arg]  # of whatever stderr is
     """Writes to stderr, sparingly."""
 
     def __init__(self) -> None:
@@ -46,9 +46,9 @@ class Sparing(logging.StreamHandler):  # type: ignore[type-arg]  # of whatever s
 
 
 @contextlib.contextmanager
-def sparing_log() -> Iterator[None]:
-    """The log of the server and its event loop goes through `Sparing`, and nowhere else."""
-    handler, loggers = Sparing(), [logging.getLogger(name) for name in LOGGERS]
+def rate_limited_log() -> Iterator[None]:
+    """The log of the server and its event loop goes through `RateLimitedHandler`, and nowhere else."""
+    handler, loggers = RateLimitedHandler(), [logging.getLogger(name) for name in LOGGERS]
     before = [(logger.handlers, logger.propagate) for logger in loggers]
     for logger in loggers:
         logger.handlers, logger.propagate = [handler], False

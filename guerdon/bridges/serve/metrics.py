@@ -1,7 +1,7 @@
-"""What a server counts, in Prometheus' text format (version 0.0.4). Everything is counted in the event loop's thread.
+"""The server's counters, in Prometheus' text format (version 0.0.4). Everything is counted in the event loop's thread.
 
-Written by hand, for it is four kinds of line: a client library would be a dependency and a global registry. Left out: what
-the process itself uses.
+Written by hand, for it is four kinds of line: a client library would be a dependency and a global registry.
+Left out: what the process itself uses.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Metrics:
         self.samples += samples
         self.late[bisect.bisect_left(BUCKETS, seconds)] += 1
         self.seconds += seconds
-        for component, found in reasons.items():
-            for reason, count in Counter(found).items():
+        for component, each in reasons.items():
+            for reason, count in Counter(each).items():
                 self.outcomes[component, reason.name.lower()] += count
 
     @property
@@ -66,8 +66,8 @@ class Metrics:
         return [*lines, _line(f"{name}_sum", {}, self.seconds), _line(f"{name}_count", {}, below)]
 
 
-def _family(name: str, kind: str, about: str, found: Iterable[tuple[Mapping[str, str], float]]) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}", *(_line(name, labels, n) for labels, n in found)]
+def _family(name: str, kind: str, about: str, counts: Iterable[tuple[Mapping[str, str], float]]) -> list[str]:
+    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}", *(_line(name, labels, n) for labels, n in counts)]
 
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:

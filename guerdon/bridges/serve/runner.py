@@ -1,7 +1,8 @@
-"""Runs the application on a socket until it is told to stop, and stops well.
+"""The runner: the application on a socket, until a signal ends it.
 
 The first SIGTERM, SIGINT or SIGHUP: new requests get a 503, those under way are finished, for `grace` seconds at most; then the
-workers are gone and the exit code is 0. The second ends at once. Left out: TLS (put a proxy in front), several processes.
+workers are gone and the exit code is 0. The second ends at once.
+Left out: TLS (put a proxy in front), several processes.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ try:
     import uvicorn
 except ModuleNotFoundError as error:
     raise require_extra(error.name or "uvicorn", "serve") from error
-from guerdon.bridges.serve.app import app
-from guerdon.bridges.serve.connections import Connection, Hall
-from guerdon.bridges.serve.desk import THREADS, Desk
+from guerdon.bridges.serve.app import make_app
+from guerdon.bridges.serve.connections import Connection, ConnectionTable
 from guerdon.bridges.serve.limits import Limits
-from guerdon.bridges.serve.logs import sparing_log
-from guerdon.rewards.formula.reward import Reward, as_reward
+from guerdon.bridges.serve.logs import rate_limited_log
+from guerdon.bridges.serve.scoring_queue import THREADS, ScoringQueue
+from guerdon.rewards.formula.reward import Reward
+from guerdon.rewards.formula.reward import as_reward
 
 WAITING = 2048  # connections that the system holds until they are taken up ...
 TAKEN = 32  # ... so many at a time: asyncio opens a file for each before it tells of the first
@@ -63,12 +65,12 @@ def serve(
     formula = as_reward(reward)
     limits = limits or Limits()
     limits = dataclasses.replace(limits, connections=_places_for(limits.connections))
-    made = app(formula, token=token, limits=limits, missing=missing)
-    hall = Hall(limits, made.state.desk.metrics)
-    with _bound(host, port) as bound, sparing_log():
+    app = make_app(formula, token=token, limits=limits, missing=missing)
+    table = ConnectionTable(limits, app.state.queue.metrics)
+    with _bound(host, port) as bound, rate_limited_log():
         config = uvicorn.Config(
-            made,
-            http=cast(type[asyncio.Protocol], partial(Connection, hall)),
+            app,
+            http=cast(type[asyncio.Protocol], partial(Connection, table)),
             ws="none",
             backlog=TAKEN,
             log_config=None,
@@ -79,7 +81,7 @@ def serve(
             timeout_graceful_shutdown=1,
         )
         started(_url(bound), formula)
-        server = _Server(config, made.state.desk, grace)
+        server = _Server(config, app.state.queue, grace)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
             signal.signal(signal.SIGHUP, server.handle_exit)
         server.run(sockets=[bound])
@@ -89,9 +91,9 @@ def serve(
 class _Server(uvicorn.Server):
     """uvicorn's server, but it goes on answering (503) while requests under way are finished."""
 
-    def __init__(self, config: uvicorn.Config, desk: Desk, grace: float) -> None:
+    def __init__(self, config: uvicorn.Config, queue: ScoringQueue, grace: float) -> None:
         super().__init__(config)
-        self.desk, self.grace, self.until = desk, grace, 0.0
+        self.queue, self.grace, self.until = queue, grace, 0.0
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -99,18 +101,18 @@ class _Server(uvicorn.Server):
             bound.listen(WAITING)  # uvicorn has one number for those who wait and those taken up together
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self.desk.closing:
+        if self.queue.closing:
             if sig == signal.SIGHUP:  # a terminal that is closed sends it twice, by itself and by its shell
                 return
             os._exit(128 + sig)  # workers go with us: their template's socket closes
-        self.desk.closing, self.until = True, time.monotonic() + self.grace
+        self.queue.closing, self.until = True, time.monotonic() + self.grace
 
     async def on_tick(self, counter: int) -> bool:
-        if self.desk.closing and not self.should_exit:
+        if self.queue.closing and not self.should_exit:
             late = time.monotonic() > self.until
             if late:
-                self.desk.hurry()
-            self.should_exit = late or not self.desk.inside
+                self.queue.hurry()
+            self.should_exit = late or not self.queue.under_way
         return await super().on_tick(counter)
 
 
@@ -154,17 +156,17 @@ def _places(host: str, port: int) -> list[Any]:
 
 def _bound(host: str, port: int) -> socket.socket:
     family, _, _, _, address = _places(host, port)[0]
-    made = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(WAITING)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(WAITING)
     except OSError as error:
-        made.close()
+        bound.close()
         if isinstance(error, PermissionError):
             raise UserError(f"port {port} needs more rights than this process has: choose one above 1023") from error
         raise UserError(f"{host}:{port} can not be listened on ({error.strerror}): choose another --port") from error
-    return made
+    return bound
 
 
 def _url(bound: socket.socket) -> str:

@@ -1,4 +1,4 @@
-"""What a request and an answer look like: the types that a request is checked by and that `/docs` shows."""
+"""The types of requests and responses: requests are checked by them, and `/docs` shows them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guerdon.bridges.serve.strict import strict
+from guerdon.bridges.serve.json_values import json_value
 from guerdon.rewards.stage.scorer import Scored
 
 
-class Sample(BaseModel):
+class SampleIn(BaseModel):
     """One sample's fields. A reward's arguments are filled from them by name; any other name may be added."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -24,7 +24,7 @@ class Sample(BaseModel):
     meta: dict[str, Any] | None = Field(None, description="more fields; the same as giving them beside the others")
 
 
-class Request(BaseModel):
+class ScoreRequest(BaseModel):
     """Samples to score, in one request."""
 
     model_config = ConfigDict(
@@ -43,25 +43,25 @@ class Request(BaseModel):
         },
     )
 
-    samples: list[Sample] = Field(min_length=1)
+    samples: list[SampleIn] = Field(min_length=1)
     group: list[int] | None = Field(
         None, description="a number for each sample: tries at one prompt have the same; left out, all are"
     )
 
 
-class Number(BaseModel):
+class ComponentScore(BaseModel):
     """A score, or the reason why there is none: `value` is a number exactly where `reason` is `value`."""
 
     value: float | None
     reason: Literal["value", "not_applicable", "failed", "timed_out"]
 
 
-class Result(Number):
+class SampleResult(ComponentScore):
     detail: Any = Field(description="why, or what went wrong; null where there is nothing to say")
-    components: dict[str, Number] = Field(description="the same for each named part of the formula")
+    components: dict[str, ComponentScore] = Field(description="the same for each named part of the formula")
 
 
-class Answer(BaseModel):
+class ScoreResponse(BaseModel):
     """One result for each sample, in the order of the samples."""
 
     model_config = ConfigDict(
@@ -84,7 +84,7 @@ class Answer(BaseModel):
         }
     )
 
-    results: list[Result]
+    results: list[SampleResult]
 
 
 class OpenRLHFRequest(BaseModel):
@@ -101,7 +101,7 @@ class OpenRLHFRequest(BaseModel):
     labels: list[Any] | None = Field(None, description="a label is the sample's answer")
 
 
-class OpenRLHFAnswer(BaseModel):
+class OpenRLHFResponse(BaseModel):
     """What OpenRLHF's remote reward client reads."""
 
     rewards: list[float]
@@ -109,21 +109,21 @@ class OpenRLHFAnswer(BaseModel):
     extra_logs: dict[str, list[float]]
 
 
-class Refusal(BaseModel):
+class ErrorResponse(BaseModel):
     """What is wrong, in one line."""
 
     error: str
 
 
-def answer_of(scored: Scored) -> dict[str, Any]:
-    """Scores as `Answer` says. Not made by way of the class: checking our own numbers again would cost as much as scoring."""
+def score_response(scored: Scored) -> dict[str, Any]:
+    """Scores as `ScoreResponse` has them, without the class: to check our own numbers again costs as much as scoring."""
     parts = {name: (part, scored.part_reasons[name]) for name, part in scored.parts.items()}
     return {
         "results": [
             {
                 "value": value,
                 "reason": scored.reasons[n].name.lower(),
-                "detail": strict(scored.details[n]),
+                "detail": json_value(scored.details[n]),
                 "components": {
                     name: {"value": values[n], "reason": reasons[n].name.lower()}
                     for name, (values, reasons) in parts.items()

@@ -1,7 +1,9 @@
-"""Answers from any server that speaks OpenAI's chat completions over HTTP: many at once, tried again, paid for and counted.
+"""Judges' answers from any server that speaks OpenAI's chat completions over HTTP.
 
-The key is read from the environment for each round of questions and goes into the request alone: it is no field, in no
-cache, event or message, and is struck out of whatever a server says back. Left out: streaming, tools, images.
+Many questions are asked at once, tried again (`network/retrying.py`), paid for and counted.
+The key is read from the environment for each round of questions and goes into the request alone.
+It is no field, in no cache, event or message, and is struck out of whatever a server says back.
+Left out: streaming, tools, images.
 """
 
 from __future__ import annotations
@@ -18,9 +20,9 @@ from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.model import Model
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.task import Sampling
-from guerdon.judges.answerer import Answer, Asked, added
-from guerdon.judges.cache import Keep, Remembering
-from guerdon.judges.spending import Purse
+from guerdon.judges.answerer import JudgeAnswer, JudgeQuestion, log_sum_exp
+from guerdon.judges.cache import CachedAnswerer, Keep
+from guerdon.judges.spending import SpendingReserve
 from guerdon.network.addresses import check_address, in_one_line, key_in, without_key
 from guerdon.network.retrying import FailedTry, patience, retry_after, try_patiently
 from guerdon.rewards.text.extracting import whole_json
@@ -44,7 +46,7 @@ def _brief() -> Sampling:
 
 
 @part
-class endpoint(Remembering):
+class endpoint(CachedAnswerer):
     """A model behind an OpenAI-compatible server: `endpoint("https://api.openai.com/v1", "gpt-4.1-mini", "OPENAI_API_KEY")`.
 
     `key_env` names the environment variable that holds the key; the key itself is never given here. `prices` are for a
@@ -62,7 +64,7 @@ class endpoint(Remembering):
     trying: patience = knob(factory=patience, hashed=False)
 
     spent: float = state(default=0.0)
-    rooms: Any = live()  # event loop: what is shared by all who ask in it
+    sessions: Any = live()  # event loop: what is shared by all who ask in it
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,43 +77,47 @@ class endpoint(Remembering):
     def who(self, models: Mapping[str, Model]) -> dict[str, Any]:
         return {"url": self.url.rstrip("/"), "model": self.model}
 
-    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
+    async def fetch(
+        self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model], keep: Keep
+    ) -> list[JudgeAnswer]:
         key = self._key_now()
-        async with self._room() as room:
-            jobs = [self._one(room, each, key, place, keep) for place, each in enumerate(asked)]
-            found = await asyncio.gather(*jobs, return_exceptions=True)  # what is under way is paid for: let it end
-        for each in found:
+        async with self._session() as session:
+            jobs = [self._one(session, each, key, place, keep) for place, each in enumerate(questions)]
+            answers = await asyncio.gather(*jobs, return_exceptions=True)  # what is under way is paid for: let it end
+        for each in answers:
             if isinstance(each, BaseException):
                 raise each
-        return [each for each in found if isinstance(each, Answer)]
+        return [each for each in answers if isinstance(each, JudgeAnswer)]
 
-    async def _one(self, room: _Room, asked: Asked, key: str, place: int, keep: Keep) -> Answer:
-        async with room.seats:
-            answer = await self._patiently(room, asked, key)
+    async def _one(self, session: _Session, question: JudgeQuestion, key: str, place: int, keep: Keep) -> JudgeAnswer:
+        async with session.turn:
+            answer = await self._patiently(session, question, key)
             keep(place, answer)
             return answer
 
-    async def _patiently(self, room: _Room, asked: Asked, key: str) -> Answer:
+    async def _patiently(self, session: _Session, question: JudgeQuestion, key: str) -> JudgeAnswer:
         """Try, and try again where that may help and there is time; each try is paid for."""
 
-        async def attempt(seconds: float) -> Answer | FailedTry:
-            async with room.purse.set_aside(self._worst(asked), self._left, self._refusal):
-                outcome = await self._try(room, asked, key, seconds)
-                self.spent += outcome.cost if isinstance(outcome, Answer | _Unreadable) else 0.0
+        async def attempt(seconds: float) -> JudgeAnswer | FailedTry:
+            async with session.reserve.set_aside(self._worst(question), self._left, self._refusal):
+                outcome = await self._try(session, question, key, seconds)
+                self.spent += outcome.cost if isinstance(outcome, JudgeAnswer | _Unreadable) else 0.0
                 return outcome
 
         outcome = await try_patiently(self.trying, attempt)
-        if isinstance(outcome, Answer):
+        if isinstance(outcome, JudgeAnswer):
             return outcome
-        return Answer(error=f"{self.model}: {outcome.error}", late=outcome.late)
+        return JudgeAnswer(error=f"{self.model}: {outcome.error}", late=outcome.late)
 
-    async def _try(self, room: _Room, asked: Asked, key: str, seconds: float) -> Answer | FailedTry:
+    async def _try(
+        self, session: _Session, question: JudgeQuestion, key: str, seconds: float
+    ) -> JudgeAnswer | FailedTry:
         from guerdon.network.client import BadResponse, LostConnection
 
-        body = json.dumps(self._body(asked)).encode()  # not httpx's: half of a surrogate pair must not break it
-        most = MOST + MOST_EACH * self.how(asked).max_tokens
+        body = json.dumps(self._body(question)).encode()  # not httpx's: half of a surrogate pair must not break it
+        most = MOST + MOST_EACH * self.how(question).max_tokens
         try:
-            response = await room.client.post("/chat/completions", body, key=key, most=most, seconds=seconds)
+            response = await session.client.post("/chat/completions", body, key=key, most=most, seconds=seconds)
         except TimeoutError:
             return FailedTry(f"no answer in {seconds:.3g} s", late=True)
         except (BadResponse, LostConnection) as error:
@@ -123,14 +129,14 @@ class endpoint(Remembering):
         if status in TRY_AGAIN or status >= 500:
             return FailedTry(f"status {status}", pause=retry_after(response.headers.get("retry-after", "")))
         if status != 200:
-            return Answer(error=f"{self.model}: status {status}: {in_one_line(text)}")
-        return self._read(asked, text if _is_text(response.content) else "")
+            return JudgeAnswer(error=f"{self.model}: status {status}: {in_one_line(text)}")
+        return self._read(question, text if _is_text(response.content) else "")
 
-    def _body(self, asked: Asked) -> dict[str, Any]:
-        how = self.how(asked)
+    def _body(self, question: JudgeQuestion) -> dict[str, Any]:
+        how = self.how(question)
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": [{"role": role, "content": text} for role, text in asked.messages],
+            "messages": [{"role": role, "content": text} for role, text in question.messages],
             "temperature": how.temperature,
             "max_tokens": how.max_tokens,
         }
@@ -139,34 +145,34 @@ class endpoint(Remembering):
         if how.stop:
             body["stop"] = list(how.stop)
         if how.temperature:
-            body["seed"] = asked.seed % 2**31
-        if asked.choices:
+            body["seed"] = question.seed % 2**31
+        if question.choices:
             body |= {"logprobs": True, "top_logprobs": ALTERNATIVES}
         return body
 
-    def _read(self, asked: Asked, said: str) -> Answer | FailedTry:
+    def _read(self, question: JudgeQuestion, answer: str) -> JudgeAnswer | FailedTry:
         """The answer in what a server said. One that can not be read costs what it says that it does."""
-        body = whole_json(said)
+        body = whole_json(answer)
         usage = body.get("usage") if isinstance(body, dict) else None
-        told = usage if isinstance(usage, dict) else {}
+        usage = usage if isinstance(usage, dict) else {}
         try:
             choice = body["choices"][0]
             text = choice["message"]["content"] or ""
             if not isinstance(text, str):
                 raise TypeError
-            chosen, error = _chosen(asked, choice.get("logprobs")) if asked.choices else ({}, "")
+            chosen, error = _chosen(question, choice.get("logprobs")) if question.choices else ({}, "")
         except (ValueError, LookupError, TypeError, AttributeError):
-            cost = self._cost(self._counted(asked, told)) if told else 0.0
-            return _Unreadable(f"an answer that is no chat completion: {in_one_line(said)}", cost=cost)
-        tokens = self._counted(asked, told)
-        return Answer(text, chosen, *tokens, cost=self._cost(tokens), error=error and f"{self.model}: {error}")
+            cost = self._cost(self._counted(question, usage)) if usage else 0.0
+            return _Unreadable(f"an answer that is no chat completion: {in_one_line(answer)}", cost=cost)
+        tokens = self._counted(question, usage)
+        return JudgeAnswer(text, chosen, *tokens, cost=self._cost(tokens), error=error and f"{self.model}: {error}")
 
-    def _counted(self, asked: Asked, usage: Mapping[str, Any]) -> tuple[int, int]:
+    def _counted(self, question: JudgeQuestion, usage: Mapping[str, Any]) -> tuple[int, int]:
         """What a server counted. What it does not count, or can not have counted, is taken for the most it can be."""
-        worst = self._most_tokens(asked)
-        found = usage.get("prompt_tokens"), usage.get("completion_tokens")
+        worst = self._most_tokens(question)
+        counts = usage.get("prompt_tokens"), usage.get("completion_tokens")
         into, out = (
-            n if type(n) is int and 0 <= n <= LARGEST_COUNT else most for n, most in zip(found, worst, strict=True)
+            n if type(n) is int and 0 <= n <= LARGEST_COUNT else most for n, most in zip(counts, worst, strict=True)
         )
         return into, out
 
@@ -175,13 +181,13 @@ class endpoint(Remembering):
     def _cost(self, tokens: tuple[int, int]) -> float:
         return (tokens[0] * self.prices[0] + tokens[1] * self.prices[1]) / MILLION
 
-    def _most_tokens(self, asked: Asked) -> tuple[int, int]:
+    def _most_tokens(self, question: JudgeQuestion) -> tuple[int, int]:
         """The most that a question can take: no tokenizer makes more tokens of a text than it has bytes."""
-        inside = sum(len(text.encode(errors="replace")) + OVERHEAD for _, text in asked.messages)
-        return inside, self.how(asked).max_tokens
+        inside = sum(len(text.encode(errors="replace")) + OVERHEAD for _, text in question.messages)
+        return inside, self.how(question).max_tokens
 
-    def _worst(self, asked: Asked) -> float:
-        return self._cost(self._most_tokens(asked))
+    def _worst(self, question: JudgeQuestion) -> float:
+        return self._cost(self._most_tokens(question))
 
     def _left(self) -> float:
         return math.inf if self.max_cost is None else self.max_cost - self.spent
@@ -203,32 +209,32 @@ class endpoint(Remembering):
         return key
 
     @contextlib.asynccontextmanager
-    async def _room(self) -> AsyncIterator[_Room]:
+    async def _session(self) -> AsyncIterator[_Session]:
         """What all who ask at this time share, made by the first and closed by the last: it cannot outlive its event loop."""
         from guerdon.network.client import Client
 
-        self.rooms = {} if self.rooms is None else self.rooms
-        rooms: dict[Any, _Room] = self.rooms
+        self.sessions = {} if self.sessions is None else self.sessions
+        sessions: dict[Any, _Session] = self.sessions
         loop = asyncio.get_running_loop()
-        if loop not in rooms:
+        if loop not in sessions:
             client = Client(self.url, self.trying.at_once)
-            rooms[loop] = _Room(client, asyncio.Semaphore(self.trying.at_once), Purse())
-        room = rooms[loop]
-        room.users += 1
+            sessions[loop] = _Session(client, asyncio.Semaphore(self.trying.at_once), SpendingReserve())
+        session = sessions[loop]
+        session.users += 1
         try:
-            yield room
+            yield session
         finally:
-            room.users -= 1
-            if not room.users:
-                del rooms[loop]
-                await room.client.aclose()
+            session.users -= 1
+            if not session.users:
+                del sessions[loop]
+                await session.client.aclose()
 
 
 @dataclass
-class _Room:
+class _Session:
     client: Client
-    seats: asyncio.Semaphore
-    purse: Purse
+    turn: asyncio.Semaphore
+    reserve: SpendingReserve
     users: int = 0
 
 
@@ -239,26 +245,33 @@ class _Unreadable(FailedTry):
     cost: float = 0.0
 
 
-def _chosen(asked: Asked, logprobs: Any) -> tuple[dict[str, float], str]:
+def _chosen(question: JudgeQuestion, logprobs: Any) -> tuple[dict[str, float], str]:
     """The log-probs of the wanted words: at the first token, or at the last that is one of them."""
-    told = (logprobs or {}).get("content") or []
-    if not told:
+    tokens = (logprobs or {}).get("content") or []
+    if not tokens:
         return {}, "it gives no log-probs: ask for a written verdict, without `sure`"
-    places = [n for n, token in enumerate(told) if _word(token["token"]) in asked.choices] if asked.thinks else [0]
+    places = (
+        [n for n, token in enumerate(tokens) if _word(token["token"]) in question.choices] if question.thinks else [0]
+    )
     if not places:
-        return {}, f"it did not end in {' or '.join(asked.choices)}"
-    near = told[places[-1]]
+        return {}, f"it did not end in {' or '.join(question.choices)}"
+    near = tokens[places[-1]]
     alternatives = {each["token"]: _logp(each["logprob"]) for each in near.get("top_logprobs") or [near]}
-    found = {word: added(p for token, p in alternatives.items() if _word(token) == word) for word in asked.choices}
-    found = {word: p for word, p in found.items() if not math.isinf(p)}
+    chosen = {
+        word: log_sum_exp(p for token, p in alternatives.items() if _word(token) == word) for word in question.choices
+    }
+    chosen = {word: p for word, p in chosen.items() if not math.isinf(p)}
     likely = sorted(alternatives, key=lambda token: -alternatives[token])[:3]
-    return found, "" if found else f"its first word is none of {', '.join(asked.choices)}, but likely one of {likely}"
+    return (
+        chosen,
+        "" if chosen else f"its first word is none of {', '.join(question.choices)}, but likely one of {likely}",
+    )
 
 
-def _logp(found: Any) -> float:
-    if type(found) not in (int, float) or not found <= ROUNDING:
+def _logp(value: Any) -> float:
+    if type(value) not in (int, float) or not value <= ROUNDING:
         raise ValueError
-    return min(0.0, float(found))
+    return min(0.0, float(value))
 
 
 def _word(token: str) -> str:

@@ -1,6 +1,6 @@
 """Judges that look at one sample: a number on a scale, yes or no, or the probability of a yes. Values are from 0 to 1.
 
-Left out: judges that compare (`compare.py`), several criteria (`rubric.py`).
+Left out: judges that compare (`compare.py`), several criteria (`rubrics.py`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any, Literal
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import live, part, state
-from guerdon.judges.answerer import Asked
+from guerdon.judges.answerer import JudgeQuestion
 from guerdon.judges.judging import Judging, failed, models_of, why
-from guerdon.judges.local import as_answerer, local, run_model  # noqa: F401 - `local` is in an example
+from guerdon.judges.local_models import as_answerer, local, run_model  # noqa: F401 - `local` is in an example
 from guerdon.judges.spending import Tally
 from guerdon.judges.wording import (
     POINTWISE,
     POINTWISE_SURE,
     YES_OR_NO,
-    Question,
+    VerdictQuestion,
     check_places,
     expected,
     filled,
@@ -83,10 +83,10 @@ class judge(Judging):
         if in_role and self.scale not in ("yes", (1, 5)):
             raise UserError(f"{self.name}: sprig scores from 1 to 5 and verifies: scale must be (1, 5) or 'yes'")
         pairs = zip(samples.fields, samples.seeds, strict=True)
-        found = await self.put([self._question(fields, seed, in_role) for fields, seed in pairs], samples)
-        return [failed(f) if f.broken else Outcome(Reason.VALUE, f.value, why(f)) for f in found]
+        verdicts = await self.put([self._question(fields, seed, in_role) for fields, seed in pairs], samples)
+        return [failed(each) if each.broken else Outcome(Reason.VALUE, each.value, why(each)) for each in verdicts]
 
-    def _question(self, fields: Mapping[str, Any], seed: int, in_role: bool) -> Question:
+    def _question(self, fields: Mapping[str, Any], seed: int, in_role: bool) -> VerdictQuestion:
         texts = texts_of(self, fields, self.question or (IS_RIGHT if self.scale == "yes" else QUESTION))
         if self.scale == "yes":
             allowed, form, view = WORDS, YES_OR_NO, verify_view
@@ -102,8 +102,9 @@ class judge(Judging):
         else:
             template = self.prompt or (POINTWISE_SURE if self.sure else POINTWISE)
             text = filled(template, {**texts, "form": word if self.sure else form})
-        asked = Asked((("user", text),), tuple(allowed) if self.sure else (), in_role and self.sure, seed=seed)
-        return Question(asked, read, form, in_role)
+        choices = tuple(allowed) if self.sure else ()
+        question = JudgeQuestion((("user", text),), choices, in_role and self.sure, seed=seed)
+        return VerdictQuestion(question, read, form, in_role)
 
 
 def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> judge:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def strict(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A number that is none becomes null, and what JSON does not know becomes its text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): strict(inner) for key, inner in value.items()}
+        return {str(key): json_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [strict(inner) for inner in value]
+        return [json_value(inner) for inner in value]
     return str(value)

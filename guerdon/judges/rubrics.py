@@ -1,4 +1,4 @@
-"""A rubric: criteria that an answer meets or not, each asked of a judge, weighed up, some of them indispensable.
+"""Rubrics: criteria that an answer meets or not, each asked of a judge, weighed up, some of them indispensable.
 
 Left out: writing rubrics; criteria that earn negative points (say what a good answer does instead).
 """
@@ -14,22 +14,22 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play
-from guerdon.judges.answerer import Asked
-from guerdon.judges.judge import WORDS, texts_of
-from guerdon.judges.judging import Found, Judging, failed, models_of
-from guerdon.judges.local import as_answerer
+from guerdon.judges.answerer import JudgeQuestion
+from guerdon.judges.judging import Judging, Verdict, failed, models_of
+from guerdon.judges.local_models import as_answerer
+from guerdon.judges.pointwise import WORDS, texts_of
 from guerdon.judges.spending import Tally
 from guerdon.judges.wording import (
     CRITERIA,
     CRITERION,
     CRITERION_SURE,
     YES_OR_NO,
-    Question,
+    VerdictQuestion,
     check_places,
     expected,
     filled,
+    numbered_verdicts,
     one_of,
-    verdicts,
 )
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
@@ -92,7 +92,7 @@ class rubric(Judging):
                 f"{self.name}: sprig reads no criteria: ask another model, or give a prompt that sprig knows"
             )
         lists: list[list[criterion] | Outcome] = [self._list(fields) for fields in samples.fields]
-        questions: list[Question] = []
+        questions: list[VerdictQuestion] = []
         for fields, seed, of in zip(samples.fields, samples.seeds, lists, strict=True):
             questions += [] if isinstance(of, Outcome) else self._questions(fields, seed, of, in_role)
         answers = iter(await self.put(questions, samples))
@@ -118,27 +118,28 @@ class rubric(Judging):
 
     def _questions(
         self, fields: Mapping[str, Any], seed: int, of: Sequence[criterion], in_role: bool
-    ) -> list[Question]:
+    ) -> list[VerdictQuestion]:
         texts = texts_of(self, fields, "")
         if self.together:
             form = "\n".join(f'"{n + 1}: yes" or "{n + 1}: no"' for n in range(len(of)))
             listed = "\n".join(f"{n}. {each.text}" for n, each in enumerate(of, start=1))
-            asked = filled(self.prompt or CRITERIA, {**texts, "criterion": listed, "form": form})
-            return [Question(Asked((("user", asked),), seed=seed), verdicts(len(of)), form, in_role)]
+            text = filled(self.prompt or CRITERIA, {**texts, "criterion": listed, "form": form})
+            question = JudgeQuestion((("user", text),), seed=seed)
+            return [VerdictQuestion(question, numbered_verdicts(len(of)), form, in_role)]
         form = "yes or no" if self.sure else YES_OR_NO
         template = self.prompt or (CRITERION_SURE if self.sure else CRITERION)
         questions = []
         for each in of:
             messages = (("user", filled(template, {**texts, "criterion": each.text, "form": form})),)
-            put = Asked(messages, ("yes", "no") if self.sure else (), in_role and self.sure, seed=seed)
-            questions.append(Question(put, expected(WORDS) if self.sure else one_of(WORDS), form, in_role))
+            question = JudgeQuestion(messages, ("yes", "no") if self.sure else (), in_role and self.sure, seed=seed)
+            questions.append(VerdictQuestion(question, expected(WORDS) if self.sure else one_of(WORDS), form, in_role))
         return questions
 
-    def _outcome(self, of: Sequence[criterion], found: Sequence[Found]) -> Outcome:
-        broken = [each for each in found if each.broken]
+    def _outcome(self, of: Sequence[criterion], verdicts: Sequence[Verdict]) -> Outcome:
+        broken = [each for each in verdicts if each.broken]
         if broken:
             return failed(broken[0])
-        met: list[float] = found[0].value if self.together else [each.value for each in found]
+        met: list[float] = verdicts[0].value if self.together else [each.value for each in verdicts]
         parts = {each.title: value for each, value in zip(of, met, strict=True)}
         self.met = {} if self.met is None else self.met
         for title, value in parts.items():
@@ -146,7 +147,7 @@ class rubric(Judging):
         vetoed = any(each.veto and value < MET for each, value in zip(of, met, strict=True))
         weighed = math.fsum(each.weight * value for each, value in zip(of, met, strict=True))
         value = self.floor if vetoed else weighed / math.fsum(each.weight for each in of)
-        why = "\n---\n".join(each.words for each in found if each.words)
+        why = "\n---\n".join(each.words for each in verdicts if each.words)
         return Outcome(Reason.VALUE, value, {"parts": parts, **({"why": why} if why else {})})
 
     def observe(self, batch: Batch, play: Play) -> None:
@@ -161,13 +162,13 @@ def checklist(given: Any, where: str) -> list[criterion]:
     """Criteria from what a user, or a task, writes down."""
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
         raise UserError(f"{where} must be a list of criteria, not {given!r}")
-    made = [_one(each, where) for each in given]
-    titles = [each.title for each in made]
+    criteria = [_one(each, where) for each in given]
+    titles = [each.title for each in criteria]
     if len(set(titles)) < len(titles):
         raise UserError(f"{where} has two criteria of one name: give them different ones")
-    if not math.fsum(each.weight for each in made) > 0:
+    if not math.fsum(each.weight for each in criteria) > 0:
         raise UserError(f"{where} has no criterion with a weight above 0")
-    return made
+    return criteria
 
 
 def _one(given: Any, where: str) -> criterion:

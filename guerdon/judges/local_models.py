@@ -1,6 +1,7 @@
-"""Answers from a model in this process: one that is loaded for it, or one of the run. No server, no network, no money.
+"""Judges' answers from a model in this process: one that is loaded for it, or one of the run.
 
-The log-probs of words are exact: each is read as the answer it would be. Left out: models behind a server (`endpoint.py`).
+The log-probs of words are exact: each is read as the answer it would be.
+Left out: models behind a server (`endpoints.py`).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from guerdon.core.model import Meter, Model, Reply, Request
 from guerdon.core.part import knob, label, part
 from guerdon.core.task import Sampling
 from guerdon.engine.sampler import answer
-from guerdon.judges.answerer import Answer, Answerer, Asked, added, spellings
-from guerdon.judges.cache import Keep, Remembering
+from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion, log_sum_exp, spellings
+from guerdon.judges.cache import CachedAnswerer, Keep
 from guerdon.models.probing import probe
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
@@ -33,7 +34,7 @@ def _greedy() -> Sampling:
 
 
 @part
-class local(Remembering):
+class local(CachedAnswerer):
     """A model that lies here: `local("sprig")`, a Hugging Face folder or a .gguf file. Its weights decide what is in the cache.
 
     It keeps this process busy: an episode is judged when all of the step have been played.
@@ -54,15 +55,17 @@ class local(Remembering):
     def who(self, models: Mapping[str, Model]) -> dict[str, Any]:
         return {"weights": self.identity()}
 
-    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
-        found = _answers(_opened(self.model)[0], asked, [self.how(each) for each in asked])
-        for place, each in enumerate(found):
-            keep(place, each)
-        return found
+    async def fetch(
+        self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model], keep: Keep
+    ) -> list[JudgeAnswer]:
+        answers = _answers(_opened(self.model)[0], questions, [self.how(each) for each in questions])
+        for place, answered in enumerate(answers):
+            keep(place, answered)
+        return answers
 
 
 @part
-class run_model(Remembering):
+class run_model(CachedAnswerer):
     """A model of the run by its name, as it is now: `run_model("policy")` lets the policy judge itself. Never cached, for it
     learns."""
 
@@ -73,17 +76,19 @@ class run_model(Remembering):
     cache = False
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
-        return _is_sprig(self._found(models))
+        return _is_sprig(self._named(models))
 
     def who(self, models: Mapping[str, Model]) -> dict[str, Any]:
         return {"name": self.name}
 
-    async def fetch(self, asked: Sequence[Asked], models: Mapping[str, Model], keep: Keep) -> list[Answer]:
-        model = copy.copy(self._found(models))
+    async def fetch(
+        self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model], keep: Keep
+    ) -> list[JudgeAnswer]:
+        model = copy.copy(self._named(models))
         model.meter = Meter()  # what is asked and answered is counted as that of all judges (`judging.py`)
-        return _answers(model, asked, [self.how(each) for each in asked])
+        return _answers(model, questions, [self.how(each) for each in questions])
 
-    def _found(self, models: Mapping[str, Model]) -> TextModel:
+    def _named(self, models: Mapping[str, Model]) -> TextModel:
         if not models:
             raise UserError(f"run_model({self.name!r}) needs a training run: elsewhere use local(FOLDER)")
         if self.name not in models:
@@ -93,10 +98,10 @@ class run_model(Remembering):
 
 def as_answerer(by: Any) -> Answerer:
     """Who answers, from the object itself or the name of a model that lies here."""
-    made = local(by) if isinstance(by, str) else by
-    if not isinstance(made, Answerer):
+    answerer = local(by) if isinstance(by, str) else by
+    if not isinstance(answerer, Answerer):
         raise UserError(f"a judge asks a model's name, local(...), endpoint(...) or run_model(...), not {by!r}")
-    return made
+    return answerer
 
 
 @functools.lru_cache(4)
@@ -108,10 +113,10 @@ def _opened(name: str) -> tuple[TextModel, str]:
 
 
 def _speaking(model: Model, name: str) -> TextModel:
-    found = behind(model)
-    if not isinstance(found, TextModel):
-        raise UserError(f"{name!r} is a {label(found)} and cannot judge: a judge is a language model")
-    return found
+    speaker = behind(model)
+    if not isinstance(speaker, TextModel):
+        raise UserError(f"{name!r} is a {label(speaker)} and cannot judge: a judge is a language model")
+    return speaker
 
 
 def _is_sprig(model: TextModel) -> bool:
@@ -119,47 +124,47 @@ def _is_sprig(model: TextModel) -> bool:
     return model.text_identity == _opened("sprig")[0].text_identity
 
 
-def _answers(model: TextModel, asked: Sequence[Asked], how: Sequence[Sampling]) -> list[Answer]:
-    views = [_view(each) for each in asked]
+def _answers(model: TextModel, questions: Sequence[JudgeQuestion], how: Sequence[Sampling]) -> list[JudgeAnswer]:
+    views = [_view(each) for each in questions]
     sizes = [len(model.encode(view)) for view in views]
     fits = [size + ROOM <= model.max_positions for size in sizes]
-    speak = [n for n, each in enumerate(asked) if fits[n] and (each.thinks or not each.choices)]
-    requests = [Request((), views[n], how[n], asked[n].seed) for n in speak]
+    speak = [n for n, each in enumerate(questions) if fits[n] and (each.thinks or not each.choices)]
+    requests = [Request((), views[n], how[n], questions[n].seed) for n in speak]
     replies = dict(zip(speak, answer(model, requests) if requests else [], strict=True))
-    stems = {n: _stem(asked[n], replies.get(n)) for n, each in enumerate(asked) if fits[n] and each.choices}
-    words = _word_logps(model, {n: (views[n], stem, asked[n]) for n, stem in stems.items() if stem is not None})
-    found = []
-    for n, each in enumerate(asked):
+    stems = {n: _stem(questions[n], replies.get(n)) for n, each in enumerate(questions) if fits[n] and each.choices}
+    words = _word_logps(model, {n: (views[n], stem, questions[n]) for n, stem in stems.items() if stem is not None})
+    answers = []
+    for n, each in enumerate(questions):
         if not fits[n] or (stems.get(n) is not None and n not in words):
             error = f"a question of {sizes[n]} tokens leaves no room in a context of {model.max_positions}"
         else:
             error = f"it did not end in {' or '.join(each.choices)}" if n in stems and stems[n] is None else ""
         text, out = (replies[n].text, len(replies[n].actions)) if n in replies else ("", 0)
-        found.append(Answer(text, words.get(n, {}), sizes[n], out, error=error))
-    return found
+        answers.append(JudgeAnswer(text, words.get(n, {}), sizes[n], out, error=error))
+    return answers
 
 
-def _view(asked: Asked) -> list[dict[str, str]]:
-    return [{"role": role, "content": text} for role, text in asked.messages]
+def _view(question: JudgeQuestion) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in question.messages]
 
 
-def _stem(asked: Asked, reply: Reply | None) -> str | None:
+def _stem(question: JudgeQuestion, reply: Reply | None) -> str | None:
     """What was said before the word whose alternatives are wanted; None when the reply does not end in one."""
     if reply is None:
         return ""
     text = reply.text.rstrip()
-    word = next((word for word in asked.choices if text.lower().endswith(word)), None)
+    word = next((word for word in question.choices if text.lower().endswith(word)), None)
     return None if word is None else text[: -len(word)]
 
 
-def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, Asked]]) -> dict[int, dict[str, float]]:
+def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, JudgeQuestion]]) -> dict[int, dict[str, float]]:
     """For each question the log-prob of each word, in any of its spellings, after what was said before it. Where that is too
     long for the model there is none."""
     rows = [
-        (n, word, np.array(model.chat.tokens(stem + spelled), np.int64))
-        for n, (view, stem, asked) in wanted.items()
-        for word in asked.choices
-        for spelled in (spellings(word) if not stem else (word,))
+        (n, word, np.array(model.chat.tokens(stem + spelling), np.int64))
+        for n, (view, stem, question) in wanted.items()
+        for word in question.choices
+        for spelling in (spellings(word) if not stem else (word,))
     ]
     read = probe(model, [((), wanted[n][0], actions) for n, _, actions in rows], ["logp"])
     mine_of: dict[int, list[tuple[str, np.ndarray, Tensor]]] = {n: [] for n in wanted}
@@ -168,12 +173,13 @@ def _word_logps(model: TextModel, wanted: Mapping[int, tuple[Any, str, Asked]]) 
             mine_of.pop(n, None)
         elif n in mine_of:
             mine_of[n].append((word, actions, one["logp"].double()))
-    found: dict[int, dict[str, float]] = {}
+    word_logps: dict[int, dict[str, float]] = {}
     for n, mine in mine_of.items():
         shared = _shared([actions for _, actions, _ in mine])
-        told = {(w, *actions.tolist()): float(p[shared:].sum()) for w, actions, p in mine}
-        found[n] = {word: added(p for (w, *_), p in told.items() if w == word) for word in wanted[n][2].choices}
-    return found
+        spelled = {(w, *actions.tolist()): float(p[shared:].sum()) for w, actions, p in mine}
+        choices = wanted[n][2].choices
+        word_logps[n] = {word: log_sum_exp(p for (w, *_), p in spelled.items() if w == word) for word in choices}
+    return word_logps
 
 
 def _shared(rows: Sequence[np.ndarray]) -> int:

@@ -1,8 +1,8 @@
-"""The desk: where requests get their scores, so many at a time, and what is known about those under way.
+"""The scoring queue: requests get their scores, so many at a time, and those under way are known.
 
-What keeps this process busy (the shelf, functions with `isolate=False`) runs in a few threads, so that the event loop stays
-free; `async` and isolated functions are waited for in the loop itself, all requests together. A function in a thread can not
-be stopped: past its time its request is answered, its thread stays busy.
+What keeps this process busy (the shelf, functions with `isolate=False`) runs in a few threads: the event loop stays free.
+`async` and isolated functions are waited for in the loop itself, all requests together.
+A function in a thread can not be stopped: past its time its request is answered, its thread stays busy.
 Left out: HTTP. A client that hangs up is scored to the end.
 """
 
@@ -28,33 +28,33 @@ MOST_THREADS = 4  # they share one interpreter: more would only wait for each ot
 IN_A_RUN_ONLY = ("task", "episode", "path")
 
 
-class Desk:
+class ScoringQueue:
     """A reward, the requests that were let in, and what was counted. Belongs to the event loop's thread."""
 
     def __init__(self, formula: Reward, limits: Limits) -> None:
         self.formula, self.limits, self.metrics = formula, limits, Metrics()
         self.pool = ThreadPoolExecutor(min(limits.at_once, MOST_THREADS), THREADS)
         self.turn = asyncio.Semaphore(limits.at_once)
-        self.inside: set[asyncio.Timeout] = set()  # the time limit of each request that was let in
+        self.under_way: set[asyncio.Timeout] = set()  # the time limit of each request that was let in
         self.scoring = 0
         self.closing = False
 
     @property
     def waiting(self) -> int:
-        return len(self.inside) - self.scoring
+        return len(self.under_way) - self.scoring
 
     @property
     def full(self) -> bool:
-        return len(self.inside) >= self.limits.at_once + self.limits.queue
+        return len(self.under_way) >= self.limits.at_once + self.limits.queue
 
     @property
-    def patience(self) -> int:
+    def retry_after(self) -> int:
         """Seconds after which a place may be free: a turn for each of those that wait."""
         return max(1, min(60, math.ceil(self.metrics.mean_seconds * (1 + self.waiting / self.limits.at_once))))
 
     def hurry(self) -> None:
         """End all that is under way: its time is up now."""
-        for limit in self.inside:
+        for limit in self.under_way:
             limit.reschedule(0.0)
 
     async def score(self, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None) -> Scored:

@@ -8,10 +8,10 @@ from typing import Any
 
 def content(message: Any) -> str:
     """A message's text; of a content in blocks, that of its text blocks. A message is a mapping, or an object."""
-    found = _get(message, "content")
-    if found is None or isinstance(found, str):
-        return found or ""
-    return "".join(str(_get(block, "text") or "") for block in found)
+    blocks = _get(message, "content")
+    if blocks is None or isinstance(blocks, str):
+        return blocks or ""
+    return "".join(str(_get(block, "text") or "") for block in blocks)
 
 
 def prompt_text(prompt: Any) -> str:
@@ -41,10 +41,10 @@ def sample(prompt: Any, completion: Any, columns: Mapping[str, Any]) -> dict[str
 
 def runs(items: Sequence[Any]) -> list[int]:
     """A number for each item, the same for neighbours that are equal: `[a, a, b, a]` gives `[0, 0, 1, 2]`."""
-    found: list[int] = []
+    numbers: list[int] = []
     for n, item in enumerate(items):
-        found.append(found[-1] + (item != items[n - 1]) if n else 0)
-    return found
+        numbers.append(numbers[-1] + (item != items[n - 1]) if n else 0)
+    return numbers
 
 
 def _get(thing: Any, name: str) -> Any:

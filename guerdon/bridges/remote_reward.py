@@ -17,10 +17,10 @@ from guerdon.core.part import knob, part
 from guerdon.network.addresses import LINE, check_address, in_one_line, key_in, without_key
 from guerdon.network.retrying import FailedTry, patience, retry_after, try_patiently
 from guerdon.rewards.asking.function import Leaf
-from guerdon.rewards.text.extracting import NOTHING, whole_json
-from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.asking.outcomes import outcome_of
+from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
+from guerdon.rewards.text.extracting import NOTHING, whole_json
 
 if TYPE_CHECKING:
     from guerdon.network.client import Client
