@@ -1,4 +1,5 @@
-"""`guerdon serve` as a client meets it: a real server in a process of its own, on a free port."""
+"""The reward server as a client meets it. Most tests ask the application in this process; those about sockets, signals, the
+command line and other clients ask a server in a process of its own, on a free port."""
 
 from __future__ import annotations
 
@@ -15,10 +16,11 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from command_line import command_line, refused
-from serving import REWARDS, TOKEN, Served, serving, until
+from serving import REWARDS, TOKEN, Askable, in_process, serving, until
 from worker_calls import descendants
 
 import guerdon as gd
@@ -28,19 +30,26 @@ from guerdon.rewards.asking.samples import Samples
 
 pytest.importorskip("fastapi")
 
-LIMITS = ("--max-body", "0.02", "--max-samples", "8", "--at-once", "4", "--queue", "60")
+LIMITS = {"body": 20_971, "samples": 8, "at_once": 4, "queue": 60}
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("mixed"), "mixed", *LIMITS) as server:
-        yield server
+    with in_process(tmp_path_factory.mktemp("mixed"), "mixed", **LIMITS) as application:
+        yield application
 
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("odd"), "odd", "--missing", "-1") as server:
-        yield server
+    with in_process(tmp_path_factory.mktemp("odd"), "odd", missing=-1.0) as application:
+        yield application
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """With a socket, as the command line starts it."""
+    with serving(tmp_path_factory.mktemp("server"), "odd", "--missing", "-1", "--max-samples", "8") as served:
+        yield served
 
 
 def test_scores_and_their_components(mixed):
@@ -79,9 +88,9 @@ def test_answers_are_not_mixed_up(mixed):
 
 
 def test_groups(tmp_path):
-    with serving(tmp_path, "relative") as server:
+    with in_process(tmp_path, "relative") as application:
         body = {"samples": [{"completion": c} for c in "1379"], "group": [5, 2, 5, 2]}
-        found = server.ask("/score", body).json["results"]
+        found = application.ask("/score", body).json["results"]
         assert [r["value"] for r in found] == [-3.0, -3.0, 3.0, 3.0]
 
 
@@ -99,7 +108,6 @@ def test_the_token(mixed):
     assert mixed.ask("/", token=None, Authorization="Basic ???").status == 401
     for path in ("/health", "/docs", "/openapi.json"):
         assert mixed.ask(path, token=None).status == 200
-    assert TOKEN not in json.dumps(mixed.said)  # it came from the environment, so it is not shown
 
 
 def test_requests_that_are_none(mixed):
@@ -130,15 +138,14 @@ def test_requests_that_are_none(mixed):
 
 
 def test_a_body_that_hides_its_length(mixed):
-    parts = "".join(f"{len(part):x}\r\n{part}\r\n" for part in ["x" * 9_000] * 3) + "0\r\n\r\n"
-    found = mixed.ask("/score", parts.encode(), Transfer_Encoding="chunked")
+    found = mixed.ask("/score", b"x" * 27_000, Transfer_Encoding="chunked")
     assert found.status == 413 and "larger than" in found.error
 
 
 def test_without_a_token_only_this_machine_by_its_name(tmp_path):
-    with serving(tmp_path, "plain", "--no-token") as server:
-        assert server.ask("/", token=None).status == 200
-        found = server.ask("/", token=None, Host="evil.example")
+    with in_process(tmp_path, "plain", token=None) as application:
+        assert application.ask("/", token=None).status == 200
+        found = application.ask("/", token=None, Host="evil.example")
         assert found.status == 403 and "evil.example" in found.error
 
 
@@ -147,7 +154,7 @@ def test_without_a_token_only_this_machine_by_its_name(tmp_path):
 
 def test_the_description_and_its_example(mixed):
     about = mixed.ask("/").json
-    assert about["reward"] == mixed.said["reward"] == "plain + apart + later"
+    assert about["reward"] == "plain + apart + later" and about["limits"]["samples"] == 8
     assert mixed.ask("/score", about["ask"]["POST /score"]).json["results"][0]["value"] == 24.0
 
 
@@ -180,6 +187,24 @@ def test_metrics(odd):
     )  # fmt: skip
 
 
+# --- with a socket ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_serves_what_it_was_told_to(server):
+    """The flags, the token and every path, over real connections."""
+    assert TOKEN not in json.dumps(server.said)  # it came from the environment, so it is not shown
+    about = server.ask("/").json
+    assert about["reward"] == server.said["reward"] == "odd" and about["limits"]["samples"] == 8
+    assert server.ask("/", token="wrong").status == 401 and server.ask("/health", token=None).status == 200
+    assert [r["reason"] for r in server.score("1", "raise").json["results"]] == ["value", "failed"]
+    request = {"query": ["1+1=none"], "prompts": ["1+1="], "labels": ["2"]}
+    assert server.ask("/get_reward", request).json["rewards"] == [-1.0]
+    assert server.ask("/score", b'{"samples": [').status == 400 and server.score(*"123456789").status == 413
+    parts = "".join(f"{len(part):x}\r\n{part}\r\n" for part in ('{"samples": [{"comple', 'tion": "7"}]}')) + "0\r\n\r\n"
+    assert server.ask("/score", parts.encode(), Transfer_Encoding="chunked").json["results"][0]["value"] == 7.0
+    assert server.metric("guerdon_samples_total") > 0
+
+
 # --- others' clients --------------------------------------------------------------------------------------------------
 
 
@@ -197,9 +222,9 @@ def test_openrlhf(mixed, odd):
     assert unreadable.status == 500 and "could not convert string to float: 'two'" in unreadable.error
 
 
-def test_a_remote_reward_keeps_its_types(odd, monkeypatch):
+def test_a_remote_reward_keeps_its_types(server, monkeypatch):
     monkeypatch.setenv("GUERDON_TOKEN", TOKEN)
-    there = gd.remote(odd.url, most=2)
+    there = gd.remote(server.url, most=2)
     samples = Samples.of([{"completion": c} for c in ("1", "raise", "late", "none", "7")], group=[0, 1, 0, 0, 1])
     found = ask_all([(there, samples)])[0]
     assert [o.reason for o in found] == [
@@ -220,7 +245,7 @@ def test_a_remote_reward_keeps_its_types(odd, monkeypatch):
 # --- full, and stopping -----------------------------------------------------------------------------------------------
 
 
-def later(server: Served, *completions: str, **fields: str):
+def later(server: Askable, *completions: str, **fields: str):
     """Ask in a thread; what comes back is read from the list. Nothing does if the server ends first."""
     found: list = []
 
@@ -233,26 +258,43 @@ def later(server: Served, *completions: str, **fields: str):
     return thread, found
 
 
+def full(server: Askable, gate: Path) -> list:
+    """One is scored, one waits, the third is sent away; the first two are still asked for."""
+    asked = [later(server, str(n), gate=str(gate)) for n in (5, 6)]
+    server.wait_for(scoring=1, waiting=1)
+    third = server.score("7")
+    assert third.status == 429 and int(third.headers["retry-after"]) >= 1 and "2 requests" in third.error
+    assert server.ask("/health").status == 200  # the loop is free
+    return asked
+
+
+def answered(server: Askable, gate: Path, asked: list) -> list[float]:
+    """The values of those that were asked for before the server began to stop: they still get them."""
+    until(lambda: server.ask("/health").status == 503)
+    assert server.score("8").status == 503
+    gate.touch()
+    for thread, _ in asked:
+        thread.join()
+    return sorted(found[0].json["results"][0]["value"] for _, found in asked)
+
+
+@pytest.mark.parametrize("reward", ["held", "waits"])
+def test_full_then_closing(tmp_path, reward):
+    with in_process(tmp_path, reward, at_once=1, queue=1) as application:
+        asked = full(application, tmp_path / "gate")
+        application.app.state.queue.closing = True
+        assert answered(application, tmp_path / "gate", asked) == ([5.0, 6.0] if reward == "held" else [15.0, 18.0])
+
+
 @pytest.mark.parametrize("reward", ["held", "waits"])
 def test_full_then_stopped(tmp_path, reward):
-    """One is scored, one waits, the third is sent away; then the server stops, and those two still get their scores."""
-    gate = tmp_path / "gate"
+    """The same with a server and a signal, after which it ends and its workers do."""
     with serving(tmp_path, reward, "--at-once", "1", "--queue", "1") as server:
         server.score("1")  # so that workers are there
         under_way = descendants(server.process.pid)
-        asked = [later(server, str(n), gate=str(gate)) for n in (5, 6)]
-        server.wait_for(scoring=1, waiting=1)
-        third = server.score("7")
-        assert third.status == 429 and int(third.headers["retry-after"]) >= 1 and "2 requests" in third.error
-        assert server.ask("/health").status == 200  # the loop is free
+        asked = full(server, tmp_path / "gate")
         server.process.send_signal(signal.SIGTERM)
-        until(lambda: server.ask("/health").status == 503)
-        assert server.score("8").status == 503
-        gate.touch()
-        for thread, _ in asked:
-            thread.join()
-        values = sorted(found[0].json["results"][0]["value"] for _, found in asked)
-        assert values == ([5.0, 6.0] if reward == "held" else [15.0, 18.0])
+        assert answered(server, tmp_path / "gate", asked) == ([5.0, 6.0] if reward == "held" else [15.0, 18.0])
         assert server.process.wait(timeout=30) == 0
         assert bool(under_way) == (reward == "waits")
         until(lambda: not any(_lives(pid) for pid in under_way))

@@ -158,5 +158,5 @@ def test_the_policy_cannot_judge_outside_of_a_run(attempts):
 
 
 def test_examples_in_docstrings():
-    for name in ("judge", "compare", "rubric", "wording", "answerer"):
+    for name in ("pointwise", "compare", "rubrics", "wording", "answerer"):
         assert doctest.testmod(importlib.import_module(f"guerdon.judges.{name}")).failed == 0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import resource
 import signal
 import socket
 import struct
@@ -60,14 +59,8 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def patient(place):
     """A server that waits for everybody, with 80 places, though no more than 64 files might be open when it was started."""
-    before, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     words = ("--connections", str(PLACES), "--headers", "600", "--at-once", str(PLACES))
-    with contextlib.ExitStack() as stack:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
-        try:
-            served = stack.enter_context(serving(place, "held", *words, rewards=HELD))
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (before, hard))
+    with serving(place, "held", *words, rewards=HELD, files=64) as served:
         (place / "gate").touch()
         yield served
 
