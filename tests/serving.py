@@ -171,7 +171,7 @@ class Application(Askable):
 
 
 def until(done: Callable[[], bool]) -> None:
-    for _ in range(2000):
+    for _ in range(12_000):
         if done():
             return
         time.sleep(0.01)

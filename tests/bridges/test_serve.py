@@ -239,7 +239,8 @@ def test_a_remote_reward_keeps_its_types(server, monkeypatch):
     monkeypatch.setenv("GUERDON_TOKEN", "wrong")
     with pytest.raises(gd.UserError, match="set GUERDON_TOKEN"):
         there.explain(completion="7")
-    assert "failed (ConnectionRefusedError" in gd.remote("http://127.0.0.1:9", timeout=0.5).explain(completion="7")
+    monkeypatch.setattr("guerdon.bridges.remote_reward.FIRST_PAUSE", 0.001)
+    assert "failed (ConnectionRefusedError" in gd.remote("http://127.0.0.1:9").explain(completion="7")
 
 
 # --- full, and stopping -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from guerdon.core.part import describe, fingerprint
 from guerdon.judges.answerer import JudgeQuestion
 from guerdon.network.retrying import retry_after
 
-FAST = gd.patience(wait=0.001, timeout=5.0)
+FAST = gd.patience(wait=0.001)
 
 
 def made(server, **knobs):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import sqlite3
 
 import pytest
+from started import FORKING
 from toy_server import toy
 
 import guerdon as gd
@@ -106,8 +106,7 @@ def _write(file, start):
 
 def test_several_processes_write_at_once(tmp_path):
     file = tmp_path / "c.sqlite"
-    spawn = multiprocessing.get_context("spawn")
-    workers = [spawn.Process(target=_write, args=(file, 50 * w)) for w in range(3)]
+    workers = [FORKING.Process(target=_write, args=(file, 50 * w)) for w in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -27,7 +27,7 @@ from guerdon.store.event_types import StepDone
 from guerdon.store.events import read_events
 from guerdon.tasks.roles import verify_view
 
-COUNT = 12
+MANY = pytest.mark.slow  # the same with more problems
 
 
 @pytest.fixture(autouse=True)
@@ -35,12 +35,12 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.fixture(scope="module")
-def attempts():
+@pytest.fixture(scope="module", params=[4, pytest.param(12, marks=MANY)])
+def attempts(request):
     """Right and planted-wrong solutions by turns, two of each problem."""
     family, draw = tasks.load("chain:2"), random.Random(0)
     fields = []
-    for index in range(COUNT):
+    for index in range(request.param):
         task = family.get("test", index)
         for text in (family.solution(task), draw.choice(family.near_misses(task, draw)).text):
             fields.append({"prompt": task.prompt, "completion": text})
@@ -63,7 +63,7 @@ def test_sprig_tells_right_from_wrong(reward, attempts):
     (found,) = ask_all([(reward, attempts)])
     assert {o.reason for o in found} == {Reason.VALUE}
     right, wrong = [o.value for o in found[0::2]], [o.value for o in found[1::2]]
-    assert sum(a > b for a, b in zip(right, wrong, strict=True)) >= COUNT - 1
+    assert sum(a > b for a, b in zip(right, wrong, strict=True)) >= len(right) - 1
     assert np.mean(right) > 0.9 and np.mean(wrong) < 0.7
     assert all(o.detail["why"] for o in found)
 
@@ -109,10 +109,11 @@ def test_a_prompt_of_ones_own_goes_to_sprig_as_it_is(attempts):
     assert found[0].value > 0.9 and found[1].value == 0.0 and found[1].detail["parts"]["right"] < 0.5
 
 
-def test_what_is_asked_again_goes_the_same_way_whatever_the_seed():
+@pytest.mark.parametrize("count", [4, pytest.param(24, marks=MANY)])
+def test_what_is_asked_again_goes_the_same_way_whatever_the_seed(count):
     """Some of these get no verdict at first. A second one is drawn, by the question and not by the sample."""
     family = tasks.load("chain:2")
-    fields = [{"prompt": family.get("train", n).prompt, "completion": ""} for n in range(24)]
+    fields = [{"prompt": family.get("train", n).prompt, "completion": ""} for n in range(count)]
     reward = gd.judge(gd.local(cache=False), scale="yes")
     first, second = ask_all([(reward, Samples.of(fields, [seed] * len(fields))) for seed in (0, 1)])
     assert [(o.reason, str(o.value)) for o in first] == [(o.reason, str(o.value)) for o in second]

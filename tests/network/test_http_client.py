@@ -52,13 +52,16 @@ def test_a_served_reward_that_breaks_is_not_asked_again():
     assert outcome.reason is Reason.FAILED and "500 broken" in outcome.detail["error"]
 
 
-def test_a_server_that_stays_away_failed_and_a_busy_one_timed_out():
-    samples = Samples.of([{"completion": "4"}])
-    away = asyncio.run(gd.remote("http://127.0.0.1:9", timeout=1.0).score(samples))[0]
+def test_a_server_that_stays_away_failed_and_a_busy_one_timed_out(monkeypatch):
+    monkeypatch.setattr("guerdon.bridges.remote_reward.FIRST_PAUSE", 0.001)
+    with in_turn(*[b""] * 6) as server:
+        away = scored(server.url)
+        assert len(server.requests) == 6
     assert away.reason is Reason.FAILED and "did not answer" in away.detail["error"]
-    with hostile({"served": lambda: [BUSY]}) as server:
-        busy = asyncio.run(gd.remote(f"{server.url}/served", timeout=1.0).score(samples))[0]
-    assert busy.reason is Reason.TIMED_OUT and "429 full, tried" in busy.detail["error"]
+    with in_turn(BUSY, whole(b'{"error": "full"}', "503 Service Unavailable", "Retry-After: 600")) as server:
+        busy = scored(server.url)
+    assert busy.reason is Reason.TIMED_OUT
+    assert "503 full, tried 2 times, and another try would end after 30 s" in busy.detail["error"]
 
 
 def test_pauses_grow_and_end_before_the_time_does():

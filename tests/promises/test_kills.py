@@ -325,7 +325,7 @@ SAID = [str(n) for n in range(8)]
 
 
 def ask(url: str, found: list[Outcome], stop: threading.Event) -> None:
-    there, samples = gd.remote(url), Samples.of([{"completion": c} for c in SAID], group=[0] * len(SAID))
+    there, samples = gd.remote(url, timeout=2.0), Samples.of([{"completion": c} for c in SAID], group=[0] * len(SAID))
     while not stop.is_set():
         found += ask_all([(there, samples)])[0]
 

@@ -77,8 +77,8 @@ async def scored(server, name: str, *completions: str, timeout: float = 1.5):
     return await gd.remote(f"{server.url}/{name.replace(' ', '-')}", timeout=timeout).score(about(*completions or "1"))
 
 
-async def judged(server, name: str, **knobs):
-    trying = gd.patience(timeout=0.6, retries=1, wait=0.001, total=1.5)
+async def judged(server, name: str, timeout: float = 0.6, **knobs):
+    trying = gd.patience(timeout=timeout, retries=1, wait=0.001, total=2.5 * timeout)
     by = gd.endpoint(f"{server.url}/{name.replace(' ', '-')}", "toy", cache=False, trying=trying, **knobs)
     return (await by.answer([JudgeQuestion((("user", "hi"),))], {}))[0]
 
@@ -87,9 +87,9 @@ def served(cases):
     return hostile({name.replace(" ", "-"): blocks for name, blocks in cases.items()})
 
 
-async def all_of(each, server, cases):
+async def all_of(each, server, cases, **knobs):
     """All of them at the same time: most of it is waiting."""
-    return dict(zip(cases, await asyncio.gather(*(each(server, name) for name in cases)), strict=True))
+    return dict(zip(cases, await asyncio.gather(*(each(server, name, **knobs) for name in cases)), strict=True))
 
 
 def one_line(text: str) -> bool:
@@ -119,10 +119,11 @@ def test_a_served_reward_that_sends_too_much(tried):
             tried()
 
 
-def test_a_served_reward_that_answers_with_something_else(tried):
+def test_a_served_reward_that_answers_with_something_else(tried, monkeypatch):
     """Garbage, a page, an error with status 200, half an answer, two lengths, no UTF-8, deep JSON, a list, null."""
+    monkeypatch.setattr("guerdon.bridges.remote_reward.FIRST_PAUSE", 0.001)
     with served(BROKEN) as server:
-        for name, (outcome,) in asyncio.run(all_of(scored, server, BROKEN)).items():
+        for name, (outcome,) in asyncio.run(all_of(scored, server, BROKEN, timeout=60.0)).items():
             assert outcome.reason is Reason.FAILED and one_line(outcome.detail["error"]), (name, outcome)
             went_away = name in ("nothing", "half a body", "half a chunk")
             assert ("did not answer" in outcome.detail["error"]) == went_away, (name, outcome)
@@ -249,7 +250,7 @@ def test_an_endpoint_that_sends_too_much(tried):
 def test_an_endpoint_that_answers_with_something_else(tried):
     """The same garbage, pages, halves and deep JSON from a judge."""
     with served(BROKEN) as server:
-        for name, answer in asyncio.run(all_of(judged, server, BROKEN)).items():
+        for name, answer in asyncio.run(all_of(judged, server, BROKEN, timeout=60.0)).items():
             assert one_line(answer.error) and not answer.text and not answer.late, (name, answer)
             tried()
 
