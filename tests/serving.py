@@ -185,7 +185,7 @@ def in_process(
     """The application alone, with these limits."""
     from guerdon.bridges.serve.app import make_app
     from guerdon.bridges.serve.limits import Limits
-    from guerdon.rewards.named import find_reward
+    from guerdon.rewards.asking.by_name import find_reward
 
     (folder / "my.py").write_text(REWARDS)
     loop = asyncio.new_event_loop()

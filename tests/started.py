@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 FORKING = multiprocessing.get_context("forkserver")
-FORKING.set_forkserver_preload(["guerdon.cli.main", "guerdon.bridges.serve.runner", "guerdon.rewards.algebra"])
+FORKING.set_forkserver_preload(["guerdon.cli.main", "guerdon.bridges.serve.runner", "guerdon.rewards.formula.reward"])
 
 
 class Started:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from command_line import SMALL, Cli, command_line, refused
-from guerdon.loop.proof.jobs import Job
 from starting import KNOBS, STARTS, TINY, start_together
 
 import guerdon as gd

@@ -35,8 +35,7 @@ from guerdon.bridges.serve.connections import Connection, ConnectionTable
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.logs import rate_limited_log
 from guerdon.bridges.serve.scoring_queue import THREADS, ScoringQueue
-from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.formula.reward import Reward, as_reward
 
 WAITING = 2048  # connections that the system holds until they are taken up ...
 TAKEN = 32  # ... so many at a time: asyncio opens a file for each before it tells of the first
