@@ -62,11 +62,11 @@ class implicit(Reads):
             return each(seen, self.model, lambda _, steps: outcome_of(float(ratio[steps].sum())))
         by = self.per
 
-        def in_steps(_: int, steps: torch.Tensor) -> Outcome:
+        def by_pieces(_: int, steps: torch.Tensor) -> Outcome:
             pieces = seen.cut(steps, by, self.model)
             return in_steps([float(ratio[piece].sum()) for piece in pieces], pieces, seen.own)
 
-        return each(seen, self.model, in_steps)
+        return each(seen, self.model, by_pieces)
 
 
 def in_steps(values: list[float], pieces: list[torch.Tensor], own: bool) -> Outcome:
