@@ -1,13 +1,14 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
-# make pages: docs/parts, written anew from the docstrings, the numbers in docs/evidence, and docs/promises.md.
+# make docs: the docs site, built into site/; what is broken or undocumented ends it. make docs-serve: the same, live.
+# make pages: the numbers in docs/evidence, and docs/promises.md.
 # make promises: every test of tests/promises, the slow ones too, with counts of how often each was tried.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow promises demo bench kernels format pages clean
+.PHONY: test lint types suite slow promises demo bench kernels format docs docs-serve pages clean
 
 test: lint types suite
 
@@ -63,10 +64,19 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+docs-serve: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+$(VENV)/.docs: $(VENV)/.installed requirements/docs.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
+	touch $@
+
 pages: $(VENV)/.installed
-	$(BIN)/python scripts/document_parts.py
 	$(BIN)/python scripts/document_families.py
 	$(BIN)/python scripts/document_promises.py
 
 clean:
-	rm -rf $(VENV) runs build dist *.egg-info
+	rm -rf $(VENV) runs build dist site *.egg-info

@@ -1,8 +1,7 @@
-"""Writes the pages of evidence/ anew from its files, and puts what was measured into those of docs/evidence, between the words
-that people wrote there.
+"""Puts what was measured into the pages of docs/evidence, between the words that people wrote there.
 
 A page has a place for every recipe of its family, `<!-- evidence: NAME -->` to `<!-- end -->`; what stands between is written
-anew from `evidence/NAME.json`. So is the count of verdicts, `<!-- verdicts -->` to `<!-- end -->`.
+anew from `guerdon/evidence/NAME.json`. So is the count of verdicts, `<!-- verdicts -->` to `<!-- end -->`.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.store import evidence
-from guerdon.store.evidence_page import index, page
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ROOT / "evidence"
+FILES = "../../guerdon/evidence"  # from a page
 PAGES = ROOT / "docs" / "evidence"
 PLACE = re.compile(r"<!-- (evidence: (?P<name>[\w-]+)|verdicts) -->\n(.*?)<!-- end -->", re.DOTALL)
 FORMS = ("holds", "reversed", "no difference", "inconclusive")
@@ -47,10 +45,10 @@ def told(found: Mapping[str, Any]) -> str:
             f"*{said['says']}*",
             f"**{claim['verdict'].capitalize()}**: better by {mean} (95 %: {low} to {high}) over {len(gap['differences'])} seeds,"
             f" where {said['effect']:g} counts. {said['metric'].capitalize()}: {scores}.",
-            f"![{name}: curves and paired differences](../../evidence/{name}{f'-{i + 1}' if i else ''}.svg)",
+            f"![{name}: curves and paired differences]({FILES}/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]
     paper = found["paper"].removeprefix("arXiv:")
-    links = f"[arms, costs and every seed](../../evidence/{name}.md) · [the paper](https://arxiv.org/abs/{paper})"
+    links = f"[arms, costs and every seed]({FILES}/{name}.json) · [the paper](https://arxiv.org/abs/{paper})"
     return "\n\n".join([*parts, f"`{found['command']}` · {links}"])
 
 
@@ -71,14 +69,12 @@ def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
 
 def pages() -> dict[Path, str]:
     """Every page as it should be."""
-    every = evidence.read_all(FILES)
-    stale = {name: why for name, found in every.items() if (why := evidence.stale(found))}
-    made = {FILES / f"{name}.md": page(found, stale.get(name, "")) for name, found in every.items()}
-    made[FILES / "README.md"] = index(every, evidence.read_null(FILES), stale)
+    every = evidence.read_all(evidence.SHIPPED)
+    renewed_pages = {}
     for path in sorted(PAGES.glob("*.md")):
-        family = {name: found for name, found in every.items() if found["family"] == path.stem}
-        made[path] = renewed(path.read_text(), family)
-    return made
+        family = {name: proof for name, proof in every.items() if proof["family"] == path.stem}
+        renewed_pages[path] = renewed(path.read_text(), family)
+    return renewed_pages
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ def script():
 
 def test_the_pages_are_up_to_date(script):
     stale = [path.name for path, text in script.pages().items() if path.read_text() != text]
-    assert stale == [], "pages are not what evidence/*.json and the code say today: run `make pages`"
+    assert stale == [], "pages are not what guerdon/evidence/*.json and the code say today: run `make pages`"
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -95,9 +95,10 @@ def evidence_of(name: str) -> dict[str, Any] | None:
     from guerdon.store import evidence
 
     for folder in (Path("evidence"), evidence.SHIPPED):
-        if (folder / f"{name}.json").is_file():
+        path = folder / f"{name}.json"
+        if path.is_file():
             found = evidence.read(folder, name)
-            return {**found, "stale": evidence.stale(found)}
+            return {**found, "stale": evidence.stale(found), "file": str(path)}
     return None
 
 
@@ -111,7 +112,7 @@ def _tell_evidence(output: Output, name: str) -> None:
         output.say(f"evidence: stale, {found['stale']} (guerdon prove {name})")
     for claim in found["claims"]:
         output.say(f"evidence: {claim['verdict']} ({claim['how']})")
-    output.say(f"  {found['command']}, {found['model']['version']}, {found['created']}: evidence/{name}.md")
+    output.say(f"  {found['command']}, {found['model']['version']}, {found['created']}: {found['file']}")
 
 
 def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, request: RunRequest) -> None:

@@ -60,6 +60,12 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Batch:
+    """What a step learned from, packed: S steps, G segments and K tracks side by side, nothing padded.
+
+    `cols` holds every further number, per step or per track, by name; `batch["reward"]` is such a column's values. `up` sums or
+    averages from steps to segments, tracks, asks and tasks, `down` spreads back. Stages give a new batch and change none.
+    """
+
     episodes: tuple[Episode, ...]
     roles: tuple[str, ...]  # the names that `role` indexes
     count: Count

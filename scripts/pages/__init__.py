@@ -1,0 +1,1 @@
+"""The pages of the docs site that are made from the code: references, the command line, evidence. `make docs` builds it."""

@@ -1,0 +1,141 @@
+"""What is public, found by walking the package: every part, and every name that `guerdon` or one of its rooms offers.
+
+No module path is kept by hand here, so that parts and modules may move. Left out: parts of single recipes, which their
+recipe's page shows, and modules whose library is not installed (kernels).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import guerdon
+from guerdon.core.part import PARTS
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = "python"  # the room of what `gd` offers and no shelf holds
+SCHEDULES = "schedules"
+ROOMS = {  # in the order of the site; a package that is not named here follows with the docstring of its `__init__`
+    "rewards": "What a try is worth: scorers of answers and of shape, models that score, and the algebra that joins them.",
+    "judges": "Rewards that ask a model, and where its answers come from.",
+    "tasks": "Problem families: a generator, a checker, a step checker, worked solutions and near-misses.",
+    "envs": "How an episode is played: who speaks when, and what each is shown.",
+    "curricula": "Which problems are asked: what a recipe's `curriculum` can be.",
+    "select": "Which tries are learned from: selections for `Learn(on=...)`, and stages that ask for more or make pairs.",
+    "credit": "How scores become advantages: stages that read columns of rewards and give a number for every step.",
+    "losses": "What is descended: losses for `Learn`, the terms that are added to them, and the stages they need.",
+    "exams": "What is measured on held-out problems and games: the `metrics` of an `Exam`.",
+    "models": "What acts and is taught: language models, tables of logits, and models that hold others.",
+    SCHEDULES: "A number that changes over a run: any float knob takes one in place of a number.",
+    "bridges": "Rewards inside other trainers, and theirs inside ours.",
+    PYTHON: "What `import guerdon as gd` offers besides the shelves: training, runs, recipes, batches.",
+}
+HIDDEN = ("cli", "engine", "recipes", "workers")  # packages whose parts are no shelf of the reader's
+INNER = ("core", "loop", "store", "studies")  # packages whose public names are the Python room's
+
+
+class Public(NamedTuple):
+    """A public name, and the object it stands for."""
+
+    name: str
+    value: Any
+    room: str
+
+    @property
+    def path(self) -> str:
+        """Where it is defined, as a dotted path."""
+        return f"{self.value.__module__}.{self.value.__qualname__}"
+
+    @property
+    def is_part(self) -> bool:
+        return isinstance(self.value, type) and f"{self.value.__module__}.{self.value.__name__}" in PARTS
+
+    @property
+    def about(self) -> str:
+        return inspect.getdoc(self.value) or ""
+
+    @property
+    def written(self) -> str:
+        """How a user reaches it, in one line."""
+        if getattr(guerdon, self.name, None) is self.value and self.name in guerdon.__all__:
+            return f"gd.{self.name}"
+        package = importlib.import_module(".".join(self.value.__module__.split(".")[:2]))
+        offered = self.name in getattr(package, "__all__", ()) and getattr(package, self.name, None) is self.value
+        return f"from {package.__name__ if offered else self.value.__module__} import {self.name}"
+
+
+def load_all() -> None:
+    """Import every module of the package: a part is known once its module is imported."""
+    for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
+        try:
+            importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("guerdon"):
+                raise
+
+
+@functools.cache
+def rooms() -> dict[str, dict[str, Public]]:
+    """The public names of each room, by name, in the order of the site."""
+    load_all()
+    names: dict[str, dict[str, Public]] = {room: {} for room in ROOMS}
+    for value in _offered():
+        room = room_of(value)
+        name = value.__name__
+        if room is None:
+            continue
+        known = names.setdefault(room, {}).setdefault(name, Public(name, value, room))
+        assert known.value is value, f"two public names of guerdon/{room} are called {name}"
+    return {room: dict(sorted(members.items(), key=_by_name)) for room, members in names.items() if members}
+
+
+def _offered() -> list[Any]:
+    """Parts, what `gd` offers, and what a room's package offers: each once."""
+    values = [cls for path, cls in PARTS.items() if path.startswith("guerdon.")]
+    values += [getattr(guerdon, name) for name in guerdon.__all__]
+    for package in pkgutil.iter_modules(guerdon.__path__, "guerdon."):
+        if package.ispkg and package.name.split(".")[1] not in HIDDEN:
+            module = importlib.import_module(package.name)
+            values += [getattr(module, name) for name in getattr(module, "__all__", ())]
+    documented = [v for v in values if callable(v) and getattr(v, "__module__", "").startswith("guerdon.")]
+    return list({id(value): value for value in documented}.values())
+
+
+def room_of(value: Any) -> str | None:
+    """The room whose page shows it; None for what no reader reaches for."""
+    folder = value.__module__.split(".")[1]
+    if isinstance(value, type) and value.__name__.startswith("_"):
+        return None
+    if folder in HIDDEN:
+        return None
+    if folder not in INNER:
+        return folder
+    return SCHEDULES if hasattr(value, "__part__") and callable(getattr(value, "at", None)) else PYTHON
+
+
+def intro(room: str) -> str:
+    """What a room holds, in a sentence."""
+    if room in ROOMS:
+        return ROOMS[room]
+    return (inspect.getdoc(importlib.import_module(f"guerdon.{room}")) or "").split("\n\n")[0]
+
+
+@functools.cache
+def pages() -> dict[int, str]:
+    """The page of every public name, by the identity of its object. Two names that differ in case alone get pages that differ
+    in more: some file systems do not tell cases apart."""
+    places: dict[int, str] = {}
+    for room, members in rooms().items():
+        folded = [name.casefold() for name in members]
+        for name, public in members.items():
+            alone = folded.count(name.casefold()) == 1 or public.is_part
+            places[id(public.value)] = f"reference/{room}/{name if alone else f'{name}-type'}.md"
+    return places
+
+
+def _by_name(item: tuple[str, Public]) -> str:
+    return item[0].casefold()

@@ -1,0 +1,89 @@
+"""A page for every recipe of the package, and the evidence of those that have some."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.recipe import Entry
+from guerdon.loop.catalog import find_recipe, listings
+from guerdon.store import evidence
+from guerdon.store.evidence_page import index, page
+from pages.prose import linked, markdown, table
+
+EVIDENCE = "evidence/recipes"  # of the site
+HEAD = """# Methods
+
+Every recipe of the package. `guerdon show NAME` prints the same with its parts, `guerdon train NAME` trains it."""
+
+
+def method_pages() -> dict[str, str]:
+    """The pages of recipes, of their evidence, and the two indexes, by their places in the site."""
+    every = evidence.read_all(evidence.SHIPPED)
+    stale = {name: why for name, proof in every.items() if (why := evidence.stale(proof))}
+    places = {"methods/index.md": methods_index(every)}
+    for name in listings():
+        places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name))
+    for name, proof in every.items():
+        places[f"{EVIDENCE}/{name}.md"] = page(proof, stale.get(name, ""))
+    places[f"{EVIDENCE}/index.md"] = index(every, evidence.read_null(evidence.SHIPPED), stale)
+    return places
+
+
+def evidence_files() -> dict[str, Path]:
+    """Figures and numbers beside the pages that show them."""
+    files = [path for path in evidence.SHIPPED.iterdir() if path.suffix in (".svg", ".json")]
+    return {f"{EVIDENCE}/{path.name}": path for path in sorted(files)}
+
+
+def navigation() -> list[Any]:
+    families: dict[str, list[Any]] = {}
+    for name, listing in sorted(listings().items()):
+        families.setdefault(listing.family, []).append({name: f"methods/{name}.md"})
+    order = sorted(families, key=lambda family: (family != "house", family))
+    return ["methods/index.md", *({family.capitalize(): families[family]} for family in order)]
+
+
+def methods_index(every: dict[str, dict[str, Any]]) -> str:
+    lines = [HEAD]
+    known = listings()
+    for family in sorted({entry.family for entry in known.values()}, key=lambda name: (name != "house", name)):
+        rows = []
+        for name, entry in sorted(known.items()):
+            if entry.family == family:
+                verdicts = ", ".join(claim["verdict"] for claim in every[name]["claims"]) if name in every else ""
+                link = f"[{verdicts}](../{EVIDENCE}/{name}.md)" if verdicts else ""
+                rows.append([f"[{name}]({name}.md)", entry.about, linked(entry.paper), link])
+        lines += [f"## {family.capitalize()}", table(["recipe", "what it is", "paper", "verdict"], rows)]
+    return "\n\n".join(lines) + "\n"
+
+
+def method_page(entry: Entry, proof: dict[str, Any] | None) -> str:
+    module = sys.modules[entry.function.__module__]
+    knobs = [parameter for name, parameter in entry.parameters().items() if name in entry.knobs()]
+    parts = [f"# {entry.name}", f"Family *{entry.family}*" + (f", {linked(entry.paper)}." if entry.paper else ".")]
+    parts += [markdown(text) for text in (entry.about, inspect.getdoc(module)) if text]
+    if entry.claims:
+        parts += ["## Claims", "\n".join(f"- {claim.says}" for claim in entry.claims)]
+    if proof:
+        verdicts = " and ".join(f"**{claim['verdict']}**" for claim in proof["claims"])
+        parts.append(f"{verdicts}: [arms, costs and every seed](../{EVIDENCE}/{entry.name}.md).")
+    parts += ["## Knobs", knob_table(knobs), "## Train it", f"```console\n$ guerdon train {entry.name} --model sprig\n```"]
+    parts += ["## Source", f"```python\n{inspect.getsource(module).rstrip()}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def knob_table(knobs: list[inspect.Parameter]) -> str:
+    if not knobs:
+        return "None."
+    rows = []
+    for knob in knobs:
+        annotation = knob.annotation if isinstance(knob.annotation, str) else getattr(knob.annotation, "__name__", "")
+        given = knob.annotation is not inspect.Parameter.empty
+        default = "required" if knob.default is inspect.Parameter.empty else f"`{knob.default!r}`"
+        rows.append([f"`{knob.name}`", f"`{annotation}`" if given else "", default])
+    return table(["knob", "type", "default"], rows)
+
+
