@@ -27,9 +27,9 @@ class best_of:
     r"""`best_of@k`: how often the try that `reward` likes best among `k` is right, with its interval over problems, for every
     power of two from 2 up to the number of tries, and for that.
 
-    $\frac{1}{\binom{n}{k}} \sum_{|S|=k} c_{\operatorname{argmax}_{i \in S} r_i}$ over all choices of $k$ of a problem's $n$ tries:
-    unbiased for `k` below `n` too. Where several are liked best, it is the mean over them. A try without a score is never
-    chosen over one that has one; where none has one, one is as good as another, and the share of problems without any
+    $\frac{1}{\binom{n}{k}} \sum_{|S|=k} c_{\operatorname{argmax}_{i \in S} r_i}$ over all choices of $k$ of a problem's $n$
+    tries: unbiased for `k` below `n` too. Where several are liked best, it is the mean over them. A try without a score is
+    never chosen over one that has one; where none has one, one is as good as another, and the share of problems without any
     score is `best_of_unscored`. Tries that cannot be checked are left out. `name` is what the numbers are called, where an
     exam has several.
 

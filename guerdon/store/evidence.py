@@ -1,7 +1,7 @@
 """Evidence files: what came of a recipe's claims. Reading and listing them needs neither torch nor the runs.
 
-`NAME.json` is the truth; the page and the figure beside it are made from it alone, whenever it is written. Those of the package's
-own recipes are in `guerdon/evidence`, without pages: the docs site makes them.
+`NAME.json` is the truth; the page and the figure beside it are made from it alone, whenever it is written. Those of the
+package's own recipes are in `guerdon/evidence`, without pages: the docs site makes them.
 """
 
 from __future__ import annotations

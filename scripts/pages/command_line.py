@@ -33,7 +33,7 @@ def verb(name: str, command: Any, parent: Any) -> str:
             f"## guerdon {name}",
             f"```text\nguerdon {name} {usage}\n```",
             inspect.cleandoc(command.help or ""),
-            table(["", ""], rows),
+            table(["what may be given", "what it does"], rows),
             f"```console\n{prompted(inspect.cleandoc(examples))}\n```",
         ]
     )

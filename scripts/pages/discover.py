@@ -59,9 +59,14 @@ class Public(NamedTuple):
         return inspect.getdoc(self.value) or ""
 
     @property
+    def of_gd(self) -> bool:
+        """Whether `import guerdon as gd` is all it takes."""
+        return self.name in guerdon.__all__ and getattr(guerdon, self.name) is self.value
+
+    @property
     def written(self) -> str:
         """How a user reaches it, in one line."""
-        if getattr(guerdon, self.name, None) is self.value and self.name in guerdon.__all__:
+        if self.of_gd:
             return f"gd.{self.name}"
         package = importlib.import_module(".".join(self.value.__module__.split(".")[:2]))
         offered = self.name in getattr(package, "__all__", ()) and getattr(package, self.name, None) is self.value

@@ -56,7 +56,7 @@ def site_target(target: str, home: str) -> str | None:
     if path in shown:
         return shown[path]
     if path == SHIPPED:
-        return f"{EVIDENCE}/index.md"
+        return f"{EVIDENCE}/all.md"
     if path.startswith(f"{SHIPPED}/"):
         name = Path(path)
         return f"{EVIDENCE}/{name.stem}.md" if name.suffix == ".json" else f"{EVIDENCE}/{name.name}"
@@ -96,6 +96,8 @@ def _linked_sources(home: str) -> set[str]:
 def _source_page(path: str) -> str:
     head = f"---\nsearch:\n  exclude: true\n---\n\n# {path}\n\n"
     if (ROOT / path).is_dir():
-        return head + "\n".join(f"- [{file.name}]({file.name}.md)" for file in sorted((ROOT / path).glob("*.py"))) + "\n"
+        return (
+            head + "\n".join(f"- [{file.name}]({file.name}.md)" for file in sorted((ROOT / path).glob("*.py"))) + "\n"
+        )
     kind = {".py": "python", ".json": "json", ".md": "markdown"}.get(Path(path).suffix, "text")
     return f"{head}````{kind}\n{(ROOT / path).read_text().rstrip()}\n````\n"

@@ -28,7 +28,7 @@ def method_pages() -> dict[str, str]:
         places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name))
     for name, proof in every.items():
         places[f"{EVIDENCE}/{name}.md"] = page(proof, stale.get(name, ""))
-    places[f"{EVIDENCE}/index.md"] = index(every, evidence.read_null(evidence.SHIPPED), stale)
+    places[f"{EVIDENCE}/all.md"] = index(every, evidence.read_null(evidence.SHIPPED), stale)
     return places
 
 
@@ -70,7 +70,12 @@ def method_page(entry: Entry, proof: dict[str, Any] | None) -> str:
     if proof:
         verdicts = " and ".join(f"**{claim['verdict']}**" for claim in proof["claims"])
         parts.append(f"{verdicts}: [arms, costs and every seed](../{EVIDENCE}/{entry.name}.md).")
-    parts += ["## Knobs", knob_table(knobs), "## Train it", f"```console\n$ guerdon train {entry.name} --model sprig\n```"]
+    parts += [
+        "## Knobs",
+        knob_table(knobs),
+        "## Train it",
+        f"```console\n$ guerdon train {entry.name} --model sprig\n```",
+    ]
     parts += ["## Source", f"```python\n{inspect.getsource(module).rstrip()}\n```"]
     return "\n\n".join(parts) + "\n"
 
@@ -85,5 +90,3 @@ def knob_table(knobs: list[inspect.Parameter]) -> str:
         default = "required" if knob.default is inspect.Parameter.empty else f"`{knob.default!r}`"
         rows.append([f"`{knob.name}`", f"`{annotation}`" if given else "", default])
     return table(["knob", "type", "default"], rows)
-
-

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import json
 import random
 import tokenize
 import types
@@ -25,40 +26,39 @@ LEVELS = (1, 4, 8)  # of a family, of which a problem is shown
 
 
 def name_page(public: Public, recipes: Built) -> str:
-    """The whole page: a part's, or a function's or class's."""
-    sections = part_sections(public, recipes) if public.is_part else []
-    return "\n\n".join([f"# {public.name}", reached(public), docstring(public), *sections]) + "\n"
+    """The whole page: a part's, or a function's or class's, whose heading and signature mkdocstrings writes."""
+    if not public.is_part:
+        return "\n\n".join([docstring(public), *([] if public.of_gd else [imported(public)])]) + "\n"
+    sections = [f"# {public.name}", imported(public), docstring(public), *part_sections(public, recipes)]
+    return "\n\n".join(sections) + "\n"
 
 
-def reached(public: Public) -> str:
+def imported(public: Public) -> str:
     """How it is imported, and for a part how it is written with its defaults."""
-    lines = ["import guerdon as gd"] if public.written.startswith("gd.") else [public.written]
-    call = public.written if public.written.startswith("gd.") else public.name
-    lines += ["", f"{call}{signature(public.value)}"] if public.is_part else [f"{public.written}"] * (lines[0] != public.written)
+    lines = ["import guerdon as gd" if public.of_gd else public.written]
+    if public.is_part:
+        lines += ["", f"{public.written if public.of_gd else public.name}{signature(public.value)}"]
     return "```python\n" + "\n".join(lines) + "\n```"
 
 
 def signature(cls: type) -> str:
     """A part's knobs with their defaults, over several lines where one is too short."""
-    words = [
-        f.name if default_of(f) is dataclasses.MISSING else f"{f.name}={default_of(f)!r}" for f in own_knobs(cls)
-    ]
+    words = [f.name if default_of(f) is dataclasses.MISSING else f"{f.name}={default_of(f)!r}" for f in own_knobs(cls)]
     line = f"({', '.join(words)})"
     return line if len(line) < 70 else "(\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 
 def docstring(public: Public) -> str:
-    """The block that mkdocstrings fills: text and source of a part; signature and members too of what is none."""
+    """The block that mkdocstrings fills: text and source of a part; heading, signature and members too of what is none."""
     members = not public.is_part or public.room == PYTHON
     options = {
         "show_root_heading": not public.is_part,
-        "show_root_toc_entry": False,
+        "heading": public.written if public.of_gd else public.name,
+        "heading_level": 2 if public.is_part else 1,
         "members": None if members else False,
-        "heading_level": 2,
+        "merge_init_into_class": not public.is_part,
     }
-    words = {True: "true", False: "false", None: "null"}
-    shown = "\n".join(f"        {key}: {words.get(value, value)}" for key, value in options.items())  # type: ignore[call-overload]
-    return f"::: {public.path}\n    options:\n{shown}"
+    return f"::: {public.path}\n    options: {json.dumps(options)}"
 
 
 def part_sections(public: Public, recipes: Built) -> list[str]:
@@ -145,7 +145,7 @@ def comments(cls: type) -> dict[str, str]:
 
 
 def columns(cls: type) -> str:
-    """The columns a part reads and gives as it comes, and the readings of the model that it asks for."""
+    """The columns a part reads and gives as it comes, the readings of the model that it asks for, or a scorer's fields."""
     holder = cls() if all(default_of(f) is not dataclasses.MISSING for f in own_knobs(cls)) else cls
     lines = []
     for name, words in (("needs", "Reads columns"), ("wants", "Reads of the model it teaches"), ("gives", "Gives")):
@@ -153,9 +153,11 @@ def columns(cls: type) -> str:
             names = getattr(holder, name, None)
         except UserError:  # it lacks something that only its user can give
             continue
+        if hasattr(names, "any_name"):  # the fields of a sample that a scorer is called with
+            words, names = "Reads of the sample", names.names
         if isinstance(names, tuple) and names:
             lines.append(f"{words}: {', '.join(f'`{column}`' for column in names)}.")
-    return f"## Columns\n\nAs it comes. {' '.join(lines)}" if lines else ""
+    return f"## What it reads and gives\n\nAs it comes. {' '.join(lines)}" if lines else ""
 
 
 def problems(family: type[Family]) -> str:
@@ -165,9 +167,13 @@ def problems(family: type[Family]) -> str:
         source = family(level=level)  # type: ignore[call-arg]
         task = source.get("train", 0)
         misses = source.near_misses(task, random.Random(0))
-        wrong = f"\n\nNear-misses: {', '.join(dict.fromkeys(miss.kind for miss in misses))}." if level == LEVELS[0] else ""
+        wrong = (
+            f"\n\nNear-misses: {', '.join(dict.fromkeys(miss.kind for miss in misses))}." if level == LEVELS[0] else ""
+        )
         blocks.append(f"Level {level}: `{task.prompt}`\n\n```text\n{source.solution(task)}\n```{wrong}")
-    return "## Problems\n\nThe first training problem of three levels, with its worked solution.\n\n" + "\n\n".join(blocks)
+    return "## Problems\n\nThe first training problem of three levels, with its worked solution.\n\n" + "\n\n".join(
+        blocks
+    )
 
 
 def used_by(cls: type, recipes: Built) -> str:

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator
 
-MATHS = re.compile(r"\$[^$\n]+\$")
+KEPT = re.compile(r"(`[^`]*`|\$[^$]+\$)")  # what Markdown takes as it stands: code and formulas
 
 
 def markdown(docstring: str) -> str:
@@ -16,8 +16,14 @@ def markdown(docstring: str) -> str:
         if paragraph.lstrip().startswith(">>>"):
             blocks.append("```python\n" + "\n".join(example(paragraph)) + "\n```")
         else:
-            blocks.append(linked(paragraph))
+            blocks.append(linked(plain(paragraph)))
     return "\n\n".join(blocks)
+
+
+def plain(text: str) -> str:
+    """Prose in which `<think>` is a word and no tag of HTML."""
+    pieces = KEPT.split(text)
+    return "".join(piece if piece[:1] in "`$" else re.sub(r"<(?=[a-zA-Z/!])", "&lt;", piece) for piece in pieces)
 
 
 def example(paragraph: str) -> Iterator[str]:
@@ -37,7 +43,7 @@ def first_sentence(docstring: str) -> str:
     """What something is, without its paper: that is on its page."""
     text = " ".join(line.strip() for line in docstring.split("\n\n")[0].splitlines())
     text = re.sub(r"\s*\([^()]*(?:arXiv:|https?:)[^()]*\)", "", text)
-    return re.split(r"(?<=[.])\s+(?=[A-Z`$])", text)[0]
+    return plain(re.split(r"(?<=[.])\s+(?=[A-Z`$])", text)[0])
 
 
 def table(titles: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -51,9 +57,14 @@ def row(cells: Iterable[str]) -> str:
 
 
 def cell_text(text: str) -> str:
-    """Bars in formulas become their names, others are escaped."""
-    text = " ".join(text.split("\n"))
-    kept = MATHS.findall(text)
-    pieces = [piece.replace("|", r"\|") for piece in MATHS.split(text)]
-    named = [formula.replace(r"\|", r"\Vert ").replace("|", r"\vert ") for formula in kept]
-    return "".join(piece + formula for piece, formula in zip(pieces, [*named, ""], strict=True))
+    """Bars in formulas become their names, those in code may stand, others are escaped."""
+    pieces = KEPT.split(" ".join(text.split("\n")))
+    return "".join(_cell_piece(piece) for piece in pieces)
+
+
+def _cell_piece(piece: str) -> str:
+    if piece.startswith("`"):
+        return piece
+    if piece.startswith("$") and piece.endswith("$"):
+        return piece.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
+    return piece.replace("|", r"\|")

@@ -75,11 +75,11 @@ def chart_page() -> str:
 
 def whole_index() -> str:
     lines = ["# Reference", "Made from the code: a page for each public name, with its formula, knobs and an example."]
-    rows = [
-        [f"[{title(room)}]({room}/index.md)", intro(room), str(len(members))] for room, members in rooms().items()
-    ]
+    rows = [[f"[{title(room)}]({room}/index.md)", intro(room), str(len(members))] for room, members in rooms().items()]
     lines.append(table(["", "what it holds", "names"], rows))
-    lines.append(table(["", ""], [[f"[{words}]({PurePosixPath(path).name})", ""] for path, (words, _) in ALONE.items()]))
+    lines.append(
+        table(["", ""], [[f"[{words}]({PurePosixPath(path).name})", ""] for path, (words, _) in ALONE.items()])
+    )
     return "\n\n".join(lines) + "\n"
 
 

@@ -23,7 +23,7 @@ def test_every_part_is_on_the_page():
     for module in pkgutil.iter_modules(guerdon.credit.__path__):
         importlib.import_module(f"guerdon.credit.{module.name}")
     names = [part.__name__ for place, part in PARTS.items() if place.startswith("guerdon.credit.")]
-    assert [name for name in names if f"[{name}](parts/credit/{name}.md)" not in PAGE] == []
+    assert [name for name in names if f"[{name}](reference/credit/{name}.md)" not in PAGE] == []
 
 
 def test_the_sizes_of_bias_are_those_of_the_tests():

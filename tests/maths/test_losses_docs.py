@@ -25,4 +25,4 @@ def test_every_part_is_on_the_page():
     names = [part.__name__ for place, part in PARTS.items() if place.startswith("guerdon.losses.")]
     assert len(names) > 20
     text = PAGE.read_text()
-    assert [name for name in names if f"[{name}](parts/losses/{name}.md)" not in text] == []
+    assert [name for name in names if f"[{name}](reference/losses/{name}.md)" not in text] == []
