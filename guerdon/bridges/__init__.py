@@ -1,0 +1,1 @@
+"""Rewards of ours inside other trainers and behind HTTP, and theirs inside ours."""

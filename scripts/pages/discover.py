@@ -19,19 +19,23 @@ from guerdon.core.part import PARTS
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = "python"  # the room of what `gd` offers and no shelf holds
 SCHEDULES = "schedules"
-ROOMS = {  # in the order of the site; a package that is not named here follows with the docstring of its `__init__`
-    "rewards": "What a try is worth: scorers of answers and of shape, models that score, and the algebra that joins them.",
-    "judges": "Rewards that ask a model, and where its answers come from.",
-    "tasks": "Problem families: a generator, a checker, a step checker, worked solutions and near-misses.",
-    "envs": "How an episode is played: who speaks when, and what each is shown.",
-    "curricula": "Which problems are asked: what a recipe's `curriculum` can be.",
-    "select": "Which tries are learned from: selections for `Learn(on=...)`, and stages that ask for more or make pairs.",
-    "credit": "How scores become advantages: stages that read columns of rewards and give a number for every step.",
-    "losses": "What is descended: losses for `Learn`, the terms that are added to them, and the stages they need.",
-    "exams": "What is measured on held-out problems and games: the `metrics` of an `Exam`.",
-    "models": "What acts and is taught: language models, tables of logits, and models that hold others.",
+ROOMS = (  # in the order of the site; a package that is not named here comes last
+    "rewards",
+    "judges",
+    "tasks",
+    "envs",
+    "curricula",
+    "select",
+    "credit",
+    "losses",
+    "exams",
+    "models",
+    SCHEDULES,
+    "bridges",
+    PYTHON,
+)
+WORDS = {  # of the rooms that are no package
     SCHEDULES: "A number that changes over a run: any float knob takes one in place of a number.",
-    "bridges": "Rewards inside other trainers, and theirs inside ours.",
     PYTHON: "What `import guerdon as gd` offers besides the shelves: training, runs, recipes, batches.",
 }
 HIDDEN = ("cli", "engine", "recipes", "workers")  # packages whose parts are no shelf of the reader's
@@ -61,16 +65,24 @@ class Public(NamedTuple):
     @property
     def of_gd(self) -> bool:
         """Whether `import guerdon as gd` is all it takes."""
-        return self.name in guerdon.__all__ and getattr(guerdon, self.name) is self.value
+        return self.written.startswith("gd.")
 
     @property
     def written(self) -> str:
-        """How a user reaches it, in one line."""
-        if self.of_gd:
+        """How a user reaches it: by `gd`, by a room of `gd`, or by an import."""
+        if offers(guerdon, self.name, self.value):
             return f"gd.{self.name}"
         package = importlib.import_module(".".join(self.value.__module__.split(".")[:2]))
-        offered = self.name in getattr(package, "__all__", ()) and getattr(package, self.name, None) is self.value
-        return f"from {package.__name__ if offered else self.value.__module__} import {self.name}"
+        room = package.__name__.removeprefix("guerdon.")
+        if offers(package, self.name, self.value):
+            return (
+                f"gd.{room}.{self.name}" if room in guerdon.__all__ else f"from {package.__name__} import {self.name}"
+            )
+        return f"from {self.value.__module__} import {self.name}"
+
+
+def offers(package: Any, name: str, value: Any) -> bool:
+    return name in getattr(package, "__all__", ()) and getattr(package, name) is value
 
 
 def load_all() -> None:
@@ -123,10 +135,8 @@ def room_of(value: Any) -> str | None:
 
 
 def intro(room: str) -> str:
-    """What a room holds, in a sentence."""
-    if room in ROOMS:
-        return ROOMS[room]
-    return (inspect.getdoc(importlib.import_module(f"guerdon.{room}")) or "").split("\n\n")[0]
+    """What a room holds: its package's docstring."""
+    return WORDS.get(room) or inspect.getdoc(importlib.import_module(f"guerdon.{room}")) or ""
 
 
 @functools.cache

@@ -87,12 +87,13 @@ def room_index(room: str) -> str:
     """A room's names with what each is, under the modules they stand in where there are many."""
     members = list(rooms()[room].values())
     lines = [f"# {title(room)}", intro(room)]
-    for heading, names in groups(members):
-        lines += [f"## {heading}"] * bool(heading)
+    for sub_room, names in groups(members):
+        if sub_room:
+            lines += [f"## {sub_room.replace('_', ' ').capitalize()}", intro(f"{room}.{sub_room}")]
         lines.append(table(["name", "what it is"], [index_row(public) for public in names]))
     if room == PYTHON:
         lines += ["## Every name of `gd`", every_name()]
-    return "\n\n".join(lines) + "\n"
+    return "\n\n".join(filter(None, lines)) + "\n"
 
 
 def index_row(public: Public) -> list[str]:
@@ -107,7 +108,7 @@ def groups(members: list[Public]) -> Iterator[tuple[str, list[Public]]]:
         return ".".join(public.value.__module__.split(".")[2:-1])
 
     for name, names in groupby(sorted(members, key=lambda p: (sub_room(p), p.name.casefold())), key=sub_room):
-        yield name.replace("_", " ").capitalize(), list(names)
+        yield name, list(names)
 
 
 def every_name() -> str:

@@ -1,0 +1,1 @@
+"""Rewards held to their contract before anything is trained on them."""

@@ -37,10 +37,12 @@ class extreme(Among):
 
 
 def least(*parts: Any) -> extreme:
+    """The smallest of several rewards: as good as its worst part. A part that does not apply is left out."""
     return extreme(list(parts), "min")
 
 
 def most(*parts: Any) -> extreme:
+    """The largest of several rewards: as good as its best part. A part that does not apply is left out."""
     return extreme(list(parts), "max")
 
 

@@ -1,0 +1,1 @@
+"""Rewards that remember: what came before, and what people said of it."""

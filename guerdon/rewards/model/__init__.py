@@ -1,0 +1,1 @@
+"""Rewards that read a model: reward models, confidence, gains in likelihood."""

@@ -1,0 +1,1 @@
+"""Rewards of text alone: answers, shape, agreement among tries, retrieval."""
