@@ -41,7 +41,14 @@ class Count:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Preferences between tracks. `label` is the probability that `better` really is the better one."""
+    """Preferences between tracks. `label` is the probability that `better` really is the better one.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> pairs = gd.select.paired("reward")(example_tries([[1.0, 0.0]]), ExamplePlay()).pairs
+    >>> pairs.better.tolist(), pairs.worse.tolist()
+    ([0], [1])
+    """
 
     better: Tensor  # [P] track
     worse: Tensor  # [P] track
@@ -64,6 +71,14 @@ class Batch:
 
     `cols` holds every further number, per step or per track, by name; `batch["reward"]` is such a column's values. `up` sums or
     averages from steps to segments, tracks, asks and tasks, `down` spreads back. Stages give a new batch and change none.
+
+    >>> import guerdon as gd
+    >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
+    >>> batch = gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4"), n=2), (turn,), attempt=i) for i in range(2)])
+    >>> batch.S, batch.G, batch.K  # steps, segments, tracks
+    (4, 2, 2)
+    >>> batch.down(torch.tensor([1.0, 0.0]), "track").tolist()  # each step its track's number
+    [1.0, 1.0, 0.0, 0.0]
     """
 
     episodes: tuple[Episode, ...]

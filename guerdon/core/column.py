@@ -39,7 +39,12 @@ def missing_rows(value: Tensor) -> Tensor:
 
 
 class Reason(IntEnum):
-    """What a column says about an entry. Only VALUE comes with a number; the others are NaN and never become one."""
+    """What a column says about an entry. Only VALUE comes with a number; the others are NaN and never become one.
+
+    >>> import guerdon as gd
+    >>> [reason.name for reason in gd.Reason]
+    ['VALUE', 'NOT_APPLICABLE', 'FAILED', 'TIMED_OUT']
+    """
 
     VALUE = 0
     NOT_APPLICABLE = 1
@@ -49,7 +54,13 @@ class Reason(IntEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """`value` is NaN exactly where `reason` is not VALUE. `detail` holds JSON per entry: a verdict, an exception."""
+    """`value` is NaN exactly where `reason` is not VALUE. `detail` holds JSON per entry: a verdict, an exception.
+
+    >>> import guerdon as gd, torch
+    >>> column = gd.Column.full("track", torch.tensor([1.0, 0.0]))
+    >>> column.value.tolist(), column.missing.tolist()
+    ([1.0, 0.0], [False, False])
+    """
 
     level: Per
     value: Tensor

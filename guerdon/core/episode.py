@@ -23,7 +23,12 @@ INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
 
 
 class End(StrEnum):
-    """Why a segment stopped. Four different facts that must never be mixed up; numbered in this order, so new ones go last."""
+    """Why a segment stopped. Four different facts that must never be mixed up; numbered in this order, so new ones go last.
+
+    >>> import guerdon as gd
+    >>> [end.value for end in gd.End]
+    ['done', 'cut', 'failed', 'stopped']
+    """
 
     DONE = "done"  # the actor finished
     CUT = "cut"  # a limit stopped it: what would have come is unknown
@@ -33,7 +38,13 @@ class End(StrEnum):
 
 @dataclass(frozen=True)
 class Segment:
-    """Actions one role took in a row, with what it had just been shown. A segment without actions is allowed."""
+    """Actions one role took in a row, with what it had just been shown. A segment without actions is allowed.
+
+    >>> import guerdon as gd
+    >>> segment = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
+    >>> len(segment.actions), segment.end
+    (2, <End.DONE: 'done'>)
+    """
 
     role: str
     view: Any  # what the environment showed, as JSON and arrays: text, messages, a picture, an observation
@@ -90,7 +101,13 @@ class Segment:
 
 @dataclass(frozen=True)
 class Episode:
-    """One try at an ask. (`step`, `number`, `attempt`) names it inside a run: the step, which ask of it, which try."""
+    """One try at an ask. (`step`, `number`, `attempt`) names it inside a run: the step, which ask of it, which try.
+
+    >>> import guerdon as gd
+    >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
+    >>> gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,)).task.answer
+    '4'
+    """
 
     ask: Ask
     segments: tuple[Segment, ...]

@@ -24,13 +24,27 @@ LINE = 500  # and of a line of it
 
 
 class UserError(Exception):
-    """A mistake in what was asked for. Exit code 2: nothing was run."""
+    """A mistake in what was asked for. Exit code 2: nothing was run.
+
+    >>> import guerdon as gd
+    >>> try:
+    ...     gd.train("grppo", task="parity", model="tabular")
+    ... except gd.UserError as error:
+    ...     print(error)
+    unknown recipe 'grppo': did you mean 'grpo'?
+    """
 
     exit_code = 2
 
 
 class RunStopped(UserError):
-    """A run that could not go on (failing scorer, non-finite loss, full disk). Exit code 1: what was written is intact."""
+    """A run that could not go on (failing scorer, non-finite loss, full disk). Exit code 1: what was written is intact.
+
+    >>> import guerdon as gd
+    >>> raise gd.RunStopped("more than 20 % of the scores failed")
+    Traceback (most recent call last):
+    guerdon.core.errors.RunStopped: more than 20 % of the scores failed
+    """
 
     exit_code = 1
 

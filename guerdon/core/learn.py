@@ -74,6 +74,10 @@ class Learn(FieldColumns):
     control; a share's denominators are its own. `micro` is the most steps (tokens, and those of the prompts before them)
     that one forward pass takes (0: as many as the model says its device holds with ease); where memory does not hold so many
     it is halved, which changes no result. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
+
+    >>> import guerdon as gd
+    >>> gd.Learn("policy", gd.losses.clipped() + gd.losses.kl(0.04), opt=gd.adam(lr=1e-5)).needs
+    ('advantage', 'reference.logp')
     """
 
     model: str

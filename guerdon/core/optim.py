@@ -18,7 +18,12 @@ from guerdon.core.part import knob, part
 
 @part
 class adam:
-    """AdamW (arXiv:1711.05101). Defaults are torch's, except no weight decay, as in TRL's GRPO."""
+    """AdamW (arXiv:1711.05101). Defaults are torch's, except no weight decay, as in TRL's GRPO.
+
+    >>> import guerdon as gd
+    >>> gd.adam(lr=3e-4), gd.adam(lr=gd.linear(1e-3, 0.0))
+    (adam(lr=0.0003), adam(lr=linear(start=0.001, end=0.0)))
+    """
 
     lr: float = knob(default=1e-3, ge=0.0, le=1e6)
     beta1: float = knob(default=0.9, ge=0.0, le=1.0)
@@ -38,7 +43,12 @@ class adam:
 
 @part
 class sgd:
-    """Plain stochastic gradient descent with momentum."""
+    """Plain stochastic gradient descent with momentum.
+
+    >>> import guerdon as gd
+    >>> gd.sgd(lr=0.1, momentum=0.9)
+    sgd(lr=0.1, momentum=0.9)
+    """
 
     lr: float = knob(default=1e-2, ge=0.0, le=1e6)
     momentum: float = knob(default=0.0, ge=0.0, le=1.0)

@@ -19,7 +19,13 @@ END_NUMBER = {end: n for n, end in enumerate(ENDS)}
 
 
 def pack(episodes: Iterable[Episode]) -> Batch:
-    """Flatten episodes. Asks and tasks are numbered by first appearance; roles alphabetically."""
+    """Flatten episodes. Asks and tasks are numbered by first appearance; roles alphabetically.
+
+    >>> import guerdon as gd
+    >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
+    >>> gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,))]).action.tolist()
+    [4, 1]
+    """
     eps = tuple(episodes)
     rows = [(e, i, s) for e, ep in enumerate(eps) for i, s in enumerate(ep.segments)]
     roles = tuple(sorted({s.role for _, _, s in rows}))
@@ -64,6 +70,12 @@ def unpack(batch: Batch) -> list[Episode]:
     """The episodes again, their actions and log-probs read back from the flat tensors.
 
     Segments that a selection dropped are gone; parents are renumbered among those that are left.
+
+    >>> import guerdon as gd
+    >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
+    >>> [episode] = gd.unpack(gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4")), (turn,))]))
+    >>> episode.segments[0].same(turn)
+    True
     """
     at = torch.cumsum(batch.length, 0).tolist()
     begin = [0, *at[:-1]] if at else []

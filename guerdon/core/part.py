@@ -42,6 +42,14 @@ def knob(
     A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
     A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
     it is not in the hash, so what was run before keeps its own.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class halves:
+    ...     share: float = gd.knob(default=0.5, ge=0.0, le=1.0)
+    >>> halves(2.0)
+    Traceback (most recent call last):
+    guerdon.core.errors.UserError: halves.share must be at most 1.0, not 2.0
     """
     metadata = {"limits": {"ge": ge, "gt": gt, "le": le, "choices": choices}, "hashed": hashed, "absent": absent}
     if factory is not None:
@@ -51,7 +59,16 @@ def knob(
 
 def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init: Literal[False] = False) -> Any:
     """A field that changes while the run goes on and is saved with it. JSON values, tensors, batches, and lists or dicts of
-    them."""
+    them.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class counts:
+    ...     by: int = 1
+    ...     seen: int = gd.state(default=0)
+    >>> counts(by=2), counts(by=2).seen  # in the checkpoint, not in the hash
+    (counts(by=2), 0)
+    """
     if factory is None:
         kept = default
         factory = lambda: copy.deepcopy(kept)  # noqa: E731
@@ -59,7 +76,16 @@ def state(*, default: Any = None, factory: Callable[[], Any] | None = None, init
 
 
 def live(*, default: Any = None, init: Literal[False] = False) -> Any:
-    """A field made anew when a run starts (an optimiser, a cache): neither knob nor state."""
+    """A field made anew when a run starts (an optimiser, a cache): neither knob nor state.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class remembers:
+    ...     size: int = 8
+    ...     cache: dict | None = gd.live()
+    >>> remembers(4), remembers(4).cache  # neither in the hash nor in the checkpoint
+    (remembers(size=4), None)
+    """
     return dataclasses.field(default=default, init=init, repr=False)
 
 
@@ -74,6 +100,14 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
 
     A class that is renamed keeps its `name`, which is what hashes are made of; `aliases` are understood besides it wherever
     parts are named, by `--set` and `but`.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class half:
+    ...     gives_to: str = "advantage"
+    >>> half(), half(gives_to="mine"), half(give_to="mine")
+    Traceback (most recent call last):
+    guerdon.core.errors.UserError: unknown knob of half 'give_to': did you mean 'gives_to'?
     """
     if cls is None:
         return functools.partial(part, name=name, aliases=aliases)

@@ -44,7 +44,17 @@ class Recipe:
     """The parts of a training run. `seats` says which model plays which role; a step draws `prompts` asks; `exams`
     measure progress on held-out problems and cost the run nothing. `ahead` plays the next step's episodes while this step's are
     learned from, with the weights from before this step: one update off-policy. A `budget` ends the run before its last step
-    once it is spent."""
+    once it is spent.
+
+    >>> import guerdon as gd
+    >>> task = gd.tasks.load("parity")
+    >>> learn = gd.Learn("policy", gd.losses.clipped(), opt=gd.adam(lr=0.3))
+    >>> stages = [gd.rewards.verified(task), gd.credit.centre("correct"), learn]
+    >>> models = {"policy": gd.models.tabular("01", length=1)}
+    >>> reinforce = gd.Recipe(models, gd.curricula.uniform(task), gd.envs.single_turn(), stages)
+    >>> [type(stage).__name__ for stage in reinforce.stages]
+    ['verified', 'centre', 'Learn']
+    """
 
     models: dict[str, Model]
     curriculum: Any
@@ -180,6 +190,17 @@ class Study:
 
     Inner runs are memoised by their hash, so a killed study resumes by running again: what is done is read, not redone. The
     body finds its `budget` in `run.budget`; runs that it gives none share what is left of it.
+
+    >>> import guerdon as gd
+    >>> @gd.recipe("twice", family="mine")
+    ... def twice(task, model):
+    ...     '''Train, then train on from there.'''
+    ...     def body(run, seed):
+    ...         first = run.train("grpo", task=task, model=model, steps=20).model()
+    ...         return {"after": run.eval(run.train("grpo", task=task, model=first, steps=20).model(), task)["pass@1"]}
+    ...     return gd.Study(body)
+    >>> twice.name
+    'twice'
     """
 
     body: Callable[[Any, int], Any]
@@ -202,7 +223,13 @@ class Claim:
     of a study a key of its result. `levels` are those of the task's that count (none: all). `start` is trained once, before
     the others and outside of their budget: all arms then begin with its policy; `start={"rm": "reward_model steps=60"}`
     prepares models by name, for the arms that have one. `seeds` are how many, from `first_seed` on: not 0 where runs that had
-    been seen are done again with new ones."""
+    been seen are done again with new ones.
+
+    >>> import guerdon as gd
+    >>> claim = gd.Claim(says="It ends higher than GRPO.", baseline="grpo kl=0.04", task="countdown:4", budget=400_000)
+    >>> claim.metric, claim.seeds
+    ('pass@1', 8)
+    """
 
     says: str
     baseline: str = "grpo"
@@ -324,7 +351,18 @@ def recipe(
     absent: Mapping[str, Any] | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
     """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `absent` is
-    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash."""
+    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash.
+
+    >>> import guerdon as gd
+    >>> @gd.recipe("mine", family="mine")
+    ... def mine(task, model, lr: float = 0.1):
+    ...     '''REINFORCE.'''
+    ...     learn = gd.Learn("policy", gd.losses.clipped(), opt=gd.adam(lr=lr))
+    ...     stages = [gd.rewards.verified(task), gd.credit.centre("correct", std=False), learn]
+    ...     return gd.Recipe({"policy": model}, gd.curricula.uniform(task), gd.envs.single_turn(), stages)
+    >>> mine.knobs(), mine.about
+    ({'lr': 0.1}, 'REINFORCE.')
+    """
 
     def enter(function: Callable[..., Recipe | Study]) -> RecipeEntry:
         claims = (claim,) if isinstance(claim, Claim) else claim

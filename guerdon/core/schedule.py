@@ -51,7 +51,12 @@ def share_done(step: int, over: int) -> float:
 
 @part
 class linear:
-    """From `start` to `end` in a straight line over `over` steps (the whole run when None), then `end`."""
+    """From `start` to `end` in a straight line over `over` steps (the whole run when None), then `end`.
+
+    >>> import guerdon as gd
+    >>> [gd.linear(1.0, 0.0).at(step, 5) for step in range(5)]
+    [1.0, 0.75, 0.5, 0.25, 0.0]
+    """
 
     start: float
     end: float
@@ -63,7 +68,12 @@ class linear:
 
 @part
 class cosine:
-    """Half a cosine from `start` to `end` over `over` steps (the whole run when None), then `end` (arXiv:1608.03983)."""
+    """Half a cosine from `start` to `end` over `over` steps (the whole run when None), then `end` (arXiv:1608.03983).
+
+    >>> import guerdon as gd
+    >>> [round(gd.cosine(1.0, 0.0).at(step, 5), 3) for step in range(5)]
+    [1.0, 0.854, 0.5, 0.146, 0.0]
+    """
 
     start: float
     end: float = 0.0
@@ -76,7 +86,12 @@ class cosine:
 
 @part
 class warmup:
-    """`then`, scaled up in a straight line over the first `over` steps: step 0 already takes 1/over of it."""
+    """`then`, scaled up in a straight line over the first `over` steps: step 0 already takes 1/over of it.
+
+    >>> import guerdon as gd
+    >>> [gd.warmup(1.0, 2).at(step, 5) for step in range(4)]
+    [0.5, 1.0, 1.0, 1.0]
+    """
 
     then: float
     over: int = knob(default=10, ge=1)

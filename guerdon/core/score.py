@@ -8,7 +8,14 @@ from typing import Any, Literal, NamedTuple
 
 @dataclass(frozen=True)
 class Score:
-    """A value with its why: `parts` are named components, `why` is a sentence for people."""
+    """A value with its why: `parts` are named components, `why` is a sentence for people.
+
+    >>> import guerdon as gd
+    >>> def brief(completion):
+    ...     return gd.Score(1.0 if len(completion) < 9 else 0.0, why=f"{len(completion)} characters")
+    >>> gd.score_samples(brief, [{"completion": "four"}]).whole
+    [1.0]
+    """
 
     value: float | list[float] | None
     why: str = ""

@@ -15,7 +15,13 @@ Split = Literal["train", "test"]
 
 @dataclass(frozen=True)
 class Task:
-    """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values."""
+    """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values.
+
+    >>> import guerdon as gd
+    >>> task = gd.Task("7", "2 + 2 =", "4", family="sums", meta={"level": 1})
+    >>> task.key, task.answer
+    ('sums/7', '4')
+    """
 
     id: str
     prompt: str
@@ -69,7 +75,12 @@ def kinds_of(source: TaskSource) -> dict[str, TaskSource]:
 
 @part
 class Sampling:
-    """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one."""
+    """How a model samples. `temperature=0` is greedy. The recorded log-prob is of this distribution, not the raw one.
+
+    >>> import guerdon as gd
+    >>> gd.Sampling(temperature=0.7, max_tokens=64, stop=("\\n\\n",))
+    Sampling(temperature=0.7, max_tokens=64, stop=('\\n\\n',))
+    """
 
     temperature: float = knob(default=1.0, ge=0.0)
     max_tokens: int = knob(default=256, ge=1)
@@ -118,6 +129,11 @@ class Ask:
     `prompt` shows something else than the task's own prompt (a hint, a budget line), `view` something that is no text
     (messages, a picture: an array); `sampling` overrides how the model samples; `prefix` starts from a place in an earlier
     episode; `seats` says which model plays which role for this ask alone; `note` is for whoever made the ask.
+
+    >>> import guerdon as gd
+    >>> task = gd.Task("7", "2 + 2 =", "4")
+    >>> gd.Ask(task, n=8).shown, gd.Ask(task, n=8, prompt="think first: 2 + 2 =").shown
+    ('2 + 2 =', 'think first: 2 + 2 =')
     """
 
     task: Task

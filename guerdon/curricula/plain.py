@@ -12,7 +12,13 @@ from guerdon.curricula.laps import APART, Laps
 
 @part
 class uniform:
-    """The tasks of `task` in turn, `tries` tries each. A finite set is shuffled anew each time it has been gone through."""
+    """The tasks of `task` in turn, `tries` tries each. A finite set is shuffled anew each time it has been gone through.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay
+    >>> [(ask.task.prompt, ask.n) for ask in gd.curricula.uniform(gd.tasks.load("countdown:2"), tries=4).draw(2, ExamplePlay())]
+    [('countdown 7 6 4 make 17', 4), ('countdown 2 9 6 make 5', 4)]
+    """
 
     task: Any
     tries: int = knob(default=8, ge=1)

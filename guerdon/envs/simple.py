@@ -10,7 +10,12 @@ from guerdon.core.task import Ask
 
 @part
 class single_turn:
-    """Show the prompt, take the answer."""
+    """Show the prompt, take the answer.
+
+    >>> import guerdon as gd
+    >>> gd.envs.single_turn().roles, gd.envs.single_turn("critic").roles
+    (('policy',), ('critic',))
+    """
 
     role: str = "policy"
 
@@ -25,7 +30,12 @@ class single_turn:
 
 @part
 class recital:
-    """A data set as an environment: the role is shown the prompt and recites the task's answer. Nothing is sampled."""
+    """A data set as an environment: the role is shown the prompt and recites the task's answer. Nothing is sampled.
+
+    >>> import guerdon as gd
+    >>> gd.envs.recital().roles
+    ('policy',)
+    """
 
     role: str = "policy"
 

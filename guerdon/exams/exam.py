@@ -27,6 +27,10 @@ class Exam:
 
     `env`, `seats` and `sampling` are the recipe's own where they are None. `tasks` problems are asked `tries` times each (0: as
     many as the run's options say). The numbers of an exam with a `name` stand as `NAME/metric` beside those of the others.
+
+    >>> import guerdon as gd
+    >>> gd.Exam(gd.tasks.load("countdown:4"), metrics=[gd.exams.accuracy(), gd.exams.coverage()]).name
+    ''
     """
 
     source: Any

@@ -41,6 +41,10 @@ class Options:
     `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). More than `failed_limit` of a
     step's scores failing stops the run.
     `loggers` names dashboards that hear every event: tensorboard, wandb.
+
+    >>> import guerdon as gd
+    >>> gd.Options(save_every=50, eval_tasks=32).save_every
+    50
     """
 
     save_every: int = knob(default=10, ge=1)

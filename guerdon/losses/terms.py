@@ -19,7 +19,12 @@ from guerdon.core.part import part
 
 
 class Term(FieldColumns):
-    """What can be added to another loss."""
+    """What can be added to another loss.
+
+    >>> import guerdon as gd
+    >>> gd.losses.clipped() + gd.losses.kl(0.01)
+    total(terms=[clipped(), kl(weight=0.01)])
+    """
 
     def __add__(self, other: Any) -> total:
         return total([*_terms(self), *_terms(other)])

@@ -22,7 +22,12 @@ from guerdon.core.play import Play
 
 @part
 class in_turn(FieldColumns):
-    """Several selections one after the other: each sees what the one before it kept."""
+    """Several selections one after the other: each sees what the one before it kept.
+
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> in_turn([at_least("reward"), best("reward")])(example_tries([[0.0, 1.0, 2.0]]), ExamplePlay())["reward"].tolist()
+    [2.0]
+    """
 
     filters: Annotated[list[Any], ColumnField("needs")]
 

@@ -36,6 +36,15 @@ class Leaf(Reward):
     `Score`. An exception is *failed*, a TimeoutError *timed out*; neither becomes a number.
 
     One that compares samples, or reads the step's batch, is not `alone` and has a `score` of its own instead.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class starts_with(gd.rewards.Leaf):
+    ...     word: str = "So"
+    ...     def __call__(self, completion: str) -> float:
+    ...         return float(completion.startswith(self.word))
+    >>> gd.score_samples(starts_with("Well"), [{"completion": "Well, 4"}]).whole
+    [1.0]
     """
 
     alone: ClassVar[bool] = True  # a sample's score depends on it alone, so it may be asked early, an episode at a time
@@ -123,6 +132,13 @@ class reward(Leaf):
 
     A call that raises or runs out of time is made again up to `retries` times. With `batched` there is one call for all
     samples of a step, each argument a list, which returns a list of scores. If it breaks it is called for each sample alone.
+
+    >>> import guerdon as gd
+    >>> @gd.reward(isolate=False)
+    ... def brief(completion: str) -> float:
+    ...     return float(len(completion) < 9)
+    >>> gd.score_samples(brief, [{"completion": "four"}]).whole
+    [1.0]
     """
 
     function: Callable[..., Any] | None = None

@@ -31,7 +31,12 @@ Roles = str | tuple[str, ...]  # one, or several of which each is scored by itse
 
 @dataclass(frozen=True)
 class Samples:
-    """Samples that are scored together."""
+    """Samples that are scored together.
+
+    >>> import guerdon as gd
+    >>> len(gd.rewards.Samples.of([{"completion": "4", "answer": "4", "meta": {}}]))
+    1
+    """
 
     fields: Sequence[Mapping[str, Any]]  # of each what there is of FIELDS; `meta` is always there
     seeds: Sequence[int]  # of each, for what draws random numbers

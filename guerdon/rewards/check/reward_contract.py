@@ -42,6 +42,11 @@ def check_reward(reward: Any, task: TaskSource | str, *, problems: int = 20, str
     asked again and in another order; and puts the gold solution of a problem above its near-misses (above the answers of
     other problems, where the task is no `Family`). The report lists what was found and measured; with `strict` the first
     finding is raised.
+
+    >>> import guerdon as gd
+    >>> report = gd.check_reward(lambda completion, answer: float(answer in completion), "chain:1", problems=4)
+    >>> type(report).__name__
+    'RewardReport'
     """
     if problems < 1:
         raise UserError(f"check_reward needs at least one problem, not {problems}")

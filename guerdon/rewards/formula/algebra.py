@@ -15,13 +15,23 @@ from guerdon.rewards.formula.scores import Scores, joined, numbers
 
 
 def blend(*, renormalise: bool = False, **terms: Any) -> blended:
-    """A weighted sum of rewards by name: `blend(exact=exact, brief=length(256).weight(0.1))`."""
+    """A weighted sum of rewards by name: `blend(exact=exact, brief=length(256).weight(0.1))`.
+
+    >>> import guerdon as gd
+    >>> print(gd.blend(right=gd.exact(), brief=gd.length(256).weight(0.1)))
+    exact + 0.1 * length
+    """
     return blended(terms, renormalise)
 
 
 @part
 class extreme(Among):
-    """The least or the largest of the parts that apply; `least(...)` and `most(...)` make it."""
+    """The least or the largest of the parts that apply; `least(...)` and `most(...)` make it.
+
+    >>> import guerdon as gd
+    >>> print(gd.least(gd.exact(), gd.numeric()))
+    min(exact, numeric)
+    """
 
     parts: list[Any]
     which: Literal["min", "max"] = "min"
@@ -37,12 +47,22 @@ class extreme(Among):
 
 
 def least(*parts: Any) -> extreme:
-    """The smallest of several rewards: as good as its worst part. A part that does not apply is left out."""
+    """The smallest of several rewards: as good as its worst part. A part that does not apply is left out.
+
+    >>> import guerdon as gd
+    >>> gd.score_samples(gd.least(gd.exact(), 3 * gd.exact()), [{"completion": "4", "answer": "4"}]).whole
+    [1.0]
+    """
     return extreme(list(parts), "min")
 
 
 def most(*parts: Any) -> extreme:
-    """The largest of several rewards: as good as its best part. A part that does not apply is left out."""
+    """The largest of several rewards: as good as its best part. A part that does not apply is left out.
+
+    >>> import guerdon as gd
+    >>> gd.score_samples(gd.most(gd.exact(), 3 * gd.exact()), [{"completion": "4", "answer": "4"}]).whole
+    [3.0]
+    """
     return extreme(list(parts), "max")
 
 
@@ -52,6 +72,11 @@ class normalised(Around):
 
     `centre` alone takes the mean off; `scale` divides. A group with one value, or without spread, is 0 when centred and
     stays as it is when not. Put it around a term to normalise each reward before summing, around the sum for after.
+
+    >>> import guerdon as gd
+    >>> centred = gd.normalised(gd.exact(), scale=False)
+    >>> gd.score_samples(centred, [{"completion": x, "answer": "4"} for x in "4555"]).whole
+    [0.75, -0.25, -0.25, -0.25]
     """
 
     reward: Any

@@ -20,7 +20,13 @@ from guerdon.rewards.formula.scores import Scores, numbers
 
 @part
 class bonus(Conditional):
-    r"""$r + b\,[r \ge least]$: a base, and `more` on top of it only where the base was earned (`condition` is the bonus)."""
+    r"""$r + b\,[r \ge least]$: a base, and `more` on top of it only where the base was earned (`condition` is the bonus).
+
+    >>> import guerdon as gd
+    >>> right_and_brief = gd.bonus(gd.exact(), gd.matches("^4$"), more=0.5)
+    >>> gd.score_samples(right_and_brief, [{"completion": "4", "answer": "4"}, {"completion": "4", "answer": "5"}]).whole
+    [1.5, 0.0]
+    """
 
     reward: Any
     condition: Any
@@ -40,7 +46,12 @@ class bonus(Conditional):
 @part
 class bounded(Conditional):
     r"""$\text{clip}(s, ref - \delta, ref + \delta)$: a shaped reward `reward` that may not leave the neighbourhood of a
-    reference `condition`. Where the reference does not apply the shaped one stands alone."""
+    reference `condition`. Where the reference does not apply the shaped one stands alone.
+
+    >>> import guerdon as gd
+    >>> gd.score_samples(gd.bounded(3 * gd.exact(), gd.exact(), delta=0.25), [{"completion": "4", "answer": "4"}]).whole
+    [1.25]
+    """
 
     reward: Any
     condition: Any
@@ -58,7 +69,13 @@ class bounded(Conditional):
 @part
 class cascade(Reward):
     """Rewards in order, each counted only if all before it reached `least`: the short-term ones add up only as long as the
-    ladder holds. What comes after a rung that was missed is not counted, even if it failed."""
+    ladder holds. What comes after a rung that was missed is not counted, even if it failed.
+
+    >>> import guerdon as gd
+    >>> ladder = gd.cascade([gd.matches("= 4"), gd.exact()])
+    >>> gd.score_samples(ladder, [{"completion": "= 4", "answer": "= 4"}, {"completion": "4", "answer": "4"}]).whole
+    [2.0, 0.0]
+    """
 
     rungs: list[Any]
     least: float = 0.5

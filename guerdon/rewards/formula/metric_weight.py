@@ -13,6 +13,12 @@ class by_metric:
 
     `brief.weight(by_metric("correct", start=0.0, end=0.2, low=0.5, high=0.9))` begins to ask for brevity when half of the
     answers are right.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> weight = gd.by_metric("correct", 0.0, 1.0, low=0.25, high=0.75)
+    >>> gd.rewards.Where(torch.zeros(1, dtype=torch.long), metrics={"correct": 0.5}).now(weight)
+    0.5
     """
 
     metric: str

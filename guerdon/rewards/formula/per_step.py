@@ -41,6 +41,10 @@ class delta(_PerStep):
 
     A process reward that is always positive pays for every further step; bounded by `most` and taken as differences, the
     sum over a sample is its first step's bounded score whatever its length.
+
+    >>> import guerdon as gd
+    >>> print(gd.delta(gd.process_model("rm")))
+    delta(process_model, 1)
     """
 
     reward: Any
@@ -58,7 +62,12 @@ class delta(_PerStep):
 class potential(_PerStep):
     r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what the
     inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy: the
-    sum discounted by $\gamma$ is 0 for every sample."""
+    sum discounted by $\gamma$ is 0 for every sample.
+
+    >>> import guerdon as gd
+    >>> print(gd.potential(gd.process_model("rm")))
+    potential(process_model)
+    """
 
     reward: Any
     gamma: float = knob(default=1.0, ge=0.0, le=1.0)
@@ -84,7 +93,13 @@ HOW: dict[str, Callable[[Tensor], float]] = {
 @part
 class overall(_PerStep):
     """One number from steps: the `min` (Let's Verify, arXiv:2305.20050, used the product; Math-Shepherd, arXiv:2312.08935,
-    the min), `last`, `mean`, `sum` or `product`."""
+    the min), `last`, `mean`, `sum` or `product`.
+
+    >>> import guerdon as gd
+    >>> steps = gd.reward(lambda completion: [0.5, 0.25, 1.0], isolate=False)
+    >>> gd.score_samples(gd.overall(steps, "min"), [{"completion": ""}]).whole
+    [0.25]
+    """
 
     reward: Any
     how: Literal["min", "last", "mean", "sum", "product"] = "min"

@@ -30,7 +30,13 @@ from guerdon.rewards.formula.versions import version_of
 
 @dataclass(frozen=True)
 class Where:
-    """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed."""
+    """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed.
+
+    >>> import torch
+    >>> import guerdon as gd
+    >>> gd.rewards.Where(group=torch.zeros(2, dtype=torch.long), step=5, steps=11).now(gd.linear(0.0, 1.0))
+    0.5
+    """
 
     group: Tensor  # [N]
     step: int = 0
@@ -50,7 +56,14 @@ class Where:
 
 
 class Reward:
-    """Base of all rewards. Inner ones have `of` (their parts, by name) and `combine`; leaves have neither."""
+    """Base of all rewards. Inner ones have `of` (their parts, by name) and `combine`; leaves have neither.
+
+    >>> import guerdon as gd
+    >>> print(gd.exact() + gd.repetition().weight(0.5))
+    exact + 0.5 * repetition
+    >>> print(gd.exact().explain(completion="4", answer="5"))
+    exact: 0
+    """
 
     @property
     def name(self) -> str:
@@ -121,7 +134,12 @@ def _terms(reward: Any) -> Sequence[Any]:
 
 
 def as_reward(thing: Any) -> Reward:
-    """A reward as it is; a function becomes a leaf."""
+    """A reward as it is; a function becomes a leaf.
+
+    >>> import guerdon as gd
+    >>> gd.rewards.as_reward(lambda completion: len(completion)).name
+    '<lambda>'
+    """
     lifted: Reward = thing if isinstance(thing, Reward) else _above("asking.function").reward(thing)
     return lifted
 
@@ -159,7 +177,12 @@ class Among(Reward):
 
 @part
 class weighted(Around):
-    """$w\\,r$: a reward with its weight, a number or a schedule."""
+    """$w\\,r$: a reward with its weight, a number or a schedule.
+
+    >>> import guerdon as gd
+    >>> print(gd.exact().weight(0.5), "|", 2 * gd.exact())
+    0.5 * exact | 2 * exact
+    """
 
     reward: Any
     by: float = 1.0
@@ -184,6 +207,10 @@ class blended(Reward):
     Failed or timed out in a term whose weight is not 0 makes the sum that. A term that does not apply is left out, weights
     unchanged; with `renormalise` the others then count for its share. Terms in steps add up step by step, and what comes
     without steps counts at the last.
+
+    >>> import guerdon as gd
+    >>> gd.score_samples(gd.blend(right=gd.exact(), same=gd.exact().weight(0.5)), [{"completion": "4", "answer": "4"}]).whole
+    [1.5]
     """
 
     terms: dict[str, Any]
@@ -250,7 +277,12 @@ def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
 
 @part
 class product(Among):
-    r"""$\prod_i r_i$ over the parts that apply."""
+    r"""$\prod_i r_i$ over the parts that apply.
+
+    >>> import guerdon as gd
+    >>> gd.score_samples(gd.exact() * gd.exact(), [{"completion": "4", "answer": "4"}]).whole
+    [1.0]
+    """
 
     parts: list[Any]
 
@@ -265,7 +297,12 @@ class product(Among):
 
 @part
 class clip(Around):
-    """$\\min(\\max(r, low), high)$."""
+    """$\\min(\\max(r, low), high)$.
+
+    >>> import guerdon as gd
+    >>> gd.score_samples((3 * gd.exact()).clip(0.0, 2.0), [{"completion": "4", "answer": "4"}]).whole
+    [2.0]
+    """
 
     reward: Any
     low: float
@@ -319,7 +356,13 @@ def instead(inner: Scores, reason: Tensor, there: Tensor, value: float) -> Score
 
 @part
 class gate(Conditional):
-    """`reward` where `condition` reaches `least`, `otherwise` elsewhere. Closed, the reward itself need not have a value."""
+    """`reward` where `condition` reaches `least`, `otherwise` elsewhere. Closed, the reward itself need not have a value.
+
+    >>> import guerdon as gd
+    >>> brief = gd.exact().gated_by(gd.matches(r"\\d"))  # worth something only where there is a digit
+    >>> gd.score_samples(brief, [{"completion": "4", "answer": "4"}, {"completion": "four", "answer": "four"}]).whole
+    [1.0, 0.0]
+    """
 
     reward: Any
     condition: Any
@@ -337,7 +380,13 @@ class gate(Conditional):
 
 @part
 class veto(Conditional):
-    """`value` where `condition` reaches `least`, whatever the reward says; the reward elsewhere."""
+    """`value` where `condition` reaches `least`, whatever the reward says; the reward elsewhere.
+
+    >>> import guerdon as gd
+    >>> honest = gd.exact().vetoed_by(gd.matches("sorry"), value=-1.0)
+    >>> gd.score_samples(honest, [{"completion": "sorry", "answer": "sorry"}]).whole
+    [-1.0]
+    """
 
     reward: Any
     condition: Any

@@ -23,7 +23,12 @@ LARGEST = torch.finfo(torch.float32).max  # what a column holds
 
 
 class Outcome(NamedTuple):
-    """What one call of a reward came to. Only VALUE has a number; `steps` are its parts along the sample, if it has any."""
+    """What one call of a reward came to. Only VALUE has a number; `steps` are its parts along the sample, if it has any.
+
+    >>> import guerdon as gd
+    >>> gd.rewards.Outcome(gd.Reason.VALUE, 1.0).value
+    1.0
+    """
 
     reason: Reason
     value: float = math.nan
@@ -33,7 +38,13 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Scores:
-    """N samples. `value` is NaN exactly where `reason` is not VALUE."""
+    """N samples. `value` is NaN exactly where `reason` is not VALUE.
+
+    >>> import guerdon as gd
+    >>> scores = gd.rewards.Scores.of([gd.rewards.Outcome(gd.Reason.VALUE, 1.0), gd.rewards.Outcome(gd.Reason.FAILED)])
+    >>> scores.valued.tolist()
+    [True, False]
+    """
 
     value: Tensor  # [N] float64
     reason: Tensor  # [N] int8

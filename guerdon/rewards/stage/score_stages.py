@@ -35,6 +35,10 @@ class score(FieldColumns):
     comes in steps also gets one at the level of steps, `reward_steps` or `reward.NAME_steps` (`placing.py`). What waits is
     asked about an episode as soon as it ends, while others are still being played. Groups, for what is normalised within
     them, are the tries at one task by one role.
+
+    >>> import guerdon as gd
+    >>> gd.rewards.score(gd.exact() - gd.length(64).weight(0.1)).gives
+    ('reward', 'reward_steps')
     """
 
     reward: Any
@@ -139,7 +143,12 @@ def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Colu
 @part
 class verified(FieldColumns):
     """The truth: the task's own checker, 1.0 right and 0.0 wrong. What `accuracy` is made of, whatever the reward is. `role` is
-    whose tracks it looks at, one role's or several's."""
+    whose tracks it looks at, one role's or several's.
+
+    >>> import guerdon as gd
+    >>> gd.rewards.verified(gd.tasks.load("chain:2")).gives
+    ('correct',)
+    """
 
     task: Any
     gives_to: Gives = "correct"
@@ -155,7 +164,13 @@ class verified(FieldColumns):
 
 
 def checker(source: Any) -> Leaf:
-    """A task's own verdict as a reward."""
+    """A task's own verdict as a reward.
+
+    >>> import guerdon as gd
+    >>> task = gd.tasks.load("chain:1").get("train", 0)
+    >>> gd.score_samples(gd.rewards.checker(gd.tasks.load("chain:1")), [{"task": task, "completion": f"= {task.answer}"}]).whole
+    [1.0]
+    """
 
     def correct(task: Any, **track: Any) -> float | None:
         return truth_of(source, task, track)

@@ -192,6 +192,12 @@ def score_samples(
 
     `group` numbers the samples that are tries at one prompt (all are, when left out). `step` of `steps` is where the run
     stands, `metrics` the means of the step before: both for rewards with schedules. What is random follows `seed` and `step`.
+
+    >>> import guerdon as gd
+    >>> formula = gd.exact() + gd.length(3).weight(0.5)
+    >>> scored = gd.score_samples(formula, [{"completion": "4", "answer": "4"}, {"completion": "5", "answer": "4"}])
+    >>> scored.parts["exact"]
+    [1.0, 0.0]
     """
     formula, given, where = _question(reward, samples, group, step, steps, metrics, seed)
     return Scored.of(run(score_later(formula, given, where)))

@@ -69,7 +69,12 @@ class Checked:
 
 
 def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "policy") -> list[Checked]:
-    """Every track of a role, or several, that did not fail and has a line. Turns are taken together, one below the other."""
+    """Every track of a role, or several, that did not fail and has a line. Turns are taken together, one below the other.
+
+    >>> import guerdon as gd
+    >>> callable(gd.rewards.checked_solutions)
+    True
+    """
     samples = Samples.of_batch(batch, play, role)
     assert samples.track is not None
     seen, names = Told(play, batch, samples.track, own=True), players(batch, play)
