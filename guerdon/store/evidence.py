@@ -1,7 +1,7 @@
 """Evidence files: what came of a recipe's claims. Reading and listing them needs neither torch nor the runs.
 
-`NAME.json` is the truth; the page and the figure beside it are made from it alone, whenever it is written. Those of the
-package's own recipes are in `guerdon/evidence`, without pages: the docs site makes them.
+`NAME.json` is the truth; the page and the figure beside it are made from it alone, whenever it is written.
+Those of the package's own recipes are in `guerdon/evidence`, without pages: the docs site makes them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
+from guerdon.store.evidence_figure import figure
+from guerdon.store.evidence_page import index, page
 from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.whole_files import write_readable_json, write_text
 
@@ -24,17 +26,17 @@ SHIPPED = Path(__file__).resolve().parent.parent / "evidence"  # of the package'
 def read(folder: Path, name: str) -> dict[str, Any]:
     path = folder / f"{name}.json"
     try:
-        found = json.loads(path.read_text())
+        proof = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(proof, dict) or proof.get("format") != FORMAT:
         raise UserError(f"{path} was written by another version of guerdon: guerdon prove {name}")
-    if not is_whole(found):
+    if not is_whole(proof):
         raise Damaged(
             f"{path} does not match its checksum, so it was damaged or changed by hand: put a copy of it back, or guerdon prove"
             f" {name}"
         )
-    return {k: v for k, v in found.items() if k != KEY}
+    return {k: v for k, v in proof.items() if k != KEY}
 
 
 def read_all(folder: Path) -> dict[str, dict[str, Any]]:
@@ -42,14 +44,14 @@ def read_all(folder: Path) -> dict[str, dict[str, Any]]:
     return {path.stem: read(folder, path.stem) for path in sorted(folder.glob("*.json")) if path.stem != NULL}
 
 
-def stale(found: Mapping[str, Any]) -> str:
+def stale(proof: Mapping[str, Any]) -> str:
     """Why evidence is not of the code as it is today; empty where it is."""
-    then = found.get("results")
+    then = proof.get("results")
     if then is None:
         return "made before its code was recorded"
     if then != RESULTS:
         return f"what all recipes stand on comes to other results since (number {then} then, {RESULTS} now)"
-    changed = [role for claim in found["claims"] for role, arm in claim["arms"].items() if not _is_of_today(arm)]
+    changed = [role for claim in proof["claims"] for role, arm in claim["arms"].items() if not _is_of_today(arm)]
     return f"the code of its {' and '.join(dict.fromkeys(changed))} has changed since" if changed else ""
 
 
@@ -57,20 +59,17 @@ def _is_of_today(arm: Mapping[str, Any]) -> bool:
     return bool(code_hash(arm["modules"]) == arm["source"])
 
 
-def write(folder: Path, found: dict[str, Any]) -> None:
+def write(folder: Path, proof: dict[str, Any]) -> None:
     """The file, its figure and its page."""
-    from guerdon.store.evidence_figure import figure
-    from guerdon.store.evidence_page import page
-
-    name = found["recipe"]
-    write_readable_json(folder / f"{name}.json", sealed(found))
-    for i, claim in enumerate(found["claims"]):
+    name = proof["recipe"]
+    write_readable_json(folder / f"{name}.json", sealed(proof))
+    for i, claim in enumerate(proof["claims"]):
         write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
-    write_text(folder / f"{name}.md", page(found, stale(found)))
+    write_text(folder / f"{name}.md", page(proof, stale(proof)))
 
 
-def write_null(folder: Path, found: dict[str, Any]) -> None:
-    write_readable_json(folder / f"{NULL}.json", sealed(found))
+def write_null(folder: Path, proof: dict[str, Any]) -> None:
+    write_readable_json(folder / f"{NULL}.json", sealed(proof))
 
 
 def read_null(folder: Path) -> dict[str, Any] | None:
@@ -78,10 +77,8 @@ def read_null(folder: Path) -> dict[str, Any] | None:
 
 
 def write_index(folder: Path) -> None:
-    from guerdon.store.evidence_page import index
-
     every = read_all(folder)
-    write_text(folder / "README.md", index(every, read_null(folder), {n for n, found in every.items() if stale(found)}))
+    write_text(folder / "README.md", index(every, read_null(folder), {n for n, proof in every.items() if stale(proof)}))
 
 
 def _number(i: int) -> str:

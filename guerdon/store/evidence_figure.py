@@ -31,20 +31,20 @@ def figure(claim: Mapping[str, Any]) -> str:
     """A claim's result: the arms' curves to the left, the paired differences to the right."""
     arms = claim["arms"]
     lines = [ArmCurve(name, COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
-    said = claim["claim"]
+    claimed = claim["claim"]
     parts = (
-        [curves(lines, 40, 400, said["metric"] + f" on {said['task']}" * bool(said["task"]), said["unit"])]
+        [curves(lines, 40, 400, claimed["metric"] + f" on {claimed['task']}" * bool(claimed["task"]), claimed["unit"])]
         if lines
         else []
     )
     left = 470.0 if lines else 60.0
-    title = "method minus" if said["better"] == "higher" else "method lower than, by"
+    title = "method minus" if claimed["better"] == "higher" else "method lower than, by"
     parts.append(differences(claim["against"], left, left + 200, title))
     return svg(parts, left + 240)
 
 
 def svg(parts: Sequence[Svg], width: float, height: float = HEIGHT) -> str:
-    made = el(
+    document = el(
         "svg",
         el("rect", x=0, y=0, width=width, height=height, fill="#fff"),
         *parts,
@@ -55,7 +55,7 @@ def svg(parts: Sequence[Svg], width: float, height: float = HEIGHT) -> str:
         font_family="system-ui, sans-serif",
         font_size=11,
     )
-    return f"{made}\n"
+    return f"{document}\n"
 
 
 def curves(lines: Sequence[ArmCurve], left: float, right: float, title: str, unit: str) -> Svg:
@@ -91,8 +91,8 @@ def _names(lines: Sequence[ArmCurve], x: float, y: Place) -> list[Svg]:
 def differences(against: Mapping[str, Any], left: float, right: float, title: str) -> Svg:
     """How much better the method is than each other arm: a dot a seed, the mean and its interval, and the effect that counts as
     a shade."""
-    every = [d for found in against.values() for d in (*found["differences"], found["low"], found["high"])]
-    effect = max(found["effect"] for found in against.values())
+    every = [d for result in against.values() for d in (*result["differences"], result["low"], result["high"])]
+    effect = max(result["effect"] for result in against.values())
     low, high = min(*every, -effect), max(*every, effect)
     y = scale(low, high, BOTTOM, TOP)
     drawn = [
@@ -101,15 +101,15 @@ def differences(against: Mapping[str, Any], left: float, right: float, title: st
         el("line", x1=left, x2=right, y1=px(y(0)), y2=px(y(0)), stroke=INK, stroke_width=0.7),
         _ends(low, high, left, y),
     ]
-    for i, (name, found) in enumerate(against.items()):
+    for i, (name, result) in enumerate(against.items()):
         middle = left + (right - left) * (i + 0.5) / len(against)
-        for j, value in enumerate(found["differences"]):
-            shift = (j - (len(found["differences"]) - 1) / 2) * 4
+        for j, value in enumerate(result["differences"]):
+            shift = (j - (len(result["differences"]) - 1) / 2) * 4
             drawn.append(el("circle", cx=px(middle + shift), cy=px(y(value)), r=2.5, fill=COLOURS[name], opacity=0.55))
-        colour = GOOD if found["low"] > 0 else BAD if found["high"] < 0 else INK
-        low_y, high_y = px(y(found["low"])), px(y(found["high"]))
+        colour = GOOD if result["low"] > 0 else BAD if result["high"] < 0 else INK
+        low_y, high_y = px(y(result["low"])), px(y(result["high"]))
         drawn.append(el("line", x1=middle, x2=middle, y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
-        drawn.append(el("circle", cx=middle, cy=px(y(found["mean"])), r=4.5, fill=colour))
+        drawn.append(el("circle", cx=middle, cy=px(y(result["mean"])), r=4.5, fill=colour))
         drawn.append(text(name, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
     return join(drawn)
 

@@ -13,42 +13,42 @@ WORDS = {
 }
 
 
-def page(found: Mapping[str, Any], stale: str = "") -> str:
+def page(proof: Mapping[str, Any], stale: str = "") -> str:
     """A recipe's evidence, to be read from top to bottom by somebody who doubts it; `stale` says why it is not today's."""
-    name, quick = found["recipe"], found["quick"]
-    parts = [f"# {name}", _origin(found), found["about"].replace("\n", " ")]
+    name, quick = proof["recipe"], proof["quick"]
+    parts = [f"# {name}", _origin(proof), proof["about"].replace("\n", " ")]
     if quick:
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
     if stale:
         parts.append(f"*Stale*: {stale}. The command at the end makes it anew.")
-    for i, claim in enumerate(found["claims"]):
+    for i, claim in enumerate(proof["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg", quick)
-    parts += ["## Reproduce", f"```console\n$ {found['command']}\n```", _made(found)]
+    parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof)]
     return "\n\n".join(parts) + "\n"
 
 
-def _origin(found: Mapping[str, Any]) -> str:
-    paper = found["paper"]
+def _origin(proof: Mapping[str, Any]) -> str:
+    paper = proof["paper"]
     link = f"[{paper}](https://arxiv.org/abs/{paper.removeprefix('arXiv:')})" if paper.startswith("arXiv:") else paper
-    return f"Family *{found['family']}*" + (f", {link}." if link else ".")
+    return f"Family *{proof['family']}*" + (f", {link}." if link else ".")
 
 
 def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
-    said, verdict = claim["claim"], claim["verdict"]
-    levels = f"levels {', '.join(map(str, said['levels']))}" if said["levels"] else ""
+    claimed, verdict = claim["claim"], claim["verdict"]
+    levels = f"levels {', '.join(map(str, claimed['levels']))}" if claimed["levels"] else ""
     is_study = "result" in claim["arms"]["method"]["runs"][0]
-    cost = f"{said['budget']:,.0f} {said['unit']} {'a run' if is_study else 'an arm'}"
-    knobs = " and ".join(f"`{text}`" for text in (said["settings"], said["method"]) if text)
+    cost = f"{claimed['budget']:,.0f} {claimed['unit']} {'a run' if is_study else 'an arm'}"
+    knobs = " and ".join(f"`{text}`" for text in (claimed["settings"], claimed["method"]) if text)
     where = ", ".join(
-        part for part in (said["task"], levels, said["model"], cost, f"with {knobs}" * bool(knobs)) if part
+        part for part in (claimed["task"], levels, claimed["model"], cost, f"with {knobs}" * bool(knobs)) if part
     )
-    begun = _begun(said.get("start") or "")
+    begun = _begun(claimed.get("start") or "")
     return [
-        f"## {said['says'][0].upper()}{said['says'][1:]}",
+        f"## {claimed['says'][0].upper()}{claimed['says'][1:]}",
         f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),
         f"![curves and paired differences]({picture})",
-        f"{where}; {said['metric']} ({said['better']} is better); the smallest effect that counts is {said['effect']:g}."
-        + begun,
+        f"{where}; {claimed['metric']} ({claimed['better']} is better); the smallest effect that counts is"
+        f" {claimed['effect']:g}.{begun}",
         _arms(claim),
         claim.get("how", ""),
     ]
@@ -86,13 +86,13 @@ def _mean(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
     return f"{sum(values) / len(values):,.0f}" if values else ""
 
 
-def _made(found: Mapping[str, Any]) -> str:
-    v, model = found["versions"], found["model"]
+def _provenance(proof: Mapping[str, Any]) -> str:
+    v, model = proof["versions"], proof["model"]
     with_model = f"{model['version']}, " if model["version"] else ""
     return (
         f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} runs at a time,"
-        f" {found['created']}. Seconds are those of training, beside the other runs. Every seed's curve is in"
-        f" [{found['recipe']}.json]({found['recipe']}.json)."
+        f" {proof['created']}. Seconds are those of training, beside the other runs. Every seed's curve is in"
+        f" [{proof['recipe']}.json]({proof['recipe']}.json)."
     )
 
 
@@ -108,15 +108,15 @@ def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None
         " so is what is no discovery among the claims of its family (false discovery rate 5 %).",
         "What is *stale* came of other code than today's.",
     ]
-    for family in sorted({found["family"] for found in every.values()}):
+    for family in sorted({proof["family"] for proof in every.values()}):
         rows = ["| recipe | claim | difference | verdict |", "| --- | --- | ---: | --- |"]
-        for name, found in sorted(every.items()):
+        for name, proof in sorted(every.items()):
             mark = ", *stale*" if name in stale else ""
-            for claim in found["claims"] if found["family"] == family else ():
+            for claim in proof["claims"] if proof["family"] == family else ():
                 gap = claim["against"]["baseline"]
-                told = f"{gap['mean']:+.4f} ({gap['low']:+.4f} to {gap['high']:+.4f})"
+                difference = f"{gap['mean']:+.4f} ({gap['low']:+.4f} to {gap['high']:+.4f})"
                 rows.append(
-                    f"| [{name}]({name}.md) | {claim['claim']['says']} | {told} | **{claim['verdict']}**{mark} |"
+                    f"| [{name}]({name}.md) | {claim['claim']['says']} | {difference} | **{claim['verdict']}**{mark} |"
                 )
         parts += [f"## {family}", "\n".join(rows)]
     if null is not None:
@@ -126,10 +126,10 @@ def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None
 
 def _null(null: Mapping[str, Any]) -> str:
     claim, shares = null["claim"], null["verdicts"]
-    told = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in shares.items())
+    verdicts = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in shares.items())
     return (
         f"`{null['command']}`: {len(null['differences'])} pairs of runs of `{null['recipe']}` that differ in nothing but their"
         f" seeds ({claim['task']}, {claim['model']}, {claim['budget']:,.0f} {claim['unit']}), and {null['draws']:,} proofs of"
-        f" {null['proofs_of']} pairs drawn from them: {told}. **{100 * null['wrong']:.1f} % of the proofs saw a difference"
+        f" {null['proofs_of']} pairs drawn from them: {verdicts}. **{100 * null['wrong']:.1f} % of the proofs saw a difference"
         " where there is none.**"
     )
