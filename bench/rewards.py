@@ -20,7 +20,7 @@ from pathlib import Path
 import guerdon as gd
 from guerdon import score_samples
 from guerdon.rewards.formula.reward import Reward
-from guerdon.workers.worker_pool import Workers, workers
+from guerdon.workers.worker_pool import WorkerPool, shared_pool
 
 COMPONENTS = 5
 
@@ -67,7 +67,7 @@ def round_of(formula: Reward, given: list[dict[str, str]], own: float = 0.0) -> 
     return seconds
 
 
-async def calls_of(pool: Workers, given: list[dict[str, str]]) -> float:
+async def calls_of(pool: WorkerPool, given: list[dict[str, str]]) -> float:
     """Seconds for the calls of all components alone, one after the other."""
     start = time.perf_counter()
     for number in range(COMPONENTS):
@@ -76,7 +76,7 @@ async def calls_of(pool: Workers, given: list[dict[str, str]]) -> float:
     return time.perf_counter() - start
 
 
-async def rebuild(pool: Workers) -> float:
+async def rebuild(pool: WorkerPool) -> float:
     """Seconds for a call that takes its worker with it: a crash, a second worker, a crash again."""
     start = time.perf_counter()
     (answer,) = await pool.call(crash, [{}], timeout=10.0)
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="one more is left out as warm-up")
     parser.add_argument("--out", help="write the numbers as JSON")
     args = parser.parse_args()
-    formula, other, pool, given = blend_of(component), blend_of(different), workers(), samples(args.samples)
+    formula, other, pool, given = blend_of(component), blend_of(different), shared_pool(), samples(args.samples)
     cold = round_of(formula, given[:100])
     blended = [1e6 * round_of(formula, given) / args.samples for _ in range(args.rounds + 1)][1:]
     varied = [1e6 * round_of(other, given, 1.0) / args.samples for _ in range(args.rounds + 1)][1:]

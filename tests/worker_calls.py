@@ -8,16 +8,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from guerdon.workers.worker_pool import Answer, Workers
+from guerdon.core.score import CallResult
+from guerdon.workers.worker_pool import WorkerPool
 
 
 def ask(
-    pool: Workers, function: Any, arguments: list[dict[str, Any]], timeout: float = 20.0, **how: Any
-) -> list[Answer]:
+    pool: WorkerPool, function: Any, arguments: list[dict[str, Any]], timeout: float = 20.0, **how: Any
+) -> list[CallResult]:
     return asyncio.run(pool.call(function, arguments, timeout=timeout, **how))
 
 
-def one(pool: Workers, function: Any, timeout: float = 20.0, **arguments: Any) -> Answer:
+def one(pool: WorkerPool, function: Any, timeout: float = 20.0, **arguments: Any) -> CallResult:
     (answer,) = ask(pool, function, [arguments], timeout)
     return answer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 
 from guerdon.core.errors import Notice, RunStopped
-from guerdon.rewards.stage.scorer import Scored
+from guerdon.rewards.stage.scorer import SampleScores
 
 
-def no_gaps(scored: Scored, name: str, missing: float | None) -> list[float]:
+def no_gaps(scored: SampleScores, name: str, missing: float | None) -> list[float]:
     """The numbers, for a library that has no way to say that there is none.
 
     Without `missing` a gap stops the run: no number made up here would be a reward.
@@ -18,15 +18,15 @@ def no_gaps(scored: Scored, name: str, missing: float | None) -> list[float]:
         return [x for x in scored.whole if x is not None]
     if missing is None:
         raise RunStopped(
-            f"{name} gave no score for {len(gaps)} of {len(scored.whole)} samples (first: {scored.said(gaps[0])}) and this "
+            f"{name} gave no score for {len(gaps)} of {len(scored.whole)} samples (first: {scored.in_words(gaps[0])}) and this "
             "library takes only numbers: mend the reward, or choose what such a sample is worth with missing=NUMBER"
         )
     warn_broken(scored, name, f"each counts {missing:g}, as chosen with `missing`")
     return [missing if x is None else x for x in scored.whole]
 
 
-def warn_broken(scored: Scored, name: str, then: str) -> None:
+def warn_broken(scored: SampleScores, name: str, then: str) -> None:
     """Say how many samples failed or timed out, and what becomes of them."""
-    line = scored.broken_said(name)
+    line = scored.broken_in_words(name)
     if line:
         warnings.warn(f"{line}; {then}", Notice, stacklevel=3)

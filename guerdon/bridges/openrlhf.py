@@ -16,7 +16,7 @@ from guerdon.bridges.chat_text import runs
 from guerdon.bridges.gaps import no_gaps
 from guerdon.core.errors import UserError
 from guerdon.rewards.formula.reward import as_reward
-from guerdon.rewards.stage.scorer import Scored, score_samples
+from guerdon.rewards.stage.scorer import SampleScores, score_samples
 
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<eos>")
 
@@ -34,7 +34,7 @@ def openrlhf_answer(
     return answer_of(score_samples(formula, samples, groups_of(samples)), formula.name, missing)
 
 
-def answer_of(scored: Scored, name: str, missing: float | None = None) -> dict[str, Any]:
+def answer_of(scored: SampleScores, name: str, missing: float | None = None) -> dict[str, Any]:
     """The answer made of scores; `name` is the reward's, for what is said where some are missing."""
     rewards = no_gaps(scored, name, missing)
     logs = {name: [math.nan if x is None else x for x in part] for name, part in scored.parts.items()}

@@ -18,7 +18,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import is_schedule, part
 from guerdon.rewards.asking.function import Arguments, Leaf
 from guerdon.rewards.formula.reward import Reward, as_reward, blended, weighted
-from guerdon.rewards.stage.scorer import Scored, score_samples
+from guerdon.rewards.stage.scorer import SampleScores, score_samples
 
 LEFT_OUT = "TRL leaves them out"
 
@@ -36,7 +36,7 @@ class TrlReward:
         pairs = zip(scored.whole, scored.broken, strict=True)
         return [self.missing if value is None and not broken else value for value, broken in pairs]
 
-    def score(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> Scored:
+    def score(self, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> SampleScores:
         """Score one call's samples, each column's entry a field of its sample."""
         by_sample = {n: c for n, c in columns.items() if isinstance(c, list | tuple) and len(c) == len(completions)}
         samples = [
@@ -81,10 +81,12 @@ class _Shared:
     def __init__(self, whole: TrlReward) -> None:
         self.whole = whole
         self.samples: tuple[Any, Any] = (None, None)  # held, so that what `is` the same was never another list
-        self.scored: Scored | None = None
+        self.scored: SampleScores | None = None
         self.asked: set[str] = set()
 
-    def ask(self, name: str, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]) -> Scored:
+    def ask(
+        self, name: str, prompts: Sequence[Any], completions: Sequence[Any], columns: dict[str, Any]
+    ) -> SampleScores:
         same = self.samples[0] is prompts and self.samples[1] is completions
         if self.scored is None or not same or name in self.asked:
             self.scored = self.whole.score(prompts, completions, columns)

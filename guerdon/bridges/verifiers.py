@@ -24,7 +24,7 @@ from guerdon.core.part import part
 from guerdon.core.score import Score
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.reward import Reward, as_reward
-from guerdon.rewards.stage.scorer import Scored, score_samples_later
+from guerdon.rewards.stage.scorer import SampleScores, score_samples_later
 
 
 def for_verifiers(
@@ -87,10 +87,10 @@ async def _numbers(
     return [missing if x is None else x for x in scored.whole]
 
 
-def _warn_missing(scored: Scored, name: str, missing: float) -> None:
+def _warn_missing(scored: SampleScores, name: str, missing: float) -> None:
     gaps = [n for n, x in enumerate(scored.whole) if x is None]
     if gaps:
-        first = scored.said(gaps[0])
+        first = scored.in_words(gaps[0])
         _warn(
             f"{name} gave no score for {len(gaps)} of {len(scored.whole)} samples, first: {first}; they get {missing:g}"
         )

@@ -1,4 +1,7 @@
-"""What a reward may return besides a number, and what a call of one comes to. Here so that a worker need not import torch."""
+"""What a reward may return besides a number (`Score`), and what a call of one came to (`CallResult`).
+
+Imports no torch: workers import it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class Score:
     parts: dict[str, float] = field(default_factory=dict)
 
 
-class Answer(NamedTuple):
+class CallResult(NamedTuple):
     """What one call came to: what was returned, or a short traceback, or how the worker died. `tries` counts the calls."""
 
     kind: Literal["value", "failed", "timed out"]

@@ -43,7 +43,6 @@ from guerdon.rewards.stage.score_stages import checker as checker
 from guerdon.rewards.stage.score_stages import score as score
 from guerdon.rewards.stage.score_stages import verified as verified
 from guerdon.rewards.stage.scorer import score_samples as score_samples
-from guerdon.rewards.stage.step_truth import checked_solutions as checked_solutions
 from guerdon.rewards.stage.step_truth import line_labels as line_labels
 from guerdon.rewards.text.agreement import majority as majority
 from guerdon.rewards.text.agreement import win_rate as win_rate

@@ -1,9 +1,12 @@
-"""How much of its time a call has had: a function is charged for what it does, not for what the machine's other work costs it.
+"""How much of its time a call has had: it is charged for what it does, not for what else the machine is doing.
 
-On Linux every thread tells how long it had a processor, and how long it waited for one. A process with all that it has
-started is charged the larger of two: the processor time that they used, and the time by the clock less what they waited. So one
-that computes and one that sleeps are charged alike, and one that is not let run is not. Where the system does not tell (macOS)
-the clock is charged. Leaves out what a process waited that began and ended between two looks.
+Linux tells of every thread how long it had a processor, and how long it waited for one.
+A process, with all that it has started, is charged the larger of two:
+the processor time that they used, and the time by the clock less what they waited.
+So a call that computes and a call that sleeps are charged alike, and one that is not let run is not charged.
+Where the system does not tell (macOS) the clock is charged.
+
+Leaves out: what a process waited that began and ended between two looks.
 """
 
 from __future__ import annotations
@@ -14,18 +17,18 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from guerdon.workers.processes import children, tasks
+from guerdon.workers.processes import children, thread_times
 
 _TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
-class _Seen(NamedTuple):
+class _Reading(NamedTuple):
     used: float  # seconds of a processor, of all threads that there are and have been
     waited: dict[tuple[int, str], float]  # seconds of waiting for one, by process and thread
     running: bool  # whether one of them runs or is waiting to
 
 
-class Meter:
+class CallMeter:
     """Counts from when it is made; `charged` is what was counted before."""
 
     def __init__(self, pid: int, charged: float) -> None:
@@ -33,26 +36,27 @@ class Meter:
         self.own = charged  # seconds by the clock less those of waiting
         self.used = 0.0
         self.ahead = 0.0  # seconds of waiting that were taken into account before the system told of them
-        self.at, self.seen = time.monotonic(), _look(pid)
+        self.at, self.reading = time.monotonic(), _look(pid)
 
     def charged(self) -> float:
         """Seconds so far."""
-        now, seen = time.monotonic(), _look(self.pid)
-        passed, before = now - self.at, self.seen
-        used = max(0.0, seen.used - before.used)
-        waited = sum(max(0.0, each - before.waited.get(task, 0.0)) for task, each in seen.waited.items()) - self.ahead
+        now, reading = time.monotonic(), _look(self.pid)
+        passed, before = now - self.at, self.reading
+        used = max(0.0, reading.used - before.used)
+        waits = (max(0.0, seconds - before.waited.get(thread, 0.0)) for thread, seconds in reading.waited.items())
+        waited = sum(waits) - self.ahead
         self.ahead = 0.0
         waited = min(max(waited, 0.0), passed)
-        if seen.running and before.waited:  # the system tells of a wait when it is over, and this one may not be
+        if reading.running and before.waited:  # the system tells of a wait when it is over, and this one may not be
             self.ahead = max(0.0, passed - waited - used)
             waited += self.ahead
         self.used += used
         self.own += passed - waited
-        self.at, self.seen = now, seen
+        self.at, self.reading = now, reading
         return max(self.used, self.own)
 
 
-def _look(pid: int) -> _Seen:
+def _look(pid: int) -> _Reading:
     """What a process and its descendants have used and waited; all of it empty where the system does not tell."""
     used, running = 0.0, False
     waited: dict[tuple[int, str], float] = {}
@@ -60,11 +64,11 @@ def _look(pid: int) -> _Seen:
     while left:
         here = left.pop()
         left += children(here)
-        threads = tasks(here)
-        waited |= {(here, name): task.waited for name, task in threads.items()}
-        running = running or any(task.runs for task in threads.values())
+        threads = thread_times(here)
+        waited |= {(here, name): thread.waited for name, thread in threads.items()}
+        running = running or any(thread.runs for thread in threads.values())
         with contextlib.suppress(OSError):  # it has ended meanwhile
             fields = Path(f"/proc/{here}/stat").read_text().rpartition(")")[2].split()
             whole, ended = (sum(map(int, fields[at : at + 2])) * _TICK for at in (11, 13))  # itself, its dead children
-            used += max(sum(task.used for task in threads.values()), whole) + ended
-    return _Seen(used, waited, running)
+            used += max(sum(thread.used for thread in threads.values()), whole) + ended
+    return _Reading(used, waited, running)

@@ -1,8 +1,13 @@
-"""A function as bytes that a worker can load: the user's own code by value, installed libraries by name.
+"""Serialisation for workers: a function and its arguments as bytes that a worker can load.
 
-By value, because a worker cannot import a notebook, a script's `__main__` or a file loaded from a path, and because an
-importable module may have changed since (edited and reloaded, a constant set from outside): a worker has to score with what
-the caller sees. Leaves out: environment variables and the state of libraries, which a worker has as they were at its start.
+Design. cloudpickle sends the user's own code by value and installed libraries by name; own is whatever is not installed.
+By value, because a worker cannot import a notebook, a script's `__main__` or a file loaded from a path, and because a module
+may have changed since it was imported: a worker must score with what the caller sees.
+A function that holds what cannot be copied (a lock) is tried again with importable modules by name, before it is refused.
+Imports in a function's body are read from its bytecode, so that a worker does them before a call's time begins.
+Arguments are pickled plainly where they are plain data, which is many times faster; else each call's by cloudpickle, apart.
+
+Leaves out: environment variables and the state of libraries, which a worker has as they were at its start.
 """
 
 from __future__ import annotations
@@ -24,17 +29,17 @@ import cloudpickle
 
 from guerdon.core.errors import UserError
 from guerdon.core.installed import is_installed
-from guerdon.workers.called import Seeded
+from guerdon.workers.seeded_calls import Seeded
 
 _BY_NAME = {"guerdon", "cloudpickle"} | sys.stdlib_module_names
 HEAVIEST = 64 << 20  # bytes of a function with what it holds: it is sent at every step, and to every worker
 _registry = threading.Lock()  # cloudpickle has one list of modules to pickle by value
-_verdicts: dict[str, tuple[int, bool]] = {}  # module name: the module's id, whether it is the user's own
+_known_own: dict[str, tuple[int, bool]] = {}  # module name: the module's id, whether it is the user's own
 
 
 def carry(function: Callable[..., Any]) -> bytes:
     """The function as bytes, with the search path, the folder to stand in and the libraries that it will ask for."""
-    own = _own()
+    own = _own_modules()
     trouble: Exception
     for everything in (True, False):
         try:
@@ -64,19 +69,19 @@ def _refused(function: Any, why: str, mend: str) -> UserError:
     )
 
 
-def pack(arguments: Sequence[Mapping[str, Any]]) -> bytes | list[bytes | str]:
+def pack_arguments(arguments: Sequence[Mapping[str, Any]]) -> bytes | list[bytes | str]:
     """The arguments of some calls as bytes: in one piece if they are plain data and arrays, else each call's for itself, or
     why they can not be, so that one that is broken breaks no other."""
     buffer = io.BytesIO()
     try:
-        _Plain(buffer, 5).dump(arguments)
+        _PlainPickler(buffer, 5).dump(arguments)
     except Exception:  # noqa: BLE001  not plain; what is wrong with it is found below
-        with _by_value(_own()):
+        with _by_value(_own_modules()):
             return [_pack_one(given) for given in arguments]
     return buffer.getvalue()
 
 
-class _Plain(pickle.Pickler):
+class _PlainPickler(pickle.Pickler):
     """Plain data and arrays only. It is many times faster than cloudpickle, and would send a class of a script's by name."""
 
     def reducer_override(self, value: Any) -> Any:
@@ -98,7 +103,7 @@ def _imports(function: Any) -> set[tuple[str, tuple[str, ...]]]:
     """What the function and those it calls import in their bodies, or load from a module at first use, as far as their
     code tells: the names of modules, with what is taken from them. A worker does it beforehand, for a slow import is none
     of the time that a call may take."""
-    found: set[tuple[str, tuple[str, ...]]] = set()
+    imports: set[tuple[str, tuple[str, ...]]] = set()
     seen: set[int] = set()
     waiting: list[Any] = [function]
     while waiting:
@@ -117,8 +122,8 @@ def _imports(function: Any) -> set[tuple[str, tuple[str, ...]]]:
             code = codes.pop()
             codes += [c for c in code.co_consts if isinstance(c, CodeType)]
             waiting += [here.__globals__.get(name) for name in code.co_names]
-            found.update(_imports_in(code, here.__globals__))
-    return found
+            imports.update(_imports_in(code, here.__globals__))
+    return imports
 
 
 def _imports_in(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -135,19 +140,19 @@ def _imports_in(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str,
         before = [before[1], step]
 
 
-def _own() -> list[ModuleType]:
+def _own_modules() -> list[ModuleType]:
     return [module for name, module in list(sys.modules.items()) if _is_own(name, module)]
 
 
 def _is_own(name: str, module: ModuleType | None) -> bool:
     """Whether a module is the user's own code, and not an installed library's."""
-    known = _verdicts.get(name)
+    known = _known_own.get(name)
     if known is None or known[0] != id(module):
-        known = _verdicts[name] = id(module), _judge(name, module)
+        known = _known_own[name] = id(module), _look_whether_own(name, module)
     return known[1]
 
 
-def _judge(name: str, module: ModuleType | None) -> bool:
+def _look_whether_own(name: str, module: ModuleType | None) -> bool:
     if (
         name.partition(".")[0] in _BY_NAME
         or name in ("__main__", "__mp_main__")

@@ -1,12 +1,13 @@
-"""Whether a process is about to execute code that is not its own: text that a model wrote, most of all.
+"""Foreign code: an audit hook that hears when a process is about to execute code that is not the reward's own.
 
-Python tells a hook of every `exec`, `eval` and import *before* the code runs, and the hook cannot be taken away. Code from
-the standard library and from installed packages, when it is imported, is no foreign code, with all that it executes
-meanwhile, and neither is what `dataclasses` and `namedtuple` make of a class. Everything else is: the hook cannot know who
-wrote a text.
+Text that a model wrote is what it is there for.
+Python tells the hook of every `exec`, `eval` and import *before* the code runs, and the hook cannot be taken away.
+Code of the standard library and of installed packages is not foreign while it is imported, with all that it executes then.
+What `dataclasses` and `namedtuple` make of a class is not foreign either.
+Everything else is: the hook cannot know who wrote a text.
+Imports the standard library alone.
 
-Leaves out: code of another kind than Python's, and Python code that is made of bytes (`marshal`). Imports the standard
-library alone.
+Leaves out: code of another kind than Python's, and Python code that is made of bytes (`marshal`).
 """
 
 from __future__ import annotations

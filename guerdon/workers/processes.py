@@ -1,7 +1,10 @@
-"""Processes that others have started: to find them, to end them, and to end with one's parent.
+"""Child processes: how to find them, how to end them, and how to end with one's parent.
 
-On Linux a process can take over the orphans of its descendants, so that nothing a call has started gets away, also what has
-left its group and session. Elsewhere there are process groups alone. Imports the standard library alone.
+On Linux a process can take over the orphans of its descendants.
+So nothing that a call has started gets away, not even what has left its group and session.
+Elsewhere there are process groups alone. Imports the standard library alone.
+
+Leaves out: who has to end, and when (`dispatcher.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _DEATH_SIGNAL, _DUMPABLE, _SUBREAPER = 1, 4, 36  # of prctl
-MARK = "GUERDON_WORKERS"  # the variable in the environment of whatever a template or its workers start
+MARK_VARIABLE = "GUERDON_WORKERS"  # the variable in the environment of whatever a template or its workers start
 
 
 def _prctl(option: int, value: int) -> None:
@@ -39,31 +42,32 @@ def adopt_orphans() -> None:
     _prctl(_SUBREAPER, 1)
 
 
-class Task(NamedTuple):
-    """A thread: how many seconds it has had a processor for, how many it waited for one, and whether it would run now."""
+class ThreadTimes(NamedTuple):
+    """Of one thread: seconds it has had a processor, seconds it waited for one, and whether it would run now."""
 
     used: float
     waited: float
     runs: bool
 
 
-def tasks(pid: int) -> dict[str, Task]:
-    """The threads of a process; none where the system does not tell."""
-    found = {}
-    for task in _threads(pid):
+def thread_times(pid: int) -> dict[str, ThreadTimes]:
+    """The threads of a process, by their number; none where the system does not tell."""
+    times = {}
+    for thread in _threads(pid):
         with contextlib.suppress(OSError):  # it has ended
-            used, waited, _ = map(int, (task / "schedstat").read_text().split())
-            found[task.name] = Task(used / 1e9, waited / 1e9, (task / "stat").read_text().rpartition(")")[2][1] == "R")
-    return found
+            used, waited, _ = map(int, (thread / "schedstat").read_text().split())
+            runs = (thread / "stat").read_text().rpartition(")")[2][1] == "R"
+            times[thread.name] = ThreadTimes(used / 1e9, waited / 1e9, runs)
+    return times
 
 
 def children(pid: int) -> list[int]:
     """Of all threads of a process; none where the system does not tell."""
-    found: list[int] = []
-    for task in _threads(pid):
+    pids: list[int] = []
+    for thread in _threads(pid):
         with contextlib.suppress(OSError):
-            found += map(int, (task / "children").read_text().split())
-    return found
+            pids += map(int, (thread / "children").read_text().split())
+    return pids
 
 
 def _threads(pid: int) -> list[Path]:
@@ -84,7 +88,7 @@ def kill_group(pid: int) -> None:
 
 
 def end_children(but: Collection[int] = ()) -> None:
-    """Kill and bury this process's children, and theirs as they become its own, until none is left. Needs `adopt_orphans`."""
+    """Kill and reap this process's children, and theirs as they become its own, until none is left. Needs `adopt_orphans`."""
     while left := [pid for pid in children(os.getpid()) if pid not in but]:
         for pid in left:
             kill(pid)

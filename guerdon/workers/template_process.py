@@ -1,8 +1,11 @@
-"""The process that forks workers: it imports what a worker needs, runs no code of the user's, and forks when it is told to
-(a millisecond, where a new interpreter takes a tenth of a second).
+"""The template: the process that forks workers. It imports what a worker needs and runs no code of the user's.
 
-It also does what a worker inside a hung regex could not: it kills the workers, and whatever they have started, when the parent
-is gone, and says how each of them died. Imports the standard library and cloudpickle alone.
+A fork takes a millisecond, a new interpreter a tenth of a second.
+When the pool's process is gone, the template kills the workers and whatever they have started.
+A worker inside a hung regex could not do that for itself.
+It also reports how each worker died. Imports the standard library and cloudpickle alone.
+
+Leaves out: which worker is to be started or killed, and why (`dispatcher.py`).
 """
 
 from __future__ import annotations
@@ -17,35 +20,37 @@ import sys
 from types import ModuleType
 
 from guerdon.workers import processes
-from guerdon.workers.records import BORN, DIED, NEWS, ORDER, READY, SPAWN
+from guerdon.workers.wire import BORN, DIED, ORDER, READY, REPORT, SPAWN
 from guerdon.workers.worker import become_worker
 
 
-class Template:
+class TemplateProcess:
+    """Follows the dispatcher's orders, and reports, until the control socket is closed."""
+
     def __init__(self, control: socket.socket, memory: int) -> None:
         self.control, self.memory = control, memory
-        self.number: dict[int, int] = {}  # by process id
-        self.bell, ring = os.pipe()
-        os.set_blocking(ring, False)
+        self.numbers: dict[int, int] = {}  # of workers, by process id
+        self.wake_reader, wake_writer = os.pipe()
+        os.set_blocking(wake_writer, False)
         processes.adopt_orphans()
         signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler, or the wakeup below is not rung
-        signal.set_wakeup_fd(ring)
+        signal.set_wakeup_fd(wake_writer)
 
     def run(self) -> None:
         control = self.control.fileno()
         while True:
-            ready, _, _ = select.select([control, self.bell], [], [])
-            if self.bell in ready:
-                os.read(self.bell, 4096)
-                self.bury()
-            if control in ready and not self.obey():
-                for pid in self.number:
+            ready, _, _ = select.select([control, self.wake_reader], [], [])
+            if self.wake_reader in ready:
+                os.read(self.wake_reader, 4096)
+                self.reap()
+            if control in ready and not self.follow_order():
+                for pid in self.numbers:
                     processes.kill_group(pid)
                 processes.end_children()
                 return
 
-    def obey(self) -> bool:
-        """One order of the parent's; false when the parent is gone."""
+    def follow_order(self) -> bool:
+        """Start or kill a worker, as the dispatcher says; false when the dispatcher is gone."""
         try:
             message, descriptors, _, _ = socket.recv_fds(self.control, ORDER.size, 2)
         except ConnectionError:
@@ -56,7 +61,7 @@ class Template:
         if order == SPAWN:
             self.spawn(number, *descriptors)
         else:
-            for pid in [p for p, n in self.number.items() if n == number]:
+            for pid in [p for p, n in self.numbers.items() if n == number]:
                 processes.kill_group(pid)
         return True
 
@@ -67,33 +72,33 @@ class Template:
             pid = -1
         if pid == 0:
             self.control.close()
-            os.close(self.bell)
+            os.close(self.wake_reader)
             become_worker(requests, answers, self.memory)
         os.close(requests)
         os.close(answers)
         if pid < 0:
-            self.tell(DIED, number, -1)
+            self.report(DIED, number, -1)
             return
-        self.number[pid] = number
+        self.numbers[pid] = number
         with contextlib.suppress(OSError):  # the worker does it too: whoever comes first
             os.setpgid(pid, pid)
-        self.tell(BORN, number, pid)
+        self.report(BORN, number, pid)
 
-    def tell(self, news: bytes, number: int, value: int) -> None:
+    def report(self, event: bytes, number: int, value: int) -> None:
         with contextlib.suppress(ConnectionError):
-            self.control.sendall(NEWS.pack(news, number, value))
+            self.control.sendall(REPORT.pack(event, number, value))
 
-    def bury(self) -> None:
-        """Tell the parent of every worker that has died, and kill what it has left, in its process group or out of it."""
+    def reap(self) -> None:
+        """Report every worker that has died, and kill what it has left, in its process group or out of it."""
         while (done := _ended()) is not None:
-            number = self.number.pop(done, None)
+            number = self.numbers.pop(done, None)
             if number is not None:
                 processes.kill_group(done)  # before it is reaped: until then nobody else can have its number
             _, status = os.waitpid(done, 0)
             if number is not None:
-                self.tell(DIED, number, status)
+                self.report(DIED, number, status)
             for pid in processes.children(os.getpid()):
-                if pid not in self.number:
+                if pid not in self.numbers:
                     processes.kill(pid)  # an orphan of a worker's: it comes back here once it is dead
 
 
@@ -108,9 +113,8 @@ def main() -> None:
     import cloudpickle  # noqa: F401  loaded once, here, for all workers
 
     control = socket.socket(fileno=os.dup(0))
-    control.sendall(NEWS.pack(READY, 0, 0))
-    sys.modules["__main__"] = ModuleType(
-        "__main__"
-    )  # a function of the user's __main__ must not find this program there
+    control.sendall(REPORT.pack(READY, 0, 0))
+    # A function of the user's __main__ must not find this program there.
+    sys.modules["__main__"] = ModuleType("__main__")
     gc.freeze()
-    Template(control, int(sys.argv[1])).run()
+    TemplateProcess(control, int(sys.argv[1])).run()

@@ -1,15 +1,17 @@
-"""What runs in a worker: the user's function, one call after the other. A template (`template`) forks it.
+"""The worker: a process that calls the user's function, one call after the other. The template forks it.
 
-A worker reads requests from one pipe and writes one sealed record for every call to another, before it begins the next: what
-a call came to is safe in the pipe whatever the next one does. What user code prints goes nowhere, to stdout and stderr alike.
+A worker reads requests from one pipe and writes one sealed record for every call to another.
+It writes before it begins the next call: what a call came to is safe in the pipe whatever the next one does.
+What the user's code prints goes nowhere, to stdout and stderr alike.
 
-A function that executes code which is not its own, as one that `exec`s what a model wrote, could leave anything behind in the
-process. So a worker that sees it coming ends before that code runs, and from then on the pool asks for that function's calls
-*apart*: each in a child of its own, forked from a worker that has loaded the function and never called it. The child's answer
-is sealed with a key for this call alone, and the child ends with everything that it has started.
+A function that executes foreign code, as one that `exec`s what a model wrote, could leave anything behind in the process.
+A worker that hears of it (`foreign_code.py`) ends before that code runs.
+From then on that function's calls are made *apart*: each in a child, forked from a worker that has only loaded the function.
+The child seals its record with a key for this call alone, and ends with everything that it has started.
+Imports the standard library alone.
 
-Imports the standard library alone. Leaves out: deadlines and who is to blame (the parent's), security (a function that means
-harm can kill its siblings, or read its own memory), memory limits where there is no /proc (macOS).
+Leaves out: deadlines and who is to blame (`dispatcher.py`), security (a function that means harm can kill its siblings, or
+read its own memory), memory limits where there is no /proc (macOS).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from typing import Any, Literal, NoReturn
 
 from guerdon.workers import processes
 from guerdon.workers.foreign_code import watch
-from guerdon.workers.records import (
+from guerdon.workers.wire import (
     BEGUN,
     FAILED,
     FLOAT,
@@ -51,10 +53,10 @@ from guerdon.workers.records import (
     TIMED_OUT,
     VALUE,
     Seals,
-    answer,
-    cause,
-    failure,
+    cause_of_death,
+    failure_record,
     record,
+    value_record,
 )
 
 Mode = Literal["here", "trusted", "apart"]
@@ -94,7 +96,7 @@ class Worker:
         self.pid = os.getpid()
         self.open_streams()
         key = self.read(KEY)
-        self.asked, self.told = Seals(key, b"asked"), Seals(key, b"told")
+        self.request_seals, self.answer_seals = Seals(key, b"requests"), Seals(key, b"answers")
         self.listen = watch(partial(os._exit, FOREIGN))
 
     def open_streams(self) -> None:
@@ -108,12 +110,12 @@ class Worker:
             except OSError:
                 os._exit(PIPE_LOST)
             if not more:
-                os._exit(0)  # the parent is gone, or wants no more
+                os._exit(0)  # the pool is gone, or wants no more
             data += more
         return bytes(data)
 
     def send(self, message: bytes) -> None:
-        sealed = self.told.sealed(message)
+        sealed = self.answer_seals.sealed(message)
         try:
             sent = os.write(self.answers, sealed)
             while sent < len(sealed):
@@ -125,7 +127,7 @@ class Worker:
             os._exit(PIPE_LOST)
 
     def load(self, digest: bytes, carried: bytes) -> bool:
-        """Unpack a function. No limit on memory meanwhile: it may import what the parent has imported without one."""
+        """Unpack a function. No limit on memory meanwhile: it may import what the caller has imported without one."""
         limit_memory(None)
         try:
             path, folder, imports, function = pickle.loads(carried)
@@ -137,7 +139,7 @@ class Worker:
                 with contextlib.suppress(Exception):  # it may be meant to fail, and the call is there to tell
                     __import__(module, {}, {}, names)
         except BaseException as error:  # noqa: BLE001  the user's code is imported here
-            self.send(record(NOT_LOADED, failure(error, self.memory)[HEAD.size :]))
+            self.send(record(NOT_LOADED, failure_record(error, self.memory)[HEAD.size :]))
             return False
         limit_memory(self.memory)
         self.threads = _thread._count()
@@ -147,8 +149,8 @@ class Worker:
         while True:
             head = self.read(LENGTH.size)
             message = head + self.read(LENGTH.unpack(head)[0] + SEAL)
-            if not self.asked.holds(message):
-                os._exit(PIPE_LOST)  # nobody but the parent is to be obeyed
+            if not self.request_seals.holds(message):
+                os._exit(PIPE_LOST)  # somebody else than the pool wrote it
             digest, carried, packed, mode = pickle.loads(message[LENGTH.size : -SEAL])
             if carried is None or self.load(digest, carried):
                 arguments = pickle.loads(packed) if isinstance(packed, bytes) else packed
@@ -166,19 +168,17 @@ class Worker:
         for given in arguments:
             try:
                 value = function(**given) if type(given) is dict else function(**pickle.loads(given))
-                found = NUMBER.pack(FLOAT, 8, value) if type(value) is float else answer(value)
-            except BaseException as error:  # noqa: BLE001  any end of a call but this process's own is an answer
-                found = failure(error, self.memory)
+                result = NUMBER.pack(FLOAT, 8, value) if type(value) is float else value_record(value)
+            except BaseException as error:  # noqa: BLE001  any end of a call but this process's own is a result
+                result = failure_record(error, self.memory)
             if getpid() != self.pid:
                 os._exit(0)  # the call has forked and both came back: one of them answers
-            send(found)
-            if found.startswith(SUSPECT):
-                return  # what is short here is short for the next call too: the parent asks another worker
+            send(result)
+            if result.startswith(SUSPECT):
+                return  # what is short here is short for the next call too: the pool asks another worker
             if threads() > self.threads and self.is_busy():
-                send(
-                    record(LEAVES)
-                )  # and this worker is ended: the next call would share it with what the last one left
-                return
+                send(record(LEAVES))
+                return  # the pool ends this worker: the next call would share it with what the last one left
             if sys.stdout is not self.out or self.out.closed:
                 self.open_streams()
 
@@ -187,13 +187,14 @@ class Worker:
 
         Looked at while this thread sleeps, as long as one of them is about to run: on a busy machine that takes a while.
         """
-        mine, before = str(_thread.get_native_id()), processes.tasks(self.pid)
+        mine, before = str(_thread.get_native_id()), processes.thread_times(self.pid)
         for _ in range(100):
             time.sleep(0.001)
-            others = {name: task for name, task in processes.tasks(self.pid).items() if name != mine}
-            if sum(task.used - (before[name].used if name in before else 0.0) for name, task in others.items()) > 0.002:
+            others = {name: times for name, times in processes.thread_times(self.pid).items() if name != mine}
+            used = (times.used - (before[name].used if name in before else 0.0) for name, times in others.items())
+            if sum(used) > 0.002:
                 return True
-            if not any(task.runs for task in others.values()):
+            if not any(times.runs for times in others.values()):
                 break
         self.threads = _thread._count()
         return False
@@ -202,8 +203,8 @@ class Worker:
 
     def calls_apart(self, function: Callable[..., Any], arguments: list[Any]) -> None:
         for given in arguments:
-            found, modules = self.call_apart(function, given)
-            self.send(found)
+            result, modules = self.call_apart(function, given)
+            self.send(result)
             if modules:
                 self.warm(modules)
                 self.send(record(BEGUN))  # the next call's time begins now
@@ -216,22 +217,22 @@ class Worker:
             reads, writes = os.pipe()
             child = os.fork()
         except OSError as error:
-            return failure(error, self.memory), []
+            return failure_record(error, self.memory), []
         if child == 0:
             self.be_child(function, given, box, writes)
         os.close(writes)
-        message = _first(reads, child)
+        message = _first_message(reads, child)
         os.close(reads)
         if message:
             processes.kill(child)
         _, status = os.waitpid(child, 0)
         processes.end_children(but=stay)
         if not message:
-            return record(FAILED, cause(status).encode()), []
+            return record(FAILED, cause_of_death(status).encode()), []
         body, seal = message[:-KEY], message[-KEY:]
         if blake2s(body, key=box[0], digest_size=KEY).digest() != seal:
             return record(FAILED, FORGED.encode()), []
-        return _opened(body)
+        return _record_and_modules(body)
 
     def be_child(self, function: Callable[..., Any], given: Any, box: list[bytes], pipe: int) -> NoReturn:
         """Make the call, answer and end.
@@ -275,15 +276,15 @@ def _attempt(function: Callable[..., Any], given: Any, memory: int, out: list[by
     """What a call came to, as a record, and behind it the modules that it has loaded."""
     before = {*sys.modules}
     try:
-        found = answer(function(**given) if type(given) is dict else function(**pickle.loads(given)))
+        result = value_record(function(**given) if type(given) is dict else function(**pickle.loads(given)))
     except BaseException as error:  # noqa: BLE001  as above
-        found = failure(error, memory)
+        result = failure_record(error, memory)
     names = "\n".join(name for name in sys.modules if name not in before)
-    out.append(found + names.encode("utf-8", "replace")[:_MODULES])
+    out.append(result + names.encode("utf-8", "replace")[:_MODULES])
     return out[0]
 
 
-def _first(pipe: int, child: int) -> bytes:
+def _first_message(pipe: int, child: int) -> bytes:
     """What a child has written first, with its seal; nothing if it ended before that was whole."""
     data, size = bytearray(), LENGTH.size
     ended = os.pidfd_open(child) if hasattr(os, "pidfd_open") else None
@@ -306,7 +307,7 @@ def _first(pipe: int, child: int) -> bytes:
     return bytes(data[LENGTH.size : size]) if len(data) >= size > LENGTH.size else b""
 
 
-def _opened(body: bytes) -> tuple[bytes, list[str]]:
+def _record_and_modules(body: bytes) -> tuple[bytes, list[str]]:
     """The record and the names in a child's message, of which foreign code may have had a hand in everything but the seal."""
     kind, length = HEAD.unpack_from(body) if len(body) >= HEAD.size else (b"", 0)
     end = HEAD.size + length
@@ -318,6 +319,7 @@ def _opened(body: bytes) -> tuple[bytes, list[str]]:
 
 
 def become_worker(requests: int, answers: int, memory: int) -> NoReturn:
+    """What a fork of the template does from its first line on."""
     try:
         processes.die_with_parent()
         processes.adopt_orphans()

@@ -1,10 +1,11 @@
-"""Workers: reward functions run in processes of their own, and no fault of theirs hurts the run.
+"""The pool of worker processes that reward functions are called in. No fault of a function hurts the run.
 
-A function may raise, hang inside a C library, crash, leave, or allocate without end; every other call keeps its exact
-answer. A thread of its own (`foreman`) looks after the workers, so that deadlines hold while the caller's event loop is busy,
-and any number of loops and threads can wait for answers.
+A function may raise, hang inside a C library, crash, leave, or allocate without end.
+Every other call keeps its exact result.
+A thread (`dispatcher.py`) looks after the workers.
+So deadlines hold while the caller's event loop is busy, and any number of loops and threads can wait for results.
 
-Leaves out: what an answer is worth (the caller's), security (a function that means harm is not held), Windows (there is no
+Leaves out: what a result is worth (the caller's), security (a function that means harm is not held), Windows (there is no
 fork), repeatable random numbers (which worker takes which call is up to the clock: a function that draws seeds itself),
 memory limits on macOS, which has none to offer.
 """
@@ -20,15 +21,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.score import Answer
+from guerdon.core.score import CallResult
+from guerdon.workers.bookkeeping import CallJob
 from guerdon.workers.carry import carry
-from guerdon.workers.crew import Job
-from guerdon.workers.foreman import Foreman
-
-__all__ = ["Answer", "Workers", "workers"]
+from guerdon.workers.dispatcher import Dispatcher
 
 
-class Workers:
+class WorkerPool:
     """A pool of worker processes. Starts at the first call, also after `close` and in a forked child."""
 
     def __init__(self, count: int | None = None, memory: int = 2 << 30) -> None:
@@ -41,7 +40,7 @@ class Workers:
 
     def _forget(self) -> None:
         self.lock = threading.Lock()
-        self.foreman: Foreman | None = None
+        self.dispatcher: Dispatcher | None = None
 
     async def call(
         self,
@@ -50,8 +49,8 @@ class Workers:
         *,
         timeout: float,
         trusted: bool = False,
-    ) -> list[Answer]:
-        """Call `function(**arguments[i])` for each and answer in order. `timeout` seconds are for each single call.
+    ) -> list[CallResult]:
+        """Call `function(**arguments[i])` for each and give the results in order. `timeout` seconds are for each single call.
 
         A TimeoutError that the function raises is *timed out* as well. A function given as bytes is what `carry` made. Unless
         it is `trusted`, one that executes code which is not its own is called in a process of its own for every call.
@@ -60,29 +59,29 @@ class Workers:
             raise UserError(f"timeout must be above 0 seconds, not {timeout}")
         if not arguments:
             return []
-        job = Job(function if isinstance(function, bytes) else carry(function), arguments, timeout, trusted)
-        foreman = self._submit(job)
-        job.done.add_done_callback(lambda done: foreman.submit(job) if done.cancelled() else None)
+        job = CallJob(function if isinstance(function, bytes) else carry(function), arguments, timeout, trusted)
+        dispatcher = self._submit(job)
+        job.done.add_done_callback(lambda done: dispatcher.submit(job) if done.cancelled() else None)
         return await asyncio.wrap_future(job.done)
 
-    def _submit(self, job: Job) -> Foreman:
+    def _submit(self, job: CallJob) -> Dispatcher:
         with self.lock:
-            if self.foreman is None or not self.foreman.submit(job):
-                self.foreman = Foreman(self.count, self.memory)
-                self.foreman.submit(job)
-            return self.foreman
+            if self.dispatcher is None or not self.dispatcher.submit(job):
+                self.dispatcher = Dispatcher(self.count, self.memory)
+                self.dispatcher.submit(job)
+            return self.dispatcher
 
     def close(self) -> None:
         """End all workers. Calls under way are refused with an error."""
         with self.lock:
-            foreman, self.foreman = self.foreman, None
-        if foreman is not None:
-            foreman.stop()
+            dispatcher, self.dispatcher = self.dispatcher, None
+        if dispatcher is not None:
+            dispatcher.stop()
 
     def _abandon(self) -> None:
         """In a forked child: the workers are the parent's, and so may be whoever holds the lock."""
-        if self.foreman is not None:
-            self.foreman.abandon()
+        if self.dispatcher is not None:
+            self.dispatcher.abandon()
         self._forget()
 
 
@@ -90,16 +89,16 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-_pools: weakref.WeakSet[Workers] = weakref.WeakSet()
-_shared: list[Workers] = []
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_shared: list[WorkerPool] = []
 _making = threading.Lock()
 
 
-def workers() -> Workers:
+def shared_pool() -> WorkerPool:
     """The pool of this process, made at the first use and closed at exit."""
     with _making:
         if not _shared:
-            _shared.append(Workers())
+            _shared.append(WorkerPool())
             atexit.register(_shared[0].close)
         return _shared[0]
 

@@ -52,7 +52,7 @@ def test_numbers_and_reasons():
     assert found.whole == [1.0, None, None, None]
     assert found.reasons == [Reason.VALUE, Reason.NOT_APPLICABLE, Reason.FAILED, Reason.TIMED_OUT]
     assert found.broken == [False, False, True, True] and not found.parts
-    line = found.broken_said("picky")
+    line = found.broken_in_words("picky")
     assert "2 of 4" in line and "1 failed, 1 timed out" in line and "ValueError: no good" in line
 
 
@@ -61,7 +61,7 @@ def test_a_formula_and_its_parts():
     assert found.whole == [1.5, 0.5, 0.0, None]
     assert found.parts == {"exact": [1.0, 0.0, 0.0, 0.0], "picky": [1.0, 1.0, None, None]}
     assert found.part_reasons["picky"][2:] == [Reason.NOT_APPLICABLE, Reason.FAILED]
-    assert "no good" in found.broken_said("blend")  # the part that broke says why
+    assert "no good" in found.broken_in_words("blend")  # the part that broke says why
     assert found.means == {"reward": pytest.approx(2 / 3), "reward.exact": 0.25, "reward.picky": 1.0}
 
 

@@ -155,7 +155,7 @@ def test_a_trl_function_is_a_reward():
 
 def test_a_trl_function_that_returns_no_list_of_one_fails():
     found = score_samples(from_trl(lambda prompts, completions: 1.0), [{"prompt": "p", "completion": "c"}])
-    assert found.whole == [None] and "not a list of one number" in found.said(0)
+    assert found.whole == [None] and "not a list of one number" in found.in_words(0)
 
 
 # --- the real trainer -------------------------------------------------------------------------------------------------

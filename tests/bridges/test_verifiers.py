@@ -115,7 +115,7 @@ def test_what_a_rubrics_function_raises_is_failed_and_not_zero():
 
     leaf = from_verifiers(vf.Rubric(funcs=[breaks, lambda completion: None]), chat=False)
     found = score_samples(leaf, [{"prompt": "p", "completion": c} for c in ("late", "x")])
-    assert found.reasons == [Reason.TIMED_OUT, Reason.FAILED] and "gone" in found.said(1)
+    assert found.reasons == [Reason.TIMED_OUT, Reason.FAILED] and "gone" in found.in_words(1)
 
 
 def test_what_is_no_rubric_is_refused():

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 from worker_calls import ask, one
 
+from guerdon.core.score import CallResult
 from guerdon.rewards.asking.calls import call_here
-from guerdon.workers import crew
-from guerdon.workers.worker_pool import Answer, Workers
+from guerdon.workers import bookkeeping
+from guerdon.workers.worker_pool import WorkerPool
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell who waits")
 SPINNING = 5  # processes beside the worker on one core: it gets a sixth of it
@@ -43,9 +44,9 @@ def core():
 
 @pytest.fixture(scope="module")
 def pool():
-    made = Workers(1)
-    yield made
-    made.close()
+    pool = WorkerPool(1)
+    yield pool
+    pool.close()
 
 
 def work(seconds: float) -> None:
@@ -65,7 +66,7 @@ def test_a_healthy_call_has_its_time_on_a_busy_core(pool, core, tried):
 
     start = time.monotonic()
     answers = ask(pool, score, [{"i": i} for i in range(2)], timeout=0.4)
-    assert answers == [Answer("value", float(i)) for i in range(2)]
+    assert answers == [CallResult("value", float(i)) for i in range(2)]
     assert time.monotonic() - start > 0.8, "the core was not busy"
     tried(2)
 
@@ -84,7 +85,7 @@ def test_what_a_call_waits_for_has_its_time_too(pool, core):
         return 0.0
 
     assert one(pool, pinned).value == 0.0
-    assert one(pool, score, timeout=0.5) == Answer("value", 1.0)
+    assert one(pool, score, timeout=0.5) == CallResult("value", 1.0)
 
 
 @on_linux
@@ -121,8 +122,8 @@ def test_a_call_that_hangs_is_stopped_on_a_busy_core(pool, core, how):
 @on_linux
 def test_the_clock_ends_a_call_in_any_case(pool, core, monkeypatch):
     """A call that is let run a sixth of the time and goes on for ever: the cap by the clock ends it."""
-    monkeypatch.setattr(crew, "CAP", 2.0)
-    monkeypatch.setattr(crew, "SPARE", 0.1)
+    monkeypatch.setattr(bookkeeping, "CAP", 2.0)
+    monkeypatch.setattr(bookkeeping, "SPARE", 0.1)
 
     def score() -> None:
         os.sched_setaffinity(0, {core})
@@ -136,8 +137,8 @@ def test_the_clock_ends_a_call_in_any_case(pool, core, monkeypatch):
 @on_linux
 def test_a_slow_start_on_a_busy_core_replaces_no_worker(pool, core, monkeypatch):
     """A function whose import takes 0.2 s of work, where workers must have loaded within 0.6 s of their own time."""
-    monkeypatch.setattr(crew, "LOAD", 0.6)
-    monkeypatch.setattr(crew, "START", 0.6)
+    monkeypatch.setattr(bookkeeping, "LOAD", 0.6)
+    monkeypatch.setattr(bookkeeping, "START", 0.6)
 
     class Heavy:
         def __reduce__(self):
@@ -165,13 +166,13 @@ def test_an_async_call_does_not_pay_for_a_busy_loop(tried):
         await asyncio.sleep(60)
         return 1.0
 
-    async def main() -> list[Answer]:
+    async def main() -> list[CallResult]:
         calls = [asyncio.ensure_future(call_here(function, {}, 0.4)) for function in (quick, slow)]
         await asyncio.sleep(0.05)
         time.sleep(1.0)
         return [await call for call in calls]
 
     well, late = asyncio.run(main())
-    assert well == Answer("value", 1.0)
+    assert well == CallResult("value", 1.0)
     assert late.kind == "timed out" and "no answer after 0.4 s" in late.error
     tried(2)

@@ -52,7 +52,7 @@ def raised(error):
 def scored(reward, *completions):
     found = gd.score_samples(reward, [{"completion": c} for c in completions])
     for n, detail in enumerate(found.details):
-        assert found.reasons[n] is not Reason.FAILED or (detail["error"].strip() and found.said(n).isprintable())
+        assert found.reasons[n] is not Reason.FAILED or (detail["error"].strip() and found.in_words(n).isprintable())
     return found
 
 
@@ -92,7 +92,7 @@ class combining(Reward):
     def of(self):
         return {"inner": self.reward}
 
-    def combine(self, found, where):
+    def combine(self, parts, where):
         return ENDINGS[self.how]()
 
 

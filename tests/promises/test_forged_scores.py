@@ -19,8 +19,9 @@ from typing import Any
 import pytest
 from worker_calls import ask, ends, one
 
-from guerdon.workers import crew
-from guerdon.workers.worker_pool import Answer, Workers
+from guerdon.core.score import CallResult
+from guerdon.workers import bookkeeping
+from guerdon.workers.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are found by /proc")
 FORGED = 777.0
@@ -28,9 +29,9 @@ FORGED = 777.0
 
 @pytest.fixture(scope="module")
 def pool():
-    made = Workers(2, memory=512 << 20)
-    yield made
-    made.close()
+    pool = WorkerPool(2, memory=512 << 20)
+    yield pool
+    pool.close()
 
 
 def graded(text: str, score: float) -> float:
@@ -65,7 +66,7 @@ while frame is not None:
         todo = [each for each in todo if id(each) not in seen and not seen.add(id(each))]
         todo += [inner for each in todo for inner in getattr(each, "__dict__", {}).values()]
     for each in todo:
-        for name in ("send", "sealed", "answer"):
+        for name in ("send", "sealed", "value_record"):
             try:
                 write(getattr(each, name)(number))
             except Exception:
@@ -102,7 +103,7 @@ def test_what_a_text_writes_is_no_score(pool, name, tried):
             assert answer.kind == "failed" or answer.value == float(i), answer
             tried()
         else:
-            assert answer == Answer("value", float(i))
+            assert answer == CallResult("value", float(i))
 
 
 def judged(text: str, size: int) -> float:
@@ -131,7 +132,7 @@ def test_what_a_text_patches_ends_with_its_sample(pool, name, tried):
     arguments = [{"text": PATCHES[name] if i % 3 == 0 else "", "size": (i + 1) ** 2} for i in range(12)]
     for i, answer in enumerate(ask(pool, judged, arguments)):
         if i % 3:
-            assert answer == Answer("value", float(i + 1 + len(str((i + 1) ** 2))))
+            assert answer == CallResult("value", float(i + 1 + len(str((i + 1) ** 2))))
         tried()
 
 
@@ -150,13 +151,13 @@ def test_a_text_may_not_search_for_keys(pool, text):
     """The collector, the process's memory as a file, a tracer: refused where foreign text has been executed."""
     found, after = ask(pool, graded, [{"text": text, "score": 1.0}, {"text": "", "score": 2.0}])
     assert found.kind == "failed" and "is refused where a model's text is executed" in found.error
-    assert after == Answer("value", 2.0)
+    assert after == CallResult("value", 2.0)
 
 
 def test_a_text_that_forks_answers_once(pool, tried):
     """`os.fork()` in every sample's text: both sides come back from the call."""
     answers = ask(pool, graded, [{"text": "import os; os.fork()", "score": float(i)} for i in range(10)])
-    assert answers == [Answer("value", float(i)) for i in range(10)]
+    assert answers == [CallResult("value", float(i)) for i in range(10)]
     tried(10)
 
 
@@ -168,7 +169,7 @@ def test_a_text_that_kills_is_failed_alone(pool, text):
         if i == 5:
             assert answer.kind == "failed" and "killed by signal 9" in answer.error
         else:
-            assert answer == Answer("value", float(i))
+            assert answer == CallResult("value", float(i))
 
 
 def test_a_call_that_kills_the_template_is_failed_alone(pool, tried):
@@ -182,10 +183,10 @@ def test_a_call_that_kills_the_template_is_failed_alone(pool, tried):
 
     for i, answer in enumerate(ask(pool, score, [{"i": i} for i in range(20)])):
         if i % 7 == 3:
-            assert answer == Answer("failed", error="the call killed the process that starts the workers")
+            assert answer == CallResult("failed", error="the call killed the process that starts the workers")
             tried()
         else:
-            assert answer == Answer("value", float(i))
+            assert answer == CallResult("value", float(i))
 
 
 def test_a_function_that_kills_the_template_when_loaded_is_failed(pool):
@@ -198,13 +199,13 @@ def test_a_function_that_kills_the_template_when_loaded_is_failed(pool):
     cursed = Cursed()
     answers = ask(pool, lambda: cursed, [{}] * 5)
     assert {answer.kind for answer in answers} == {"failed"} and "could not be loaded" in answers[0].error
-    assert one(pool, graded, text="", score=1.0) == Answer("value", 1.0)
+    assert one(pool, graded, text="", score=1.0) == CallResult("value", 1.0)
 
 
 def test_a_stopped_template_is_replaced(monkeypatch):
     """A function that stops the process which starts all workers, so that it neither starts nor kills any."""
-    monkeypatch.setattr(crew, "START", 1.0)
-    monkeypatch.setattr(crew, "LOAD", 1.0)
+    monkeypatch.setattr(bookkeeping, "START", 1.0)
+    monkeypatch.setattr(bookkeeping, "LOAD", 1.0)
 
     def score(i: int) -> float:
         if i == 0:
@@ -212,10 +213,10 @@ def test_a_stopped_template_is_replaced(monkeypatch):
             time.sleep(60)
         return float(i)
 
-    pool = Workers(1)
+    pool = WorkerPool(1)
     first, *others = ask(pool, score, [{"i": i} for i in range(5)], timeout=0.5)
     pool.close()
-    assert first.kind == "timed out" and others == [Answer("value", float(i)) for i in range(1, 5)]
+    assert first.kind == "timed out" and others == [CallResult("value", float(i)) for i in range(1, 5)]
 
 
 @pytest.mark.parametrize("end", ["its time is over", "the pool is closed", "the template is killed"])
@@ -232,7 +233,7 @@ def test_what_left_its_session_ends_with_its_worker(tmp_path, end):
             time.sleep(1000)
         return float(os.getppid())
 
-    pool = Workers(1)
+    pool = WorkerPool(1)
     answer = one(pool, score, hang=end == "its time is over", timeout=1.0 if end == "its time is over" else 20.0)
     if end == "the template is killed":
         os.kill(int(answer.value), signal.SIGKILL)
@@ -254,7 +255,7 @@ def test_a_worker_with_a_busy_thread_is_not_used_again():
             kept[-1].submit(int).result()
         return float(os.getpid())
 
-    pool = Workers(1)
+    pool = WorkerPool(1)
     before, idle, same, spin, after = [int(one(pool, leave, how=how).value) for how in ("", "idle", "", "spin", "")]
     pool.close()
     assert before == idle == same == spin != after and ends([spin])
@@ -280,7 +281,7 @@ def test_only_functions_that_execute_foreign_text_pay_for_it(tmp_path, monkeypat
         __import__("importlib").import_module("written_by_a_model")
         return os.getpid()
 
-    pool = Workers(1)
+    pool = WorkerPool(1)
     try:
         for function, own in ((harmless, 1), (evaluates, 4), (imports, 4)):
             assert len({answer.value for answer in ask(pool, function, [{"i": i} for i in range(4)])}) == own
@@ -299,5 +300,5 @@ def test_a_module_that_a_text_wrote_is_not_imported_for_others(pool, tmp_path, m
         "import importlib; importlib.invalidate_caches()\nimport helpful"
     )
     arguments = [{"text": text if i == 0 else "assert len('four') == 4", "score": float(i)} for i in range(6)]
-    assert ask(pool, graded, arguments)[1:] == [Answer("value", float(i)) for i in range(1, 6)]
+    assert ask(pool, graded, arguments)[1:] == [CallResult("value", float(i)) for i in range(1, 6)]
     assert Path("helpful.py").exists()

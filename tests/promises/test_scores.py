@@ -85,7 +85,7 @@ def held(scored, names):
             assert value is None, name
         if reason is Reason.FAILED:
             assert isinstance(detail["error"], str) and detail["error"].strip() and len(detail["error"]) < 9000, name
-            assert scored.said(n).isprintable() and len(scored.said(n)) < 5000, name
+            assert scored.in_words(n).isprintable() and len(scored.in_words(n)) < 5000, name
 
 
 def check(reward, made):
@@ -94,7 +94,7 @@ def check(reward, made):
     held(scored, [c for name in names for c in (name, GOOD)])
     assert scored.whole[1::2] == [0.25] * len(names)
     for n, name in enumerate(names):
-        assert scored.reasons[2 * n].name.lower() == made[name][0], (name, scored.said(2 * n))
+        assert scored.reasons[2 * n].name.lower() == made[name][0], (name, scored.in_words(2 * n))
 
 
 @pytest.mark.parametrize("way", ["here", "later", "batched", "part", "formula"])
@@ -190,8 +190,8 @@ class combined(Reward):
     def of(self):
         return {"inner": self.reward}
 
-    def combine(self, found, where):
-        return self.made(found["inner"])
+    def combine(self, parts, where):
+        return self.made(parts["inner"])
 
 
 def test_formulas_that_overflow_have_failed(tried):
@@ -212,7 +212,7 @@ def test_formulas_that_overflow_have_failed(tried):
     for formula in [*formulas, bare]:
         scored = gd.score_samples(formula, [{"completion": "x"}])
         held(scored, ["x"])
-        assert scored.reasons == [Reason.FAILED] and "came to" in scored.said(0), str(formula)
+        assert scored.reasons == [Reason.FAILED] and "came to" in scored.in_words(0), str(formula)
         tried()
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from guerdon.workers.worker_pool import Workers
+from guerdon.workers.worker_pool import WorkerPool
 
 MEMORY = 256 << 20
 
 
 @pytest.fixture(scope="module")
 def pool():
-    made = Workers(2, memory=MEMORY)
-    yield made
-    made.close()
+    pool = WorkerPool(2, memory=MEMORY)
+    yield pool
+    pool.close()

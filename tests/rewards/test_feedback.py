@@ -80,7 +80,7 @@ def test_what_is_no_rating_is_refused_in_one_line(file, line, says):
     with pytest.raises(UserError, match=says):
         human_feedback(str(file))
     late = rated(reward, {"completion": "a", "prompt": "2+2?"})  # it came while the run went on
-    assert late.reasons == [Reason.FAILED] and "line 2" in late.said(0)
+    assert late.reasons == [Reason.FAILED] and "line 2" in late.in_words(0)
 
 
 def test_a_file_that_is_not_there(tmp_path):

@@ -88,7 +88,7 @@ def test_nothing_relevant_does_not_apply_and_nothing_found_earns_nothing(reward)
     assert reward("a, b", relevant=[]) is None and reward("a, b") is None and reward("a", relevant={"a": 0}) is None
     assert reward("", relevant=["a"]) == 0.0 and reward(ranking=[], relevant=["a"]) == 0.0
     found = score_samples(reward, [{"completion": "a", "relevant": "a"}])
-    assert found.reasons == [Reason.FAILED] and "relevant is a list of ids" in found.said(0)
+    assert found.reasons == [Reason.FAILED] and "relevant is a list of ids" in found.in_words(0)
 
 
 def test_what_is_refused():

@@ -118,8 +118,8 @@ class jittered(Around):
 
     reward: object
 
-    def combine(self, found, where):
-        (inner,) = found.values()
+    def combine(self, parts, where):
+        (inner,) = parts.values()
         noise = torch.rand(len(inner), generator=where.generator("jittered"), dtype=torch.float64)
         return numbers(inner.value + noise, inner.reason)
 
@@ -171,8 +171,8 @@ class divided(Around):
     reward: object
     by: float = 0.0
 
-    def combine(self, found, where):
-        (inner,) = found.values()
+    def combine(self, parts, where):
+        (inner,) = parts.values()
         return Scores(inner.value / self.by, inner.reason, detail={0: {"why": "divided"}})
 
 
@@ -229,7 +229,7 @@ def test_a_reason_with_a_number_beside_it_has_no_number():
 
 def test_a_formula_that_makes_something_else_is_refused():
     class halved(divided):
-        def combine(self, found, where):
+        def combine(self, parts, where):
             return 0.5
 
     with pytest.raises(UserError, match=r"reward halved made 0\.5 of 1 samples: a formula's combine gives Scores"):

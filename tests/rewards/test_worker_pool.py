@@ -18,8 +18,9 @@ import pytest
 from worker_calls import ask, ends, is_alive, one
 
 from guerdon.core.errors import UserError
+from guerdon.core.score import CallResult
 from guerdon.core.user_file import find_in_file
-from guerdon.workers.worker_pool import Answer, Workers, workers
+from guerdon.workers.worker_pool import WorkerPool, shared_pool
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 256 << 20
@@ -115,7 +116,7 @@ def test_many_functions_pass_through_a_worker(pool):
 
 
 def test_close_and_use_again():
-    pool = Workers(1)
+    pool = WorkerPool(1)
     first = one(pool, os.getpid).value
     pool.close()
     assert ends([first])
@@ -125,14 +126,14 @@ def test_close_and_use_again():
 
 
 def test_closing_under_way_is_told():
-    pool = Workers(1)
+    pool = WorkerPool(1)
     threading.Timer(0.5, pool.close).start()
     with pytest.raises(UserError, match="closed while they were scoring"):
         one(pool, hang)
 
 
 def test_cancelling_leaves_a_sound_pool(pool):
-    async def main() -> list[Answer]:
+    async def main() -> list[CallResult]:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(pool.call(hang, [{}] * 50, timeout=1000.0), 0.3)
         return await pool.call(double, [{"x": float(i)} for i in range(100)], timeout=20.0)
@@ -141,7 +142,7 @@ def test_cancelling_leaves_a_sound_pool(pool):
 
 
 def test_several_calls_and_threads_at_once(pool):
-    found: dict[int, list[Answer]] = {}
+    found: dict[int, list[CallResult]] = {}
 
     async def both(n: int) -> None:
         slow = pool.call(lambda i: time.sleep(0.002) or i + n, [{"i": i} for i in range(100)], timeout=20.0)
@@ -159,7 +160,7 @@ def test_several_calls_and_threads_at_once(pool):
 
 
 def test_deadlines_hold_while_the_loop_is_busy(pool):
-    async def main() -> tuple[Answer, list[Answer]]:
+    async def main() -> tuple[CallResult, list[CallResult]]:
         hung = asyncio.ensure_future(pool.call(hang, [{}], timeout=0.3))
         well = asyncio.ensure_future(
             pool.call(lambda i: time.sleep(0.01) or i, [{"i": i} for i in range(60)], timeout=0.5)
@@ -199,17 +200,17 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     """Also one that hangs inside C, and though a forked child of the parent's lives on."""
     script = textwrap.dedent("""
         import asyncio, os, re, sys, time
-        from guerdon.workers.worker_pool import workers
+        from guerdon.workers.worker_pool import shared_pool
         def pids(): return f"{os.getpid()} {os.getppid()}"
         def hang(): re.match(r"(a+)+$", "a" * 60 + "b")
         async def main():
-            (answer,) = await workers().call(pids, [{}], timeout=20.0)
+            (answer,) = await shared_pool().call(pids, [{}], timeout=20.0)
             child = os.fork()
             if child == 0:
                 time.sleep(30)
                 os._exit(0)
             print(answer.value, child, flush=True)
-            await workers().call(hang, [{}] * 8, timeout=1000.0)
+            await shared_pool().call(hang, [{}] * 8, timeout=1000.0)
         asyncio.run(main())
     """)
     path = tmp_path / "script.py"
@@ -241,12 +242,12 @@ def test_a_worker_is_light():
 
 
 def test_the_shared_pool_is_one():
-    assert workers() is workers() and 1 <= workers().count <= 8
+    assert shared_pool() is shared_pool() and 1 <= shared_pool().count <= 8
 
 
 @pytest.mark.parametrize("wrong", [0, -1])
 def test_bad_values_are_refused(pool, wrong):
     with pytest.raises(UserError, match="count of workers must be 1 or more"):
-        Workers(wrong)
+        WorkerPool(wrong)
     with pytest.raises(UserError, match="timeout must be above 0"):
         one(pool, double, timeout=wrong, x=1.0)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from worker_calls import ask, ends, one
 
-from guerdon.workers.worker_pool import Answer
+from guerdon.core.score import CallResult
 
 ROOT = Path(__file__).parents[2]
 MEMORY = 256 << 20
@@ -36,7 +36,7 @@ def double(x: float) -> float:
 
 def test_values_come_in_order(pool):
     answers = ask(pool, double, [{"x": float(i)} for i in range(5000)])
-    assert answers == [Answer("value", 2.0 * i) for i in range(5000)]
+    assert answers == [CallResult("value", 2.0 * i) for i in range(5000)]
     assert asyncio.run(pool.call(double, [], timeout=1.0)) == []
 
 
@@ -76,7 +76,7 @@ VALUES = [
 def test_plain_data_comes_back_as_it_is(pool):
     answers = ask(pool, lambda value: value, [{"value": value} for value, _ in VALUES])
     for answer, (_, expected) in zip(answers, VALUES, strict=True):
-        assert answer == Answer("value", expected) and type(answer.value) is type(expected)
+        assert answer == CallResult("value", expected) and type(answer.value) is type(expected)
 
 
 def test_numbers_that_are_none_come_back_too(pool):
@@ -189,7 +189,7 @@ def test_a_fault_is_told(pool, name):
     answer = one(pool, function, timeout=1.0 if name in ("sleep", "regex") else 20.0)
     assert (answer.kind, answer.value) == (kind, None) and error in answer.error
     assert len(answer.error) < 5000
-    assert one(pool, double, x=1.0) == Answer("value", 2.0)
+    assert one(pool, double, x=1.0) == CallResult("value", 2.0)
 
 
 def test_a_wrong_argument_is_told(pool):
@@ -216,7 +216,7 @@ def test_a_thousand_with_every_fault_among_them(pool):
             _, kind, error = FAULTS[name]
             assert answer.kind == kind and error in answer.error, name
         else:
-            assert answer == Answer("value", math.sin(i))
+            assert answer == CallResult("value", math.sin(i))
 
 
 def test_a_neighbour_s_leavings_are_not_held_against_a_call(pool):

@@ -117,9 +117,9 @@ class _Server(uvicorn.Server):
 
 def _leave() -> None:
     """End the workers; and the process, if a function that can not be stopped would keep it from ending."""
-    from guerdon.workers.worker_pool import workers
+    from guerdon.workers.worker_pool import shared_pool
 
-    workers().close()
+    shared_pool().close()
     until = time.monotonic() + 1.0
     for thread in [t for t in threading.enumerate() if t.name.startswith(THREADS)]:
         thread.join(max(0.0, until - time.monotonic()))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from guerdon.bridges.serve.json_values import json_value
-from guerdon.rewards.stage.scorer import Scored
+from guerdon.rewards.stage.scorer import SampleScores
 
 
 class SampleIn(BaseModel):
@@ -115,7 +115,7 @@ class ErrorResponse(BaseModel):
     error: str
 
 
-def score_response(scored: Scored) -> dict[str, Any]:
+def score_response(scored: SampleScores) -> dict[str, Any]:
     """Scores as `ScoreResponse` has them, without the class: to check our own numbers again costs as much as scoring."""
     parts = {name: (part, scored.part_reasons[name]) for name, part in scored.parts.items()}
     return {

@@ -21,7 +21,7 @@ from guerdon.core.errors import UserError
 from guerdon.rewards.asking.function import run
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import Reward
-from guerdon.rewards.stage.scorer import Scored, score_samples_later
+from guerdon.rewards.stage.scorer import SampleScores, score_samples_later
 
 THREADS = "guerdon-scoring"
 MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait
@@ -57,7 +57,7 @@ class ScoringQueue:
         for limit in self.under_way:
             limit.reschedule(0.0)
 
-    async def score(self, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None) -> Scored:
+    async def score(self, samples: Sequence[Mapping[str, Any]], group: Sequence[int] | None) -> SampleScores:
         begun = time.perf_counter()
         async with self.turn:
             self.scoring += 1

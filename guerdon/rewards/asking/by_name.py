@@ -1,4 +1,4 @@
-"""Rewards by name: on the shelf, or in a file of the user's. What `--reward` and `guerdon serve` take."""
+"""Rewards by name, as `--reward` and `guerdon serve` take them: one on the shelf, or one in a file of the user's."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def find_reward(spec: str) -> Reward:
     wanted = [name for name, default in knobs_of(known[spec]).items() if default is dataclasses.MISSING]
     if wanted:
         raise UserError(f"the reward {spec} must be told its {', '.join(wanted)}: write it in a file, FILE.py:NAME")
-    made: Reward = known[spec]()
-    return made
+    chosen: Reward = known[spec]()
+    return chosen
 
 
 def shelf() -> dict[str, type[Leaf]]:

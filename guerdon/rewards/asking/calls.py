@@ -1,6 +1,6 @@
-"""How a reward's function is called: here, awaited, or in a worker; once more if it broke. What it came to is an `Answer`.
+"""Calls of a reward's function: in this process, awaited, or in a worker; again where it broke. Each comes to a `CallResult`.
 
-Left out: which arguments it gets (`function.py`), what the answers are worth (`scores.py`), the workers (`isolation/`).
+Leaves out: which arguments it gets (`function.py`), what a result is worth (`outcomes.py`), the workers (`guerdon/workers`).
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from guerdon.core.errors import RunStopped, UserError, broken_as
-from guerdon.core.score import Answer
+from guerdon.core.score import CallResult
 from guerdon.core.seeds import derive
 from guerdon.rewards.asking.own_loop import awaited, outside_loop
 
 FOREVER = 24 * 3600.0  # seconds; a longer wait is more than a poll of the system takes
 PARTS = 20  # in which the time of a call that waits here is counted
-CANCELLED = Answer("failed", error="CancelledError: the task of an async reward was cancelled")
+CANCELLED = CallResult("failed", error="CancelledError: the task of an async reward was cancelled")
 Given = Mapping[str, Any]
-Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[Answer]]]
+Calls = Callable[[Sequence[Given], Sequence[int]], Awaitable[list[CallResult]]]
 
 
-async def call_here(function: Callable[..., Any], given: Given, seconds: float = 0.0) -> Answer:
+async def call_here(function: Callable[..., Any], given: Given, seconds: float = 0.0) -> CallResult:
     """Call it in this process. What waits is stopped after `seconds`, 0 for never; nothing can stop what does not."""
     try:
         with outside_loop():
-            found = function(**given)
-        waits = inspect.isawaitable(found)
+            value = function(**given)
+        waits = inspect.isawaitable(value)
     except BaseException as error:  # noqa: BLE001  a user's function may break in any way, and it is recorded
         return _broken(error)
-    return await awaited(_answered(found, seconds), CANCELLED) if waits else Answer("value", found)
+    return await awaited(_result_of(value, seconds), CANCELLED) if waits else CallResult("value", value)
 
 
-async def _answered(found: Awaitable[Any], seconds: float) -> Answer:
+async def _result_of(value: Awaitable[Any], seconds: float) -> CallResult:
     try:
-        return Answer("value", await (_within(found, seconds) if seconds else found))
+        return CallResult("value", await (_within(value, seconds) if seconds else value))
     except BaseException as error:  # noqa: BLE001  as above
         return _broken(error)
 
 
-async def _within(found: Awaitable[Any], seconds: float) -> Any:
+async def _within(value: Awaitable[Any], seconds: float) -> Any:
     """Wait so long. Counted in parts, each once however late it comes: while others keep the event loop busy, what is waited
     for cannot go on either."""
     loop = asyncio.get_running_loop()
@@ -58,7 +58,7 @@ async def _within(found: Awaitable[Any], seconds: float) -> Any:
     try:
         async with asyncio.timeout(None) as limit:
             count(PARTS)
-            return await found
+            return await value
     except TimeoutError as error:
         if limit.expired():
             raise TimeoutError(f"there was no answer after {seconds:g} s") from error
@@ -68,36 +68,36 @@ async def _within(found: Awaitable[Any], seconds: float) -> Any:
             handle.cancel()
 
 
-def _broken(error: BaseException) -> Answer:
+def _broken(error: BaseException) -> CallResult:
     """How a call ended without an answer. Nothing that it raises ends more than the call, but for what stops a run and is meant
     to: a spent purse, the user's Ctrl-C."""
     if isinstance(error, RunStopped):
         raise error
-    return Answer("timed out" if isinstance(error, TimeoutError) else "failed", error=broken_as(error))
+    return CallResult("timed out" if isinstance(error, TimeoutError) else "failed", error=broken_as(error))
 
 
 async def call_in_workers(
     function: Callable[..., Any] | bytes, given: Sequence[Given], seconds: float, trusted: bool = False
-) -> list[Answer]:
+) -> list[CallResult]:
     """Call it in the shared worker processes; it may have been made ready to travel."""
     if not hasattr(os, "fork"):
         raise UserError("this system cannot fork, so it has no reward workers: reward(function, isolate=False)")
-    from guerdon.workers.worker_pool import workers
+    from guerdon.workers.worker_pool import shared_pool
 
-    return await workers().call(function, given, timeout=seconds or FOREVER, trusted=trusted)
+    return await shared_pool().call(function, given, timeout=seconds or FOREVER, trusted=trusted)
 
 
-async def retried(call: Calls, given: Sequence[Given], seeds: Sequence[int], retries: int) -> list[Answer]:
+async def retried(call: Calls, given: Sequence[Given], seeds: Sequence[int], retries: int) -> list[CallResult]:
     """All of the calls, and up to `retries` times again those that broke, each time with other seeds."""
-    answers = await call(given, seeds)
+    results = await call(given, seeds)
     for attempt in range(1, retries + 1):
-        broken = [i for i, answer in enumerate(answers) if answer.kind != "value"]
+        broken = [i for i, result in enumerate(results) if result.kind != "value"]
         if not broken:
             break
         again = await call([given[i] for i in broken], [derive(seeds[i], attempt) for i in broken])
-        for i, answer in zip(broken, again, strict=True):
-            answers[i] = answer._replace(tries=attempt + 1)
-    return answers
+        for i, result in zip(broken, again, strict=True):
+            results[i] = result._replace(tries=attempt + 1)
+    return results
 
 
 _turns: WeakKeyDictionary[Any, WeakKeyDictionary[Any, asyncio.Semaphore]] = WeakKeyDictionary()

@@ -1,4 +1,10 @@
-"""A reward is a function. Its arguments are filled by name; what it returns, or how it breaks, is typed."""
+"""Functions as rewards, the leaves of formulas.
+
+Arguments are filled by name. What a function returns, or how it breaks, is typed.
+
+Leaves out: how a function is called (`calls.py`), what its results become (`outcomes.py`), how formulas are made of leaves
+(`formula/reward.py`).
+"""
 
 from __future__ import annotations
 
@@ -14,14 +20,14 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError, broken_as, unknown
 from guerdon.core.part import knob, live, part
-from guerdon.core.score import Answer
+from guerdon.core.score import CallResult
 from guerdon.rewards.asking.calls import Given, call_here, call_in_workers, retried, turn
 from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.workers.called import Seeded, seeded
 from guerdon.workers.carry import carry
+from guerdon.workers.seeded_calls import Seeded, seeded
 
 T = TypeVar("T")
 TIMEOUT = 30.0  # seconds a call may take unless told: long for a scorer, short against a run that would hang for ever
@@ -85,8 +91,8 @@ class Leaf(Reward):
     async def score(self, samples: Samples) -> list[Outcome]:
         """Score samples together: one by one, unless it says otherwise. What waits does so for all of them at once."""
         calls = [call_here(self.called, self._arguments(fields)) for fields in samples.fields]
-        answers = await asyncio.gather(*calls) if self.waits else [await call for call in calls]
-        return outcomes_from(answers)
+        results = await asyncio.gather(*calls) if self.waits else [await call for call in calls]
+        return outcomes_from(results)
 
     def ask(self, fields: Mapping[str, Any]) -> Outcome:
         """Score one sample, here and now."""
@@ -96,11 +102,11 @@ class Leaf(Reward):
         meta = fields["meta"]
         if self.wants.any_name:
             return {**meta, **fields}
-        found = {name: fields[name] for name in self.wants.names if name in fields}
-        if len(found) < len(self.wants.names):
+        arguments = {name: fields[name] for name in self.wants.names if name in fields}
+        if len(arguments) < len(self.wants.names):
             self.check_arguments(meta)
-            found |= {name: meta[name] for name in self.wants.names if name not in fields and name in meta}
-        return found
+            arguments |= {name: meta[name] for name in self.wants.names if name not in fields and name in meta}
+        return arguments
 
     def __str__(self) -> str:
         return self.name
@@ -202,7 +208,7 @@ class reward(Leaf):
     async def score(self, samples: Samples) -> list[Outcome]:
         each = samples.once(("given", self.wants), lambda: [self._arguments(fields) for fields in samples.fields])
 
-        async def call(given: Sequence[Given], seeds: Sequence[int]) -> list[Answer]:
+        async def call(given: Sequence[Given], seeds: Sequence[int]) -> list[CallResult]:
             return await self._call(samples, given, seeds)
 
         if not self.batched:
@@ -212,10 +218,10 @@ class reward(Leaf):
         if whole.kind == "value" or len(samples) == 1:
             return shared_out(whole, len(samples))
         ones = [{name: [value] for name, value in given.items()} for given in each]
-        answers = await retried(call, ones, samples.seeds, self.retries)
-        return [shared_out(answer, 1)[0] for answer in answers]
+        results = await retried(call, ones, samples.seeds, self.retries)
+        return [shared_out(result, 1)[0] for result in results]
 
-    async def _call(self, samples: Samples, given: Sequence[Given], seeds: Sequence[int]) -> list[Answer]:
+    async def _call(self, samples: Samples, given: Sequence[Given], seeds: Sequence[int]) -> list[CallResult]:
         if self.is_async:
             return list(await asyncio.gather(*(self._call_in_turn(each) for each in given)))
         if not self.isolate:
@@ -226,7 +232,7 @@ class reward(Leaf):
             ready = seeded(given, seeds)
         return await call_in_workers(self._carried(samples), ready, self.limit, self.trusted)
 
-    async def _call_in_turn(self, given: Given) -> Answer:
+    async def _call_in_turn(self, given: Given) -> CallResult:
         async with turn(self, self.concurrency):
             return await call_here(self.called, given, self.limit)
 
@@ -253,21 +259,21 @@ async def ask_all_later(questions: Sequence[Question]) -> list[list[Outcome]]:
     """The same for a caller that can wait. Those that wait do so at once, and before those that keep this process busy:
     the time one may take must not run out on another's work."""
     waiting = [n for n, (leaf, _) in enumerate(questions) if leaf.waits]
-    found = dict(zip(waiting, await asyncio.gather(*(_ask(*questions[n]) for n in waiting)), strict=True))
-    return [found[n] if n in found else await _ask(*question) for n, question in enumerate(questions)]
+    outcomes = dict(zip(waiting, await asyncio.gather(*(_ask(*questions[n]) for n in waiting)), strict=True))
+    return [outcomes[n] if n in outcomes else await _ask(*question) for n, question in enumerate(questions)]
 
 
 async def _ask(leaf: Leaf, samples: Samples) -> list[Outcome]:
     try:
-        found = await leaf.score(samples) if len(samples) else []
+        outcomes = await leaf.score(samples) if len(samples) else []
     except BaseException as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise
         return [broken_part(leaf, error)] * len(samples)
-    if not isinstance(found, list) or len(found) != len(samples) or not {*map(type, found)} <= {Outcome}:
+    if not isinstance(outcomes, list) or len(outcomes) != len(samples) or not {*map(type, outcomes)} <= {Outcome}:
         raise UserError(f"reward {leaf.name}: its `score` must give one Outcome for each of {len(samples)} samples")
-    return [passed(outcome) for outcome in found]
+    return [passed(outcome) for outcome in outcomes]
 
 
 def broken_part(part: Reward, error: BaseException) -> Outcome:

@@ -1,4 +1,4 @@
-"""Rewards of the shelf whose work can hang: asked in workers, where it is stopped after some seconds.
+"""Rewards of the shelf whose work can hang: they run in workers, which stop them after some seconds.
 
 Called by hand, `matches(r"\\d+")("42")`, they work in this process and without a limit, as any function does.
 """

@@ -1,6 +1,6 @@
 """What every reward that looks at text refuses when it is made: knobs that are no plain numbers, patterns that do not compile.
 
-Left out: limits of single knobs, which `knob(...)` holds.
+Leaves out: limits of single knobs, which `knob(...)` holds.
 """
 
 from __future__ import annotations

@@ -13,107 +13,107 @@ from typing import Any
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import broken_as, printable
-from guerdon.core.score import Answer, Score
+from guerdon.core.score import CallResult, Score
 from guerdon.rewards.formula.scores import LARGEST, Outcome, brief_value
 
 MOST_STEPS = 1 << 20  # numbers along one sample
 
 
-def outcome_from(answer: Answer) -> Outcome:
+def outcome_from(result: CallResult) -> Outcome:
     """What a call came to, typed. The detail tells of tries, where there were more than one."""
-    if type(answer.value) is float and answer.tries == 1:  # nearly all are
-        return outcome_of(answer.value)
-    if answer.kind == "value":
-        found = outcome_of(answer.value)
+    if type(result.value) is float and result.tries == 1:  # nearly all are
+        return outcome_of(result.value)
+    if result.kind == "value":
+        outcome = outcome_of(result.value)
     else:
-        reason = Reason.FAILED if answer.kind == "failed" else Reason.TIMED_OUT
-        found = Outcome(reason, detail={"error": answer.error})
-    return found if answer.tries == 1 else found._replace(detail={**(found.detail or {}), "tries": answer.tries})
+        reason = Reason.FAILED if result.kind == "failed" else Reason.TIMED_OUT
+        outcome = Outcome(reason, detail={"error": result.error})
+    return outcome if result.tries == 1 else outcome._replace(detail={**(outcome.detail or {}), "tries": result.tries})
 
 
-def outcomes_from(answers: Sequence[Answer]) -> list[Outcome]:
-    """The same for many; one answer that stands in several places is one outcome there too."""
-    made = {key: outcome_from(answer) for key, answer in {id(answer): answer for answer in answers}.items()}
-    return [made[id(answer)] for answer in answers]
+def outcomes_from(results: Sequence[CallResult]) -> list[Outcome]:
+    """The same for many; one result that stands in several places is one outcome there too."""
+    outcomes = {key: outcome_from(result) for key, result in {id(result): result for result in results}.items()}
+    return [outcomes[id(result)] for result in results]
 
 
-def shared_out(answer: Answer, size: int) -> list[Outcome]:
+def shared_out(result: CallResult, size: int) -> list[Outcome]:
     """What one call about `size` samples came to, for each of them."""
-    if answer.kind != "value":
-        return [outcome_from(answer)] * size
-    value = _listed(answer.value)
+    if result.kind != "value":
+        return [outcome_from(result)] * size
+    value = _listed(result.value)
     if isinstance(value, list | tuple) and len(value) == size:
-        return [outcome_from(answer._replace(value=each)) for each in value]
+        return [outcome_from(result._replace(value=each)) for each in value]
     what = f"{len(value)} scores" if isinstance(value, list | tuple) else brief_value(value)
     error = f"ValueError: a batched reward returned {what} for {size} samples"
-    return [outcome_from(answer._replace(kind="failed", value=None, error=error))] * size
+    return [outcome_from(result._replace(kind="failed", value=None, error=error))] * size
 
 
-def _listed(found: Any) -> Any:
+def _listed(value: Any) -> Any:
     """What a batched reward returned, an array as a list. Its author's code, as in `outcome_of`."""
     try:
-        listed = found.tolist() if hasattr(found, "tolist") else found
+        listed = value.tolist() if hasattr(value, "tolist") else value
         return list(listed) if isinstance(listed, list | tuple) else listed
     except BaseException as error:  # noqa: BLE001  as above
         return broken_as(error)
 
 
-def outcome_of(found: Any) -> Outcome:
+def outcome_of(value: Any) -> Outcome:
     """What a reward returned, typed. To look at it may run its author's code (`__float__`, `tolist`), which may break in any
     way: that is *failed* as well."""
-    if type(found) is float and -LARGEST <= found <= LARGEST:  # nearly all are
-        return Outcome(Reason.VALUE, found)
-    if found is None:
+    if type(value) is float and -LARGEST <= value <= LARGEST:  # nearly all are
+        return Outcome(Reason.VALUE, value)
+    if value is None:
         return Outcome(Reason.NOT_APPLICABLE)
     try:
-        return _scored(found) if isinstance(found, Score) else _read(found)
+        return _scored(value) if isinstance(value, Score) else _read(value)
     except BaseException as error:  # noqa: BLE001  the author's code, as above
         return Outcome(Reason.FAILED, detail={"error": broken_as(error)})
 
 
 def passed(outcome: Outcome) -> Outcome:
     """An outcome as its maker typed it, a judge or a part of a user's: its number is held to what any other is."""
-    said: tuple[Any, Any, Any, Any] = outcome  # by its maker, whatever the types say
-    reason, value, detail, steps = said
+    fields: tuple[Any, Any, Any, Any] = outcome  # whatever its maker put there, whatever the types say
+    reason, value, detail, steps = fields
     fits = reason is Reason.VALUE and type(value) is float and -LARGEST <= value <= LARGEST and steps is None
     if fits and detail is None:  # nearly all
         return outcome
     if reason is Reason.VALUE and (steps is None or isinstance(steps, list | tuple)):
-        found = Outcome(reason, value) if fits else outcome_of(value if steps is None else steps)
-        found = _without("a reward gave a value of None") if found.reason is Reason.NOT_APPLICABLE else found
+        held = Outcome(reason, value) if fits else outcome_of(value if steps is None else steps)
+        held = _without("a reward gave a value of None") if held.reason is Reason.NOT_APPLICABLE else held
     elif reason is Reason.VALUE:
-        found = _without(f"a reward gave {brief_value(steps)} as its steps", "TypeError")
+        held = _without(f"a reward gave {brief_value(steps)} as its steps", "TypeError")
     else:
         known = type(reason) is Reason
-        found = Outcome(reason) if known else _without(f"a reward gave {brief_value(reason)} as its reason")
+        held = Outcome(reason) if known else _without(f"a reward gave {brief_value(reason)} as its reason")
     if detail is not None and not isinstance(detail, dict):
         detail = {"why": brief_value(detail)}
-    whole = {**(detail or {}), **(found.detail or {})}
-    if found.reason >= Reason.FAILED:  # all that broke say how
+    whole = {**(detail or {}), **(held.detail or {})}
+    if held.reason >= Reason.FAILED:  # all that broke say how
         error = whole.get("error") or "no cause was given"
         whole["error"] = printable(error) if isinstance(error, str) else brief_value(error)
-    return found._replace(detail=whole or None)
+    return held._replace(detail=whole or None)
 
 
-def _scored(found: Score) -> Outcome:
+def _scored(score: Score) -> Outcome:
     """A value with its why. What is wrong with a named part costs that part alone: it is None."""
-    if isinstance(found.value, Score):
+    if isinstance(score.value, Score):
         raise TypeError("a reward returned a Score whose value is a Score, not a number")
-    plain = outcome_of(found.value)
-    parts = {printable(str(name)): outcome_of(value).value for name, value in dict(found.parts or {}).items()}
-    why = found.why if isinstance(found.why, str) else brief_value(found.why) if found.why is not None else ""
+    plain = outcome_of(score.value)
+    parts = {printable(str(name)): outcome_of(value).value for name, value in dict(score.parts or {}).items()}
+    why = score.why if isinstance(score.why, str) else brief_value(score.why) if score.why is not None else ""
     detail: dict[str, Any] = {"why": printable(why)} if why else {}
     detail |= {"parts": {n: None if math.isnan(x) else x for n, x in parts.items()}} if parts else {}
     return plain._replace(detail={**detail, **(plain.detail or {})} or None)
 
 
-def _read(found: Any) -> Outcome:
+def _read(value: Any) -> Outcome:
     """A number, or a number for each step: a list, a tuple, an array."""
-    listed = found
-    if not isinstance(found, list | tuple) and hasattr(found, "tolist"):
-        listed = found.tolist()
+    listed = value
+    if not isinstance(value, list | tuple) and hasattr(value, "tolist"):
+        listed = value.tolist()
     if not isinstance(listed, list | tuple):
-        return _number(listed, found)
+        return _number(listed, value)
     if len(listed) > MOST_STEPS:
         return _without(f"a reward returned {len(listed)} numbers, at most {MOST_STEPS} are taken")
     each = [_number(x, x) for x in listed]
@@ -125,11 +125,13 @@ def _read(found: Any) -> Outcome:
     return Outcome(Reason.VALUE, total, steps=tuple(o.value for o in each))
 
 
-def _number(found: Any, shown: Any) -> Outcome:
-    if not hasattr(type(found), "__float__") and not hasattr(type(found), "__index__"):  # float() would parse texts
+def _number(returned: Any, shown: Any) -> Outcome:
+    if not hasattr(type(returned), "__float__") and not hasattr(
+        type(returned), "__index__"
+    ):  # float() would parse texts
         return _without(f"a reward returned {brief_value(shown)}, not a number", "TypeError")
     try:
-        value = float(found)
+        value = float(returned)
     except TypeError:
         return _without(f"a reward returned {brief_value(shown)}, not a number", "TypeError")
     except OverflowError:

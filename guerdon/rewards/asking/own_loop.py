@@ -1,9 +1,11 @@
 """The event loop that async rewards are awaited in: one of their own, in a thread of its own.
 
-An async function may cancel every task of its loop, stop the loop, leak a CancelledError or end a task with `sys.exit`, which
-takes the loop that runs it along. None of it reaches the loop of a run or a server from here: who was cancelled *failed*,
-and the loop goes on. A function that never awaits keeps other async ones waiting, and nobody else.
-Left out: `os._exit`, which nothing in the same process survives.
+An async function may cancel every task of its loop, stop the loop or leak a CancelledError.
+It may end a task with `sys.exit`, which takes the loop that runs it along.
+None of it reaches the loop of a run or a server from here: a call that was cancelled *failed*, and the loop goes on.
+A function that never awaits keeps other async ones waiting, and nobody else.
+
+Leaves out: `os._exit`, which nothing in the same process survives.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ T = TypeVar("T")
 Loop = asyncio.AbstractEventLoop
 
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
-_made: dict[int, Loop] = {}  # by process id: a thread does not live on in a forked child
+_loops: dict[int, Loop] = {}  # by process id: a thread does not live on in a forked child
 _mail: WeakKeyDictionary[Loop, list[Callable[[], object]]] = WeakKeyDictionary()  # what loops are to do, not yet opened
 _lock = threading.Lock()  # of the two above
 
@@ -34,7 +36,7 @@ async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
         return await coroutine
     here, there, context = asyncio.get_running_loop(), _loop(), copy_context()
     context.run(_inside.set, True)
-    found: asyncio.Future[T] = here.create_future()
+    result: asyncio.Future[T] = here.create_future()
     begun: list[asyncio.Task[T]] = []
 
     def begin() -> None:
@@ -42,17 +44,17 @@ async def awaited(coroutine: Coroutine[Any, Any, T], otherwise: T) -> T:
         begun[0].add_done_callback(lambda task: _tell(here, lambda: end(task)))
 
     def end(task: asyncio.Task[T]) -> None:
-        if found.done():
+        if result.done():
             return  # nobody waits any more
         error = None if task.cancelled() else task.exception()
         if error is not None:
-            found.set_exception(error)
+            result.set_exception(error)
         else:
-            found.set_result(otherwise if task.cancelled() else task.result())
+            result.set_result(otherwise if task.cancelled() else task.result())
 
     _tell(there, begin)
     try:
-        return await found
+        return await result
     except asyncio.CancelledError:
         _tell(there, lambda: [task.cancel() for task in begun])
         raise
@@ -91,9 +93,9 @@ def outside_loop() -> Iterator[None]:
 
 def _loop() -> Loop:
     with _lock:
-        loop = _made.get(os.getpid())
+        loop = _loops.get(os.getpid())
         if loop is None or loop.is_closed():
-            loop = _made[os.getpid()] = asyncio.new_event_loop()
+            loop = _loops[os.getpid()] = asyncio.new_event_loop()
             threading.Thread(target=_run, args=(loop,), name="async rewards", daemon=True).start()
         return loop
 

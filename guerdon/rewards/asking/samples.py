@@ -1,7 +1,8 @@
-"""Samples: what rewards are asked about, and with. The same in a run, a bridge, a server and `explain`.
+"""Samples: what rewards are asked about. The same in a run, a bridge, a server and `explain`.
 
-A sample is its fields, by the names that a reward's arguments have. Left out: how rewards are asked (`function.py`), and
-what their answers become (`score.py`).
+A sample is its fields, by the names that a reward's arguments have.
+
+Leaves out: how rewards are asked (`function.py`), and what their results become (`outcomes.py`).
 """
 
 from __future__ import annotations
@@ -100,8 +101,8 @@ class Samples:
         """What several rewards need of the same samples, made by the first of them."""
         if what not in self.made:
             self.made[what] = make()
-        found: T = self.made[what]
-        return found
+        value: T = self.made[what]
+        return value
 
 
 def each_role(role: Roles | Sequence[str]) -> tuple[str, ...]:
@@ -118,16 +119,16 @@ def check_roles(stage: Any) -> None:
 def fields_of(episode: Episode, path: list[Segment]) -> dict[str, Any]:
     """What a reward may ask for about one track."""
     ask, task, turns = episode.ask, episode.task, turns_of(path)
-    said = [text_of(turn) for turn in turns]
+    texts = [text_of(turn) for turn in turns]
     return {
         "prompt": task.prompt if ask.prompt is None else ask.prompt,
-        "completion": said[-1],
+        "completion": texts[-1],
         "answer": task.answer,
         "task": task,
         "meta": {**task.meta, **ask.note},
         "level": task.level,
         "role": path[-1].role,
-        "turns": said,
+        "turns": texts,
         "episode": episode,
         "path": path,
         "made": turns[-1][-1].made,
@@ -144,13 +145,13 @@ def acted(path: Sequence[Segment]) -> list[Segment]:
 
 def turns_of(path: Sequence[Segment]) -> list[list[Segment]]:
     """The turns of a path in which something was done or said; what went on is of one turn with what it goes on from."""
-    found: list[list[Segment]] = []
+    turns: list[list[Segment]] = []
     for s in acted(path):
-        if s.goes_on and found:
-            found[-1].append(s)
+        if s.goes_on and turns:
+            turns[-1].append(s)
         else:
-            found.append([s])
-    return found
+            turns.append([s])
+    return turns
 
 
 def text_of(turn: Sequence[Segment]) -> str:
@@ -171,8 +172,8 @@ def completion_of(path: Sequence[Segment]) -> str:
 
 def paths(batch: Batch) -> list[tuple[Episode, list[Segment]]]:
     """Each track's episode and segments, root to leaf."""
-    found: list[tuple[Episode, list[Segment]]] = [(batch.episodes[e], []) for e in batch.episode[batch.leaf].tolist()]
+    tracks: list[tuple[Episode, list[Segment]]] = [(batch.episodes[e], []) for e in batch.episode[batch.leaf].tolist()]
     place = batch.place.tolist()
     for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
-        found[k][1].append(found[k][0].segments[place[g]])
-    return found
+        tracks[k][1].append(tracks[k][0].segments[place[g]])
+    return tracks

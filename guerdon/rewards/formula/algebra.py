@@ -36,8 +36,8 @@ class extreme(Among):
     parts: list[Any]
     which: Literal["min", "max"] = "min"
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        terms = list(found.values())
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        terms = list(parts.values())
         absent = math.inf if self.which == "min" else -math.inf
         values = torch.stack([torch.where(t.valued, t.value, absent) for t in terms])
         return numbers(values.amin(0) if self.which == "min" else values.amax(0), joined(terms))
@@ -85,8 +85,8 @@ class normalised(Around):
     scale: bool = True
     eps: float = knob(default=1e-4, ge=0.0)  # TRL's
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         group = where.group if self.over == "group" else torch.zeros_like(where.group)
         n = int(group.max()) + 1 if len(group) else 0
         spread = gather_up(inner.value, group, n, "std")[group]

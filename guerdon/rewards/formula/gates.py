@@ -87,8 +87,8 @@ class cascade(Reward):
     def of(self) -> Mapping[str, Reward]:
         return named(self.rungs)
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        rungs: Sequence[Scores] = list(found.values())
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        rungs: Sequence[Scores] = list(parts.values())
         size = len(rungs[0])
         holds = torch.ones(size, dtype=torch.bool)
         total, any_value = torch.zeros(size, dtype=torch.float64), torch.zeros(size, dtype=torch.bool)

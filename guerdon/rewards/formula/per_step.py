@@ -21,8 +21,8 @@ class _PerStep(Around):
     def name(self) -> str:
         return str(self.reward.name)
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         valued = torch.nonzero(inner.valued).flatten().tolist()
         steps = {i: self.per_step(inner.steps.get(i, inner.value[i : i + 1])) for i in valued}
         value = inner.value.clone()
@@ -104,8 +104,8 @@ class overall(_PerStep):
     reward: Any
     how: Literal["min", "last", "mean", "sum", "product"] = "min"
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         value = inner.value.clone()
         for i, steps in inner.steps.items():
             value[i] = HOW[self.how](steps) if bool(inner.valued[i]) else math.nan

@@ -74,7 +74,7 @@ class Reward:
         """What it is made of."""
         return {}
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
         """Its scores from those of its parts."""
         raise NotImplementedError
 
@@ -191,8 +191,8 @@ class weighted(Around):
     def name(self) -> str:
         return str(self.reward.name)
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         w = where.now(self.by)
         return Scores(inner.value * w, inner.reason, {i: s * w for i, s in inner.steps.items()}, inner.detail)
 
@@ -234,12 +234,12 @@ class blended(Reward):
     def of(self) -> Mapping[str, Reward]:
         return {name: term.reward if isinstance(term, weighted) else term for name, term in self.terms.items()}
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
         weights = [where.now(t.by) if isinstance(t, weighted) else 1.0 for t in self.terms.values()]
-        terms = list(found.values())
+        terms = list(parts.values())
         reason = joined(terms, [w != 0 for w in weights])
-        parts = torch.stack([torch.where(t.valued, t.value, 0.0) * w for t, w in zip(terms, weights, strict=True)])
-        total = parts.sum(0)
+        shares = torch.stack([torch.where(t.valued, t.value, 0.0) * w for t, w in zip(terms, weights, strict=True)])
+        total = shares.sum(0)
         if self.renormalise:
             size = torch.tensor(weights, dtype=torch.float64).abs()[:, None]
             there = torch.stack([t.valued for t in terms])
@@ -286,8 +286,8 @@ class product(Among):
 
     parts: list[Any]
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        terms = list(found.values())
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        terms = list(parts.values())
         values = [torch.where(t.valued, t.value, 1.0) for t in terms]
         return numbers(reduce(torch.mul, values), joined(terms))
 
@@ -313,8 +313,8 @@ class clip(Around):
         if not is_schedule(self.low) and not is_schedule(self.high) and self.low > self.high:
             raise UserError(f"clip from {self.low:g} to {self.high:g}: the first bound is the lower one")
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         return inner.map(lambda x: x.clamp(where.now(self.low), where.now(self.high)))
 
     def __str__(self) -> str:
@@ -338,8 +338,8 @@ class Conditional(Reward):
     def of(self) -> Mapping[str, Reward]:
         return named([self.reward, self.condition])
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        inner, condition = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        inner, condition = parts.values()
         reason = torch.where(condition.broken, condition.reason, inner.reason)
         return self.decide(inner, condition, reason, where)
 

@@ -83,7 +83,7 @@ class Scores:
         )
 
 
-def said(outcome: Outcome) -> str:
+def in_words(outcome: Outcome) -> str:
     """An outcome as a person reads it."""
     if outcome.reason:
         cause = outcome.detail.get("error", "") if isinstance(outcome.detail, dict) else ""
@@ -161,11 +161,11 @@ def numbers(
     return Scores(torch.where(has, value, math.nan), reason, kept, {i: d for i, d in (detail or {}).items() if has[i]})
 
 
-def brief_value(found: Any) -> str:
+def brief_value(value: Any) -> str:
     """A value in a few words, also one that can not say what it is."""
     try:
-        text = printable(repr(found))
+        text = printable(repr(value))
     except BaseException:  # noqa: BLE001  its `__repr__` is its author's; Python itself refuses integers of 4,300 digits
-        text = f"a {type(found).__name__}"
+        text = f"a {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= LINE else f"{text[:LINE]}..."

@@ -12,10 +12,10 @@ from guerdon.core.part import part
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.rewards.model.model_reading import Reads, each, told
+from guerdon.rewards.model.model_reading import ModelLeaf, outcome_of_each, sample_tokens
 
 
-class _Confidence(Reads):
+class _Confidence(ModelLeaf):
     """The mean of a reading over the steps a sample took; given ones are not its own."""
 
     model: str
@@ -23,9 +23,9 @@ class _Confidence(Reads):
     sign: ClassVar[float] = 1.0
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        seen = told(samples, self.play_of(samples), self.model)
-        number = seen.read(self.model, [self.reading])[self.reading].double() * self.sign
-        return each(seen, self.model, lambda _, steps: outcome_of(float(number[steps].mean())))
+        tokens = sample_tokens(samples, self.play_of(samples), self.model)
+        number = tokens.read(self.model, [self.reading])[self.reading].double() * self.sign
+        return outcome_of_each(tokens, self.model, lambda _, steps: outcome_of(float(number[steps].mean())))
 
 
 @part

@@ -17,11 +17,11 @@ from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.rewards.model.model_reading import Reads, each, model_of, told
+from guerdon.rewards.model.model_reading import ModelLeaf, model_of, outcome_of_each, sample_tokens
 
 
 @part
-class implicit(Reads):
+class implicit(ModelLeaf):
     r"""$\beta \log \frac{\pi(y_t \mid x, y_{<t})}{\pi_{ref}(y_t \mid x, y_{<t})}$, summed over the sample, or for each of its
     turns, lines or tokens.
 
@@ -50,23 +50,23 @@ class implicit(Reads):
 
     async def score(self, samples: Samples) -> list[Outcome]:
         play = self.play_of(samples)
-        seen = told(samples, play, self.model)
-        for episode in seen.batch.episodes[:1]:
+        tokens = sample_tokens(samples, play, self.model)
+        for episode in tokens.batch.episodes[:1]:
             if not reads_alike(model_of(play, self.reference), episode.segments[0]):
                 raise UserError(
                     f"implicit compares log-probs of the same tokens: {self.model!r} and {self.reference!r} read text apart"
                 )
-        logp, other = (seen.read(name, ["logp"])["logp"].double() for name in (self.model, self.reference))
+        logp, other = (tokens.read(name, ["logp"])["logp"].double() for name in (self.model, self.reference))
         ratio = self.beta * (logp - other)
         if self.per == "sample":
-            return each(seen, self.model, lambda _, steps: outcome_of(float(ratio[steps].sum())))
+            return outcome_of_each(tokens, self.model, lambda _, steps: outcome_of(float(ratio[steps].sum())))
         by = self.per
 
         def by_pieces(_: int, steps: torch.Tensor) -> Outcome:
-            pieces = seen.cut(steps, by, self.model)
-            return in_steps([float(ratio[piece].sum()) for piece in pieces], pieces, seen.own)
+            pieces = tokens.cut(steps, by, self.model)
+            return in_steps([float(ratio[piece].sum()) for piece in pieces], pieces, tokens.own)
 
-        return each(seen, self.model, by_pieces)
+        return outcome_of_each(tokens, self.model, by_pieces)
 
 
 def in_steps(values: list[float], pieces: list[torch.Tensor], own: bool) -> Outcome:

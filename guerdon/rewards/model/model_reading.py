@@ -1,8 +1,9 @@
-"""Samples as a model of the run reads them: what every reward that asks a model for numbers shares.
+"""Samples in the tokens of a model of the run: what every reward that asks a model for numbers shares.
 
 A model that reads text as the one that played does (the player, a copy of it, a critic grown from it) reads the very steps
-that were taken. Any other, such as a reward model with a tokenizer of its own, is told the conversation again in its own
-tokens. Left out: the numbers themselves (`core/model.py` and `models/`), and what rewards make of them.
+that were taken. Any other, such as a reward model with a tokenizer of its own, is given the conversation in its own tokens.
+
+Leaves out: the numbers themselves (`core/model.py` and `models/`), and what rewards make of them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from guerdon.rewards.formula.scores import Outcome
 Steps = Literal["token", "line", "turn"]
 
 
-class Reads(Leaf):
+class ModelLeaf(Leaf):
     """A leaf that asks a model of the run about the samples."""
 
     alone: ClassVar[bool] = False
@@ -45,7 +46,7 @@ class Reads(Leaf):
 
 
 @dataclass(frozen=True)
-class Told:
+class SampleTokens:
     """Samples in a model's own tokens: a batch, and of each sample the track there (-1: too long for the model)."""
 
     play: Play
@@ -60,16 +61,16 @@ class Told:
         there = {r: self.batch[f"{name}.{r}"] for r in want if f"{name}.{r}" in self.batch.cols}
         missing = [r for r in want if r not in there or bool(torch.isnan(there[r]).any())]
         with torch.no_grad():
-            found = model.read(self.batch, missing) if missing else {}
-        return there | {reading: value.to(self.batch.seg.device) for reading, value in found.items()}
+            readings = model.read(self.batch, missing) if missing else {}
+        return there | {reading: value.to(self.batch.seg.device) for reading, value in readings.items()}
 
     def steps(self) -> list[Tensor]:
         """Of each sample the steps of its track, root to leaf, without given ones."""
         batch = self.batch
         own = batch.steps_by_track()
-        told = _is_told(batch) if self.own else torch.zeros(batch.S, dtype=torch.bool)
+        given = _is_given(batch) if self.own else torch.zeros(batch.S, dtype=torch.bool)
         none = torch.zeros(0, dtype=torch.long)
-        return [own[k][~told[own[k]]] if k >= 0 else none for k in self.track.tolist()]
+        return [own[k][~given[own[k]]] if k >= 0 else none for k in self.track.tolist()]
 
     def cut(self, steps: Tensor, by: Steps, name: str) -> list[Tensor]:
         """A sample's steps in pieces: each alone, by the lines of the text as the model of this name spells it, or by turns."""
@@ -83,7 +84,7 @@ class Told:
         return [line for piece in pieces for line in _lines(piece, self.batch.action[piece].tolist(), decode)]
 
 
-def told(samples: Samples, play: Play, name: str) -> Told:
+def sample_tokens(samples: Samples, play: Play, name: str) -> SampleTokens:
     """The samples as the model of this name reads them."""
     model = model_of(play, name)
     batch, track = samples.batch, samples.track
@@ -91,21 +92,21 @@ def told(samples: Samples, play: Play, name: str) -> Told:
     every = paths(batch)
     chosen = [every[k] for k in track.tolist()]
     if chosen and not reads_alike(model, chosen[0][1][0]):
-        return _retold(model, chosen, play)
+        return _in_own_tokens(model, chosen, play)
     mask = torch.zeros(batch.K, dtype=torch.bool)
     mask[track] = True
-    return Told(play, batch.take(mask), (torch.cumsum(mask, 0) - 1)[track], own=True)
+    return SampleTokens(play, batch.take(mask), (torch.cumsum(mask, 0) - 1)[track], own=True)
 
 
-def each(seen: Told, name: str, say: Callable[[int, Tensor], Outcome]) -> list[Outcome]:
-    """What `say` makes of each sample's track and steps. Without a step nothing applies; one too long for the model failed."""
-    found = []
-    for track, steps in zip(seen.track.tolist(), seen.steps(), strict=True):
+def outcome_of_each(tokens: SampleTokens, name: str, judge: Callable[[int, Tensor], Outcome]) -> list[Outcome]:
+    """What `judge` makes of each sample: its track, its steps. Without a step none applies; one too long for the model failed."""
+    outcomes = []
+    for track, steps in zip(tokens.track.tolist(), tokens.steps(), strict=True):
         if track < 0:
-            found.append(too_long(name))
+            outcomes.append(too_long(name))
         else:
-            found.append(say(track, steps) if len(steps) else Outcome(Reason.NOT_APPLICABLE))
-    return found
+            outcomes.append(judge(track, steps) if len(steps) else Outcome(Reason.NOT_APPLICABLE))
+    return outcomes
 
 
 def model_of(play: Play, name: str) -> Model:
@@ -129,18 +130,18 @@ def too_long(name: str) -> Outcome:
     return Outcome(Reason.FAILED, detail={"error": f"ValueError: longer than the context of the model {name!r}"})
 
 
-def _retold(model: Model, chosen: Sequence[tuple[Episode, list[Segment]]], play: Play) -> Told:
+def _in_own_tokens(model: Model, chosen: Sequence[tuple[Episode, list[Segment]]], play: Play) -> SampleTokens:
     episodes: list[Episode] = []
     track: list[int] = []
     for episode, path in chosen:
-        said = retold(model, path)
-        track.append(len(episodes) if fits(model, said) else -1)
+        segments = retold(model, path)
+        track.append(len(episodes) if fits(model, segments) else -1)
         if track[-1] >= 0:
-            episodes.append(Episode(episode.ask, tuple(said), number=len(episodes)))
-    return Told(play, pack(episodes), torch.tensor(track, dtype=torch.long), own=False)
+            episodes.append(Episode(episode.ask, tuple(segments), number=len(episodes)))
+    return SampleTokens(play, pack(episodes), torch.tensor(track, dtype=torch.long), own=False)
 
 
-def _is_told(batch: Batch) -> Tensor:
+def _is_given(batch: Batch) -> Tensor:
     """[S] whether the action was put in the actor's mouth."""
     places = zip(batch.episode.tolist(), batch.place.tolist(), strict=True)
     given_G = torch.tensor([batch.episodes[e].segments[i].given for e, i in places], dtype=torch.long)
@@ -149,14 +150,14 @@ def _is_told(batch: Batch) -> Tensor:
 
 def _lines(steps: Tensor, tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[Tensor]:
     """Cut where a line has ended and text follows: blank lines and the end of the turn belong to the line before."""
-    cuts, said, ended = [0], False, 0  # whether the line has text; the token after its end, once it has ended
+    cuts, has_text, ended = [0], False, 0  # whether the line has text; the token after its end, once it has ended
     for i, token in enumerate(tokens):
         piece = decode([token])
         _, broke, rest = piece.rpartition("\n")
-        if said and piece.strip() and (ended or (broke and rest.strip())):
+        if has_text and piece.strip() and (ended or (broke and rest.strip())):
             cuts.append(ended or i)
-            said, ended = False, 0
-        said = said or bool(piece.strip())
-        if said and broke and not rest.strip():
+            has_text, ended = False, 0
+        has_text = has_text or bool(piece.strip())
+        if has_text and broke and not rest.strip():
             ended = i + 1
     return [steps[a:b] for a, b in itertools.pairwise([*cuts, len(tokens)])]

@@ -9,11 +9,11 @@ from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.rewards.model.model_reading import Reads, model_of, too_long
+from guerdon.rewards.model.model_reading import ModelLeaf, model_of, too_long
 
 
 @part
-class perplexity_gain(Reads):
+class perplexity_gain(ModelLeaf):
     r"""$\frac1T\sum_t \log p(a_t \mid x, y, a_{<t}) - \frac1T\sum_t \log p(a_t \mid x, a_{<t})$: how much the completion $y$
     raises a model's mean log-prob of the answer $a$; the logarithm of the factor by which its perplexity falls.
 
@@ -40,8 +40,8 @@ class perplexity_gain(Reads):
             prompt, said, answer = (str(fields.get(name) or "") for name in ("prompt", "completion", "answer"))
             asked.append((prompt, prompt + self.between + said, answer) if answer.strip() else None)
         turns = [(view, one[2]) for one in asked if one for view in one[:2]]
-        told = probe(model, [((), *turn) for turn in turns], ["logp"])
-        mean = {turn: float(found["logp"].double().mean()) for turn, found in zip(turns, told, strict=True) if found}
+        readings = probe(model, [((), *turn) for turn in turns], ["logp"])
+        mean = {turn: float(r["logp"].double().mean()) for turn, r in zip(turns, readings, strict=True) if r}
         return [self._gain(one, mean) for one in asked]
 
     def _gain(self, asked: tuple[str, str, str] | None, mean: dict[tuple[str, str], float]) -> Outcome:

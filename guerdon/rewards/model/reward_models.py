@@ -17,11 +17,11 @@ from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.per_step import HOW
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.model.implicit_reward import in_steps
-from guerdon.rewards.model.model_reading import Reads, Steps, each, told
+from guerdon.rewards.model.model_reading import ModelLeaf, Steps, outcome_of_each, sample_tokens
 
 
 @part
-class outcome_model(Reads):
+class outcome_model(ModelLeaf):
     r"""$r = w \cdot h_T + b$: what a reward model's head says after the last token of a sample, or with `squash`
     $\sigma(r)$, the probability that it is right, or better, of a head trained with a logistic loss.
 
@@ -37,13 +37,13 @@ class outcome_model(Reads):
     squash: bool = False
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        seen = told(samples, self.play_of(samples), self.model)
-        final = _squashed(seen.read(self.model, ["final"])["final"], self.squash)
-        return each(seen, self.model, lambda track, _: outcome_of(float(final[track])))
+        tokens = sample_tokens(samples, self.play_of(samples), self.model)
+        final = _squashed(tokens.read(self.model, ["final"])["final"], self.squash)
+        return outcome_of_each(tokens, self.model, lambda track, _: outcome_of(float(final[track])))
 
 
 @part
-class process_model(Reads):
+class process_model(ModelLeaf):
     r"""$r_j = \sigma(w \cdot h_j + b)$ after the last token of each step $j$, made one number.
 
     A step is a line of the text, a turn or a token. `aggregate`: the `product` is the probability that all steps are right if
@@ -66,18 +66,18 @@ class process_model(Reads):
         check_plain(self)
 
     async def score(self, samples: Samples) -> list[Outcome]:
-        seen = told(samples, self.play_of(samples), self.model)
-        after = _squashed(seen.read(self.model, ["after"])["after"], self.squash)
+        tokens = sample_tokens(samples, self.play_of(samples), self.model)
+        after = _squashed(tokens.read(self.model, ["after"])["after"], self.squash)
 
         def judged(_: int, steps: Tensor) -> Outcome:
-            pieces = seen.cut(steps, self.steps, self.model)
+            pieces = tokens.cut(steps, self.steps, self.model)
             values = torch.stack([after[piece[-1]] for piece in pieces])
             if self.aggregate == "steps":
-                return in_steps(values.tolist(), pieces, seen.own)
+                return in_steps(values.tolist(), pieces, tokens.own)
             made = outcome_of(HOW[self.aggregate](values))
             return Outcome(made.reason, made.value, {**(made.detail or {}), "along": values.tolist()})
 
-        return each(seen, self.model, judged)
+        return outcome_of_each(tokens, self.model, judged)
 
 
 def _squashed(values: Tensor, squash: bool) -> Tensor:

@@ -1,4 +1,7 @@
-"""What the environment paid, as columns. Left out: rewards that are computed from what was said (`score.py`)."""
+"""What the environment paid, as columns.
+
+Leaves out: rewards that are computed from what the model wrote (`score_stages.py`).
+"""
 
 from __future__ import annotations
 
@@ -105,12 +108,12 @@ def _steps(batch: Batch, acted: list[Segment], turns: Column) -> Column:
     whole_G = torch.tensor([s.reward or 0.0 for s in acted], dtype=torch.float64)
     each = [torch.zeros(len(s.actions)) if s.rewards is None else torch.from_numpy(s.rewards) for s in acted]
     own = batch.steps_by_track()
-    found = []
+    pay = []
     for steps, path in zip(own, torch.split(batch.path_seg, torch.bincount(batch.path_track).tolist()), strict=True):
         lying = torch.zeros(len(steps), dtype=torch.float64)
-        found.append(lying.index_add_(0, turn_ends(batch.length[path]), whole_G[path]) if len(steps) else lying)
+        pay.append(lying.index_add_(0, turn_ends(batch.length[path]), whole_G[path]) if len(steps) else lying)
     none = torch.zeros(0, dtype=torch.long)
-    value = gather_up(torch.cat([none.double(), *found]), torch.cat([none, *own]), batch.S, "mean")
+    value = gather_up(torch.cat([none.double(), *pay]), torch.cat([none, *own]), batch.S, "mean")
     value += torch.cat([none.double(), *each])
     spoken_K = batch.up((turns.reason != Reason.NOT_APPLICABLE).double(), "track", of="segment")
     quiet = batch.down(spoken_K, "track") == 0

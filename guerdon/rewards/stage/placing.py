@@ -1,8 +1,10 @@
-"""Where the numbers of a reward that comes in steps lie along a track: a column at the level of steps, for credit to use.
+"""Which actions the numbers of a reward in steps belong to: a column at the level of steps, for credit to use.
 
-A list with a number a turn lies on the turns' last actions, one with a number an action on the actions, one with a number
-a line (of a model that spells its actions as text) on the lines' last actions. A reward that knows where its steps end says
-so, `detail["ends"]`. Where the places are not known, and for a plain number, the whole lies on the track's last action.
+A list with a number a turn lies on the turns' last actions.
+A list with a number an action lies on the actions.
+A list with a number a line (of a model that spells its actions as text) lies on the lines' last actions.
+A reward that knows where its steps end says so, `detail["ends"]`.
+Where the places are not known, and for a plain number, the whole lies on the track's last action.
 Every other action of the track has 0, so that the sum along a track is its score.
 """
 
@@ -20,7 +22,7 @@ from guerdon.core.levels import gather_up
 from guerdon.core.play import Play, players
 from guerdon.rewards.asking.samples import Roles, Samples, paths, turns_of
 from guerdon.rewards.formula.scores import LARGEST
-from guerdon.rewards.model.model_reading import told
+from guerdon.rewards.model.model_reading import sample_tokens
 
 
 def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
@@ -30,24 +32,22 @@ def step_column(batch: Batch, whole: Column, play: Play, role: Roles) -> Column:
     lines = _line_ends(batch, play, role, [k for k, note in noted.items() if "steps" in note and "ends" not in note])
     where, value = [], []
     for k, note in noted.items():
-        found = torch.zeros(len(own[k]), dtype=torch.float64)
-        if len(found):
+        pay = torch.zeros(len(own[k]), dtype=torch.float64)
+        if len(pay):
             numbers = torch.tensor(note.get("steps", [float(whole.value[k])]), dtype=torch.float64)
             turns = torch.tensor([sum(len(s.actions) for s in turn) for turn in turns_of(ways[k][1])])
             ends = _ends(turns, len(numbers), note.get("ends", lines.get(k)))
             if ends is None:
-                found[-1] = numbers.sum()
+                pay[-1] = numbers.sum()
             else:
-                found.index_add_(0, ends, numbers)
+                pay.index_add_(0, ends, numbers)
         where.append(own[k])
-        value.append(found)
+        value.append(pay)
     none = torch.zeros(0, dtype=torch.long)
     # a step that several tracks share has the mean of what they say of it
     total = gather_up(torch.cat([none.double(), *value]), torch.cat([none, *where]), batch.S, "mean")
     reason = torch.where(torch.isnan(total), _why(batch, whole), 0)
-    apart = (
-        total.abs() > LARGEST
-    )  # numbers that a column holds may lie on one action and add up to one that it does not
+    apart = total.abs() > LARGEST  # numbers that a column holds may add up, on one action, to one that it does not hold
     reason = torch.where(apart, int(Reason.FAILED), reason).to(torch.int8)
     return Column("step", total.masked_fill(apart, torch.nan).float(), reason)
 
@@ -79,8 +79,8 @@ def _line_ends(batch: Batch, play: Play, role: Roles, tracks: Sequence[int]) -> 
         model = play.models.get(name)
         if hasattr(model, "decode") or hasattr(model, "shell"):
             mine = [k for k in tracks if names[k] == name]
-            seen = told(samples.pick([at[k] for k in mine]), play, name)
-            pieces = [seen.cut(steps, "line", name) for steps in seen.steps()]
+            tokens = sample_tokens(samples.pick([at[k] for k in mine]), play, name)
+            pieces = [tokens.cut(steps, "line", name) for steps in tokens.steps()]
             ends |= {k: list(itertools.accumulate(map(len, p))) for k, p in zip(mine, pieces, strict=True) if p}
     return ends
 

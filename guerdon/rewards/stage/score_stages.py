@@ -1,4 +1,8 @@
-"""Stages that put rewards into columns."""
+"""Stages that put rewards into columns: `score`, any reward; `verified`, the task's own checker.
+
+Leaves out: how a formula is worked out (`scorer.py`), where numbers in steps lie (`placing.py`), what an environment pays
+(`environment_pay.py`).
+"""
 
 from __future__ import annotations
 
@@ -76,8 +80,8 @@ class score(FieldColumns):
         await asyncio.sleep(0)  # those that end in the same turn of the event loop join
         del self.ended[asyncio.get_running_loop()]
         samples = Samples.of_batch(pack(episodes), None, self.role, seed)
-        found = await ask_all_later([(leaf, samples) for _, leaf in leaves])
-        for (n, _), outcomes in zip(leaves, found, strict=True):
+        by_leaf = await ask_all_later([(leaf, samples) for _, leaf in leaves])
+        for (n, _), outcomes in zip(leaves, by_leaf, strict=True):
             for key, outcome in zip(_keys(samples), outcomes, strict=True):
                 self.early[(*key, n)] = outcome
 
@@ -85,11 +89,11 @@ class score(FieldColumns):
         samples = Samples.of_batch(batch, play, self.role)
         keys = _keys(samples)
         known = [[self.early.get((*key, n)) for key in keys] for n in range(len(self.reward.leaves))]
-        found = _scored(self.reward, samples, play, self.before, known)
+        scored = _scored(self.reward, samples, play, self.before, known)
         self.early = {key: outcome for key, outcome in self.early.items() if key[0] > play.step}
         columns = {}
-        parts = {f"{self.gives_to}.{name}": scores for name, scores in found.parts.items()}
-        for name, scores in {self.gives_to: found.whole, **parts}.items():
+        parts = {f"{self.gives_to}.{name}": scores for name, scores in scored.parts.items()}
+        for name, scores in {self.gives_to: scored.whole, **parts}.items():
             columns[name] = _column(batch, self.role, samples, scores)
             if scores.steps:
                 columns[f"{name}_steps"] = step_column(batch, columns[name], play, self.role)
@@ -159,8 +163,8 @@ class verified(FieldColumns):
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         samples = Samples.of_batch(batch, play, self.role)
-        found = _scored(checker(self.task), samples, play, {})
-        return batch.with_cols({self.gives_to: _column(batch, self.role, samples, found.whole)})
+        scored = _scored(checker(self.task), samples, play, {})
+        return batch.with_cols({self.gives_to: _column(batch, self.role, samples, scored.whole)})
 
 
 def checker(source: Any) -> Leaf:

@@ -1,8 +1,11 @@
 """The one scorer: from a formula and samples to a number, or the reason why there is none, for the whole and each named part.
 
-The stage `score`, the bridges, the server, `replay` and `explain` all come through here. Those that wait are asked all at once,
-the others one after another; also when the caller already runs inside an event loop. Left out: how a leaf is asked
-(`function.py`), columns (`score.py`), and what other libraries are told where a number is missing (`bridges/gaps.py`).
+The stage `score`, the bridges, the server, `replay` and `explain` all come through here.
+Leaves that wait are asked all at once, the others one after another.
+That holds also where the caller already runs inside an event loop.
+
+Leaves out: how a leaf is asked (`asking/function.py`), columns (`score_stages.py`), and what other libraries are given where a
+number is missing (`bridges/gaps.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from guerdon.core.seeds import derive
 from guerdon.rewards.asking.function import Leaf, ask_all, ask_all_later, broken_part, run
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward, Where, as_reward
-from guerdon.rewards.formula.scores import Outcome, Scores, said, sound
+from guerdon.rewards.formula.scores import Outcome, Scores, in_words, sound
 
 Path = tuple[str, ...]  # the way down to a part, by the names that each formula has for its own; () is the whole
 Numbers = list[float | None]
@@ -51,11 +54,13 @@ async def score_later(
     questions = [(leaf, samples.pick(_unknown(known[n])) if known else samples) for n, leaf in enumerate(leaves)]
     here = [n for n, leaf in enumerate(leaves) if pool is None or leaf.waits]
     away = [n for n in range(len(leaves)) if n not in here]
-    found = dict(zip(here, await ask_all_later([questions[n] for n in here]), strict=True))
+    outcomes = dict(zip(here, await ask_all_later([questions[n] for n in here]), strict=True))
     if away:
         busy = [questions[n] for n in away]
-        found |= zip(away, await asyncio.get_running_loop().run_in_executor(pool, ask_all, busy), strict=True)
-    asked = {id(leaf): Scores.of(_filled(known[n], found[n]) if known else found[n]) for n, leaf in enumerate(leaves)}
+        outcomes |= zip(away, await asyncio.get_running_loop().run_in_executor(pool, ask_all, busy), strict=True)
+    asked = {
+        id(leaf): Scores.of(_filled(known[n], outcomes[n]) if known else outcomes[n]) for n, leaf in enumerate(leaves)
+    }
     return work_out(formula, asked, where)
 
 
@@ -63,9 +68,9 @@ def _unknown(known: Sequence[Outcome | None]) -> list[int]:
     return [i for i, outcome in enumerate(known) if outcome is None]
 
 
-def _filled(known: Sequence[Outcome | None], found: Sequence[Outcome]) -> list[Outcome]:
-    """What is known, and in its gaps what was found."""
-    late = iter(found)
+def _filled(known: Sequence[Outcome | None], asked: Sequence[Outcome]) -> list[Outcome]:
+    """What is known, and in its gaps what was asked since."""
+    late = iter(asked)
     return [next(late) if outcome is None else outcome for outcome in known]
 
 
@@ -73,13 +78,13 @@ def work_out(formula: Reward, asked: Mapping[int, Scores], where: Where) -> Form
     """A formula's scores from those of its leaves, by their `id`."""
     every: dict[Path, Scores] = {}
 
-    def found(reward: Reward, path: Path) -> Scores:
-        parts = {name: found(part, (*path, name)) for name, part in reward.of.items()}
-        made = _combined(reward, parts, where) if parts else asked[id(reward)]
-        every[path] = sound(made, reward.name, len(where.group))
+    def score(reward: Reward, path: Path) -> Scores:
+        parts = {name: score(part, (*path, name)) for name, part in reward.of.items()}
+        scores = _combined(reward, parts, where) if parts else asked[id(reward)]
+        every[path] = sound(scores, reward.name, len(where.group))
         return every[path]
 
-    found(formula, ())
+    score(formula, ())
     parts = {name: every[path] for path, name in names_of(formula).items()}
     return FormulaScores(_blamed(formula, every), parts, every)
 
@@ -130,7 +135,7 @@ def _blamed(formula: Reward, every: Mapping[Path, Scores]) -> Scores:
 
 
 @dataclass(frozen=True)
-class Scored:
+class SampleScores:
     """A number for each sample, or None and the reason why; the same for every named part of the formula."""
 
     whole: Numbers
@@ -140,13 +145,13 @@ class Scored:
     part_reasons: dict[str, list[Reason]]
 
     @classmethod
-    def of(cls, found: FormulaScores) -> Scored:
+    def of(cls, scores: FormulaScores) -> SampleScores:
         return cls(
-            _numbers(found.whole),
-            _reasons(found.whole),
-            [found.whole.detail.get(n) for n in range(len(found.whole))],
-            {name: _numbers(part) for name, part in found.parts.items()},
-            {name: _reasons(part) for name, part in found.parts.items()},
+            _numbers(scores.whole),
+            _reasons(scores.whole),
+            [scores.whole.detail.get(n) for n in range(len(scores.whole))],
+            {name: _numbers(part) for name, part in scores.parts.items()},
+            {name: _reasons(part) for name, part in scores.parts.items()},
         )
 
     @property
@@ -161,22 +166,22 @@ class Scored:
         there = {name: [x for x in numbers if x is not None] for name, numbers in every.items()}
         return {name: math.fsum(numbers) / len(numbers) for name, numbers in there.items() if numbers}
 
-    def broken_said(self, name: str) -> str | None:
+    def broken_in_words(self, name: str) -> str | None:
         """How many broke and how the first did, in one line; None when none did."""
         broken = [n for n, is_so in enumerate(self.broken) if is_so]
         if not broken:
             return None
         late = sum(self.reasons[n] is Reason.TIMED_OUT for n in broken)
         counts = [f"{count} {how}" for count, how in ((len(broken) - late, "failed"), (late, "timed out")) if count]
-        first = self.said(broken[0])
+        first = self.in_words(broken[0])
         return (
             f"{name} gave no score for {len(broken)} of {len(self.whole)} samples ({', '.join(counts)}); first: {first}"
         )
 
-    def said(self, index: int) -> str:
+    def in_words(self, index: int) -> str:
         """One sample's outcome as a person reads it."""
         value = self.whole[index]
-        return said(Outcome(self.reasons[index], math.nan if value is None else value, self.details[index]))
+        return in_words(Outcome(self.reasons[index], math.nan if value is None else value, self.details[index]))
 
 
 def score_samples(
@@ -187,7 +192,7 @@ def score_samples(
     steps: int = 1,
     metrics: Mapping[str, float] | None = None,
     seed: int = 0,
-) -> Scored:
+) -> SampleScores:
     """Score samples given by their fields: prompt, completion, answer, turns, ...; any other name is as a key of `meta`.
 
     `group` numbers the samples that are tries at one prompt (all are, when left out). `step` of `steps` is where the run
@@ -200,7 +205,7 @@ def score_samples(
     [1.0, 0.0]
     """
     formula, given, where = _question(reward, samples, group, step, steps, metrics, seed)
-    return Scored.of(run(score_later(formula, given, where)))
+    return SampleScores.of(run(score_later(formula, given, where)))
 
 
 async def score_samples_later(
@@ -208,11 +213,11 @@ async def score_samples_later(
     samples: Sequence[Mapping[str, Any]],
     group: Sequence[int] | None = None,
     pool: Executor | None = None,
-) -> Scored:
+) -> SampleScores:
     """The same for a caller that can wait: its event loop is free for others while leaves wait, and with a `pool` of
     threads also while they work."""
     formula, given, where = _question(reward, samples, group)
-    return Scored.of(await score_later(formula, given, where, pool=pool))
+    return SampleScores.of(await score_later(formula, given, where, pool=pool))
 
 
 def explained(formula: Reward, sample: Mapping[str, Any]) -> str:
@@ -222,7 +227,9 @@ def explained(formula: Reward, sample: Mapping[str, Any]) -> str:
     names = {(): formula.name, **names_of(formula)}
 
     def lines(reward: Reward, path: Path) -> Iterator[str]:
-        yield f"{'  ' * len(path)}{names[path]}: {said(every[path].at(0))}" + (f"   = {reward}" if reward.of else "")
+        yield f"{'  ' * len(path)}{names[path]}: {in_words(every[path].at(0))}" + (
+            f"   = {reward}" if reward.of else ""
+        )
         for name, part in reward.of.items():
             yield from lines(part, (*path, name))
 
@@ -248,8 +255,8 @@ def _question(
     given = [0] * len(samples) if group is None else list(group)
     number = {g: n for n, g in enumerate(dict.fromkeys(given))}
     first = derive(seed, step)
-    made = Samples.of(fields, range(first, first + len(samples)), [number[g] for g in given], seed)
-    return formula, made, Where(made.group, step, steps, metrics or {}, seed)
+    asked = Samples.of(fields, range(first, first + len(samples)), [number[g] for g in given], seed)
+    return formula, asked, Where(asked.group, step, steps, metrics or {}, seed)
 
 
 def _fields(sample: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The lines of solutions labelled by the task's own step checker: what process reward models are taught and examined on."""
+"""Labels for the lines of solutions, by the task's own step checker: what process reward models are taught and examined on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.part import part
 from guerdon.core.play import Play, players
 from guerdon.rewards.asking.samples import Roles, Samples, check_roles
-from guerdon.rewards.model.model_reading import Told
+from guerdon.rewards.model.model_reading import SampleTokens
 from guerdon.tasks.family import Family
 from guerdon.tasks.roles import marks
 
@@ -54,7 +54,7 @@ class line_labels(FieldColumns):
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedSolution:
     """A track as its step checker sees it."""
 
     track: int
@@ -68,31 +68,26 @@ class Checked:
         return self.labels.index(0.0) if 0.0 in self.labels else None
 
 
-def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "policy") -> list[Checked]:
-    """Every track of a role, or several, that did not fail and has a line. Turns are taken together, one below the other.
-
-    >>> import guerdon as gd
-    >>> callable(gd.rewards.checked_solutions)
-    True
-    """
+def checked_solutions(batch: Batch, task: Family, play: Play, role: Roles = "policy") -> list[CheckedSolution]:
+    """Every track of a role, or several, that did not fail and has a line. Turns are taken together, one below the other."""
     samples = Samples.of_batch(batch, play, role)
     assert samples.track is not None
-    seen, names = Told(play, batch, samples.track, own=True), players(batch, play)
+    tokens, names = SampleTokens(play, batch, samples.track, own=True), players(batch, play)
     cut = (batch.end == ENDS.index(End.CUT))[batch.leaf].tolist()
-    found = []
-    for k, fields, steps in zip(samples.track.tolist(), samples.fields, seen.steps(), strict=True):
+    solutions = []
+    for k, fields, steps in zip(samples.track.tolist(), samples.fields, tokens.steps(), strict=True):
         text = "\n".join(fields["turns"])
         if len(steps) and text.strip():
-            ends = [int(piece[-1]) for piece in seen.cut(steps, "line", names[k] or fields["role"])]
-            found.append(_checked(k, ends, marks(task, fields["task"], text), cut[k]))
-    return found
+            ends = [int(piece[-1]) for piece in tokens.cut(steps, "line", names[k] or fields["role"])]
+            solutions.append(_checked(k, ends, marks(task, fields["task"], text), cut[k]))
+    return solutions
 
 
-def _checked(track: int, ends: list[int], seen: str, cut: bool) -> Checked:
-    """`seen` has a mark for the answer even where none came: that one is the last line's, or nobody's if it was cut."""
-    labels = [float(mark == "+") for mark in seen]
+def _checked(track: int, ends: list[int], line_marks: str, cut: bool) -> CheckedSolution:
+    """`line_marks` has a mark for the answer even where none came: that one is the last line's, or nobody's if it was cut."""
+    labels = [float(mark == "+") for mark in line_marks]
     missing = len(labels) > len(ends)
     labels = labels[: len(ends)]
     if missing and not cut:
         labels[-1] = 0.0
-    return Checked(track, ends, labels, whole=not (missing and cut))
+    return CheckedSolution(track, ends, labels, whole=not (missing and cut))

@@ -95,8 +95,8 @@ class win_rate(Around):
 
     reward: Any
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         value, reason = inner.value.clone(), inner.reason.clone()
         for g in sorted({*where.group.tolist()}):
             own = torch.nonzero((where.group == g) & inner.valued).flatten()

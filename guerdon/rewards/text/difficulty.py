@@ -66,8 +66,8 @@ class length_by_rate(Reward):
     def of(self) -> Mapping[str, Reward]:
         return {"right": self.right, self.reward.name: self.reward}
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        right, length = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        right, length = parts.values()
         rate, is_right = rates(right, where.group), right.value >= RIGHT
         easy, hard = rate >= where.now(self.easy), rate < where.now(self.hard)
         middle = self._medians(length, is_right, where.group)
@@ -142,8 +142,8 @@ class knows_limits(Reward):
     def of(self) -> Mapping[str, Reward]:
         return {"right": self.right, self.word.name: self.word}
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        right, word = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        right, word = parts.values()
         is_easy = rates(right, where.group) >= where.now(self.easy)
         calls_easy, calls_hard = word.value == 0, word.value == 1  # nothing said is neither
         agrees = torch.where(is_easy, calls_easy, calls_hard)

@@ -62,8 +62,8 @@ class keeps_to(Around):
     def name(self) -> str:
         return "keeps_to"
 
-    def combine(self, found: Mapping[str, Scores], where: Where) -> Scores:
-        (inner,) = found.values()
+    def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
+        (inner,) = parts.values()
         budget = where.now(self.budget)
         if self.ramp:
             return inner.map(lambda n: (1.0 - (n / budget - 1.0).abs()).clamp(min=0.0))

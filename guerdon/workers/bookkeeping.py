@@ -1,6 +1,6 @@
-"""What the pool keeps account of: jobs and their answers, the workers at the other end of the pipes, their template.
+"""What the dispatcher keeps account of: jobs and their results, the workers at the other end of the pipes, their template.
 
-Leaves out every decision: who gets what, who is to blame and who has to go is in `foreman`.
+Leaves out: every decision. Who gets what, who is to blame and who has to go is in `dispatcher.py`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any, NoReturn
 
 from guerdon.core.errors import UserError
-from guerdon.core.score import Answer, restored
-from guerdon.workers.call_meter import Meter
-from guerdon.workers.carry import pack
-from guerdon.workers.processes import MARK, end_marked
-from guerdon.workers.records import (
+from guerdon.core.score import CallResult, restored
+from guerdon.workers.call_meter import CallMeter
+from guerdon.workers.carry import pack_arguments
+from guerdon.workers.processes import MARK_VARIABLE, end_marked
+from guerdon.workers.wire import (
     FAILED,
     FLOAT,
     FORGED,
@@ -35,10 +35,10 @@ from guerdon.workers.records import (
     KILL,
     LARGEST,
     LENGTH,
-    NEWS,
     NUMBER,
     ORDER,
     READY,
+    REPORT,
     SEAL,
     SPAWN,
     TIMED_OUT,
@@ -58,56 +58,54 @@ STRIDE = NUMBER.size + SEAL  # bytes of a plain number with its seal
 _PROGRAM = "import sys; sys.path[:] = sys.argv[3:]; from guerdon.workers.template_process import main; main()"
 
 
-class Forged(ValueError):
-    """What was read was not written by the worker."""
+class ForgedRecord(ValueError):
+    """What was read from a worker's pipe was not written by the worker."""
 
     def __init__(self) -> None:
         super().__init__(FORGED)
 
 
-def answers_in(kind: bytes, body: bytes) -> list[Answer]:
-    """The answers in what `Hand.records` gives. Raises Forged on what no worker of ours would write."""
+def results_in(kind: bytes, body: bytes) -> list[CallResult]:
+    """The results in what `WorkerHandle.records` gives. Raises ForgedRecord on what no worker of ours would write."""
     if kind == FLOAT:
         records = [body[at : at + NUMBER.size] for at in range(0, len(body), STRIDE)]
-        # Equal ones share an answer: most rewards give few different numbers, and the collector looks at every object.
-        made = {record: Answer("value", NUMBER.unpack(record)[2]) for record in {*records}}
-        return [made[record] for record in records]
+        # Equal ones share a result: most rewards give few different numbers, and the collector looks at every object.
+        results = {record: CallResult("value", NUMBER.unpack(record)[2]) for record in {*records}}
+        return [results[record] for record in records]
     if kind == VALUE:
         try:
-            return [Answer("value", restored(_Plain(io.BytesIO(body)).load()))]
+            return [CallResult("value", restored(_PlainUnpickler(io.BytesIO(body)).load()))]
         except Exception as error:  # broken bytes break pickle in many ways
-            raise Forged from error
+            raise ForgedRecord from error
     if kind in (FAILED, TIMED_OUT):
-        return [Answer("failed" if kind == FAILED else "timed out", error=body.decode(errors="replace"))]
-    raise Forged
+        return [CallResult("failed" if kind == FAILED else "timed out", error=body.decode(errors="replace"))]
+    raise ForgedRecord
 
 
-class _Plain(pickle.Unpickler):
+class _PlainUnpickler(pickle.Unpickler):
     """Reads plain data and nothing that would run code here: the bytes come from a process that has run the user's."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
         raise pickle.UnpicklingError(f"{module}.{name} is not plain data")
 
 
-class Job:
-    """One `call`: its arguments as bytes, what is still to do, and the answers so far."""
+class CallJob:
+    """One `WorkerPool.call`: its arguments, what is still to do, and the results so far."""
 
     def __init__(
         self, carried: bytes, arguments: Sequence[Mapping[str, Any]], timeout: float, trusted: bool = False
     ) -> None:
         self.carried, self.arguments, self.timeout, self.trusted = carried, arguments, timeout, trusted
         self.digest = hashlib.blake2b(carried, digest_size=16).digest()
-        self.answers: list[Answer | None] = [None] * len(arguments)
+        self.results: list[CallResult | None] = [None] * len(arguments)
         self.todo = deque(range(len(arguments)))
         self.alone: deque[int] = deque()  # calls to be tried once more, each first in a fresh worker
-        self.solo: deque[int] = (
-            deque()
-        )  # calls that were under way when a template was lost: each runs while no other does
+        self.solo: deque[int] = deque()  # calls under way when a template was lost: each runs while no other does
         self.left = len(self.todo)
         self.pace: float | None = None  # seconds a call takes
         self.weight = 1.0  # bytes of its arguments
-        self.misfires = 0  # workers that were lost before they began a call
-        self.done: Future[list[Answer]] = Future()
+        self.lost_starts = 0  # workers that were lost before they began a call
+        self.done: Future[list[CallResult]] = Future()
 
     def take(self, workers: int) -> list[int]:
         """The calls of the next chunk: some 20 ms of work, less towards the end so that all workers end together."""
@@ -117,18 +115,18 @@ class Job:
         return [self.todo.popleft() for _ in range(size)]
 
     def pack(self, chunk: list[int]) -> tuple[list[int], bytes | list[bytes]]:
-        """The calls of a chunk that can be sent, with their arguments; the others are answered here."""
-        found = pack([self.arguments[call] for call in chunk])
-        if isinstance(found, bytes):
-            self.weight = len(found) / len(chunk)
-            return chunk, found
+        """The calls of a chunk that can be sent, with their arguments; the others are settled here."""
+        whole = pack_arguments([self.arguments[call] for call in chunk])
+        if isinstance(whole, bytes):
+            self.weight = len(whole) / len(chunk)
+            return chunk, whole
         able, packed = [], []
-        for call, one in zip(chunk, found, strict=True):
-            if isinstance(one, str):
-                self.answer([call], [Answer("failed", error=one)])
+        for call, own in zip(chunk, whole, strict=True):
+            if isinstance(own, str):  # why they can not be sent
+                self.settle([call], [CallResult("failed", error=own)])
             else:
                 able.append(call)
-                packed.append(one)
+                packed.append(own)
         self.weight = max(1.0, sum(map(len, packed)) / len(chunk))
         return able, packed
 
@@ -140,23 +138,23 @@ class Job:
         seconds = max(seconds, 1e-7)
         self.pace = seconds if self.pace is None else (self.pace + seconds) / 2
 
-    def answer(self, calls: list[int], answers: list[Answer]) -> None:
-        for call, answer in zip(calls, answers, strict=True):
-            self.answers[call] = answer
+    def settle(self, calls: list[int], results: list[CallResult]) -> None:
+        for call, result in zip(calls, results, strict=True):
+            self.results[call] = result
         self.left -= len(calls)
 
     def finish(self, error: str = "") -> None:
-        """Give the caller all answers; `error` stands where there is none."""
-        missing = Answer("failed", error=error)
+        """Give the caller all results; `error` stands where there is none."""
+        missing = CallResult("failed", error=error)
         with contextlib.suppress(InvalidStateError):  # cancelled meanwhile
-            self.done.set_result([missing if answer is None else answer for answer in self.answers])
+            self.done.set_result([missing if result is None else result for result in self.results])
 
     def fail(self, error: BaseException) -> None:
         with contextlib.suppress(InvalidStateError):
             self.done.set_exception(error)
 
 
-class Hand:
+class WorkerHandle:
     """A worker as the pool sees it: two pipes, and the chunk it is in."""
 
     def __init__(self, number: int) -> None:
@@ -170,30 +168,31 @@ class Hand:
             with contextlib.suppress(OSError):  # only for speed
                 fcntl.fcntl(self.requests, fcntl.F_SETPIPE_SZ, 1 << 20)
         self.key = os.urandom(KEY)  # sent before all else, and kept until then
-        self.asked, self.told = Seals(self.key, b"asked"), Seals(self.key, b"told")
+        self.request_seals, self.answer_seals = Seals(self.key, b"requests"), Seals(self.key, b"answers")
         self.out = memoryview(b"")
         self.buffer = bytearray()
-        self.pid = 0  # not born yet
+        self.pid = 0  # not yet forked
         self.known: set[bytes] = set()  # functions it holds
-        self.used = False
+        self.used = False  # whether it was ever given a call
         self.rest()
 
     def rest(self) -> None:
-        self.job: Job | None = None
+        """Be without work."""
+        self.job: CallJob | None = None
         self.chunk: list[int] = []
-        self.at = 0  # calls of the chunk that are answered
+        self.at = 0  # calls of the chunk that have a result
         self.alone = self.solo = False
         self.begun = 0.0
-        self.meter: Meter | None = None
+        self.meter: CallMeter | None = None
         self.until = math.inf  # when to look whether the call it is in, or its start, has taken too long
 
-    def assign(self, job: Job, chunk: list[int], packed: bytes | list[bytes], mode: Mode) -> None:
+    def assign(self, job: CallJob, chunk: list[int], packed: bytes | list[bytes], mode: Mode) -> None:
         carried = None if job.digest in self.known else job.carried
         self.job, self.chunk, self.used = job, chunk, True
         self.allow(START if carried is None else LOAD)
         self.known.add(job.digest)
         message = pickle.dumps((job.digest, carried, packed, mode), 5)
-        self.out = memoryview(self.key + self.asked.sealed(LENGTH.pack(len(message)) + message))
+        self.out = memoryview(self.key + self.request_seals.sealed(LENGTH.pack(len(message)) + message))
         self.key = b""
 
     def give_back(self) -> None:
@@ -218,7 +217,7 @@ class Hand:
         now = time.monotonic()
         passed = now - self.since
         if self.meter is None:
-            self.meter, charged = Meter(pid, passed), passed
+            self.meter, charged = CallMeter(pid, passed), passed
         else:
             charged = self.meter.charged()
         left, cap = self.seconds - charged, max(CAP * self.seconds, self.seconds + SPARE)
@@ -249,7 +248,7 @@ class Hand:
         return bool(data)
 
     def records(self) -> Iterator[tuple[bytes, bytes]]:
-        """The kind and body of the whole records in the buffer, which keeps the rest. Raises Forged at the first false one.
+        """The kind and body of the whole records in the buffer, which keeps the rest. Raises ForgedRecord at a false one.
 
         Plain numbers that follow one another come in one piece, heads, seals and all: nearly everything is plain numbers.
         """
@@ -257,21 +256,21 @@ class Hand:
             return  # a long one is on its way: do not copy it again and again
         data = bytes(self.buffer)
         spans = _spans(data, together=True)
-        if spans and not self.told.holds(data[: spans[-1][2]]):  # the last seal is the seal of all
+        if spans and not self.answer_seals.holds(data[: spans[-1][2]]):  # the last seal is the seal of all
             for kind, start, end in _spans(data, together=False):
-                if not self.told.holds(data[start:end]):
-                    raise Forged
+                if not self.answer_seals.holds(data[start:end]):
+                    raise ForgedRecord
                 yield kind, data[start + (0 if kind == FLOAT else HEAD.size) : end - SEAL]
         for kind, start, end in spans:
             yield kind, data[start + (0 if kind == FLOAT else HEAD.size) : end - SEAL]
         del self.buffer[: spans[-1][2] if spans else 0]
         if len(self.buffer) >= HEAD.size and HEAD.unpack_from(self.buffer)[1] > LARGEST:
-            raise Forged
+            raise ForgedRecord
 
 
 def _spans(data: bytes, together: bool) -> list[tuple[bytes, int, int]]:
     """The kind, beginning and end of the whole records in a stream; `together` takes plain numbers in a row for one."""
-    found, at = [], 0
+    spans, at = [], 0
     while at + HEAD.size <= len(data):
         kind, length = HEAD.unpack_from(data, at)
         end = at + HEAD.size + length + SEAL
@@ -280,20 +279,20 @@ def _spans(data: bytes, together: bool) -> list[tuple[bytes, int, int]]:
             end = at + max(1, len(kinds) - len(kinds.lstrip(FLOAT))) * STRIDE
         if end > len(data):
             break
-        found.append((kind, at, end))
+        spans.append((kind, at, end))
         at = end
-    return found
+    return spans
 
 
-class Template:
-    """The process that forks workers. It ends, and they with it, when its control socket is closed."""
+class TemplateHandle:
+    """The template (`template_process.py`) as the pool sees it. Closing its control socket ends it and its workers."""
 
     def __init__(self, memory: int) -> None:
         self.control, theirs = socket.socketpair()
         self.ready = False
         # One thread a worker, as there are many of them; a fixed order of sets, so that a score does not change with the run.
         self.mark = os.urandom(16).hex()
-        environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **os.environ, MARK: self.mark}
+        environment = {"OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0", **os.environ, MARK_VARIABLE: self.mark}
         command = [sys.executable, "-P", "-c", _PROGRAM, str(memory), self.mark, *filter(_is_text, sys.path)]
         try:
             self.process = subprocess.Popen(
@@ -305,29 +304,29 @@ class Template:
         finally:
             theirs.close()
 
-    def spawn(self, hand: Hand) -> None:
+    def spawn(self, worker: WorkerHandle) -> None:
         with contextlib.suppress(ConnectionError):  # it is dead, as the end of its socket will tell
-            socket.send_fds(self.control, [ORDER.pack(SPAWN, hand.number)], hand.theirs)
-        for end in hand.theirs:
+            socket.send_fds(self.control, [ORDER.pack(SPAWN, worker.number)], worker.theirs)
+        for end in worker.theirs:
             os.close(end)
 
-    def kill(self, hand: Hand) -> None:
+    def kill(self, worker: WorkerHandle) -> None:
         with contextlib.suppress(ConnectionError):
-            self.control.sendall(ORDER.pack(KILL, hand.number))
+            self.control.sendall(ORDER.pack(KILL, worker.number))
 
-    def news(self) -> list[tuple[bytes, int, int]] | None:
+    def reports(self) -> list[tuple[bytes, int, int]] | None:
         """Workers that were born, with their process ids, or have died, with their wait status; None when it itself has."""
         try:
-            data = self.control.recv(NEWS.size * 64)
-            while len(data) % NEWS.size:
-                data += self.control.recv(NEWS.size - len(data) % NEWS.size)
+            data = self.control.recv(REPORT.size * 64)
+            while len(data) % REPORT.size:
+                data += self.control.recv(REPORT.size - len(data) % REPORT.size)
         except ConnectionError:
             return None
         if not data:
             return None
-        found = list(NEWS.iter_unpack(data))
-        self.ready = self.ready or found[0][0] == READY
-        return found
+        reports = list(REPORT.iter_unpack(data))
+        self.ready = self.ready or reports[0][0] == READY
+        return reports
 
     def close(self) -> None:
         self.control.close()

@@ -1,8 +1,12 @@
-"""What travels between the pool and its workers: records, their seals, and answers as bytes.
+"""What travels between the pool and its workers: requests, records, and the seals on both.
 
-Every request and every record is sealed with a key that the pool makes for each worker and sends before any other code runs
-there. A seal covers all that was sealed before it, so that nothing can be put in, left out or said twice. Imports the standard
-library alone, as every module that workers import must.
+A record is one message from a worker: its kind, its length, its body.
+Every request and every record is sealed with a key, which the pool makes for each worker.
+The key is sent before any code of the user's runs there.
+A seal covers all that was sealed before it, so nothing can be put in, left out or repeated.
+Imports the standard library alone, as every module that workers import must.
+
+Leaves out: a function and its arguments as bytes (`carry.py`), who reads and writes the pipes (`bookkeeping.py`, `worker.py`).
 """
 
 from __future__ import annotations
@@ -20,8 +24,10 @@ from typing import Any
 
 from guerdon.core.score import MARK, SCORE, Score
 
-ORDER = struct.Struct("<cI")  # parent to template: SPAWN (with two descriptors) or KILL, and the worker's number
-NEWS = struct.Struct("<cIi")  # template to parent: READY, BORN (with its process id) or DIED (with its wait status)
+ORDER = struct.Struct("<cI")  # dispatcher to template: SPAWN (with two descriptors) or KILL, and the worker's number
+REPORT = struct.Struct(
+    "<cIi"
+)  # template to dispatcher: READY, BORN (with its process id) or DIED (with its wait status)
 LENGTH = struct.Struct("<Q")  # of a request to a worker
 HEAD = struct.Struct("<cI")  # of a record from a worker: its kind and the length of what follows
 NUMBER = struct.Struct("<cId")  # the commonest record, whole
@@ -64,22 +70,27 @@ class Seals:
         return True
 
 
-def plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
     """The value as plain data: numbers, strings, None, lists, tuples and dicts; arrays become numbers or lists of them."""
     kind = type(value)
     if kind in ATOMS:
         return value
     if isinstance(value, Score):
-        return {MARK: SCORE, "value": plain(value.value), "why": plain(value.why), "parts": plain(value.parts)}
+        return {
+            MARK: SCORE,
+            "value": plain_data(value.value),
+            "why": plain_data(value.why),
+            "parts": plain_data(value.parts),
+        }
     if isinstance(value, dict):
         if MARK in value:
             raise TypeError(f"returned a dict with the key {MARK!r}, which is kept for our own Score")
-        return {plain(k): plain(v) for k, v in value.items()}
+        return {plain_data(k): plain_data(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        items = [plain(v) for v in value]
+        items = [plain_data(v) for v in value]
         return items if isinstance(value, list) else tuple(items)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        fields = {f.name: plain_data(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {**fields, MARK: kind.__name__}
     for base in (int, float):
         if isinstance(value, base):
@@ -89,7 +100,7 @@ def plain(value: Any) -> Any:
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):  # no array: refused below
         numbers = value.tolist()
         if type(numbers) in ATOMS or type(numbers) is list:
-            return plain(numbers)
+            return plain_data(numbers)
     raise TypeError(
         f"returned {kind.__module__}.{kind.__qualname__}, which is not plain data: return a number, a bool or None"
     )
@@ -99,11 +110,11 @@ def record(kind: bytes, body: bytes = b"") -> bytes:
     return HEAD.pack(kind, len(body)) + body
 
 
-def answer(value: Any) -> bytes:
+def value_record(value: Any) -> bytes:
     """The record of a returned value."""
     if type(value) is float:
         return NUMBER.pack(FLOAT, 8, value)
-    body = pickle.dumps(plain(value), 5)
+    body = pickle.dumps(plain_data(value), 5)
     if len(body) > LARGEST:
         raise ValueError(f"returned {len(body)} bytes: at most {LARGEST} travel back")
     return record(VALUE, body)
@@ -117,16 +128,16 @@ def _is_shortage(error: BaseException) -> bool:
     )
 
 
-def failure(error: BaseException, memory: int) -> bytes:
+def failure_record(error: BaseException, memory: int) -> bytes:
     """The record of an exception: its last frames, without that of the worker."""
     try:
         trace = error.__traceback__.tb_next if error.__traceback__ else None
         if isinstance(error, MemoryError):
             traceback.clear_frames(trace)  # what filled the memory is in there
-        told = traceback.TracebackException(type(error), error, trace, limit=-3)
-        text = "".join(told.format()).strip()
+        report = traceback.TracebackException(type(error), error, trace, limit=-3)
+        text = "".join(report.format()).strip()
         if isinstance(error, BaseExceptionGroup):  # drawn as a tree, whose last line is a rule
-            text = f"{text}\n{''.join(told.format_exception_only()).strip()}"
+            text = f"{text}\n{''.join(report.format_exception_only()).strip()}"
         if len(text) > LONGEST:
             text = f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}"
         if isinstance(error, MemoryError):
@@ -137,7 +148,7 @@ def failure(error: BaseException, memory: int) -> bytes:
     return record(kind, text.encode("utf-8", "backslashreplace"))
 
 
-def cause(status: int) -> str:
+def cause_of_death(status: int) -> str:
     """Why a process ended, by its wait status."""
     if status == -1:
         return "the system could not start another process"

@@ -1,4 +1,7 @@
-"""What a worker calls in place of a reward's function. Free of torch, as every module that workers import must be."""
+"""A reward's function as workers call it: seeded, so that it draws the same random numbers in whichever worker it runs.
+
+Imports no torch, as no module that workers import may.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,8 @@ class Seeded:
         self.__name__ = getattr(function, "__name__", type(function).__name__)
 
     def __call__(self, **given: Any) -> Any:
-        seed, loaded = (
-            given.pop(SEED),
-            sys.modules,
-        )  # what is not loaded cannot be drawn from, and seeding takes its time
+        seed = given.pop(SEED)
+        loaded = sys.modules  # what is not loaded cannot be drawn from, and seeding takes its time
         if "random" in loaded:
             loaded["random"].seed(seed)
         if "numpy" in loaded:
