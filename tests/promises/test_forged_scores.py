@@ -34,6 +34,14 @@ def pool():
     pool.close()
 
 
+@pytest.fixture(scope="module")
+def single():
+    """A pool of one worker, for tests of what becomes of that very one."""
+    pool = WorkerPool(1)
+    yield pool
+    pool.close()
+
+
 def graded(text: str, score: float) -> float:
     exec(text, {"__name__": "model"})
     return score
@@ -149,8 +157,8 @@ SEARCHES = [
 @pytest.mark.parametrize("text", SEARCHES)
 def test_a_text_may_not_search_for_keys(pool, text):
     """The collector, the process's memory as a file, a tracer: refused where foreign text has been executed."""
-    found, after = ask(pool, graded, [{"text": text, "score": 1.0}, {"text": "", "score": 2.0}])
-    assert found.kind == "failed" and "is refused where a model's text is executed" in found.error
+    searched, after = ask(pool, graded, [{"text": text, "score": 1.0}, {"text": "", "score": 2.0}])
+    assert searched.kind == "failed" and "is refused where a model's text is executed" in searched.error
     assert after == CallResult("value", 2.0)
 
 
@@ -202,7 +210,7 @@ def test_a_function_that_kills_the_template_when_loaded_is_failed(pool):
     assert one(pool, graded, text="", score=1.0) == CallResult("value", 1.0)
 
 
-def test_a_stopped_template_is_replaced(monkeypatch):
+def test_a_stopped_template_is_replaced(single, monkeypatch):
     """A function that stops the process which starts all workers, so that it neither starts nor kills any."""
     monkeypatch.setattr(bookkeeping, "START", 1.0)
     monkeypatch.setattr(bookkeeping, "LOAD", 1.0)
@@ -213,14 +221,12 @@ def test_a_stopped_template_is_replaced(monkeypatch):
             time.sleep(60)
         return float(i)
 
-    pool = WorkerPool(1)
-    first, *others = ask(pool, score, [{"i": i} for i in range(5)], timeout=0.5)
-    pool.close()
+    first, *others = ask(single, score, [{"i": i} for i in range(5)], timeout=0.5)
     assert first.kind == "timed out" and others == [CallResult("value", float(i)) for i in range(1, 5)]
 
 
 @pytest.mark.parametrize("end", ["its time is over", "the pool is closed", "the template is killed"])
-def test_what_left_its_session_ends_with_its_worker(tmp_path, end):
+def test_what_left_its_session_ends_with_its_worker(single, tmp_path, end):
     """A child in a session of its own, whose parent is gone too, when the worker ends in three ways."""
     note = tmp_path / "pid"
 
@@ -233,17 +239,15 @@ def test_what_left_its_session_ends_with_its_worker(tmp_path, end):
             time.sleep(1000)
         return float(os.getppid())
 
-    pool = WorkerPool(1)
-    answer = one(pool, score, hang=end == "its time is over", timeout=1.0 if end == "its time is over" else 20.0)
+    answer = one(single, score, hang=end == "its time is over", timeout=1.0 if end == "its time is over" else 20.0)
     if end == "the template is killed":
         os.kill(int(answer.value), signal.SIGKILL)
     if end != "its time is over":
-        pool.close()
+        single.close()
     assert ends([int(note.read_text())])
-    pool.close()
 
 
-def test_a_worker_with_a_busy_thread_is_not_used_again():
+def test_a_worker_with_a_busy_thread_is_not_used_again(single):
     """A call that returns and leaves a thread spinning; one that leaves an idle pool of threads."""
     kept: list[Any] = []
 
@@ -255,13 +259,11 @@ def test_a_worker_with_a_busy_thread_is_not_used_again():
             kept[-1].submit(int).result()
         return float(os.getpid())
 
-    pool = WorkerPool(1)
-    before, idle, same, spin, after = [int(one(pool, leave, how=how).value) for how in ("", "idle", "", "spin", "")]
-    pool.close()
+    before, idle, same, spin, after = [int(one(single, leave, how=how).value) for how in ("", "idle", "", "spin", "")]
     assert before == idle == same == spin != after and ends([spin])
 
 
-def test_only_functions_that_execute_foreign_text_pay_for_it(tmp_path, monkeypatch):
+def test_only_functions_that_execute_foreign_text_pay_for_it(single, tmp_path, monkeypatch):
     """Imports of installed libraries, dataclasses and a trusted function stay in one worker; `eval` and a file do not."""
     (tmp_path / "written_by_a_model.py").write_text("x = 1")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -281,14 +283,10 @@ def test_only_functions_that_execute_foreign_text_pay_for_it(tmp_path, monkeypat
         __import__("importlib").import_module("written_by_a_model")
         return os.getpid()
 
-    pool = WorkerPool(1)
-    try:
-        for function, own in ((harmless, 1), (evaluates, 4), (imports, 4)):
-            assert len({answer.value for answer in ask(pool, function, [{"i": i} for i in range(4)])}) == own
-        trusted = ask(pool, evaluates, [{"i": i} for i in range(4)], trusted=True)
-        assert len({answer.value for answer in trusted}) == 1
-    finally:
-        pool.close()
+    for function, own in ((harmless, 1), (evaluates, 4), (imports, 4)):
+        assert len({answer.value for answer in ask(single, function, [{"i": i} for i in range(4)])}) == own
+    trusted = ask(single, evaluates, [{"i": i} for i in range(4)], trusted=True)
+    assert len({answer.value for answer in trusted}) == 1
 
 
 def test_a_module_that_a_text_wrote_is_not_imported_for_others(pool, tmp_path, monkeypatch):

@@ -21,14 +21,14 @@ sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything
 
 
-def made(reward, steps=3):
+def recipe_with(reward, steps=2):
     recipe = everything.build({}, {"steps": steps})
     recipe.stages[1] = score(reward)
     return recipe
 
 
 def scored(reward, prompts=20):
-    recipe, play = start(made(reward), seed=0, total=3)
+    recipe, play = start(recipe_with(reward), seed=0, total=2)
     play.begin(0)
     batch = pack(play(recipe.curriculum.draw(prompts, play)))
     return recipe.stages[1](batch, play)
@@ -51,14 +51,14 @@ def faulty(completion):
 
 def test_every_fault_has_its_name_and_no_other_score_moves():
     batch = scored(gd.reward(faulty, isolate=True, timeout=0.5))
-    column, said = batch.cols["reward"], texts(batch)
-    assert {len(text) for text in said} == {0, 1, 2, 3}
+    column, completions = batch.cols["reward"], texts(batch)
+    assert {len(text) for text in completions} == {0, 1, 2, 3}
     want = {0: Reason.FAILED, 1: Reason.TIMED_OUT, 2: Reason.FAILED, 3: Reason.VALUE}
-    for k, text in enumerate(said):
+    for k, text in enumerate(completions):
         assert int(column.reason[k]) == want[len(text)]
         if len(text) == 3:
             assert float(column.value[k]) == text.count("7")
-    errors = {len(said[k]): detail["error"] for k, detail in column.detail.items() if "error" in detail}
+    errors = {len(completions[k]): detail["error"] for k, detail in column.detail.items() if "error" in detail}
     assert "code 3" in errors[0] and "two" in errors[2]
 
 
@@ -77,7 +77,7 @@ def lucky(completion):
 def test_random_rewards_repeat_themselves(tmp_path):
     options = gd.Options(eval_tasks=0)
     reward = blend(lucky=gd.reward(lucky, isolate=True), size=lambda completion: len(completion))
-    runs = [gd.train(made(reward), seed=4, out=tmp_path / str(n), options=options) for n in range(2)]
+    runs = [gd.train(recipe_with(reward), seed=4, out=tmp_path / str(n), options=options) for n in range(2)]
     assert runs[0].weights == runs[1].weights
     values = runs[0].batch(0)["reward.lucky"].tolist()
     assert len(set(values)) == len(values)

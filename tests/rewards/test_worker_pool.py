@@ -127,7 +127,7 @@ def test_close_and_use_again():
 
 def test_closing_under_way_is_told():
     pool = WorkerPool(1)
-    threading.Timer(0.5, pool.close).start()
+    threading.Timer(0.2, pool.close).start()
     with pytest.raises(UserError, match="closed while they were scoring"):
         one(pool, hang)
 
@@ -142,12 +142,12 @@ def test_cancelling_leaves_a_sound_pool(pool):
 
 
 def test_several_calls_and_threads_at_once(pool):
-    found: dict[int, list[CallResult]] = {}
+    results: dict[int, list[CallResult]] = {}
 
     async def both(n: int) -> None:
         slow = pool.call(lambda i: time.sleep(0.002) or i + n, [{"i": i} for i in range(100)], timeout=20.0)
         quick = pool.call(lambda i: i * n, [{"i": i} for i in range(1000)], timeout=20.0)
-        found[n], found[-n] = await asyncio.gather(slow, quick)
+        results[n], results[-n] = await asyncio.gather(slow, quick)
 
     threads = [threading.Thread(target=lambda n=n: asyncio.run(both(n))) for n in (1, 2, 3)]
     for thread in threads:
@@ -155,8 +155,8 @@ def test_several_calls_and_threads_at_once(pool):
     for thread in threads:
         thread.join()
     for n in (1, 2, 3):
-        assert [a.value for a in found[n]] == [i + n for i in range(100)]
-        assert [a.value for a in found[-n]] == [i * n for i in range(1000)]
+        assert [a.value for a in results[n]] == [i + n for i in range(100)]
+        assert [a.value for a in results[-n]] == [i * n for i in range(1000)]
 
 
 def test_deadlines_hold_while_the_loop_is_busy(pool):

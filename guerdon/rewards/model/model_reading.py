@@ -99,7 +99,7 @@ def sample_tokens(samples: Samples, play: Play, name: str) -> SampleTokens:
 
 
 def outcome_of_each(tokens: SampleTokens, name: str, judge: Callable[[int, Tensor], Outcome]) -> list[Outcome]:
-    """What `judge` makes of each sample: its track, its steps. Without a step none applies; one too long for the model failed."""
+    """What `judge` makes of each sample, by its track and steps. One without a step does not apply; one too long has failed."""
     outcomes = []
     for track, steps in zip(tokens.track.tolist(), tokens.steps(), strict=True):
         if track < 0:
