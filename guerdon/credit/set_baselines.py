@@ -13,7 +13,7 @@ from guerdon.core.play import Play
 from guerdon.credit.track_steps import in_all, to_steps, with_step_column
 
 
-@part(name="shortfall")
+@part(name="shortfall", aliases=("below_promise",))
 class below_promise(FieldColumns):
     r"""$A = \bar r_{group} - \bar m_{group}$: how far a group as a whole is from what it was promised, the same for all of
     its tracks. $m$ is the column `mark`.
@@ -50,7 +50,7 @@ class below_promise(FieldColumns):
         return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column, mark)
 
 
-@part(name="sparing")
+@part(name="sparing", aliases=("spare_correct",))
 class spare_correct(FieldColumns):
     r"""$A = (r - b) / (s + \epsilon)$ with $b = \min(\bar r,\ \min_{right} r_j)$ over the group: where the mean lies above
     the worst of the right tries, that one is the baseline, so no right try is pushed down. $s$ is the group's sample

@@ -14,7 +14,7 @@ from guerdon.core.task import Ask, kinds_of
 from guerdon.curricula.laps import Laps
 
 
-@part(name="blended")
+@part(name="blended", aliases=("proportions",))
 class proportions:
     """Problems of the kinds of `task` in proportion to `weights`, `tries` tries each.
 

@@ -29,7 +29,7 @@ class mean_return:
         return {"return": fmean(paid), "return_std": pstdev(paid), "episodes": len(paid)}
 
 
-@part(name="win_rate")
+@part(name="win_rate", aliases=("games_won",))
 class games_won:
     r"""`win_rate`, `draw_rate`, `loss_rate`: in which share of its games the exam's role was paid more than `even`, just
     that, or less, over all its turns; the first with its interval over deals.

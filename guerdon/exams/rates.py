@@ -52,7 +52,7 @@ class accuracy:
         return {**found, "missing": 1.0 - len(seen) / len(batch.episodes)}
 
 
-@part(name="length")
+@part(name="length", aliases=("answer_length",))
 class answer_length:
     r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
     what they have.
@@ -81,7 +81,7 @@ class _Votes:
         return [vote(text, self.answer, self.marks, self.fallback) for text in said]
 
 
-@part(name="majority")
+@part(name="majority", aliases=("majority_vote",))
 class majority_vote(_Votes):
     r"""`majority@k`: how often the most common answer of `k` tries is right (self-consistency, Wang et al. 2022,
     arXiv:2203.11171), with its interval over problems.

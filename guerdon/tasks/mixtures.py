@@ -13,7 +13,7 @@ from guerdon.core.part import live, part
 from guerdon.core.task import Split, Task, TaskSource, truth_of
 
 
-@part(name="mixed")
+@part(name="mixed", aliases=("mixture",))
 class mixture:
     """The problems of several sources in turn: one of each, then the next of each. A source that has run out is passed over.
 
