@@ -165,7 +165,7 @@ def test_show_tells_of_a_run(cli: Cli) -> None:
     said = cli("show", "a")
     assert said.code == 0 and "complete, 6 of 6 steps" in said.out and "tabular.length=1" in said.out
     found = cli("show", "a", "--json").json
-    assert found["weights"] == Run("a").weights and found["card"]["recipe"] == "grpo"
+    assert found["weights"] == Run("a").weights and found["config"]["recipe"] == "grpo"
 
 
 def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,8 +172,8 @@ def test_where_credit_is_found(trained: Cli) -> None:
 
     by_recipe = gd.replay("a", reward=correct)
     Path("formulas.py").rename("moved.py")
-    by_card = gd.replay("a", reward=correct)
-    assert by_card.credit_from == "the run's card" and by_card.total == by_recipe.total
+    by_config = gd.replay("a", reward=correct)
+    assert by_config.credit_from == "the run's config" and by_config.total == by_recipe.total
     plain = gd.replay("a", reward=correct, credit=centre(std=False))
     assert plain.credit == "centre(std=False)" and plain.old_advantage == "made by the same credit"
     assert plain.total["flips"] == by_recipe.total["flips"]
@@ -185,9 +185,9 @@ def test_where_credit_is_found(trained: Cli) -> None:
 def test_another_credit_than_the_runs_is_said(cli: Cli) -> None:
     cli(*TRAIN, *HOW, "--set", "centre.std=false", "--reward", "formulas.py:trained", "--out", "a")
     assert gd.replay("a", reward="formulas.py:trained").notes == []
-    card = Path("a/run.json")
-    text = card.read_text().replace('"part": "centre"', '"part": "mine"').replace('"plain": true', '"plain": false')
-    card.write_text(json.dumps(sealed(json.loads(text))))
+    config = Path("a/run.json")
+    text = config.read_text().replace('"part": "centre"', '"part": "mine"').replace('"plain": true', '"plain": false')
+    config.write_text(json.dumps(sealed(json.loads(text))))
     found = gd.replay("a", reward="formulas.py:trained")
     assert found.credit_from == "the default: the run was started from Python objects"
     assert found.total["flips"] == 0 and "another advantage than the stored one" in found.notes[0]

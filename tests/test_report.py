@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 import torch
-from cards import card
+from run_configs import config
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
@@ -112,7 +112,7 @@ class Truth:
     """Any number of a report by its key, from the files of the run."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.card = path, json.loads((path / "run.json").read_text())
+        self.path, self.config = path, json.loads((path / "run.json").read_text())
         events = path / "events.jsonl"
         rows = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
         attempts: dict[int, int] = {}
@@ -138,12 +138,12 @@ class Truth:
             return self.of_batch(kind, rest)
         return float(getattr(self, f"of_{kind}")(rest))
 
-    def of_card(self, name: str) -> float:
-        return self.card[name]
+    def of_config(self, name: str) -> float:
+        return self.config[name]
 
     def of_run(self, name: str) -> float:
         rows = [*self.done.values()]  # a study has no steps of its own: it costs what the runs in it do
-        rows += [r for card in self.path.glob("inner/*/run.json") for r in Truth(card.parent).done.values()]
+        rows += [r for config in self.path.glob("inner/*/run.json") for r in Truth(config.parent).done.values()]
         seconds = math.fsum(r["seconds"] for r in rows)
         units = {"seconds": 1, "minutes": 60, "hours": 3600}
         if name in units:
@@ -217,7 +217,7 @@ class Truth:
         inner = Truth(self.path / "inner" / folder)
         if name in ("before", "after"):
             return inner.evaluated[0 if name == "before" else -1]["result"]["pass@1"]
-        return inner.of_run(name) if name == "steps_done" else inner.card[name]
+        return inner.of_run(name) if name == "steps_done" else inner.config[name]
 
     def of_result(self, path: str) -> float:
         value = json.loads((self.path / "result.json").read_text())
@@ -252,11 +252,15 @@ class Truth:
     @property
     def strings(self) -> list[str]:
         """Everything in words that the folder says: names, prompts, completions, exceptions, and where it lies."""
-        strings = [str(self.path), self.card["created"].replace("T", " ").rstrip("Z"), self.card["hash"]]
-        versions = " · ".join(f"{k} {v}" for k, v in self.card["versions"].items())
-        made_of = {k: v for k, v in self.card.items() if k in ("settings", "data", "options", "parts")}
-        strings += [versions, json.dumps(made_of, indent=2, ensure_ascii=False), " · ".join(leaves(self.card["wish"]))]
-        strings += [str(self.card["recipe"]), *leaves(self.every_row), *leaves(self.card)]
+        strings = [str(self.path), self.config["created"].replace("T", " ").rstrip("Z"), self.config["hash"]]
+        versions = " · ".join(f"{k} {v}" for k, v in self.config["versions"].items())
+        made_of = {k: v for k, v in self.config.items() if k in ("settings", "data", "options", "parts")}
+        strings += [
+            versions,
+            json.dumps(made_of, indent=2, ensure_ascii=False),
+            " · ".join(leaves(self.config["wish"])),
+        ]
+        strings += [str(self.config["recipe"]), *leaves(self.every_row), *leaves(self.config)]
         strings += [f"stopped: {r['why']}" for r in self.every_row if r["type"] == "Stopped"]
         strings += [name for r in self.done.values() for name in r["metrics"]]
         strings += [name for r in self.evaluated for name in r["result"]]
@@ -391,7 +395,7 @@ class nasty(Tiny):
 def folder(path: Path, steps: int = 0) -> tuple[RunFolder, EventLog]:
     """An empty run folder, to be filled by hand."""
     run_folder = RunFolder(path)
-    run_folder.create(card(steps=steps))
+    run_folder.create(config(steps=steps))
     return run_folder, EventLog(run_folder.events, 0)
 
 
@@ -554,7 +558,7 @@ def test_an_unfinished_run_and_the_same_run_resumed(tmp_path, picky_run):
     shutil.rmtree(path / "checkpoints" / "step-00000004")
     page = check(path)
     assert "unfinished" in page.plain and "guerdon train --resume" in page.plain
-    assert ("run/steps_done", "3") in page.numbers and ("card/steps", "4") in page.numbers
+    assert ("run/steps_done", "3") in page.numbers and ("config/steps", "4") in page.numbers
     gd.train(resume=path)
     page = check(path)
     assert ("run/steps_done", "4") in page.numbers and "--resume" not in page.plain

@@ -71,7 +71,7 @@ def _show_rollouts(output: Output, run: Trained, seed: int) -> None:
     from guerdon import models, tasks
     from guerdon.loop import api
 
-    source = tasks.load(run.card["wish"]["task"])
+    source = tasks.load(run.config["wish"]["task"])
     problems = [source.get("test", i) for i in range(32)]
     old, new = models.load("sprig"), run.model()
     said = [api.answers(model, problems, seed=seed) for model in (old, new)]

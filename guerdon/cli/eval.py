@@ -74,11 +74,11 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
     folder = RunFolder(model)
     if not folder.exists():
         raise UserError("evaluate on what? give --task NAME or --data FILE")
-    card = folder.read_card()
-    if not card["plain"] or not (card["wish"]["task"] or card["data"]):
+    config = folder.read_config()
+    if not config["plain"] or not (config["wish"]["task"] or config["data"]):
         raise UserError(f"{model} does not name the task it was trained for: give --task NAME or --data FILE")
-    check_trust(model, card, trust, ["task"])
-    return card["wish"]["task"], card["data"]
+    check_trust(model, config, trust, ["task"])
+    return config["wish"]["task"], config["data"]
 
 
 def _tell(output: Output, found: dict[str, Any]) -> None:

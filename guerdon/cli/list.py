@@ -139,11 +139,11 @@ def _default(field: Any) -> str:
 
 
 def _runs(base: Path) -> list[dict[str, Any]]:
-    return [_run(path) for path in sorted(base.iterdir()) if _has_card(path)] if base.is_dir() else []
+    return [_run(path) for path in sorted(base.iterdir()) if _has_config(path)] if base.is_dir() else []
 
 
-def _has_card(path: Path) -> bool:
-    """Whether there is a card, whatever it may be: a link to itself, a pipe, a folder, one that may not be read."""
+def _has_config(path: Path) -> bool:
+    """Whether there is a run.json, whatever it may be: a link to itself, a pipe, a folder, one that may not be read."""
     try:
         return (path / "run.json").lstat() is not None
     except PermissionError:
@@ -163,8 +163,8 @@ def _run(path: Path) -> dict[str, Any]:
         return {
             "run": str(path),
             "recipe": run.name,
-            "task": run.card["wish"].get("task") or (run.card["data"] or {}).get("path"),
-            "steps": f"{run.steps_done}" if run.card.get("budget") else f"{run.steps_done}/{run.card['steps']}",
+            "task": run.config["wish"].get("task") or (run.config["data"] or {}).get("path"),
+            "steps": f"{run.steps_done}" if run.config.get("budget") else f"{run.steps_done}/{run.config['steps']}",
             "status": "; ".join([run.status, *run.damage]),
             "pass@1": percent(last["pass@1"]) if last and has_rate(last) else None,
         }

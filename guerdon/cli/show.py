@@ -1,4 +1,4 @@
-"""`guerdon show`: a recipe as its docstring, knobs and formula; a run as its card and results."""
+"""`guerdon show`: a recipe as its docstring, knobs and formula; a run as its config and results."""
 
 from __future__ import annotations
 
@@ -239,28 +239,28 @@ def _show_run(output: Output, path: str) -> None:
     if not run.folder.events.exists():
         raise UserError(f"{path} has not begun: it has no events.jsonl")
     found = summary(run)
-    card = run.card
+    config = run.config
     if not output.as_json:
         request = {
-            k: v for k, v in {**card["wish"], **(card["data"] or {}), **card["settings"]}.items() if v is not None
+            k: v for k, v in {**config["wish"], **(config["data"] or {}), **config["settings"]}.items() if v is not None
         }
         shown = {
             "run": path,
-            "recipe": f"{run.name} ({card['kind']}, hash {card['hash']})",
+            "recipe": f"{run.name} ({config['kind']}, hash {config['hash']})",
             "asked for": ", ".join(f"{k}={v}" for k, v in request.items()),
-            "seed": str(card["seed"]),
+            "seed": str(config["seed"]),
             "status": f"{found['status']}, {run.progress}",
             **held_out(run.evaluations),
             "spent": cost(found["spent"]),
             "weights": found["weights"],
             "report": found["report"],
-            "kept": ", ".join(f"{k}={v}" for k, v in card["options"].items()),
-            "versions": ", ".join(f"{k} {v}" for k, v in card["versions"].items()),
-            "created": card["created"],
+            "kept": ", ".join(f"{k}={v}" for k, v in config["options"].items()),
+            "versions": ", ".join(f"{k} {v}" for k, v in config["versions"].items()),
+            "created": config["created"],
             "resume": found["resume"],
             "rewards": "\n".join(
                 f"{column}: {made['formula']} (version {made['version']})"
-                for column, made in card.get("rewards", {}).items()
+                for column, made in config.get("rewards", {}).items()
             ),
             "failures": "\n".join(
                 f"{count} in {column!r}: {why}"
@@ -271,4 +271,4 @@ def _show_run(output: Output, path: str) -> None:
             "damage": "\n".join(found["damage"]),
         }
         output.pairs({k: v for k, v in shown.items() if v})
-    output.finish({**found, "card": card})
+    output.finish({**found, "config": config})

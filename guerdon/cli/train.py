@@ -147,7 +147,7 @@ def _options(keeping: dict[str, Any], resume: str | None) -> Options | None:
 
     if not keeping:
         return None
-    before = knobs(Options.of_card(RunFolder(resume).read_card())) if resume is not None else {}
+    before = knobs(Options.of_config(RunFolder(resume).read_config())) if resume is not None else {}
     return Options(**{**before, **keeping})
 
 
@@ -160,9 +160,9 @@ def summary(run: Run) -> dict[str, Any]:
         "recipe": run.name,
         "status": run.status,
         "steps_done": run.steps_done,
-        "steps": run.card["steps"],
-        "seed": run.card["seed"],
-        "hash": run.card["hash"],
+        "steps": run.config["steps"],
+        "seed": run.config["seed"],
+        "hash": run.config["hash"],
         "weights": run.weights,
         "spent": run.spent,
         "evaluations": run.evaluations,

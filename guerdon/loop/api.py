@@ -19,7 +19,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy
-from guerdon.loop.build import Built, RunRequest, build, card_of, find_model, find_task, fit, run_name, versions
+from guerdon.loop.build import Built, RunRequest, build, config_of, find_model, find_task, fit, run_name, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
@@ -70,10 +70,12 @@ def train(
     built = build(request)
     total = set_length(built, steps, read_budget(budget) if isinstance(budget, str) else budget)
     options = options or Options()
-    card = card_of(built, request, seed or 0, total, options)
+    config = config_of(built, request, seed or 0, total, options)
     with _claimed(out, run_name(built.name, request), here) as folder:
-        folder.create(card)
-        return _go(built, folder, options, seed or 0, total, listeners, [*_skipped_rows(built), *remember(card, here)])
+        folder.create(config)
+        return _go(
+            built, folder, options, seed or 0, total, listeners, [*_skipped_rows(built), *remember(config, here)]
+        )
 
 
 @contextmanager
@@ -127,18 +129,18 @@ def _skipped_rows(built: Built) -> list[str]:
     return [f"skipped: {why}" for why in getattr(built.task, "skipped", None) or ()]
 
 
-def _other_machine(card: Mapping[str, Any]) -> list[str]:
+def _other_machine(config: Mapping[str, Any]) -> list[str]:
     """What differs from where the run began, as far as it can change the last bit of a result."""
-    then, now = card["versions"], versions()
+    then, now = config["versions"], versions()
     kinds = ("torch", "threads", "machine")
     differ = [f"{k} {then.get(k)} then, {now[k]} now" for k in kinds if then.get(k) != now[k]]
     return [f"resumed elsewhere, so the result may differ in the last bits: {'; '.join(differ)}"] if differ else []
 
 
-def _other_code(card: Mapping[str, Any], built: Built) -> list[str]:
+def _other_code(config: Mapping[str, Any], built: Built) -> list[str]:
     """What differs from the code that the run began with."""
     now = {"source": code_hash(built.modules), "results": RESULTS}
-    differ = [f"{k} {card.get(k)} then, {v} now" for k, v in now.items() if card.get(k) != v]
+    differ = [f"{k} {config.get(k)} then, {v} now" for k, v in now.items() if config.get(k) != v]
     return (
         [f"resumed with other code than it began with, so the result may differ: {'; '.join(differ)}"] if differ else []
     )
@@ -153,41 +155,41 @@ def _resume(
     listeners: Sequence[Listener],
     trust: bool,
 ) -> Trained:
-    card = folder.read_card()
-    if card.get("format", FORMAT) != FORMAT:
+    config = folder.read_config()
+    if config.get("format", FORMAT) != FORMAT:
         raise UserError(
-            f"{folder.named} was begun with guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
+            f"{folder.named} was begun with guerdon {written_by(config)}, in format {config['format']} of run folders; this one"
             f" reads it but goes on with format {FORMAT} alone: start anew with --out"
         )
-    _refuse_conflicts(folder.named, card, request, steps, seed)
-    check_trust(folder.named, card, trust)
-    if card["plain"]:
-        request = RunRequest.of_card(card)
+    _refuse_conflicts(folder.named, config, request, steps, seed)
+    check_trust(folder.named, config, trust)
+    if config["plain"]:
+        request = RunRequest.of_config(config)
     elif request.recipe is None:
         raise UserError(f"{folder.named} was started from Python objects: resume it with gd.train(recipe, resume=...)")
     built = build(request)
-    budget = Budget(**card["budget"]) if card.get("budget") else None
-    set_length(built, card["steps"] if isinstance(built.recipe, Recipe) else None, budget)
-    if built.recipe.hash != card["hash"]:
+    budget = Budget(**config["budget"]) if config.get("budget") else None
+    set_length(built, config["steps"] if isinstance(built.recipe, Recipe) else None, budget)
+    if built.recipe.hash != config["hash"]:
         raise UserError(
             f"{folder.named} was started with another version of this recipe, its data or its reward; start anew with --out"
         )
-    options = options or Options.of_card(card)
-    notes = [*_other_code(card, built), *_other_machine(card)]
-    return _go(built, folder, options, card["seed"], card["steps"], listeners, notes)
+    options = options or Options.of_config(config)
+    notes = [*_other_code(config, built), *_other_machine(config)]
+    return _go(built, folder, options, config["seed"], config["steps"], listeners, notes)
 
 
 def _refuse_conflicts(
-    path: str, card: Mapping[str, Any], request: RunRequest, steps: int | None, seed: int | None
+    path: str, config: Mapping[str, Any], request: RunRequest, steps: int | None, seed: int | None
 ) -> None:
     """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
     named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
-    kept_data = card["data"] or {}
+    kept_data = config["data"] or {}
     said: dict[str, tuple[Any, Any]] = {
-        "--steps": (steps, card["steps"]),
-        "--seed": (seed, card["seed"]),
+        "--steps": (steps, config["steps"]),
+        "--seed": (seed, config["seed"]),
         **{
-            flag: (value, card["recipe"] if flag == "recipe" else card["wish"][flag.removeprefix("--")])
+            flag: (value, config["recipe"] if flag == "recipe" else config["wish"][flag.removeprefix("--")])
             for flag, value in named.items()
             if isinstance(value, str)
         },
@@ -197,7 +199,7 @@ def _refuse_conflicts(
         },
     }
     if isinstance(request.recipe, str | None):
-        said |= {f"--set {k}": (v, card["settings"].get(k)) for k, v in request.settings.items()}
+        said |= {f"--set {k}": (v, config["settings"].get(k)) for k, v in request.settings.items()}
     for flag, (now, kept) in said.items():
         if now is not None and _value(now) != _value(kept):
             start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"
@@ -236,15 +238,15 @@ def evaluate(
         assert isinstance(found, Model)
         named[name] = found
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
-    with clock.as_of(_card_of(model)):
+    with clock.as_of(_config_of(model)):
         fit(source, named.values())
         return examined(named, exams or [Exam(source)], single_turn(), seed, **how)
 
 
-def _card_of(model: Any) -> dict[str, Any] | None:
+def _config_of(model: Any) -> dict[str, Any] | None:
     """Of the run that a model is named by: it is told the time that it learned with."""
     folder = RunFolder(model) if isinstance(model, str) else None
-    return folder.read_card() if folder is not None and folder.exists() else None
+    return folder.read_config() if folder is not None and folder.exists() else None
 
 
 def best_of(

@@ -1,4 +1,4 @@
-"""From what a user typed to a run: names become parts, parts become a recipe, the recipe gets a card."""
+"""From what a user typed to a run: names become parts, parts become a recipe, the recipe gets a config."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SHOWN_BAD = 3  # skipped rows named one by one
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What was asked for, before anything is built. Plain values throughout make the run rebuildable from its card."""
+    """What was asked for, before anything is built. Plain values throughout make the run rebuildable from its run.json."""
 
     recipe: Any
     task: Any = None
@@ -50,11 +50,11 @@ class RunRequest:
 
     @property
     def plain(self) -> bool:
-        """Whether a card can hold it: names and paths only."""
+        """Whether a run.json can hold it: names and paths only."""
         named = (self.recipe, self.task or "", self.model or "", self.reward or "")
         return all(isinstance(x, str) for x in named)
 
-    def to_card(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         said = {"task": self.task, "model": self.model, "reward": self.reward}
         return {
             "wish": {k: v if isinstance(v, str) or v is None else repr(v) for k, v in said.items()},
@@ -66,10 +66,10 @@ class RunRequest:
         }
 
     @classmethod
-    def of_card(cls, card: Mapping[str, Any]) -> RunRequest:
-        slots = {slot: card["wish"][slot] for slot in ("task", "model", "reward")}
-        kept = {name: card[name] for name in ("data", "settings", "text", "prepared") if name in card}
-        return cls(card["recipe"], **slots, **kept)
+    def of_config(cls, config: Mapping[str, Any]) -> RunRequest:
+        slots = {slot: config["wish"][slot] for slot in ("task", "model", "reward")}
+        kept = {name: config[name] for name in ("data", "settings", "text", "prepared") if name in config}
+        return cls(config["recipe"], **slots, **kept)
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def load_whole(model: str) -> Model:
 
 
 def _policy_of(run: RunFolder) -> Path:
-    if run.read_card()["kind"] == "study":
+    if run.read_config()["kind"] == "study":
         raise UserError(f"{run.named} is a study: name one of the runs in {run.shown(run.inner)}")
     policy = run.models / "policy"
     if not policy.is_dir():
@@ -188,7 +188,7 @@ def _reward(wanted: Any) -> Any:
     return find_reward(wanted) if isinstance(wanted, str) else wanted
 
 
-def card_of(built: Built, request: RunRequest, seed: int, steps: int, options: Options) -> dict[str, Any]:
+def config_of(built: Built, request: RunRequest, seed: int, steps: int, options: Options) -> dict[str, Any]:
     """`run.json`: everything that says what this run is."""
     return {
         "format": FORMAT,
@@ -201,7 +201,7 @@ def card_of(built: Built, request: RunRequest, seed: int, steps: int, options: O
         "seed": seed,
         "steps": steps,
         "budget": knobs(built.recipe.budget) if built.recipe.budget else None,
-        **request.to_card(),
+        **request.to_config(),
         "options": knobs(options),
         "parts": describe(built.recipe),
         "rewards": _rewards(built.recipe),

@@ -60,12 +60,12 @@ class Options:
         check_loggers(self.loggers)
 
     @classmethod
-    def of_card(cls, card: Mapping[str, Any]) -> Options:
+    def of_config(cls, config: Mapping[str, Any]) -> Options:
         """How a run was kept until now."""
-        for name in card["options"]:
+        for name in config["options"]:
             if name not in knobs(cls()):
                 raise unknown("option in run.json", name, knobs(cls()))
-        return cls(**card["options"])
+        return cls(**config["options"])
 
     def asks_for_evaluation(self, done: int, before: float, share: float) -> bool:
         """Whether one is due after `done` steps, when the share of the run that is done went from `before` to `share`."""

@@ -1,4 +1,4 @@
-"""Which stages turn a stored reward into an advantage: found in a run's recipe or on its card, and applied to its batches.
+"""Which stages turn a stored reward into an advantage: found in a run's recipe or in its config, and applied to its batches.
 
 Only stages on the way from the reward to `advantage` are taken, and never a learner. Where they cannot be rebuilt, or need
 columns that were not stored, `centre(by="task")` stands in and the replay says so. Left out: the comparison (`replay.py`).
@@ -130,19 +130,19 @@ def _stages(run: Run) -> tuple[list[Any], str, str]:
     if isinstance(run, Trained) and isinstance(run.recipe, Recipe):
         return run.recipe.stages, "the run's recipe", ""
     why = "the run was started from Python objects"
-    if run.card["plain"]:
+    if run.config["plain"]:
         try:
-            made = build(RunRequest.of_card(run.card)).recipe
+            made = build(RunRequest.of_config(run.config)).recipe
             assert isinstance(made, Recipe)
             return made.stages, "the run's recipe", ""
         except UserError as error:  # a file that was moved since, a model that is not here
             why = f"the run's recipe cannot be built here ({error})"
-    return _restored(_on_card(run)), "the run's card", why
+    return _restored(_described_stages(run)), "the run's config", why
 
 
-def _on_card(run: Run) -> list[Any]:
+def _described_stages(run: Run) -> list[Any]:
     try:
-        return list(run.card["parts"]["knobs"]["stages"])
+        return list(run.config["parts"]["knobs"]["stages"])
     except (KeyError, TypeError) as error:
         raise UserError(f"{run.folder.named} does not say in its run.json what it is made of") from error
 
@@ -170,6 +170,6 @@ def _chain(stages: Sequence[Any], column: str) -> list[Any]:
 
 
 def _changed(run: Run, chain: Sequence[Any]) -> list[str]:
-    kept = _on_card(run)
+    kept = _described_stages(run)
     new = [label(stage) for stage in chain if describe(stage) not in kept]
     return [f"{new[0]} is not as it was when the run was trained: the recipe has changed since"] if new else []

@@ -101,19 +101,19 @@ def replay(
     """
     found = run if isinstance(run, Run) else Run(run)
     if not isinstance(found, Trained):
-        check_trust(found.folder.named, found.card, trust)
+        check_trust(found.folder.named, found.config, trust)
     chosen = _chosen(found, steps)
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     first = found.batch(chosen[0])
     _check_reward(formula, first)
     made = find_credit(found, first, column, credit)
     stage = score(formula, gives_to=made.column, role=made.role)
-    play = RecordedPlay(int(found.card["seed"]), int(found.card["steps"]))
+    play = RecordedPlay(int(found.config["seed"]), int(found.config["steps"]))
     seen, other = [], 0
     for done, step in enumerate(chosen, start=1):
         play.begin(step)
         seed_globals(play.seed, step)
-        with clock.as_of(found.card):  # for judges that tell the time
+        with clock.as_of(found.config):  # for judges that tell the time
             now, differ = _replayed(first if done == 1 else found.batch(step), stage, made, play)
         seen.append(now)
         other += differ
@@ -124,7 +124,7 @@ def replay(
         run=found.folder.named,
         reward=str(formula),
         version=formula.version,
-        old_version=found.card.get("rewards", {}).get(made.column, {}).get("version"),
+        old_version=found.config.get("rewards", {}).get(made.column, {}).get("version"),
         column=made.column,
         credit=" > ".join(map(repr, made.new)),
         credit_from=made.source,
@@ -139,7 +139,7 @@ def replay(
 
 
 def _chosen(run: Run, steps: Sequence[int] | None) -> list[int]:
-    if run.card["kind"] == "study":
+    if run.config["kind"] == "study":
         raise UserError(f"{run.folder.named} is a study: name one of the runs in {run.folder.shown(run.folder.inner)}")
     kept = run.rollout_steps
     if not kept:

@@ -17,7 +17,7 @@ from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
-from guerdon.loop.build import Built, RunRequest, card_of
+from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
@@ -79,7 +79,7 @@ class StudyRun:
         with inner.lock():
             notes = drop_damaged(inner)
             if not inner.exists():
-                inner.create(card_of(Built("recipe", recipe), RunRequest(recipe), seed, recipe.steps, self.options))
+                inner.create(config_of(Built("recipe", recipe), RunRequest(recipe), seed, recipe.steps, self.options))
             if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
                 self.interrupted = True
                 raise Interrupted
@@ -158,7 +158,7 @@ def run_study(
     warnings: Sequence[str] = (),
 ) -> Any:
     """Run a study's body to its end; None when it was interrupted."""
-    with folder.lock(), clock.as_of(folder.read_card()):
+    with folder.lock(), clock.as_of(folder.read_config()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
             result = Run(folder).result

@@ -78,7 +78,7 @@ def run_recipe(
     warnings: Sequence[str] = (),
 ) -> bool:
     """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
-    with folder.lock(), clock.as_of(folder.read_card()):
+    with folder.lock(), clock.as_of(folder.read_config()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
             finish_report(folder)

@@ -1,4 +1,6 @@
-"""Whose run folder it is. A card may name Python files (a recipe, a task, a reward), and to go on with the run is to run them.
+"""Whose run folder it is. Its run.json may name Python files (a recipe, a task, a reward).
+
+To go on with the run is to run them.
 
 So that a folder from somebody else runs nothing by itself, who starts such a run keeps a mark of it outside the folder, in
 $XDG_STATE_HOME/guerdon/made (~/.local/state/guerdon/made): two empty files, named by hashes of the run's random id and of the
@@ -17,7 +19,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.loop.catalog import in_file
-from guerdon.store.card import read_small
+from guerdon.store.run_config import read_small
 from guerdon.store.whole_files import absolute
 
 # the file that each of them is read from, as those who load it find it; none for a name of the package's
@@ -28,31 +30,31 @@ FILE_OF: dict[str, Callable[[str], str]] = {
 }
 
 
-def python_files(card: Mapping[str, Any], slots: Collection[str] = tuple(FILE_OF)) -> dict[str, str]:
-    """The Python files that a card names, by what names them."""
-    said = {"recipe": card["recipe"], **card["wish"]} if card["plain"] else {}
+def python_files(config: Mapping[str, Any], slots: Collection[str] = tuple(FILE_OF)) -> dict[str, str]:
+    """The Python files that a config names, by what names them."""
+    said = {"recipe": config["recipe"], **config["wish"]} if config["plain"] else {}
     found = {f"{slot} {said[slot]}": FILE_OF[slot](said[slot]) for slot in slots if said.get(slot)}
     return {name: file for name, file in found.items() if file}
 
 
-def remember(card: Mapping[str, Any], here: Path) -> list[str]:
+def remember(config: Mapping[str, Any], here: Path) -> list[str]:
     """Keep in mind that this user made a run, of files as they are called from `here`; a warning where that cannot be."""
-    if not python_files(card):
+    if not python_files(config):
         return []
     folder = _folder()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for mark in _marks(card, here):
+        for mark in _marks(config, here):
             (folder / mark).touch(mode=0o600)
     except OSError as error:
         return [f"cannot note in {folder} that this run is yours ({error.strerror}): --resume will ask for --trust"]
     return []
 
 
-def check_trust(run: str, card: Mapping[str, Any], trust: bool, slots: Collection[str] = tuple(FILE_OF)) -> None:
+def check_trust(run: str, config: Mapping[str, Any], trust: bool, slots: Collection[str] = tuple(FILE_OF)) -> None:
     """Refuse a run that names Python files and was made by somebody else, unless the user says to trust it."""
-    files = python_files(card, slots)
-    if not files or trust or any((_folder() / mark).is_file() for mark in _marks(card, absolute(""))):
+    files = python_files(config, slots)
+    if not files or trust or any((_folder() / mark).is_file() for mark in _marks(config, absolute(""))):
         return
     named = ", ".join(dict.fromkeys(files.values()))
     raise UserError(
@@ -71,17 +73,17 @@ def _folder() -> Path:
     return base / "guerdon" / "made"
 
 
-def _marks(card: Mapping[str, Any], here: Path) -> list[str]:
+def _marks(config: Mapping[str, Any], here: Path) -> list[str]:
     """By where the files lie, and by what is in them; none for a run that has no id."""
     found = []
     for fact in (os.path.realpath, _content):
         try:
-            facts = {name: fact(str(here / file)) for name, file in python_files(card).items()}
+            facts = {name: fact(str(here / file)) for name, file in python_files(config).items()}
         except (OSError, ValueError):  # a file that is not there or not to be read, a name that is none
             continue
-        told = json.dumps([fact.__name__, card.get("id"), facts]).encode()
+        told = json.dumps([fact.__name__, config.get("id"), facts]).encode()
         found.append(hashlib.blake2b(told, digest_size=32).hexdigest())
-    return found if card.get("id") else []
+    return found if config.get("id") else []
 
 
 def _content(file: str) -> str:

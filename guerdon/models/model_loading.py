@@ -112,16 +112,16 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
     from safetensors.torch import load_file
 
     try:
-        card = read_object(folder / "model.json")
-        if card["model"] not in NAMES:
-            raise UserError(f"{folder} does not hold a whole model: there is no model {card['model']!a}")
-        own = {**{k: _revived(v) for k, v in card["knobs"].items()}, **settings}
+        config = read_object(folder / "model.json")
+        if config["model"] not in NAMES:
+            raise UserError(f"{folder} does not hold a whole model: there is no model {config['model']!a}")
+        own = {**{k: _revived(v) for k, v in config["knobs"].items()}, **settings}
         if "source" in own:  # it knows the folder's format itself
-            made = load(card["model"], **{**own, **_places(folder, card["knobs"], settings)})
+            made = load(config["model"], **{**own, **_places(folder, config["knobs"], settings)})
             if made.net is None:
                 raise UserError(f"{folder} does not hold a whole model: its weights are missing")
             return made
-        made = load(card["model"], **own)
+        made = load(config["model"], **own)
         is_there(folder / "weights.safetensors")
         net = made.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))

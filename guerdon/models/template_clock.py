@@ -22,18 +22,18 @@ def told() -> datetime.datetime:
 
 
 def begun() -> str:
-    """For the card of a run that begins now: the time it keeps. A run inside of another has that one's."""
+    """For the config of a run that begins now: the time it keeps. A run inside of another has that one's."""
     now = _told[-1] if len(_told) > 1 else datetime.datetime.now()
     return now.isoformat(timespec="seconds")
 
 
 @contextlib.contextmanager
-def as_of(card: Mapping[str, Any] | None) -> Iterator[None]:
-    """Stand still where the run with this card began; without one, as before. Cards of old have only the date of the file."""
-    if card is None:
+def as_of(config: Mapping[str, Any] | None) -> Iterator[None]:
+    """Stand still where the run with this config began; without one, as before. Old configs have only the date of the file."""
+    if config is None:
         yield
         return
-    said = card.get("clock") or card.get("created")
+    said = config.get("clock") or config.get("created")
     try:
         when = datetime.datetime.fromisoformat(said)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:

@@ -93,7 +93,7 @@ class TextModel(Model):
         return {"dtype": str(self._dtype).removeprefix("torch.")}
 
     def facts(self) -> dict[str, Any]:
-        """For the card of a run: what becomes of the knobs on this machine."""
+        """For the config of a run: what becomes of the knobs on this machine."""
         return {**self.meant(), "device": str(self._device), "parameters": self.parameters}
 
     @property

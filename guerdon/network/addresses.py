@@ -1,6 +1,6 @@
 """Addresses of servers and the keys that are sent to them.
 
-An address may hold no secret: it stands in run cards, caches and messages.
+An address may hold no secret: it stands in run.json, caches and messages.
 A key is read from the environment when it is needed, is kept nowhere, and is struck out of what a server says back.
 """
 

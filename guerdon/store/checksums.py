@@ -1,7 +1,7 @@
 """Checksums of all that a run writes: a file that is not as it was written is refused as damaged.
 
 They are for accidents (a flipped bit, a lost block, an editor), not against forgers.
-A line of events, a card and a file of evidence carry a CRC in themselves.
+A line of events, a run.json and a file of evidence carry a CRC in themselves.
 Folders of tensors have a manifest of SHA-256 beside them.
 Files from before there were checksums carry none, and are read as they are.
 """

@@ -1,6 +1,6 @@
 """The run folder: where each file lies in it, and which process may write there.
 
-A new run claims its folder before it writes: the folder is made and locked, then gets its card.
+A new run claims its folder before it writes: the folder is made and locked, then gets its run.json.
 Of two processes that start at the same moment, one has the folder; the other goes on to the next name, or is refused.
 A claim that a kill cut short leaves an empty folder, which is no run and can be claimed again.
 """
@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from guerdon.core.errors import UserError
-from guerdon.store.card import check_fields, read_small
 from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
+from guerdon.store.run_config import check_fields, read_small
 from guerdon.store.whole_files import absolute, disk_errors, remove, sweep, write_json
 
 # of run folders; those of 1, which guerdon 0.1 wrote, are read and not gone on with. Checksums came within 2: who does not know
-# them passes over a key in a card and two in a line of events, and what was written without them is read as before
+# them passes over a key in run.json and two in a line of events, and what was written without them is read as before
 FORMAT = 2
 LOCK = ".lock"
 
@@ -42,7 +42,7 @@ class RunFolder:
         return str(self.named / path.relative_to(self.path))
 
     @property
-    def card(self) -> Path:
+    def config_file(self) -> Path:
         return self.path / "run.json"
 
     @property
@@ -79,36 +79,36 @@ class RunFolder:
         return self.path / "faults" / f"step-{step:08d}.parquet"
 
     def exists(self) -> bool:
-        return self.card.is_file()
+        return self.config_file.is_file()
 
-    def read_card(self) -> dict[str, Any]:
+    def read_config(self) -> dict[str, Any]:
         """What the run is. One that does not match its checksum is not believed: another seed gives another run."""
         try:
-            card = json.loads(read_small(self.card))
+            config = json.loads(read_small(self.config_file))
         except OSError as error:
             raise UserError(f"{self.named} is not a run folder: it has no readable run.json") from error
         except (ValueError, RecursionError) as error:
             raise Damaged(f"{self.named} is not a run folder: it has no readable run.json") from error
-        if not isinstance(card, dict) or not isinstance(card.get("format", FORMAT), int):
-            raise Damaged(f"{self.named} is not a run folder: its run.json holds no card")
-        if not is_whole(card):
+        if not isinstance(config, dict) or not isinstance(config.get("format", FORMAT), int):
+            raise Damaged(f"{self.named} is not a run folder: its run.json is no JSON object")
+        if not is_whole(config):
             raise Damaged(
                 f"{self.named}/run.json does not match its checksum, so it was damaged or changed by hand: put a copy of it"
                 f' back, or delete its line "{KEY}" to go on with what it says now'
             )
-        if card.get("format", FORMAT) > FORMAT:
+        if config.get("format", FORMAT) > FORMAT:
             raise UserError(
-                f"{self.named} was written by guerdon {written_by(card)}, in format {card['format']} of run folders; this one"
-                f" reads up to {FORMAT}: upgrade guerdon"
+                f"{self.named} was written by guerdon {written_by(config)}, in format {config['format']} of run folders;"
+                f" this one reads up to {FORMAT}: upgrade guerdon"
             )
-        check_fields(card, self.named)
-        return {k: v for k, v in card.items() if k != KEY}
+        check_fields(config, self.named)
+        return {k: v for k, v in config.items() if k != KEY}
 
-    def create(self, card: dict[str, Any]) -> None:
+    def create(self, config: dict[str, Any]) -> None:
         """Start a run here."""
         with self.claim():
             write_json(
-                self.card, sealed(card)
+                self.config_file, sealed(config)
             )  # what makes the folder a run: a kill before this leaves nothing in the way
 
     @contextlib.contextmanager
@@ -121,7 +121,7 @@ class RunFolder:
 
     def _refuse_others(self) -> None:
         if self.exists():
-            name = self.read_card().get("recipe", "?")
+            name = self.read_config().get("recipe", "?")
             raise UserError(
                 f"{self.named} holds another run ({name}); go on with it by --resume {self.named}, or choose another --out"
             )
@@ -159,8 +159,8 @@ class RunFolder:
                 self._held = None
 
 
-def written_by(card: dict[str, Any]) -> str:
-    versions = card.get("versions")
+def written_by(config: dict[str, Any]) -> str:
+    versions = config.get("versions")
     return str(versions.get("guerdon", "of another version")) if isinstance(versions, dict) else "of another version"
 
 

@@ -34,7 +34,7 @@ def open_loggers(names: Sequence[str], folder: RunFolder) -> tuple[Listener, ...
 def export(run: str | Path, name: str) -> None:
     """Send a run that is on disk to a logger, the last attempt of each step."""
     folder = RunFolder(run)
-    folder.read_card()
+    folder.read_config()
     (listener,) = open_loggers([name], folder)
     events = latest(read_events(folder.events))
     listener(Started(0))
@@ -84,10 +84,10 @@ def wandb(folder: RunFolder) -> Listener:
         if run is None:
             import wandb
 
-            card = folder.read_card()
-            name = f"{card['hash']}-{card['seed']}-{folder.path.name}"
+            config = folder.read_config()
+            name = f"{config['hash']}-{config['seed']}-{folder.path.name}"
             run = wandb.init(
-                project="guerdon", name=folder.path.name, id=name, resume="allow", dir=str(folder.path), config=card
+                project="guerdon", name=folder.path.name, id=name, resume="allow", dir=str(folder.path), config=config
             )
         numbers = _scalars(event)
         if numbers:

@@ -21,7 +21,7 @@ E = TypeVar("E", bound=Event)
 
 
 def damage_of(folder: RunFolder) -> str:
-    """What of a run is damaged, its card included, in a line; empty where nothing is, or no run."""
+    """What of a run is damaged, its run.json included, in a line; empty where nothing is, or no run."""
     try:
         return "; ".join(Run(folder).damage) if folder.exists() else ""
     except Damaged as error:
@@ -42,14 +42,14 @@ class Run:
     def __init__(self, path: str | Path | RunFolder) -> None:
         self.folder = path if isinstance(path, RunFolder) else RunFolder(path)
         self.path = self.folder.path
-        self.card = self.folder.read_card()
+        self.config = self.folder.read_config()
 
     def __repr__(self) -> str:
         return f"Run({self.folder.named!r}: {self.name}, {self.progress}, {self.status})"
 
     @property
     def name(self) -> str:
-        return str(self.card["recipe"])
+        return str(self.config["recipe"])
 
     def events(self, kind: type[E]) -> list[E]:
         """The events of a type, as the last attempt at each step wrote them."""
@@ -68,12 +68,12 @@ class Run:
     @property
     def damage(self) -> list[str]:
         """What of the events is not as it was written, a line each: damaged lines; of a run that ended, steps without an event
-        and a last evaluation that is not there; of a study, what its runs have. The card is checked when a run is opened,
+        and a last evaluation that is not there; of a study, what its runs have. run.json is checked when a run is opened,
         rollouts and checkpoints when they are read."""
         log = read_log(self.folder.events)
         faults = [log.damage] if log.damage else []
         ends = [e for e in log.events if isinstance(e, Ended)]
-        if ends and self.card.get("kind") == "recipe":
+        if ends and self.config.get("kind") == "recipe":
             last = ends[-1].step
             there = {e.step for e in log.events if isinstance(e, StepDone) and 0 <= e.step <= last}
             if len(there) <= last:
@@ -83,12 +83,12 @@ class Run:
             taken = [e.step for e in log.events if isinstance(e, Evaluated)]
             if taken and last not in taken:
                 faults.append(f"the last evaluation, after {last + 1} steps, has no event in events.jsonl")
-        if ends and self.card.get("kind") == "study":
+        if ends and self.config.get("kind") == "study":
             try:
                 _ = self.result
             except Damaged as error:
                 faults.append(str(error))
-        inner = {card.parent.name: damage_of(RunFolder(card.parent)) for card in self._inner_cards}
+        inner = {config.parent.name: damage_of(RunFolder(config.parent)) for config in self._inner_configs}
         return faults + [f"inner/{name}: {damage}" for name, damage in inner.items() if damage]
 
     @property
@@ -112,9 +112,9 @@ class Run:
     @property
     def progress(self) -> str:
         """How far it came, in words: steps, or what is spent of its budget; of a study, how many runs."""
-        budget, is_study = self.card.get("budget"), self.card["kind"] == "study"
+        budget, is_study = self.config.get("budget"), self.config["kind"] == "study"
         if not budget and not is_study:
-            return f"{self.steps_done} of {self.card['steps']} steps"
+            return f"{self.steps_done} of {self.config['steps']} steps"
         done = f"{len(self.inner)} runs" if is_study else f"{self.steps_done} steps"
         of = f", {self.spent[budget['unit']]:,.0f} of {budget['amount']:,.0f} {budget['unit']}" if budget else ""
         return done + of
@@ -128,10 +128,10 @@ class Run:
     @property
     def inner(self) -> list[Run]:
         """The runs of a study."""
-        return [Run(card.parent) for card in self._inner_cards]
+        return [Run(config.parent) for config in self._inner_configs]
 
     @property
-    def _inner_cards(self) -> list[Path]:
+    def _inner_configs(self) -> list[Path]:
         return sorted(self.folder.inner.glob("*/run.json"))
 
     @property

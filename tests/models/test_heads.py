@@ -221,10 +221,10 @@ def test_a_foreign_model_is_trained_with_a_critic_and_its_card_says_what_it_is(t
     assert run.complete
     critic = load_file(tmp_path / "run" / "models" / "critic" / value_head.FILE)
     assert critic["weight"].abs().sum() > 0
-    card = json.loads((tmp_path / "run" / "run.json").read_text())
+    config = json.loads((tmp_path / "run" / "run.json").read_text())
     weights = sum(p.numel() for p in transformers.AutoModelForCausalLM.from_pretrained(source).parameters())
     facts = {"dtype": "float32", "device": str(models.load(source)._device), "parameters": weights}
-    assert {name: card["models"][name] for name in ("policy", "critic")} == {"policy": facts, "critic": facts}
+    assert {name: config["models"][name] for name in ("policy", "critic")} == {"policy": facts, "critic": facts}
 
 
 # --- "auto" -------------------------------------------------------------------------------------------------------------

@@ -202,10 +202,10 @@ JSON: tuple[Mutator, ...] = (json_value,) * 8 + (json_root,)
 # --- what is sealed ---------------------------------------------------------------------------------------------------
 
 
-def other_card(draw: random.Random, data: bytes, other: bytes) -> bytes:
-    """A card that says something else and has the checksum of that, or none: changed by hand as we say, or by a stranger."""
-    card = {k: v for k, v in json.loads(data).items() if k != KEY}
-    made = json.loads(json_value(draw, json.dumps(card).encode(), other))
+def other_config(draw: random.Random, data: bytes, other: bytes) -> bytes:
+    """A run.json that says something else, with the checksum of that or none: changed by hand as we say, or by a stranger."""
+    config = {k: v for k, v in json.loads(data).items() if k != KEY}
+    made = json.loads(json_value(draw, json.dumps(config).encode(), other))
     return json.dumps(sealed(made) if draw.random() < 0.5 else made, indent=2).encode()
 
 

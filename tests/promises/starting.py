@@ -30,16 +30,16 @@ def start_together(folder: Path, outs: list[str | None]) -> list[tuple[str, str,
 def _start(folder: Path, seed: int, out: str | None, barrier: Any, said: Any) -> None:
     from guerdon.core.errors import UserError
     from guerdon.loop import api
-    from guerdon.loop.build import card_of
+    from guerdon.loop.build import config_of
 
     os.chdir(folder)
 
     def together(*given: Any) -> dict[str, Any]:
-        card = card_of(*given)
+        config = config_of(*given)
         barrier.wait(timeout=120)
-        return card
+        return config
 
-    api.card_of = together
+    api.config_of = together
     try:
         run = api.train("grpo", **TINY, seed=seed, out=out, settings=KNOBS)
         said.put((seed, (os.path.relpath(run.path), str(run.weights), "")))

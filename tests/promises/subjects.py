@@ -94,7 +94,7 @@ SUBJECTS = {
         log=True,
         writes=("runs/half",),
     ),
-    "card": Subject(
+    "run.json": Subject(
         ("runs/whole/run.json",),
         (
             *LOOKED_AT,
@@ -103,13 +103,13 @@ SUBJECTS = {
             ("train", "--resume", "runs/whole", "--json"),
         ),
         (*BYTES, *mutators.JSON),
-        (mutators.other_card,) * 20,
+        (mutators.other_config,) * 20,
     ),
-    "card of a run that goes on": Subject(
+    "run.json of a run that goes on": Subject(
         ("runs/half/run.json",),
         (RESUME,),
         (*BYTES, *mutators.JSON),
-        (mutators.other_card,) * 20,
+        (mutators.other_config,) * 20,
         writes=("runs/half",),
     ),
     "rollouts": Subject(

@@ -1,6 +1,6 @@
 """A run gives the same weights on whichever day it is resumed.
 
-Chat templates may tell a model the date. It is the one on which the run began, kept in its card, for training, resuming,
+Chat templates may tell a model the date. It is the one on which the run began, kept in its run.json, for training, resuming,
 evaluating the run and every judge in it; outside of a run it is that on which the process began. Not promised: that two runs
 that begin on two days have the same prompts, where a template writes dates, or that a budget in `seconds` repeats.
 """
@@ -82,17 +82,17 @@ def test_a_run_resumed_on_another_day(cli, monkeypatch):
 
 
 def test_a_run_evaluated_on_another_day(cli, monkeypatch):
-    """`eval RUN` on the day it was trained and a week later; a card of old, without a clock; one whose clock says nothing."""
+    """`eval RUN` on the day it was trained and a week later; an old run.json, without a clock; one whose clock says nothing."""
     cli(*TRAIN, "--out", "run")
-    card = json.loads(Path("run/run.json").read_text())
-    assert card["clock"] == "2031-05-01T12:00:00"
+    config = json.loads(Path("run/run.json").read_text())
+    assert config["clock"] == "2031-05-01T12:00:00"
     first = cli("eval", "run", *EVAL).json
     monkeypatch.setattr(Day, "day", 8)
     assert cli("eval", "run", *EVAL).json == first
-    del card["clock"], card["sum"]
-    Path("run/run.json").write_text(json.dumps({**card, "created": "2031-05-01T23:59:59Z"}))
+    del config["clock"], config["sum"]
+    Path("run/run.json").write_text(json.dumps({**config, "created": "2031-05-01T23:59:59Z"}))
     assert cli("eval", "run", *EVAL).json == first
-    Path("run/run.json").write_text(json.dumps({**card, "clock": "noon"}))
+    Path("run/run.json").write_text(json.dumps({**config, "clock": "noon"}))
     said = cli("eval", "run", *EVAL)
     assert said.code == 2 and "run.json does not say when the run began: its clock is 'noon'" in said.err
 

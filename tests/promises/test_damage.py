@@ -1,6 +1,6 @@
 """What a run reads back is what it wrote, or it says which file is damaged: no number comes from a damaged one.
 
-It reaches over events, cards, rollouts, checkpoints, trained models, evidence, what studies remember and the answers of judges.
+It reaches over events, run.json, rollouts, checkpoints, trained models, evidence, what studies remember and judges' answers.
 A line that a killed process left unfinished is no damage. Not promised: protection from forgers, who can make a checksum
 too, and checks of what was written before there were checksums.
 """
@@ -230,17 +230,17 @@ def test_a_run_that_goes_on_over_damaged_events(cli: Cli) -> None:
     )
 
 
-# --- cards --------------------------------------------------------------------------------------------------------
+# --- run.json --------------------------------------------------------------------------------------------------------
 
 
 def test_bytes_of_the_card(run: Path, tried: Tried) -> None:
-    """Bytes all over run.json, one bit of each flipped: the same card, or a line."""
-    path = RunFolder(run).card
-    data, before = path.read_bytes(), Run(run).card
+    """Bytes all over run.json, one bit of each flipped: the same config, or a line."""
+    path = RunFolder(run).config_file
+    data, before = path.read_bytes(), Run(run).config
     for at in range(0, len(data), 5):
         path.write_bytes(flipped(data, at, at % 7))
         try:
-            assert {k: v for k, v in Run(run).card.items() if k in before} == before
+            assert {k: v for k, v in Run(run).config.items() if k in before} == before
         except UserError as error:
             assert "run.json" in str(error) and "\n" not in str(error)
         tried()
@@ -248,8 +248,8 @@ def test_bytes_of_the_card(run: Path, tried: Tried) -> None:
 
 def test_another_seed_in_the_card(cli: Cli, run: Path) -> None:
     """A seed changed by hand, and then every verb that would have taken it."""
-    card = run / "run.json"
-    card.write_text(card.read_text().replace('"seed": 0', '"seed": 1'))
+    config = run / "run.json"
+    config.write_text(config.read_text().replace('"seed": 0', '"seed": 1'))
     for words in (
         ("train", "--resume", "a"),
         ("show", "a"),
@@ -260,9 +260,9 @@ def test_another_seed_in_the_card(cli: Cli, run: Path) -> None:
         said = cli(*words)
         assert said.err.splitlines()[-1].startswith("guerdon: a/run.json does not match its checksum"), (words, said)
     assert "unreadable: a/run.json does not match its checksum" in cli("list", "runs", "--dir", ".").out
-    meant = {k: v for k, v in json.loads(card.read_text()).items() if k != "sum"}
-    card.write_text(json.dumps(meant))
-    assert Run("a").card["seed"] == 1, "who deletes the checksum means it"
+    meant = {k: v for k, v in json.loads(config.read_text()).items() if k != "sum"}
+    config.write_text(json.dumps(meant))
+    assert Run("a").config["seed"] == 1, "who deletes the checksum means it"
 
 
 # --- rollouts, checkpoints, models --------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ def test_bytes_of_a_trained_model(cli: Cli, run: Path, tried: Tried) -> None:
 
 
 def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
-    """A bit of a proof's run flipped (last evaluation, end, card), or its last evaluation lost: it is made again."""
+    """A bit of a proof's run flipped (last evaluation, end, run.json), or its last evaluation lost: it is made again."""
     (tmp_path / "faster.py").write_text(FASTER)
     how = How(tmp_path / "evidence", tmp_path / "runs", jobs=1, quick=True, changes={"budget": 400.0})
 
@@ -459,4 +459,4 @@ def facts(run: Path) -> tuple[object, ...]:
     """What anybody would quote of a run, but for times."""
     found = Run(run)
     spent = {unit: cost for unit, cost in found.spent.items() if unit != "seconds"}
-    return found.weights, found.evaluations, spent, found.card["seed"], found.steps_done
+    return found.weights, found.evaluations, spent, found.config["seed"], found.steps_done

@@ -387,13 +387,13 @@ def test_types_and_shapes_of_weights(own, tried):
 def test_a_saved_model_names_places_in_its_own_folder_alone(own, tried):
     """model.json whose source is `..`, an absolute path, whose model is the folder itself, whose knobs are none."""
     models.save(models.load(str(own)), own)
-    card = json.loads((own / "model.json").read_text())
+    config = json.loads((own / "model.json").read_text())
     for change in (
-        {"knobs": {**card["knobs"], "source": "../own"}},
-        {"knobs": {**card["knobs"], "source": "/etc"}},
-        {"knobs": {**card["knobs"], "adapter": "../adapter"}},
-        {"knobs": {**card["knobs"], "source": 7}},
-        {"knobs": {**card["knobs"], "lora": "many"}},
+        {"knobs": {**config["knobs"], "source": "../own"}},
+        {"knobs": {**config["knobs"], "source": "/etc"}},
+        {"knobs": {**config["knobs"], "adapter": "../adapter"}},
+        {"knobs": {**config["knobs"], "source": 7}},
+        {"knobs": {**config["knobs"], "lora": "many"}},
         {"knobs": {"rows": 4}},
         {"knobs": [1]},
         {"model": str(own)},
@@ -401,7 +401,7 @@ def test_a_saved_model_names_places_in_its_own_folder_alone(own, tried):
         {"model": ["lm"]},
         {"model": None},
     ):
-        (own / "model.json").write_text(json.dumps({**card, **change}))
+        (own / "model.json").write_text(json.dumps({**config, **change}))
         one_line(own)
         tried()
 

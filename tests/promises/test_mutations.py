@@ -1,7 +1,7 @@
 """A file that was damaged or doctored is refused or noticed: no wrong result, no traceback, no hang, and none of its code runs.
 
 Bits, bytes, lines, JSON values and headers of every kind of file that is read are harmed, and a verb that reads it is run. Of
-what carries a checksum (checkpoints, events, rollouts, cards) another result must come with a warning that names the file.
+what carries a checksum (checkpoints, events, rollouts, run.json) another result must come with a warning that names the file.
 What carries none (problems, templates, models of strangers) may say something else and be believed, as long as it is whole.
 """
 
@@ -19,7 +19,7 @@ CASES = {
     "checkpoint": 160,
     "events": 180,
     "events of a run that goes on": 120,
-    "card": 200,
+    "run.json": 200,
     "rollouts": 180,
     "gguf": 180,
 }

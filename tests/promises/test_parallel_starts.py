@@ -52,8 +52,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def whole(run: Run, seed: int, weights: str) -> None:
-    """A folder whose card, events, checkpoint and rollouts are all of one run."""
-    assert (run.card["seed"], run.weights, run.status, run.damage) == (seed, weights, "complete", [])
+    """A folder whose run.json, events, checkpoint and rollouts are all of one run."""
+    assert (run.config["seed"], run.weights, run.status, run.damage) == (seed, weights, "complete", [])
     assert [e["steps_done"] for e in run.evaluations] == [0, 2] and run.rollout_steps == [0, 1]
     assert run.folder.report.is_file() and run.warnings == []
     assert not [p for p in run.path.rglob(".*") if p.name != ".lock"], "no scratch is left"
@@ -84,7 +84,7 @@ def test_six_runs_with_one_name(tmp_path, alone, tried):
 
 
 def test_a_claim_that_was_cut_short(cli):
-    """A process killed between making its folder and writing its card, at both places where it can be."""
+    """A process killed between making its folder and writing its run.json, at both places where it can be."""
     for name, left in (("grpo-parity-001", ()), ("grpo-parity-002", (".run.json.0badcafe.tmp",))):
         Path("runs", name).mkdir(parents=True)
         for file in (".lock", *left):

@@ -19,7 +19,7 @@ from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, refused
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.store.card import FIELDS
+from guerdon.store.run_config import FIELDS
 
 RUN = ("--rollouts-every", "3")
 EVIL = REWARDS + "\nPath('evil-was-here').touch()\n"
@@ -57,10 +57,10 @@ def begun(cli: Cli, *words: str) -> None:
 
 
 def change(run: str, **values: Any) -> None:
-    """As a stranger would: there is nothing about a card that he could not make himself."""
-    card = Path(run, "run.json")
-    made = {**json.loads(card.read_text()), **values}
-    card.write_text(json.dumps({name: value for name, value in made.items() if name != "sum"}))
+    """As a stranger would: there is nothing about a run.json that he could not make himself."""
+    config = Path(run, "run.json")
+    made = {**json.loads(config.read_text()), **values}
+    config.write_text(json.dumps({name: value for name, value in made.items() if name != "sum"}))
 
 
 def as_a_stranger(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,9 @@ def test_files_of_a_strangers_run_are_not_run(cli, monkeypatch, tried):
     with pytest.raises(UserError, match="trust=True"):
         gd.train(resume="a")
     assert not Path("evil-was-here").exists()
-    assert cli("show", "a").code == 0 and cli("eval", "c", "--tasks", "2").code == 0  # neither runs a file of the card
+    assert (
+        cli("show", "a").code == 0 and cli("eval", "c", "--tasks", "2").code == 0
+    )  # neither runs a file of the config
     assert cli("list", "runs", "--dir", ".").code == 0 and not Path("evil-was-here").exists()
 
 
@@ -131,25 +133,25 @@ def test_a_file_edited_in_place_is_still_ones_own(cli):
 
 
 FORGED: tuple[Callable[[dict[str, Any]], dict[str, Any]], ...] = (
-    lambda card: {"wish": {**card["wish"], "reward": "evil.py:right"}},
-    lambda card: {"wish": {**card["wish"], "task": "evil.py:right"}},
-    lambda card: {"recipe": "evil.py"},
-    lambda card: {"recipe": "evil.py:right"},
-    lambda card: {"id": "0" * 32},
-    lambda card: {"id": None},
-    lambda card: {"wish": {**card["wish"], "reward": "./my.py:stops"}},
-    lambda card: {"wish": {**card["wish"], "reward": "evil\0.py:right"}},
-    lambda card: {"wish": {**card["wish"], "reward": "\ud800.py:right"}},
+    lambda config: {"wish": {**config["wish"], "reward": "evil.py:right"}},
+    lambda config: {"wish": {**config["wish"], "task": "evil.py:right"}},
+    lambda config: {"recipe": "evil.py"},
+    lambda config: {"recipe": "evil.py:right"},
+    lambda config: {"id": "0" * 32},
+    lambda config: {"id": None},
+    lambda config: {"wish": {**config["wish"], "reward": "./my.py:stops"}},
+    lambda config: {"wish": {**config["wish"], "reward": "evil\0.py:right"}},
+    lambda config: {"wish": {**config["wish"], "reward": "\ud800.py:right"}},
 )
 
 
 def test_a_run_of_ones_own_that_came_back_changed(cli, tried):
-    """A folder that this user made and gave away, whose card now names another file, another spelling of it, or another id."""
+    """A folder that this user made and gave away: its run.json now names another file, another spelling of it or another id."""
     begun(cli)
     Path("evil.py").write_text(EVIL)
-    card = json.loads(Path("a/run.json").read_text())
+    config = json.loads(Path("a/run.json").read_text())
     for forge in FORGED:
-        change("a", **{**card, **forge(card)})
+        change("a", **{**config, **forge(config)})
         refused(cli("train", "--resume", "a"), "not made by you on this computer")
         refused(cli("replay", "a", "--reward", "exact"), "not made by you on this computer")
         tried()
@@ -187,12 +189,12 @@ def test_a_home_that_cannot_be_written_to(cli, monkeypatch):
 
 
 INSIDE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-    "has no 'wish.task'": lambda card: {"wish": {"model": "tabular", "reward": None}},
-    "'settings.prompts' in its run.json is not text": lambda card: {"settings": {"prompts": 2}},
-    "grpo.prompts must be int": lambda card: {"settings": {"prompts": "[" * 100_000}},
-    "resumed elsewhere": lambda card: {"versions": {}},
-    "resumed with other code": lambda card: {"source": None, "results": None},
-    "": lambda card: {"parts": {"knobs": "none"}},
+    "has no 'wish.task'": lambda config: {"wish": {"model": "tabular", "reward": None}},
+    "'settings.prompts' in its run.json is not text": lambda config: {"settings": {"prompts": 2}},
+    "grpo.prompts must be int": lambda config: {"settings": {"prompts": "[" * 100_000}},
+    "resumed elsewhere": lambda config: {"versions": {}},
+    "resumed with other code": lambda config: {"source": None, "results": None},
+    "": lambda config: {"parts": {"knobs": "none"}},
 }
 
 
@@ -200,8 +202,8 @@ INSIDE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 def test_a_card_with_something_else_inside(cli, says):
     """Without a slot or versions, with settings that are no text or deep, with odd parts: one line, or the run goes on."""
     begun(cli)
-    card = json.loads(Path("a/run.json").read_text())
-    change("a", **{**card, **INSIDE[says](card)})
+    config = json.loads(Path("a/run.json").read_text())
+    change("a", **{**config, **INSIDE[says](config)})
     said = cli("train", "--resume", "a")
     assert says in said.out + said.err and "Traceback" not in said.err
     if said.code:
@@ -213,8 +215,8 @@ def test_a_card_with_something_else_inside(cli, says):
 # --- list runs ------------------------------------------------------------------------------------------------------
 
 
-def cards(whole: dict[str, Any]) -> dict[str, bytes]:
-    """Cards that are none, by what is wrong with them."""
+def configs(whole: dict[str, Any]) -> dict[str, bytes]:
+    """Configs that are none, by what is wrong with them."""
     made: dict[str, bytes] = {
         "empty": b"", "no JSON": b"{oops", "a list": b"[]", "a number": b"7", "null": b"null", "not UTF-8": b"\xff\xfe{}",
         "deep": b'{"a":' * 100_000 + b"}" * 100_000, "deep list": b"[" * 200_000, "many digits": b"9" * 10_000,
@@ -232,15 +234,15 @@ def test_list_runs_survives_any_card(cli, tried):
     """`run.json` that is no JSON, a list, deep, cut, without keys, with each key of each wrong type: a row each."""
     assert cli(*TRAIN, "--out", "runs/whole").code == 0
     whole = {k: v for k, v in json.loads(Path("runs/whole/run.json").read_text()).items() if k != "sum"}
-    for number, text in enumerate(cards(whole).values()):
+    for number, text in enumerate(configs(whole).values()):
         folder = Path(f"runs/bad-{number:03d}")
         folder.mkdir()
         (folder / "run.json").write_bytes(text)
     said = cli("list", "runs", "--json")
     rows = {row["run"]: row for row in said.json["runs"]}
-    assert said.code == 0 and len(rows) == 1 + len(cards(whole))
+    assert said.code == 0 and len(rows) == 1 + len(configs(whole))
     assert rows["runs/whole"]["status"] == "complete"
-    for number, name in enumerate(cards(whole)):
+    for number, name in enumerate(configs(whole)):
         row = rows[f"runs/bad-{number:03d}"]
         assert row["status"].startswith("unreadable: ") or row["status"] == "unfinished", (name, row)
         if number % 8 == 0 or row["status"] == "unfinished":

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cards import card
 from command_line import REWARDS, SMALL, TRAIN, Cli, command_line
+from run_configs import config
 from terminal import CLAIM, on_a_terminal
 from worker_calls import descendants, ends
 
@@ -242,7 +242,7 @@ def evil_folder() -> None:
 
 
 def test_control_characters_are_shown_and_not_obeyed(cli, tried):
-    """ESC, CR, BS, BEL, DEL, C1 and bidirectional overrides in data, rewards, errors, warnings, names of folders, cards."""
+    """ESC, CR, BS, BEL, DEL, C1 and bidirectional overrides in data, rewards, errors, warnings, names of folders, run.json."""
     evil_folder()
     for words, code in EVIL_LINES:
         said = cli(*words)
@@ -303,7 +303,7 @@ def test_nothing_in_a_report_runs(tmp_path, tried):
         folder = RunFolder(tmp_path / str(len(text)))
         slots = {"task": text, "model": text, "reward": text}
         named = {"settings": {text: text}, "options": {text: text}, "versions": {text: text}, "created": text}
-        folder.create(card(recipe=text, wish=slots, rewards={text: {"formula": text, "version": text}}, **named))
+        folder.create(config(recipe=text, wish=slots, rewards={text: {"formula": text, "version": text}}, **named))
         with EventLog(folder.events, 0) as log:
             log.emit(Warned(0, message=text))
             log.emit(ScoresMissing(0, column=text, failed=1, of=2, first=text, causes={text: 1}))

@@ -395,7 +395,7 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
     end = list(start.events(Evaluated))[-1].result["pass@1"]
     assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
     assert {p.name for p in (tmp_path / "runs").iterdir() if (p / "models").is_dir()} == {start.path.name}
-    assert start.card["settings"]["steps"] == "3"  # a quick look trains it for a tenth
+    assert start.config["settings"]["steps"] == "3"  # a quick look trains it for a tenth
     assert len(list((tmp_path / "runs").iterdir())) == 1 + 2 * 2  # it is trained once, for both arms and seeds
     assert arm.key(0) != replace(arm, starts={}).key(0)
     assert (
@@ -442,8 +442,8 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
     trained = load(str(kept.folder.models / "policy"))  # the only one that it trains
     for name in ("method", "ablation"):
         run = Run(setting.runs / arms[name].key(1))
-        assert run.card["prepared"] == {"guide": str(kept.folder.models / "policy")}
-        assert run.card["parts"]["knobs"]["models"]["guide"]["identity"] == trained.identity()
+        assert run.config["prepared"] == {"guide": str(kept.folder.models / "policy")}
+        assert run.config["parts"]["knobs"]["models"]["guide"]["identity"] == trained.identity()
         last = run.events(StepDone)[-1].tokens
         assert run.spent["tokens"] - last < 500, "what was trained first is not among what an arm spends"
     page = (setting.folder / "guided.md").read_text()

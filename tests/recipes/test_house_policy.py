@@ -56,7 +56,7 @@ def student(tmp_path_factory):
 
 @pytest.fixture
 def wish(teacher, student):
-    """What to train with each recipe: names alone, so that a run can be rebuilt from its card."""
+    """What to train with each recipe: names alone, so that a run can be rebuilt from its run.json."""
 
     def made(name):
         own = {"teacher": teacher} if name == "distill" else {}

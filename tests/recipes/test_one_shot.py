@@ -7,8 +7,8 @@ import json
 
 import pytest
 import torch
-from cards import card
 from killing import Killed
+from run_configs import config
 
 import guerdon as gd
 from guerdon.core.budget import Budget
@@ -90,7 +90,7 @@ def test_a_curve_has_what_was_spent_before_each_evaluation(tmp_path):
     done = [StepDone(step, metrics={}, tokens=10 * (step + 1)) for step in range(3)]
     found = [Evaluated(-1, result={"pass@1": 0.2}), Evaluated(2, result={"pass@1": 0.5, "kinds": {"a:1": 0.5}})]
     folder = RunFolder(tmp_path)
-    folder.create(card(recipe="x"))
+    folder.create(config(recipe="x"))
     with EventLog(folder.events, 0) as log:
         for event in (*done, *found):
             log.emit(event)
@@ -122,8 +122,8 @@ def result(run):
 
 def inner(run):
     """The runs in a study: the one that chose, if there was one, and the one that counts."""
-    found = [Run(card.parent) for card in run.folder.inner.glob("*/run.json")]
-    return sorted(found, key=lambda each: each.card["budget"]["unit"] == "tokens")
+    found = [Run(config.parent) for config in run.folder.inner.glob("*/run.json")]
+    return sorted(found, key=lambda each: each.config["budget"]["unit"] == "tokens")
 
 
 def test_the_problem_that_varied_most_fills_every_batch(tmp_path):

@@ -62,7 +62,7 @@ def result(run):
 
 
 def inner(run):
-    return [Run(card.parent) for card in sorted(run.folder.inner.glob("*/run.json"))]
+    return [Run(config.parent) for config in sorted(run.folder.inner.glob("*/run.json"))]
 
 
 def test_alone_each_domain_is_learned_and_helps_no_other_on_a_table(tmp_path):

@@ -134,8 +134,8 @@ def test_every_base_is_trained_on_half_of_the_kinds_and_examined_on_all(tmp_path
     assert list(found["bases"]) == ["as it is", "unmarked", "blunted"]
     assert found["accuracy"] == pytest.approx(sum(base["after"] for base in found["bases"].values()) / 3)
     assert {len(base["kinds"]) for base in found["bases"].values()} == {1}
-    runs = [Run(card.parent) for card in run.folder.inner.glob("*/run.json")]
-    lessons = [each for each in runs if each.card["budget"]["unit"] == "tokens"]
+    runs = [Run(config.parent) for config in run.folder.inner.glob("*/run.json")]
+    lessons = [each for each in runs if each.config["budget"]["unit"] == "tokens"]
     assert len(lessons) == 3 and len(runs) == 4
     for each in lessons:
         assert len({e.task.kind for _, batch in each.batches() for e in batch.episodes}) == 1

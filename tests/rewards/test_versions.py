@@ -105,7 +105,7 @@ def test_a_run_and_its_replay_know_the_version(tmp_path):
         return recipe
 
     run = gd.train(made(0.5), seed=0, out=tmp_path / "a", options=gd.Options(eval_tasks=0))
-    (stored,) = run.card["rewards"].values()
+    (stored,) = run.config["rewards"].values()
     formula = made(0.5).stages[1].reward
     assert stored == {"formula": "0.5 * brief", "version": formula.version}
     again = gd.replay(run, reward=formula)

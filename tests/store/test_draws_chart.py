@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 import pytest
-from cards import card
+from run_configs import config
 
 import guerdon as gd
 from guerdon.store.event_types import Started, StepDone
@@ -24,7 +24,7 @@ TWO = [{"countdown:1": 3, "countdown:2": 1}, {"countdown:2": 4}, {"countdown:1":
 def record(path, rows):
     """A run whose steps drew these, and nothing else."""
     folder = RunFolder(path)
-    folder.create(card(steps=len(rows)))
+    folder.create(config(steps=len(rows)))
     with EventLog(folder.events, 0) as log:
         log.emit(Started(0, steps=len(rows)))
         for step, row in enumerate(rows):

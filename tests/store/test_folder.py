@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cards import card
+from run_configs import config
 
 from guerdon.core.errors import UserError
 from guerdon.store.folder import RunFolder, next_free
@@ -16,12 +16,12 @@ from guerdon.store.folder import RunFolder, next_free
 def test_a_folder_takes_one_run(tmp_path):
     folder = RunFolder(tmp_path / "run")
     assert not folder.exists()
-    folder.create(card(recipe="grpo"))
+    folder.create(config(recipe="grpo"))
     assert folder.exists()
-    assert folder.read_card() == card(recipe="grpo")
+    assert folder.read_config() == config(recipe="grpo")
     with pytest.raises(UserError, match=r"holds another run \(grpo\); go on with it by --resume"):
-        RunFolder(tmp_path / "run").create(card(recipe="dpo"))
-    assert folder.read_card() == card(recipe="grpo")
+        RunFolder(tmp_path / "run").create(config(recipe="dpo"))
+    assert folder.read_config() == config(recipe="grpo")
 
 
 def test_a_folder_with_other_things_is_refused(tmp_path):
@@ -40,7 +40,7 @@ def test_a_folder_without_a_readable_card_is_no_run(tmp_path, text):
     if text is not None:
         (tmp_path / "run.json").write_text(text)
     with pytest.raises(UserError, match="is not a run folder"):
-        RunFolder(tmp_path).read_card()
+        RunFolder(tmp_path).read_config()
 
 
 def test_a_second_writer_is_refused_until_the_first_is_done(tmp_path):
@@ -91,7 +91,7 @@ def test_the_next_free_name(tmp_path):
 def test_who_holds_a_folder_may_ask_for_it_again(tmp_path):
     folder = RunFolder(tmp_path / "run")
     with folder.claim():
-        folder.create(card(recipe="grpo"))
+        folder.create(config(recipe="grpo"))
         with folder.lock(), pytest.raises(UserError, match="another process"), RunFolder(folder.path).lock():
             raise AssertionError("two writers")
         folder.clear()

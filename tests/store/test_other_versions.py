@@ -11,7 +11,7 @@ import pytest
 from command_line import TRAIN, Cli, command_line, refused
 
 from guerdon.core.recipe import Study
-from guerdon.loop.build import Built, RunRequest, card_of
+from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.store.checksums import sealed
@@ -35,13 +35,13 @@ def old(tmp_path: Path) -> Path:
 
 
 def change(run: Path, **values: Any) -> None:
-    card = RunFolder(run).card
-    card.write_text(json.dumps(sealed({**json.loads(card.read_text()), **values})))
+    config = RunFolder(run).config_file
+    config.write_text(json.dumps(sealed({**json.loads(config.read_text()), **values})))
 
 
 def test_a_run_of_0_1_is_read(old: Path, cli: Cli) -> None:
     run = Run(old)
-    assert run.card["format"] == 1 and (run.steps_done, run.status) == (2, "complete")
+    assert run.config["format"] == 1 and (run.steps_done, run.status) == (2, "complete")
     assert run.metrics["step"].to_pylist() == [0, 1] and run.spent["samples"] == 16
     assert run.batch(0).K == 8 and run.rollouts.num_rows == 8
     assert "correct" in run.batch(0).cols and run.evaluations[-1]["steps_done"] == 2
@@ -68,19 +68,20 @@ def test_a_run_of_a_later_version_is_refused_by_name(old: Path, cli: Cli) -> Non
 
 
 def begun(cli: Cli) -> dict[str, Any]:
-    """A run that was interrupted, in `a`; its card."""
+    """A run that was interrupted, in `a`; its config."""
     Path("press-ctrl-c").touch()
     assert cli(*TRAIN, "--reward", "my.py:stops", "--out", "a").code == 130
     Path("press-ctrl-c").unlink()
-    return RunFolder("a").read_card()
+    return RunFolder("a").read_config()
 
 
 def test_a_resume_with_other_code_says_so(cli: Cli) -> None:
-    card = begun(cli)
-    assert (card["format"], card["results"]) == (FORMAT, RESULTS) and len(card["source"]) == 16
+    config = begun(cli)
+    assert (config["format"], config["results"]) == (FORMAT, RESULTS) and len(config["source"]) == 16
     change(Path("a"), source="0" * 16, results=1)
     answer = cli("train", "--resume", "a")
-    says = f"resumed with other code than it began with, so the result may differ: source {'0' * 16} then, {card['source']} now"
+    then = f"source {'0' * 16} then, {config['source']} now"
+    says = f"resumed with other code than it began with, so the result may differ: {then}"
     assert answer.code == 0 and f"warning: {says}; results 1 then, {RESULTS} now" in answer.out
     assert [message for message in Run("a").warnings if message.startswith(says)]
 
@@ -93,7 +94,7 @@ def test_a_resume_with_the_same_code_says_nothing(cli: Cli) -> None:
 def test_a_study_says_so_too(tmp_path: Path) -> None:
     heard: list[Event] = []
     folder, study = RunFolder(tmp_path / "a"), Study(lambda run, seed: {})
-    folder.create(card_of(Built("study", study), RunRequest(study), 0, 0, Options()))
+    folder.create(config_of(Built("study", study), RunRequest(study), 0, 0, Options()))
     run_study(study, folder, Options(), 0, [heard.append], ["resumed with other code"])
     warnings = [event.message for event in heard if isinstance(event, Warned)]
     assert warnings == ["resumed with other code"]

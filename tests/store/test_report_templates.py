@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from cards import card
 from jinja2 import TemplateError
+from run_configs import config
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
@@ -79,7 +79,7 @@ def strange_run(path: Path, words: str) -> Path:
     folder = RunFolder(path)
     wish = {"task": words, "model": words, "reward": words}
     folder.create(
-        card(steps=2) | {"recipe": words, "wish": wish, "hash": words, "versions": {words: words}, "created": words}
+        config(steps=2) | {"recipe": words, "wish": wish, "hash": words, "versions": {words: words}, "created": words}
     )
     with EventLog(folder.events, 0) as log:
         log.emit(Started(0, steps=2))
@@ -125,7 +125,7 @@ def strange_batch(words: str) -> gd.Batch:
 
 def strange_study(path: Path, words: str, folder: str) -> Path:
     study = RunFolder(path)
-    study.create(card(kind="study") | {"recipe": words})
+    study.create(config(kind="study") | {"recipe": words})
     data = json.dumps({words: [words, 1.0], "more": {words: None}}).encode()
     study.result.write_bytes(data)
     with EventLog(study.events, 0) as log:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from cards import card
+from run_configs import config
 from strategies import episode, segment
 
 from guerdon.core.column import Column
@@ -20,7 +20,7 @@ from guerdon.store.run import Run
 @pytest.fixture
 def folder(tmp_path):
     run_folder = RunFolder(tmp_path / "run")
-    run_folder.create(card(recipe="grpo"))
+    run_folder.create(config(recipe="grpo"))
     return run_folder
 
 

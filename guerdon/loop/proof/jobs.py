@@ -27,7 +27,7 @@ import torch
 
 from guerdon.core.errors import CtrlC, RunStopped, UserError
 from guerdon.core.recipe import Study
-from guerdon.loop.build import card_of
+from guerdon.loop.build import config_of
 from guerdon.loop.proof.arms import Arm
 from guerdon.loop.record import Interrupt
 from guerdon.loop.study import run_study
@@ -85,9 +85,9 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
     steps = 0 if isinstance(recipe, Study) else recipe.steps
     notes = drop_damaged(folder)
     if not folder.exists():
-        card = card_of(built, arm.request, job.seed, steps, options)
-        folder.create({**card, "at_a_time": job.at_a_time})
-        notes += remember(card, here)
+        config = config_of(built, arm.request, job.seed, steps, options)
+        folder.create({**config, "at_a_time": job.at_a_time})
+        notes += remember(config, here)
     if isinstance(recipe, Study):
         run_study(recipe, folder, options, job.seed, warnings=notes)
     else:

@@ -174,11 +174,11 @@ def _found(name: str, entry: RecipeEntry, trials: Sequence[Trial], how: How) -> 
 
 def setting(model: str, jobs: Iterable[RunJob]) -> dict[str, Any]:
     """What results depend on besides the recipe: the model, and the machine and versions that its last run was made with."""
-    card = max((RunFolder(job.folder).read_card() for job in jobs), key=lambda each: str(each["created"]))
+    config = max((RunFolder(job.folder).read_config() for job in jobs), key=lambda each: str(each["created"]))
     return {
         "model": {"name": model, "version": models.version(model)},
-        "versions": {**card["versions"], "at_a_time": card["at_a_time"]},
-        "created": card["created"][:10],
+        "versions": {**config["versions"], "at_a_time": config["at_a_time"]},
+        "created": config["created"][:10],
     }
 
 

@@ -22,7 +22,7 @@ def result_of(folder: Path, seed: int, claim: Claim) -> dict[str, Any]:
     run = Run(folder)
     if run.damage:
         raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which makes it anew")
-    if run.card["kind"] == "study":
+    if run.config["kind"] == "study":
         return _study(run, seed, claim)
     curve = curve_of(run, claim)
     return {

@@ -39,42 +39,42 @@ class Header:
 
 
 def report_header(run: Run, done: Sequence[StepDone], evaluated: Sequence[Evaluated]) -> Header:
-    """From the card, and from what the steps cost."""
-    card, spent, status = run.card, run.spent, run.status
+    """From the run's config, and from what the steps cost."""
+    config, spent, status = run.config, run.spent, run.status
     time_name, (time_unit, seconds, _) = next(item for item in TIMES.items() if spent["seconds"] < item[1][2])
-    seed = card.get("seed")
-    has_seed = number("card/seed", seed) is not None
+    seed = config.get("seed")
+    has_seed = number("config/seed", seed) is not None
     weights = run.weights if run.folder.events.exists() else None
     return Header(
         name=run.name,
         status=status,
         status_word=status.partition(":")[0],
-        about=_about(card, evaluated),
+        about=_about(config, evaluated),
         resume="" if status == "complete" else _resume(run),
         steps_done=number("run/steps_done", max((e.step + 1 for e in done), default=0), "count"),
-        steps=number("card/steps", card.get("steps"), "count"),
+        steps=number("config/steps", config.get("steps"), "count"),
         episodes=number("run/episodes", sum(e.episodes for e in done), "count"),
         tokens=number("run/tokens", spent["tokens"], "count"),
         tokens_read=number("run/read", spent["read"], "count"),
         updates=number("run/updates", spent["updates"], "count"),
         time=number(key_of("run", time_name), spent["seconds"] / seconds),
         time_unit=time_unit,
-        seed=ShownNumber("card/seed", str(seed)) if has_seed else None,
-        started=str(card.get("created", "unknown")).replace("T", " ").rstrip("Z"),
-        recipe_hash=str(card.get("hash", "")),
+        seed=ShownNumber("config/seed", str(seed)) if has_seed else None,
+        started=str(config.get("created", "unknown")).replace("T", " ").rstrip("Z"),
+        recipe_hash=str(config.get("hash", "")),
         weights=weights or "not final yet",
-        versions=" · ".join(f"{k} {v}" for k, v in (card.get("versions") or {}).items()),
+        versions=" · ".join(f"{k} {v}" for k, v in (config.get("versions") or {}).items()),
     )
 
 
 def _resume(run: Run) -> str:
-    return resume_command(run.folder) if run.card.get("plain") else f"gd.train(recipe, resume={run.folder.named!r})"
+    return resume_command(run.folder) if run.config.get("plain") else f"gd.train(recipe, resume={run.folder.named!r})"
 
 
-def _about(card: dict[str, Any], evaluated: Sequence[Evaluated]) -> list[str]:
+def _about(config: dict[str, Any], evaluated: Sequence[Evaluated]) -> list[str]:
     """The task, the model and the reward, as they were asked for; for a recipe made in Python, as its parts say."""
-    wish: dict[str, Any] = card.get("wish") or {}
-    knobs = (card.get("parts") or {}).get("knobs")
+    wish: dict[str, Any] = config.get("wish") or {}
+    knobs = (config.get("parts") or {}).get("knobs")
     models = knobs.get("models") if isinstance(knobs, dict) else None
     each = models.values() if isinstance(models, dict) else ()
     parts = ", ".join(str(model["part"]) for model in each if isinstance(model, dict) and "part" in model)

@@ -20,7 +20,7 @@ from guerdon.store.report.study_section import StudySection, study_section
 from guerdon.store.report.troubles import MissingScores, Note, missing_scores, warnings_of
 from guerdon.store.run import Run
 
-MADE_OF = ("settings", "data", "options", "parts")  # of a card
+MADE_OF = ("settings", "data", "options", "parts")  # of a run's config
 
 
 @dataclass(frozen=True)
@@ -42,20 +42,20 @@ def report_page(run: Run) -> str:
     done = [e for e in events if isinstance(e, StepDone)]
     evaluated = [e for e in events if isinstance(e, Evaluated)]
     sections: StudySection | TrainingSections
-    is_study = run.card.get("kind") == "study"
+    is_study = run.config.get("kind") == "study"
     sections = study_section(run) if is_study else _training(run, done, evaluated)
     header: Header = report_header(run, done, evaluated)
     missing: list[MissingScores] = missing_scores(events)
     notes = [*warnings_of(events), *(Note("", damage) for damage in run.damage), *sections.notes]
     return render(
         "report.html",
-        title=" · ".join(x for x in (run.name, str((run.card.get("wish") or {}).get("task") or ""), "guerdon") if x),
+        title=" · ".join(x for x in (run.name, str((run.config.get("wish") or {}).get("task") or ""), "guerdon") if x),
         header=header,
         missing=missing,
         notes=notes,
         study=sections if is_study else None,
         training=None if is_study else sections,
-        made_of=json.dumps({k: v for k, v in run.card.items() if k in MADE_OF}, indent=2, ensure_ascii=False),
+        made_of=json.dumps({k: v for k, v in run.config.items() if k in MADE_OF}, indent=2, ensure_ascii=False),
         content_policy=content_policy(),
         style=verbatim("style.css"),
         script=verbatim("script.js"),

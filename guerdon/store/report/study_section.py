@@ -56,11 +56,11 @@ def _inner(inner: Run) -> InnerRun:
     folder = inner.path.name
     results = inner.evaluations if inner.folder.events.exists() else []
     before, after = (results[0].get("pass@1"), results[-1].get("pass@1")) if results else (None, None)
-    card = inner.card
+    config = inner.config
     values: list[tuple[str, Any, Style]] = [
-        ("seed", card.get("seed"), "count"),
+        ("seed", config.get("seed"), "count"),
         ("steps_done", inner.steps_done, "count"),
-        ("steps", card.get("steps"), "count"),
+        ("steps", config.get("steps"), "count"),
         ("before", before, "share"),
         ("after", after, "share"),
     ]

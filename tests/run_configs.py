@@ -1,11 +1,11 @@
-"""A run's card made by hand, with all that every card has."""
+"""A run's config made by hand, with all that every config has."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def card(**said: Any) -> dict[str, Any]:
+def config(**said: Any) -> dict[str, Any]:
     slots = {"task": None, "model": None, "reward": None}
     made = {
         "format": 1, "recipe": "by-hand", "kind": "recipe", "hash": "00ff", "seed": 3, "steps": 3, "wish": slots,

@@ -1,4 +1,4 @@
-"""A run's card, `run.json`, checked when it is read: every field is there and of its type, or the card is refused in a line.
+"""What `run.json` says of a run, checked when it is read: every field is there and of its type, or it is refused in a line.
 
 A stranger may have written it, so nothing in it is believed before.
 Leaves out: whether what it says is true, which its checksum and the recipe's hash tell.
@@ -14,7 +14,7 @@ from typing import Any
 from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import StepDone
 
-LARGEST = 64 << 20  # bytes of a card; our own have some thousand
+LARGEST = 64 << 20  # bytes of a run.json; our own have some thousand
 KINDS: dict[type, str] = {str: "text", int: "a whole number", dict: "an object", bool: "true or false"}
 FIELDS: dict[str, type] = {
     "recipe": str, "kind": str, "hash": str, "seed": int, "steps": int, "wish": dict, "settings": dict, "options": dict,
@@ -36,28 +36,28 @@ def read_small(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def check_fields(card: Mapping[str, Any], run: str) -> None:
-    """Refuse a card that lacks what every card has, or has something else in its place."""
+def check_fields(config: Mapping[str, Any], run: str) -> None:
+    """Refuse a config that lacks what every config has, or has something else in its place."""
     for name in (*FIELDS, "data"):
-        if name not in card:
+        if name not in config:
             raise Damaged(f"{run} is not a run folder: its run.json has no {name!r}")
     for name, kind in FIELDS.items():
-        _check(card[name], kind, name, run)
+        _check(config[name], kind, name, run)
     for name, kind in MAYBE.items():
-        if card.get(name) is not None:
-            _check(card[name], kind, name, run)
+        if config.get(name) is not None:
+            _check(config[name], kind, name, run)
     for slot in SLOTS:
-        if slot not in card["wish"]:
+        if slot not in config["wish"]:
             raise Damaged(f"{run} is not a run folder: its run.json has no 'wish.{slot}'")
-    for slot, value in card["wish"].items():
+    for slot, value in config["wish"].items():
         if value is not None:
             _check(value, str, f"wish.{slot}", run)
-    for name, value in card["settings"].items() if card.get("text") else ():
+    for name, value in config["settings"].items() if config.get("text") else ():
         _check(value, str, f"settings.{name}", run)
-    for column, reward in (card.get("rewards") or {}).items():
+    for column, reward in (config.get("rewards") or {}).items():
         for name in ("formula", "version"):
             _check(reward.get(name) if isinstance(reward, dict) else None, str, f"rewards.{column}.{name}", run)
-    budget = card.get("budget")
+    budget = config.get("budget")
     if budget and not (isinstance(budget.get("amount"), int | float) and budget.get("unit") in StepDone(0).spent):
         raise Damaged(f"{run} is not a run folder: 'budget' in its run.json is none")
 
