@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.recipe import Entry
+from guerdon.core.recipe import RecipeEntry
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.store import evidence
 from guerdon.store.evidence_page import index, page
@@ -60,7 +60,7 @@ def methods_index(every: dict[str, dict[str, Any]]) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def method_page(entry: Entry, proof: dict[str, Any] | None) -> str:
+def method_page(entry: RecipeEntry, proof: dict[str, Any] | None) -> str:
     module = sys.modules[entry.function.__module__]
     knobs = [parameter for name, parameter in entry.parameters().items() if name in entry.knobs()]
     parts = [f"# {entry.name}", f"Family *{entry.family}*" + (f", {linked(entry.paper)}." if entry.paper else ".")]

@@ -9,7 +9,7 @@ from guerdon.store import happened
 from pages.prose import table
 
 LAYOUT = {
-    "run.json": "The card: recipe, hash, seed, what was asked for, versions. Written first, with a checksum, and never changed.",
+    "run.json": "The run's config: recipe, hash, seed, what was asked for, versions. Written first, with a checksum, and never changed.",
     "events.jsonl": "The truth of a run: one event a line, numbered and with a checksum, appended and never rewritten.",
     "rollouts/step-NNNNNNNN.parquet": "The very batch a step learned from: a row a segment, with texts, log-probs and every column.",
     "checkpoints/": "Weights, optimiser and states of the last few steps, each whole or absent: what `--resume` goes on from.",
@@ -22,7 +22,7 @@ LAYOUT = {
 HEAD = """# Run folder
 
 A run is a folder, and every number that is shown about a run is rebuilt from it. `gd.Run(path)` reads it, `guerdon show RUN` prints its
-card and its end, and any tool that reads JSON lines and Parquet reads the rest. Files are written beside their place and moved into
+config and its end, and any tool that reads JSON lines and Parquet reads the rest. Files are written beside their place and moved into
 it, so that a kill leaves the old one or the new one; what is damaged is named, never guessed at
 ([what holds](../promises.md))."""
 
