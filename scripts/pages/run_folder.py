@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 
-from guerdon.store import happened
+from guerdon.store import event_types
 from pages.prose import table
 
 LAYOUT = {
@@ -36,15 +36,15 @@ def page() -> str:
                 "## Events",
                 "A line of `events.jsonl` is a JSON object with `type` (the name below), `step`, `attempt` (how often the run was"
                 " begun or gone on with: readers keep the last attempt at a step) and `time`, besides its own fields.",
-                *(event(kind) for kind in happened.TYPES.values()),
+                *(event(kind) for kind in event_types.TYPES.values()),
             ]
         )
         + "\n"
     )
 
 
-def event(kind: type[happened.Event]) -> str:
-    shared = {f.name for f in dataclasses.fields(happened.Event)}
+def event(kind: type[event_types.Event]) -> str:
+    shared = {f.name for f in dataclasses.fields(event_types.Event)}
     own = [f for f in dataclasses.fields(kind) if f.name not in shared]
     about = inspect.cleandoc(kind.__dict__.get("__doc__") or "")
     text = "" if about.startswith(f"{kind.__name__}(") else about.replace("\n", " ")
