@@ -1,5 +1,6 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
+# make hooks: run the checks of .pre-commit-config.yaml at every commit. make check-files: run them now, over every file.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
 # make docs: the docs site, built into site/; what is broken or undocumented ends it. make docs-serve: the same, live.
 # make pages: the numbers in docs/evidence, and docs/promises.md.
@@ -8,7 +9,7 @@ PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: test lint types suite slow promises demo bench kernels format docs docs-serve pages clean
+.PHONY: test lint types suite slow promises demo bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint types suite
 
@@ -63,6 +64,12 @@ $(VENV)/.kernels: $(VENV)/.installed requirements/kernels.txt
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+hooks: $(VENV)/.installed
+	$(BIN)/pre-commit install
+
+check-files: $(VENV)/.installed
+	$(BIN)/pre-commit run --all-files
 
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

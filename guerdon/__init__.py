@@ -5,6 +5,6 @@
 
 from guerdon.core.lazy import front_door
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __getattr__, __dir__, __all__ = front_door(__name__)
 __all__ += ["__version__"]
