@@ -18,6 +18,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
+from weakref import WeakKeyDictionary
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.syntax import syntax
@@ -228,10 +229,16 @@ def _say_type(hint: Any) -> str:
 
 def type_hints(thing: Any) -> dict[str, Any]:
     """The annotations of a class or function; those that name something unknown at run time are left out."""
-    try:
-        return typing.get_type_hints(thing)
-    except NameError:
-        return {k: v for k, v in inspect.get_annotations(thing).items() if not isinstance(v, str)}
+    hints = _HINTS.get(thing)
+    if hints is None:
+        try:
+            hints = _HINTS[thing] = typing.get_type_hints(thing)
+        except NameError:  # may become known: not remembered
+            return {k: v for k, v in inspect.get_annotations(thing).items() if not isinstance(v, str)}
+    return hints
+
+
+_HINTS: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # it is asked of a class whenever a part is made
 
 
 _LIMITS: dict[str, tuple[str, Callable[[float, float], bool]]] = {

@@ -87,7 +87,7 @@ def test_equal_tokens_under_different_pictures_share_no_memory(tmp_path):
     )
     assert [len(row.token) for row in rows(batch, 100, torch.device("cpu"))] == [4]  # the prompt once, a token of each
     assert [len(row.token) for row in rows(shown, 100, torch.device("cpu"))] == [6]
-    asked = [model.asked(Request((), "x", Sampling(max_tokens=3), seed)) for seed in (1, 1)]
+    asked = [model.token_request(Request((), "x", Sampling(max_tokens=3), seed)) for seed in (1, 1)]
     assert asked[0].pictures == asked[1].pictures == ("",)
     assert len(answer(model, [Request((), "x", Sampling(max_tokens=3), seed) for seed in (1, 2)])) == 2
 

@@ -258,7 +258,7 @@ def test_arms_have_the_claims_settings_and_their_own():
         "x", baseline="grpo lr=0.5", ablation="rloo", task="successor:1", model="tabular", settings="tries=4 lr=0.1"
     )
     arms = arms_of("dr_grpo", claim, OPTIONS)
-    assert {n: (a.what, a.wish.settings["lr"], a.wish.settings["tries"]) for n, a in arms.items()} == {
+    assert {n: (a.what, a.request.settings["lr"], a.request.settings["tries"]) for n, a in arms.items()} == {
         "method": ("dr_grpo", "0.1", "4"),
         "baseline": ("grpo lr=0.5", "0.5", "4"),
         "ablation": ("rloo", "0.1", "4"),
