@@ -24,7 +24,7 @@ def one(pool: WorkerPool, function: Any, timeout: float = 20.0, **arguments: Any
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that is dead and not yet buried does not."""
+    """Whether a process runs; one that is dead and not yet reaped does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
