@@ -107,6 +107,7 @@ def is_held_out(family: str, prompt: str) -> bool:
 
 
 def write_solution(steps: Sequence[str], answer: str) -> str:
+    """A solution as text: a step a line, then `= answer`."""
     return "\n".join([*steps, ANSWER + answer])
 
 

@@ -1,4 +1,5 @@
-"""What is public, found by walking the package: every part, and every name that `guerdon` or one of its rooms offers.
+"""What is public, found by walking the package: every part, every name that `guerdon` or one of its rooms offers, and what the
+pages tell readers to import.
 
 No module path is kept by hand here, so that parts and modules may move. Left out: parts of single recipes, which their
 recipe's page shows, and modules whose library is not installed (kernels).
@@ -10,6 +11,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,7 +41,7 @@ WORDS = {  # of the rooms that are no package
     PYTHON: "What `import guerdon as gd` offers besides the shelves: training, runs, recipes, batches.",
 }
 HIDDEN = ("cli", "engine", "recipes", "workers")  # packages whose parts are no shelf of the reader's
-INNER = ("core", "loop", "store", "studies")  # packages whose public names are the Python room's
+INNER = ("core", "studies")  # packages that have schedules
 
 
 class Public(NamedTuple):
@@ -118,25 +120,46 @@ def _offered() -> list[Any]:
         if package.ispkg and package.name.split(".")[1] not in HIDDEN:
             module = importlib.import_module(package.name)
             values += [getattr(module, name) for name in getattr(module, "__all__", ())]
-    documented = [v for v in values if callable(v) and getattr(v, "__module__", "").startswith("guerdon.")]
+    values += imported_by_pages()
+    documented = [
+        v for v in values if (inspect.isclass(v) or inspect.isfunction(v)) and v.__module__.startswith("guerdon.")
+    ]
     return list({id(value): value for value in documented}.values())
 
 
+def imported_by_pages() -> list[Any]:
+    """What a page of docs/ imports from the package: a reader is told to reach for it, so it is public."""
+    texts = [page.read_text() for page in sorted((ROOT / "docs").rglob("*.md"))]
+    lines = {
+        line for text in texts for line in re.findall(r"^from (guerdon[\w.]* import [\w, ]+)$", text, re.MULTILINE)
+    }
+    values = []
+    for line in sorted(lines):
+        module, names = line.split(" import ")
+        values += [getattr(importlib.import_module(module), name.split()[0]) for name in names.split(",")]
+    return values
+
+
 def room_of(value: Any) -> str | None:
-    """The room whose page shows it; None for what no reader reaches for."""
+    """The room whose page shows it: that of its package, or the one that offers it; None for what no reader reaches for."""
     folder = value.__module__.split(".")[1]
-    if isinstance(value, type) and value.__name__.startswith("_"):
+    if folder in HIDDEN or value.__name__.startswith("_"):
         return None
-    if folder in HIDDEN:
-        return None
-    if folder not in INNER:
+    if folder in INNER and hasattr(value, "__part__") and callable(getattr(value, "at", None)):
+        return SCHEDULES
+    if folder in guerdon.__all__ or folder in ROOMS:
         return folder
-    return SCHEDULES if hasattr(value, "__part__") and callable(getattr(value, "at", None)) else PYTHON
+    offering = [room for room in ROOMS if room not in WORDS and offers(_package(room), value.__name__, value)]
+    return offering[0] if offering else PYTHON
+
+
+def _package(room: str) -> Any:
+    return importlib.import_module(f"guerdon.{room}")
 
 
 def intro(room: str) -> str:
     """What a room holds: its package's docstring."""
-    return WORDS.get(room) or inspect.getdoc(importlib.import_module(f"guerdon.{room}")) or ""
+    return WORDS.get(room) or inspect.getdoc(_package(room)) or ""
 
 
 @functools.cache
