@@ -74,15 +74,15 @@ def _show_rollouts(output: Output, run: Trained, seed: int) -> None:
     source = tasks.load(run.config["wish"]["task"])
     problems = [source.get("test", i) for i in range(32)]
     old, new = models.load("sprig"), run.model()
-    said = [api.answers(model, problems, seed=seed) for model in (old, new)]
+    answers = [api.answers(model, problems, seed=seed) for model in (old, new)]
     differ = [
         i
         for i in range(len(problems))
-        if source.check(problems[i], said[0][i]) != source.check(problems[i], said[1][i])
+        if source.check(problems[i], answers[0][i]) != source.check(problems[i], answers[1][i])
     ]
     for i in (differ + [j for j in range(len(problems)) if j not in differ])[:2]:
         output.say(f"\n{problems[i].prompt}")
-        for name, text in (("before", said[0][i]), ("after", said[1][i])):
+        for name, text in (("before", answers[0][i]), ("after", answers[1][i])):
             output.say(f"  {name:7s}{_mark(source, problems[i], text)}  {' | '.join(text.splitlines())}")
 
 

@@ -76,13 +76,13 @@ def _libraries() -> list[Check]:
     needed.pop("dev", None)
     missing = {extra: [n for n in names if not _version(n)] for extra, names in needed.items()}
     lost = missing.pop("", [])
-    said = "missing: " + ", ".join(lost) if lost else ", ".join(f"{n} {_version(n)}" for n in needed.get("", []))
-    found = [Check("libraries", not lost, said, mend=f"pip install {' '.join(lost)}" if lost else "")]
+    detail = "missing: " + ", ".join(lost) if lost else ", ".join(f"{n} {_version(n)}" for n in needed.get("", []))
+    checks = [Check("libraries", not lost, detail, mend=f"pip install {' '.join(lost)}" if lost else "")]
     for extra, absent in sorted(missing.items()):
         mend = f"pip install 'guerdon[{extra}]'" if absent else ""
-        said = "not installed" if absent else ", ".join(f"{n} {_version(n)}" for n in needed[extra])
-        found.append(Check(f"extra {extra}", not absent, said, required=False, mend=mend))
-    return found
+        detail = "not installed" if absent else ", ".join(f"{n} {_version(n)}" for n in needed[extra])
+        checks.append(Check(f"extra {extra}", not absent, detail, required=False, mend=mend))
+    return checks
 
 
 def _version(library: str) -> str:
@@ -110,8 +110,8 @@ def _processor() -> Check:
         "bf16": getattr(torch.cpu, "_is_avx512_bf16_supported", None),
         "amx": getattr(torch.cpu, "_is_amx_tile_supported", None),
     }
-    said = [f"{name} {'yes' if ask() else 'no'}" for name, ask in asked.items() if ask is not None]
-    return Check("processor", True, ", ".join([capability, *said]), required=False)
+    features = [f"{name} {'yes' if ask() else 'no'}" for name, ask in asked.items() if ask is not None]
+    return Check("processor", True, ", ".join([capability, *features]), required=False)
 
 
 def _cards() -> Check:
@@ -128,8 +128,8 @@ def _disk() -> Check:
     mend = "" if writable else "choose a folder you may write to, or --out"
     if free < LOW_DISK:
         mend = "free some space: runs are kept here unless --out says otherwise"
-    said = f"{free / (1 << 30):.1f} GiB free in the working folder" + ("" if writable else ", which is read-only")
-    return Check("disk", not mend, said, required=False, mend=mend)
+    detail = f"{free / (1 << 30):.1f} GiB free in the working folder" + ("" if writable else ", which is read-only")
+    return Check("disk", not mend, detail, required=False, mend=mend)
 
 
 def _training() -> Check:

@@ -48,12 +48,12 @@ def evaluate(
     sampling = Sampling(temperature=0.0 if greedy else temperature)
     if max_tokens is not None:
         sampling = sampling.but(max_tokens=max_tokens)
-    found = api.evaluate(
+    numbers = api.evaluate(
         model, task=task, data=rows, tasks=tasks, tries=1 if greedy else k, seed=seed, sampling=sampling
     )
     if not as_json:
-        _tell(output, found)
-    output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **found})
+        _tell(output, numbers)
+    output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **numbers})
     return 0
 
 
@@ -61,9 +61,9 @@ def _warn_of_damage(output: Output, model: str) -> None:
     from guerdon.store.folder import RunFolder
     from guerdon.store.run import damage_of
 
-    found = damage_of(RunFolder(model))
-    if found:
-        output.say(f"warning: {model}: {found}")
+    damage = damage_of(RunFolder(model))
+    if damage:
+        output.say(f"warning: {model}: {damage}")
 
 
 def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | None]:
@@ -81,9 +81,9 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
     return config["wish"]["task"], config["data"]
 
 
-def _tell(output: Output, found: dict[str, Any]) -> None:
-    output.say(f"{found['task']}: {found['tasks']} held-out tasks, {found['tries']} tries each")
-    names = [n for n in found if n.startswith("pass@") and "_" not in n]
-    output.table(("", "rate (95 % interval)"), [(n, rate(found, n)) for n in names])
-    if found["missing"]:
-        output.say(f"warning: {percent(found['missing'])} of the tries could not be checked and are in no rate")
+def _tell(output: Output, numbers: dict[str, Any]) -> None:
+    output.say(f"{numbers['task']}: {numbers['tasks']} held-out tasks, {numbers['tries']} tries each")
+    names = [n for n in numbers if n.startswith("pass@") and "_" not in n]
+    output.table(("", "rate (95 % interval)"), [(n, rate(numbers, n)) for n in names])
+    if numbers["missing"]:
+        output.say(f"warning: {percent(numbers['missing'])} of the tries could not be checked and are in no rate")

@@ -64,8 +64,8 @@ def _recipes() -> list[dict[str, Any]]:
     from guerdon.store import evidence
 
     every = evidence.read_all(evidence.SHIPPED)
-    verdicts = {name: [claim["verdict"] for claim in found["claims"]] for name, found in every.items()}
-    stale = {name: evidence.stale(found) for name, found in every.items()}
+    verdicts = {name: [claim["verdict"] for claim in proof["claims"]] for name, proof in every.items()}
+    stale = {name: evidence.stale(proof) for name, proof in every.items()}
     return [
         {
             "recipe": r.name,
@@ -111,9 +111,11 @@ def _parts() -> list[dict[str, Any]]:
     """Every part in the package: a part is known once its module is imported, so all of them are."""
     from guerdon.core.part import PARTS, label
 
-    for found in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
-        if found.name.split(".")[1] not in NOT_PARTS and ".kernels." not in found.name:  # kernels need a GPU's library
-            importlib.import_module(found.name)
+    for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
+        if (
+            module.name.split(".")[1] not in NOT_PARTS and ".kernels." not in module.name
+        ):  # kernels need a GPU's library
+            importlib.import_module(module.name)
     rows = []
     for where, cls in PARTS.items():
         package, home, *_ = where.split(".")

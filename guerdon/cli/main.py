@@ -251,9 +251,9 @@ def _usage(error: Any) -> str:
     if wrong is not None and "No such option" in error.message:
         allowed = [o for p in context.command.get_params(context) for o in p.opts if o.startswith("--")]
         return str(unknown("option", wrong, allowed))
-    said = str(error.format_message()).rstrip(".")
+    message = str(error.format_message()).rstrip(".")
     help_line = f" (see {context.command_path} --help)" if context is not None else ""
-    return said[:1].lower() + said[1:] + help_line
+    return message[:1].lower() + message[1:] + help_line
 
 
 def program() -> int:

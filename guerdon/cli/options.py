@@ -105,8 +105,8 @@ def parse_data(
 ) -> dict[str, Any] | None:
     """The knobs of `tasks.files.rows`; None when no file was given."""
     if data is None:
-        for flag, said in (("--prompt", prompt), ("--answer", answer), ("--kind", kind), ("--skip-bad", skip_bad)):
-            if said:
+        for flag, given in (("--prompt", prompt), ("--answer", answer), ("--kind", kind), ("--skip-bad", skip_bad)):
+            if given:
                 raise UserError(f"{flag} is about the rows of a file: give --data FILE too")
         return None
     return {

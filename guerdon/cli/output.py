@@ -31,11 +31,11 @@ class Output:
         self.console.print(line, soft_wrap=True)
 
     def table(self, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        made = Table(*titles, box=None, pad_edge=False, header_style="bold")
+        table = Table(*titles, box=None, pad_edge=False, header_style="bold")
         for row in rows:
-            made.add_row(*row)
+            table.add_row(*row)
         with self.console.capture() as held:
-            self.console.print(made)
+            self.console.print(table)
         for line in held.get().splitlines():  # rich pads the last column; a pipe's reader does not want that
             self.console.file.write(line.rstrip() + "\n")
 
@@ -113,16 +113,16 @@ def cost(spent: Mapping[str, float]) -> str:
 def exam_lines(result: Mapping[str, Any]) -> dict[str, str]:
     """An evaluation's numbers in a line for each exam by name; of the one without a name ("") those that `rate` does not
     tell."""
-    found: dict[str, list[str]] = {}
+    by_exam: dict[str, list[str]] = {}
     for key, value in result.items():
         exam, _, name = key.partition("/") if "/" in key else ("", "", key)
-        told = name in ("task", "tasks", "tries", "steps_done") or name.endswith(("_low", "_high"))
-        told |= not exam and name.startswith(("pass@", "missing", "length"))
-        if not told and isinstance(value, int | float):
+        is_shown_elsewhere = name in ("task", "tasks", "tries", "steps_done") or name.endswith(("_low", "_high"))
+        is_shown_elsewhere |= not exam and name.startswith(("pass@", "missing", "length"))
+        if not is_shown_elsewhere and isinstance(value, int | float):
             low, high = (result.get(f"{key}_{end}") for end in ("low", "high"))
             around = "" if low is None or high is None else f" ({_plain(low)} to {_plain(high)})"
-            found.setdefault(exam, []).append(f"{name} {_plain(value)}{around}")
-    return {exam: ", ".join(words) for exam, words in found.items()}
+            by_exam.setdefault(exam, []).append(f"{name} {_plain(value)}{around}")
+    return {exam: ", ".join(words) for exam, words in by_exam.items()}
 
 
 def _plain(number: float) -> str:

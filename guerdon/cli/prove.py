@@ -66,11 +66,11 @@ def prove(
             return _null(output, chosen[0], seeds, how, tally)
         from guerdon.loop.proof.proving import prove as run
 
-        found = _until_interrupted(lambda: run(chosen, how, tally))
+        proofs = _until_interrupted(lambda: run(chosen, how, tally))
     if not as_json:
-        for evidence in found:
+        for evidence in proofs:
             _tell(output, evidence, how)
-    output.finish({"evidence": found})
+    output.finish({"evidence": proofs})
     return 0
 
 
@@ -88,10 +88,10 @@ def _choose(names: list[str], family: str | None, every: bool, null: bool) -> li
         return list(claiming)
     if family is None:
         raise UserError("prove what? give a recipe (guerdon list recipes), --family F or --all")
-    found = [name for name, listing in claiming.items() if listing.family == family]
-    if not found:
+    members = [name for name, listing in claiming.items() if listing.family == family]
+    if not members:
         raise unknown("family with claims", family, {listing.family for listing in claiming.values()})
-    return found
+    return members
 
 
 def _how(
@@ -112,9 +112,9 @@ def _how(
         changes |= {"budget": read.amount, "unit": read.unit}
     number, first = seeds
     changes |= {k: v for k, v in {"seeds": None if null else number, "first_seed": first}.items() if v is not None}
-    said = {"seeds": number, "first-seed": first, **claims}
+    values = {"seeds": number, "first-seed": first, **claims}
     flags = ["--quick"] if quick else []
-    flags += [w for name, value in said.items() if value is not None for w in (f"--{name}", str(value))]
+    flags += [w for name, value in values.items() if value is not None for w in (f"--{name}", str(value))]
     return How(
         out=Path(out),
         runs=Path(runs),
@@ -129,14 +129,14 @@ def _null(output: Output, recipe: str, pairs: int | None, how: How, tally: Tally
     from guerdon.loop.proof.null import ALARM, PAIRS, prove_null
 
     number = pairs if pairs is not None else 4 if how.quick else PAIRS
-    found = _until_interrupted(lambda: prove_null(recipe, number, how, tally))
+    result = _until_interrupted(lambda: prove_null(recipe, number, how, tally))
     if not output.as_json:
-        shares = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in found["verdicts"].items())
-        output.say(f"{recipe} against itself, {number} pairs, proofs of {found['proofs_of']}: {shares}")
-        output.say(f"wrong verdicts: {100 * found['wrong']:.1f} %")
-    output.finish(found)
-    if found["wrong"] > ALARM and not how.quick:
-        raise RunStopped(f"{100 * found['wrong']:.1f} % of verdicts are wrong: they are not to be trusted")
+        shares = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in result["verdicts"].items())
+        output.say(f"{recipe} against itself, {number} pairs, proofs of {result['proofs_of']}: {shares}")
+        output.say(f"wrong verdicts: {100 * result['wrong']:.1f} %")
+    output.finish(result)
+    if result["wrong"] > ALARM and not how.quick:
+        raise RunStopped(f"{100 * result['wrong']:.1f} % of verdicts are wrong: they are not to be trusted")
     return 0
 
 
@@ -151,18 +151,18 @@ class _Interrupted(UserError):
     exit_code = 130
 
 
-def _tell(output: Output, found: dict[str, Any], how: How) -> None:
-    for claim in found["claims"]:
-        said = claim["claim"]
+def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
+    for claim in proof["claims"]:
+        stated = claim["claim"]
         output.say()
-        output.say(f"{found['recipe']}: {said['says']}")
+        output.say(f"{proof['recipe']}: {stated['says']}")
         arms = {
             f"  {name}": f"{sum(r['score'] for r in arm['runs']) / len(arm['runs']):.4f}  {arm['what']}"
             for name, arm in claim["arms"].items()
         }
         output.pairs({**arms, "  verdict": f"{claim['verdict']}{' (a quick look, not evidence)' if how.quick else ''}"})
         output.say(f"  {claim['how']}")
-    output.say(f"  {how.folder / found['recipe']}.md")
+    output.say(f"  {how.folder / proof['recipe']}.md")
 
 
 class Tally:

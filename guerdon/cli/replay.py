@@ -57,7 +57,7 @@ def replay(
     )
     with live(bar):
         row = bar.add_task("", total=None)
-        found = loop.replay(
+        replayed = loop.replay(
             run,
             reward=reward,
             steps=step,
@@ -67,45 +67,47 @@ def replay(
             progress=lambda done, of: bar.update(row, completed=done, total=of),
         )
     if not as_json:
-        _tell(output, found)
-    output.finish(found.to_dict())
+        _tell(output, replayed)
+    output.finish(replayed.to_dict())
     return 0
 
 
-def _tell(output: Output, found: Replay) -> None:
+def _tell(output: Output, replayed: Replay) -> None:
     output.pairs(
         {
-            "run": found.run,
-            "reward": f"{found.reward}, in place of {found.column!r}",
-            "version": _version(found),
-            "credit": f"{found.credit}, from {found.credit_from}",
-            "old advantages": found.old_advantage,
+            "run": replayed.run,
+            "reward": f"{replayed.reward}, in place of {replayed.column!r}",
+            "version": _version(replayed),
+            "credit": f"{replayed.credit}, from {replayed.credit_from}",
+            "old advantages": replayed.old_advantage,
         }
     )
-    for note in found.notes:
+    for note in replayed.notes:
         output.say(f"warning: {note}")
     output.say()
-    _tell_steps(output, found)
-    if found.components:
+    _tell_steps(output, replayed)
+    if replayed.components:
         output.say()
         output.table(
             ("component", "mean", "of", "in the run"),
-            [(c["name"], _number(c["mean"]), str(c["count"]), _number(c["old_mean"])) for c in found.components],
+            [(c["name"], _number(c["mean"]), str(c["count"]), _number(c["old_mean"])) for c in replayed.components],
         )
-    _tell_samples(output, found)
+    _tell_samples(output, replayed)
 
 
-def _version(found: Replay) -> str:
-    if found.old_version is None:
+def _version(replayed: Replay) -> str:
+    if replayed.old_version is None:
         return "the run does not know which one it was trained on"
     return (
-        "the one the run was trained on" if found.version == found.old_version else "not the one the run was trained on"
+        "the one the run was trained on"
+        if replayed.version == replayed.old_version
+        else "not the one the run was trained on"
     )
 
 
-def _tell_steps(output: Output, found: Replay) -> None:
-    rows = [(str(row["step"]), row) for row in found.steps]
-    counts = [c for c in COUNTS if c not in ("failed", "timed_out", "not_applicable") or found.total[c]]
+def _tell_steps(output: Output, replayed: Replay) -> None:
+    rows = [(str(row["step"]), row) for row in replayed.steps]
+    counts = [c for c in COUNTS if c not in ("failed", "timed_out", "not_applicable") or replayed.total[c]]
     titles = ("step", *(c.replace("_", " ") for c in counts), "0 to ±", "± to 0", "pearson", "spearman", "old", "new")
     output.table(
         titles,
@@ -115,13 +117,13 @@ def _tell_steps(output: Output, found: Replay) -> None:
                 *(str(row[c]) for c in (*counts, "zero_to_nonzero", "nonzero_to_zero")),
                 *(_number(row[c]) for c in ("pearson", "spearman", "old_mean", "new_mean")),
             )
-            for name, row in [*rows, ("all", found.total)]
+            for name, row in [*rows, ("all", replayed.total)]
         ],
     )
 
 
-def _tell_samples(output: Output, found: Replay) -> None:
-    if found.moved:
+def _tell_samples(output: Output, replayed: Replay) -> None:
+    if replayed.moved:
         output.say()
         output.table(
             ("step", "task", "reward", "advantage", "completion"),
@@ -133,14 +135,14 @@ def _tell_samples(output: Output, found: Replay) -> None:
                     f"{_number(m['old_advantage'])} -> {_number(m['new_advantage'])}",
                     _cut(m["completion"]),
                 )
-                for m in found.moved
+                for m in replayed.moved
             ],
         )
-    if found.failures:
+    if replayed.failures:
         output.say()
         output.table(
             ("step", "task", "failed with", "completion"),
-            [(str(f["step"]), _cut(f["task"]), _cut(f["error"]), _cut(f["completion"])) for f in found.failures],
+            [(str(f["step"]), _cut(f["task"]), _cut(f["error"]), _cut(f["completion"])) for f in replayed.failures],
         )
 
 

@@ -65,7 +65,7 @@ def serve(
     from guerdon.bridges.serve.runner import serve as run
     from guerdon.rewards.asking.by_name import find_reward
 
-    output, found = Output(as_json), find_reward(reward)
+    output, served = Output(as_json), find_reward(reward)
     made_up = not no_token and not os.environ.get(TOKEN)
     token = None if no_token else _token()
     limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout, connections, headers)
@@ -75,7 +75,7 @@ def serve(
         if not as_json:
             _tell(output, url, formula, token, made_up)
 
-    run(found, host=host, port=port, token=token, limits=limits, grace=grace, missing=missing, started=started)
+    run(served, host=host, port=port, token=token, limits=limits, grace=grace, missing=missing, started=started)
     return 0
 
 
@@ -97,10 +97,10 @@ def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bo
 
 
 def _token() -> str:
-    found = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
-    if not found.isascii() or not found.isprintable() or " " in found:
+    token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
+    if not token.isascii() or not token.isprintable() or " " in token:
         raise UserError(f"{TOKEN} must be letters, digits and signs, without spaces: it is sent in a header")
-    return found
+    return token
 
 
 def _about_token(token: str | None, made_up: bool) -> str:

@@ -56,16 +56,16 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
     }
     chosen: dict[str, Any] = {**slots, **filled}
     request = RunRequest(entry, **chosen, settings=settings, text=True)
-    made, why = _try_build(request) if filled else (build(request).recipe, "")
+    built, why = _try_build(request) if filled else (build(request).recipe, "")
     if not output.as_json:
         _tell_recipe(output, entry)
         shown_for = " ".join(f"--{s} {n}" for s, n in filled.items())
         output.say()
-        output.say(f"formula{f', with {shown_for}' if shown_for else ''}" + (f": {why}" if made is None else ""))
-        if made is not None:
-            _tell_formula(output, made)
+        output.say(f"formula{f', with {shown_for}' if shown_for else ''}" + (f": {why}" if built is None else ""))
+        if built is not None:
+            _tell_formula(output, built)
         for claim in entry.claims:
-            _tell_difference(output, made, claim, request)
+            _tell_difference(output, built, claim, request)
         _tell_evidence(output, entry.name)
     output.finish(
         {
@@ -77,8 +77,8 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "needs": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
             "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
-            "parts": None if made is None else describe(made),
-            "hash": None if made is None else made.hash,
+            "parts": None if built is None else describe(built),
+            "hash": None if built is None else built.hash,
             "evidence": evidence_of(entry.name),
         }
     )
@@ -86,8 +86,8 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
 
 def _usual(entry: RecipeEntry) -> dict[str, str]:
     """What a recipe is shown for when nothing is said: what it claims something about, or something small."""
-    said = {"task": entry.claims[0].task, "model": entry.claims[0].model} if entry.claims else {}
-    return {**STAND_IN, **{slot: name for slot, name in said.items() if name}}
+    claimed = {"task": entry.claims[0].task, "model": entry.claims[0].model} if entry.claims else {}
+    return {**STAND_IN, **{slot: name for slot, name in claimed.items() if name}}
 
 
 def evidence_of(name: str) -> dict[str, Any] | None:
@@ -97,38 +97,38 @@ def evidence_of(name: str) -> dict[str, Any] | None:
     for folder in (Path("evidence"), evidence.SHIPPED):
         path = folder / f"{name}.json"
         if path.is_file():
-            found = evidence.read(folder, name)
-            return {**found, "stale": evidence.stale(found), "file": str(path)}
+            proof = evidence.read(folder, name)
+            return {**proof, "stale": evidence.stale(proof), "file": str(path)}
     return None
 
 
 def _tell_evidence(output: Output, name: str) -> None:
-    found = evidence_of(name)
+    proof = evidence_of(name)
     output.say()
-    if found is None:
+    if proof is None:
         output.say(f"evidence: none yet (guerdon prove {name})")
         return
-    if found["stale"]:
-        output.say(f"evidence: stale, {found['stale']} (guerdon prove {name})")
-    for claim in found["claims"]:
+    if proof["stale"]:
+        output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name})")
+    for claim in proof["claims"]:
         output.say(f"evidence: {claim['verdict']} ({claim['how']})")
-    output.say(f"  {found['command']}, {found['model']['version']}, {found['created']}: {found['file']}")
+    output.say(f"  {proof['command']}, {proof['model']['version']}, {proof['created']}: {proof['file']}")
 
 
-def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, request: RunRequest) -> None:
+def _tell_difference(output: Output, recipe: Recipe | Study | None, claim: Claim, request: RunRequest) -> None:
     """What the method has that its baseline has not, and the other way round."""
     from guerdon.core.recipe import Recipe
     from guerdon.loop.proof.arms import make_arm
     from guerdon.loop.proof.proving import OPTIONS
 
-    if not isinstance(made, Recipe):
+    if not isinstance(recipe, Recipe):
         return
     arm = make_arm(claim.baseline, dataclasses.replace(claim, settings=""), OPTIONS)
     other, _ = _try_build(
         dataclasses.replace(arm.request, task=request.task, model=request.model, reward=request.reward)
     )
     if isinstance(other, Recipe):
-        lines = list(difflib.ndiff(_formula(other), _formula(made)))
+        lines = list(difflib.ndiff(_formula(other), _formula(recipe)))
         output.say()
         output.say(f"in place of its baseline, {claim.baseline}")
         for line in lines:
@@ -136,15 +136,15 @@ def _tell_difference(output: Output, made: Recipe | Study | None, claim: Claim, 
                 output.say(f"  {line}")
 
 
-def _formula(made: Recipe) -> list[str]:
+def _formula(recipe: Recipe) -> list[str]:
     """A recipe as lines that can be compared."""
-    models = [f"model {name} = {model!r}" for name, model in made.models.items()]
+    models = [f"model {name} = {model!r}" for name, model in recipe.models.items()]
     return [
         *models,
-        f"curriculum = {made.curriculum!r}",
-        f"env = {made.env!r}",
-        *map(repr, made.stages),
-        repr(made.sampling),
+        f"curriculum = {recipe.curriculum!r}",
+        f"env = {recipe.env!r}",
+        *map(repr, recipe.stages),
+        repr(recipe.sampling),
     ]
 
 
@@ -187,34 +187,34 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
             output.say(f"  {name} = {default}")
 
 
-def _tell_formula(output: Output, made: Recipe | Study) -> None:
+def _tell_formula(output: Output, recipe: Recipe | Study) -> None:
     """The parts laid out over lines, then every knob that `--set PART.FIELD=VALUE` reaches."""
     from guerdon.core.part import handles, knobs
     from guerdon.core.recipe import Study
 
-    if isinstance(made, Study):
+    if isinstance(recipe, Study):
         output.say("  a study: plain Python over several runs")
-        output.pairs({f"  {k}": repr(v) for k, v in made.settings.items()})
+        output.pairs({f"  {k}": repr(v) for k, v in recipe.settings.items()})
         return
-    stages = [f"{i}. {_stage(stage)}" for i, stage in enumerate(made.stages, start=1)]
+    stages = [f"{i}. {_stage(stage)}" for i, stage in enumerate(recipe.stages, start=1)]
     output.pairs(
         {
-            "  models": _mapping(made.models),
-            "  seats": _mapping(made.seats),
-            "  curriculum": repr(made.curriculum),
-            "  env": repr(made.env),
+            "  models": _mapping(recipe.models),
+            "  seats": _mapping(recipe.seats),
+            "  curriculum": repr(recipe.curriculum),
+            "  env": repr(recipe.env),
             "  stages": "\n".join(stages),
-            "  sampling": repr(made.sampling),
-            "  exams": "\n".join(map(repr, made.exams)),
-            "  prompts": str(made.prompts),
-            "  steps": str(made.steps),
+            "  sampling": repr(recipe.sampling),
+            "  exams": "\n".join(map(repr, recipe.exams)),
+            "  prompts": str(recipe.prompts),
+            "  steps": str(recipe.steps),
         }
     )
     output.say()
     output.say("parts (--set PART.FIELD=VALUE)")
     plain = (bool, int, float, str, type(None))
-    for name, found in handles(made).items():
-        own = [f"{k}={v!r}" for k, v in knobs(found).items() if isinstance(v, plain)]
+    for name, member in handles(recipe).items():
+        own = [f"{k}={v!r}" for k, v in knobs(member).items() if isinstance(v, plain)]
         if own:
             output.say(f"  {name}: {', '.join(own)}")
 
@@ -238,7 +238,7 @@ def _show_run(output: Output, path: str) -> None:
     run = Run(path)
     if not run.folder.events.exists():
         raise UserError(f"{path} has not begun: it has no events.jsonl")
-    found = summary(run)
+    result = summary(run)
     config = run.config
     if not output.as_json:
         request = {
@@ -249,26 +249,26 @@ def _show_run(output: Output, path: str) -> None:
             "recipe": f"{run.name} ({config['kind']}, hash {config['hash']})",
             "asked for": ", ".join(f"{k}={v}" for k, v in request.items()),
             "seed": str(config["seed"]),
-            "status": f"{found['status']}, {run.progress}",
+            "status": f"{result['status']}, {run.progress}",
             **held_out(run.evaluations),
-            "spent": cost(found["spent"]),
-            "weights": found["weights"],
-            "report": found["report"],
+            "spent": cost(result["spent"]),
+            "weights": result["weights"],
+            "report": result["report"],
             "kept": ", ".join(f"{k}={v}" for k, v in config["options"].items()),
             "versions": ", ".join(f"{k} {v}" for k, v in config["versions"].items()),
             "created": config["created"],
-            "resume": found["resume"],
+            "resume": result["resume"],
             "rewards": "\n".join(
-                f"{column}: {made['formula']} (version {made['version']})"
-                for column, made in config.get("rewards", {}).items()
+                f"{column}: {reward['formula']} (version {reward['version']})"
+                for column, reward in config.get("rewards", {}).items()
             ),
             "failures": "\n".join(
                 f"{count} in {column!r}: {why}"
-                for column, causes in found["failures"].items()
+                for column, causes in result["failures"].items()
                 for why, count in causes.items()
             ),
-            "warnings": "\n".join(found["warnings"]),
-            "damage": "\n".join(found["damage"]),
+            "warnings": "\n".join(result["warnings"]),
+            "damage": "\n".join(result["damage"]),
         }
         output.pairs({k: v for k, v in shown.items() if v})
-    output.finish({**found, "config": config})
+    output.finish({**result, "config": config})

@@ -25,7 +25,7 @@ NOBODY = (errno.EPIPE, errno.EIO, errno.ENXIO, errno.EBADF)  # who read has left
 
 def shown(text: str) -> str:
     r"""A text in which nothing is left that a terminal would act on: ESC is shown as \x1b."""
-    return ACTS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return ACTS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 class Lasting:
@@ -101,14 +101,14 @@ def lasting_streams() -> Iterator[Lasting]:
     """Standard output, which is handed out, and error as described above, inside."""
     before = sys.stdout, sys.stderr
     _fill_gaps()
-    told = Escaped(Lasting(_open(sys.stderr)))
-    out = Lasting(_open(sys.stdout), told)
-    sys.stdout, sys.stderr = cast(TextIO, Escaped(out)), cast(TextIO, told)
+    errors = Escaped(Lasting(_open(sys.stderr)))
+    out = Lasting(_open(sys.stdout), errors)
+    sys.stdout, sys.stderr = cast(TextIO, Escaped(out)), cast(TextIO, errors)
     try:
         yield out
     finally:
         out.flush()
-        told.flush()
+        errors.flush()
         sys.stdout, sys.stderr = before
 
 

@@ -176,15 +176,15 @@ def summary(run: Run) -> dict[str, Any]:
 
 def _tell(output: Output, run: Run, was_complete: bool) -> None:
     """The end of a training, for people."""
-    found = summary(run)
+    result = summary(run)
     if was_complete:
         output.say(f"{run.folder.named} was already complete: nothing to do")
-    shown = {**held_out(run.evaluations), "spent": cost(found["spent"]), "weights": found["weights"]}
-    shown |= {"run": found["run"], "report": found["report"], "damage": "\n".join(found["damage"])}
+    shown = {**held_out(run.evaluations), "spent": cost(result["spent"]), "weights": result["weights"]}
+    shown |= {"run": result["run"], "report": result["report"], "damage": "\n".join(result["damage"])}
     output.pairs({k: v for k, v in shown.items() if v})
-    if found["resume"]:
-        output.say(f"{found['status']} after {run.progress}; go on with:")
-        output.say(f"  {found['resume']}")
+    if result["resume"]:
+        output.say(f"{result['status']} after {run.progress}; go on with:")
+        output.say(f"  {result['resume']}")
 
 
 def held_out(evaluations: list[dict[str, Any]]) -> dict[str, str]:
@@ -192,9 +192,9 @@ def held_out(evaluations: list[dict[str, Any]]) -> dict[str, str]:
     if not evaluations:
         return {}
     ends = evaluations[:1] if len(evaluations) == 1 else [evaluations[0], evaluations[-1]]
-    found = {}
+    lines = {}
     if all(has_rate(e) for e in ends):
-        found["accuracy"] = (
+        lines["accuracy"] = (
             f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0].get('task')}, {ends[0].get('tasks')} tasks"
         )
-    return found | {exam or "held-out": numbers for exam, numbers in exam_lines(ends[-1]).items()}
+    return lines | {exam or "held-out": numbers for exam, numbers in exam_lines(ends[-1]).items()}

@@ -69,9 +69,9 @@ def digest(value: Any) -> str:
     """A hash of the arrays in a value; "" where it holds none. Equal tokens with unequal digests are unequal prompts."""
     if isinstance(value, str):  # nearly all views are
         return ""
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     some = False
     for array in arrays_in(value):
-        found.update(f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+        hasher.update(f"{array.dtype.str}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
         some = True
-    return found.hexdigest() if some else ""
+    return hasher.hexdigest() if some else ""

@@ -64,8 +64,8 @@ class Notice(UserWarning):
 
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """The allowed name closest to `name`, if one is close enough to be what was meant."""
-    found = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
+    return matches[0] if matches else None
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> UserError:
@@ -116,10 +116,10 @@ def broken_as(error: BaseException) -> str:
     if is_ctrl_c(error):
         raise error
     try:
-        told = traceback.TracebackException.from_exception(error, limit=-3)
-        text = "".join(told.format()).strip()
+        summary = traceback.TracebackException.from_exception(error, limit=-3)
+        text = "".join(summary.format()).strip()
         if isinstance(error, BaseExceptionGroup):  # drawn as a tree, whose last line is a rule
-            text = f"{text}\n{''.join(told.format_exception_only()).strip()}"
+            text = f"{text}\n{''.join(summary.format_exception_only()).strip()}"
     except BaseException:  # noqa: BLE001  its `__str__` is its author's
         text = type(error).__name__
     return printable(text if len(text) <= LONGEST else f"{text[: LONGEST // 2]}\n...\n{text[-LONGEST // 2 :]}")
@@ -128,10 +128,10 @@ def broken_as(error: BaseException) -> str:
 def in_a_line(error: BaseException) -> str:
     """An exception's kind and the first line of what it says."""
     try:
-        said = printable(str(error)).strip().partition("\n")[0][:LINE]
+        message = printable(str(error)).strip().partition("\n")[0][:LINE]
     except BaseException:  # noqa: BLE001  as above
-        said = ""
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = ""
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def printable(text: str) -> str:
@@ -150,10 +150,10 @@ def ended_by(error: BaseException, during: str = "") -> RunStopped | None:
     place = place_of(error)
     if place is None and isinstance(error, Exception):
         return None
-    said = in_a_line(error)
+    message = in_a_line(error)
     if not isinstance(error, Exception):
-        said += " was raised: code of yours can not end the program, let it return or raise an error"
-    return RunStopped(f"{f'{during}: ' if during else ''}{place or 'somewhere in code of yours'}: {said}")
+        message += " was raised: code of yours can not end the program, let it return or raise an error"
+    return RunStopped(f"{f'{during}: ' if during else ''}{place or 'somewhere in code of yours'}: {message}")
 
 
 def place_of(error: BaseException) -> str | None:

@@ -23,8 +23,8 @@ def example_tries(rewards: Sequence[Sequence[float | None]], steps: int = 1, **c
     for number, group in enumerate(rewards):
         for attempt in range(len(group)):
             actions, none = np.zeros(steps, np.int64), np.zeros(0, np.int64)
-            said = Segment("policy", "", none, actions, np.zeros(steps, np.float32))
-            episodes.append(Episode(Ask(Task(str(number), "")), (said,), number=number, attempt=attempt))
+            segment = Segment("policy", "", none, actions, np.zeros(steps, np.float32))
+            episodes.append(Episode(Ask(Task(str(number), "")), (segment,), number=number, attempt=attempt))
     value = torch.tensor([float("nan") if r is None else float(r) for group in rewards for r in group])
     reason = torch.where(value.isnan(), int(Reason.FAILED), 0).to(torch.int8)
     batch = pack(episodes).with_cols({"reward": Column("track", value, reason)})

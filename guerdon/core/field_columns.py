@@ -66,4 +66,4 @@ def _marked(cls: type[Any]) -> list[tuple[str, ColumnField]]:
     """The fields of a part that name columns, in their order."""
     hints = typing.get_type_hints(cls, include_extras=True)
     marks = ((name, getattr(hints.get(name), "__metadata__", ())) for name in getattr(cls, "__dataclass_fields__", {}))
-    return [(name, mark) for name, said in marks for mark in said if isinstance(mark, ColumnField)]
+    return [(name, mark) for name, metadata in marks for mark in metadata if isinstance(mark, ColumnField)]

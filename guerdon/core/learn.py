@@ -53,8 +53,8 @@ class Loss(Protocol):
 
 def together(loss: Any) -> Group:
     """What a loss says must not be split; it need not say anything."""
-    found: Group = getattr(loss, "together", "episode")
-    return found
+    kept_whole: Group = getattr(loss, "together", "episode")
+    return kept_whole
 
 
 class NonFinite(RunStopped):
@@ -236,12 +236,14 @@ class Learn(FieldColumns):
         share = float(heard.weight.double().sum()) / max(
             rows.count.steps, 1e-9
         )  # metrics are of the tracks that were read
-        found: list[tuple[Batch, tuple[str, ...], Tensor]] = []
+        results: list[tuple[Batch, tuple[str, ...], Tensor]] = []
         for micro in heard.split(self.at_once(play), together(self.loss)):
             loss, metrics = _two(objective, objective(micro.to(model.device), model.read(micro, objective.wants)))
-            found.append((micro, tuple(metrics), torch.stack([x.detach().double() for x in (loss, *metrics.values())])))
+            results.append(
+                (micro, tuple(metrics), torch.stack([x.detach().double() for x in (loss, *metrics.values())]))
+            )
             loss.backward()
-        for micro, names, numbers in found:  # looked at last: a GPU is not waited for between micro-batches
+        for micro, names, numbers in results:  # looked at last: a GPU is not waited for between micro-batches
             value, *noted = numbers.tolist()
             if not math.isfinite(value):
                 raise NonFinite(f"the loss of {self.model!r} is {value}", micro)
@@ -251,11 +253,11 @@ class Learn(FieldColumns):
         return totals
 
 
-def _two(objective: Any, said: Any) -> tuple[Any, dict[str, Tensor]]:
+def _two(objective: Any, returned: Any) -> tuple[Any, dict[str, Tensor]]:
     """A loss and its metrics, as losses return them."""
-    loss, metrics = said if isinstance(said, tuple) and len(said) == 2 else (None, None)
+    loss, metrics = returned if isinstance(returned, tuple) and len(returned) == 2 else (None, None)
     if isinstance(metrics, dict) and all(isinstance(each, Tensor) for each in (loss, *metrics.values())):
-        return said  # type: ignore[no-any-return]
+        return returned  # type: ignore[no-any-return]
     raise UserError(
         f"loss {label(objective)} must return a loss and its metrics, both tensors: `return loss, {{}}`, or"
         ' `return loss, {"name": tensor.detach()}`'

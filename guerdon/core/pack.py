@@ -118,7 +118,7 @@ def cat(batches: Sequence[Batch]) -> Batch:
         value = torch.cat([c.value for c in parts])
         cols[name] = Column(level, value, torch.cat([c.reason for c in parts]), detail)
     weight, muted = torch.cat([b.weight for b in batches]), torch.cat([b.muted for b in batches])
-    made = dataclasses.replace(whole, cols=cols, weight=weight, muted=muted)
+    joined = dataclasses.replace(whole, cols=cols, weight=weight, muted=muted)
     paired = [(int(offset["track"][i]), b.pairs) for i, b in enumerate(batches) if b.pairs is not None]
     if paired:
         pairs = Pairs(
@@ -127,8 +127,8 @@ def cat(batches: Sequence[Batch]) -> Batch:
             torch.cat([p.margin for _, p in paired]),
             torch.cat([p.label for _, p in paired]),
         )
-        made = dataclasses.replace(made, pairs=pairs)
-    return made.recount()
+        joined = dataclasses.replace(joined, pairs=pairs)
+    return joined.recount()
 
 
 def of_episodes(batch: Batch, wanted: Tensor) -> Batch:
@@ -159,22 +159,22 @@ def attach(batch: Batch, calls: Mapping[int, Sequence[Segment]]) -> Batch:
         base = len(whole[e].segments)
         hung = [s.but(parent=base + s.parent if s.parent >= 0 else leaf) for s in segments]
         whole[e] = whole[e].but(segments=(*whole[e].segments, *hung))
-    made = pack(whole)
-    before = made.place < _ints(old)[made.episode]
-    rows = {"step": before[made.seg], "segment": before, "track": before[made.leaf]}
+    packed = pack(whole)
+    before = packed.place < _ints(old)[packed.episode]
+    rows = {"step": before[packed.seg], "segment": before, "track": before[packed.leaf]}
     cols = {}
     for name, col in batch.cols.items():
         place = torch.nonzero(rows[col.level]).flatten()
-        value = torch.full((made.size(col.level), *col.value.shape[1:]), float("nan"), dtype=col.value.dtype)
-        reason = torch.full((made.size(col.level),), int(Reason.NOT_APPLICABLE), dtype=torch.int8)
+        value = torch.full((packed.size(col.level), *col.value.shape[1:]), float("nan"), dtype=col.value.dtype)
+        reason = torch.full((packed.size(col.level),), int(Reason.NOT_APPLICABLE), dtype=torch.int8)
         value[place], reason[place] = col.value, col.reason
         cols[name] = Column(col.level, value, reason, {int(place[i]): d for i, d in col.detail.items()})
-    made.weight[rows["step"]], made.muted[rows["step"]] = batch.weight, batch.muted
+    packed.weight[rows["step"]], packed.muted[rows["step"]] = batch.weight, batch.muted
     track = torch.nonzero(rows["track"]).flatten()
     pairs = batch.pairs and dataclasses.replace(
         batch.pairs, better=track[batch.pairs.better], worse=track[batch.pairs.worse]
     )
-    return dataclasses.replace(made, cols=cols, pairs=pairs).recount()
+    return dataclasses.replace(packed, cols=cols, pairs=pairs).recount()
 
 
 def places(batch: Batch) -> list[int]:

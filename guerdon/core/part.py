@@ -115,44 +115,44 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     own_checks = getattr(cls, "__post_init__", None)
 
     def knobs_first(self: Any) -> None:
-        if type(self) is made:  # once, whatever this class is a base of
+        if type(self) is part_class:  # once, whatever this class is a base of
             check_knobs(self)
         if own_checks is not None:
             own_checks(self)
 
     cls.__post_init__ = knobs_first  # type: ignore[attr-defined]
-    made = dataclasses.dataclass(eq=False, repr=False)(cls)
-    plain_init = made.__init__
+    part_class = dataclasses.dataclass(eq=False, repr=False)(cls)
+    plain_init = part_class.__init__
 
     @functools.wraps(plain_init)
     def checked_init(self: Any, *args: Any, **kwargs: Any) -> None:
-        names = [f.name for f in dataclasses.fields(made) if f.init]  # type: ignore[arg-type]
+        names = [f.name for f in dataclasses.fields(part_class) if f.init]  # type: ignore[arg-type]
         for name in kwargs:
             if name not in names:
-                raise unknown(f"knob of {label(made)}", name, names)
+                raise unknown(f"knob of {label(part_class)}", name, names)
         if len(args) > len(names):
-            raise UserError(f"{label(made)} takes at most {len(names)} values: {', '.join(names)}")
-        missing = [f.name for f in _required(made) if f.name not in kwargs and names.index(f.name) >= len(args)]
+            raise UserError(f"{label(part_class)} takes at most {len(names)} values: {', '.join(names)}")
+        missing = [f.name for f in _required(part_class) if f.name not in kwargs and names.index(f.name) >= len(args)]
         if missing:
-            raise UserError(f"{label(made)} needs {', '.join(missing)}")
+            raise UserError(f"{label(part_class)} needs {', '.join(missing)}")
         plain_init(self, *args, **kwargs)
 
-    made.__init__ = checked_init  # type: ignore[method-assign]
+    part_class.__init__ = checked_init  # type: ignore[method-assign]
     if "__repr__" not in cls.__dict__:
-        made.__repr__ = spell  # type: ignore[method-assign]
-    if made.__setattr__ is object.__setattr__:
-        made.__setattr__ = set_known  # type: ignore[method-assign]
-    made.__part__ = (name or made.__name__, *aliases)  # type: ignore[attr-defined]
-    PARTS[f"{made.__module__}.{made.__name__}"] = made
-    return made
+        part_class.__repr__ = spell  # type: ignore[method-assign]
+    if part_class.__setattr__ is object.__setattr__:
+        part_class.__setattr__ = set_known  # type: ignore[method-assign]
+    part_class.__part__ = (name or part_class.__name__, *aliases)  # type: ignore[attr-defined]
+    PARTS[f"{part_class.__module__}.{part_class.__name__}"] = part_class
+    return part_class
 
 
 def set_known(x: Any, name: str, value: Any) -> None:
     """Set an attribute of a part that its class knows of: one that was misspelt would be kept, and read by nobody."""
     cls = type(x)
     if name not in cls.__dataclass_fields__ and not name.startswith("_") and not hasattr(cls, name):
-        said = unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
-        raise UserError(f"{said}; one of its own is declared in its class, `{name}: Any = live()`, or begins with _")
+        message = unknown(f"attribute of {label(cls)}", name, cls.__dataclass_fields__)
+        raise UserError(f"{message}; one of its own is declared in its class, `{name}: Any = live()`, or begins with _")
     object.__setattr__(x, name, value)
 
 
@@ -384,22 +384,22 @@ def handles(root: Any, *, aliases: bool = False) -> dict[str, Any]:
     """Parts of a tree by the short name `--set` and `but` use: the part's name, `_2`, `_3` for repeats. After those, where
     they are wanted, by their aliases."""
     named: dict[str, Any] = {}
-    met = [found for path, found in walk(root) if path]
-    others = [(alias, found) for found in met for alias in names_of(found)[1:]] if aliases else []
-    for called, found in [*((label(found), found) for found in met), *others]:
+    met = [member for path, member in walk(root) if path]
+    others = [(alias, member) for member in met for alias in names_of(member)[1:]] if aliases else []
+    for called, member in [*((label(member), member) for member in met), *others]:
         name, n = called.lower(), 2
         while name in named:
             name, n = f"{called.lower()}_{n}", n + 1
-        named[name] = found
+        named[name] = member
     return named
 
 
 def find_part(root: Any, name: str, also: Iterable[str] = ()) -> Any:
     """The part of a tree that a short name or an alias means. `also` are names that could have been meant as well."""
-    found = handles(root, aliases=True)
-    if name not in found:
+    by_name = handles(root, aliases=True)
+    if name not in by_name:
         raise unknown("part", name, [*also, *handles(root)])
-    return found[name]
+    return by_name[name]
 
 
 def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
@@ -421,12 +421,12 @@ def set_knob(root: Any, path: str, value: Any, *, text: bool = False) -> None:
 
 def get_state(root: Any) -> dict[str, dict[str, Any]]:
     """Every part's state by path. The inverse of `set_state`."""
-    found: dict[str, dict[str, Any]] = {}
+    states: dict[str, dict[str, Any]] = {}
     for path, inner in walk(root):
         own = {f.name: getattr(inner, f.name) for f in dataclasses.fields(inner) if f.metadata.get("state")}
         if own:
-            found[path] = own
-    return found
+            states[path] = own
+    return states
 
 
 def set_state(root: Any, saved: Mapping[str, Mapping[str, Any]]) -> None:

@@ -122,11 +122,11 @@ class Stage(Protocol):
 
 def players(batch: Batch, play: Play) -> list[str]:
     """[K] the model that acted each track: by its ask's own seats or else the run's; "" for a role that has no seat."""
-    found = []
+    names = []
     for e, number in zip(batch.episode[batch.leaf].tolist(), batch.role_K.tolist(), strict=True):
         role, own = batch.roles[number], batch.episodes[e].ask.seats or {}
-        found.append(own[role] if role in own else play.seats.get(role, ""))
-    return found
+        names.append(own[role] if role in own else play.seats.get(role, ""))
+    return names
 
 
 def played_by(batch: Batch, models: Collection[str], play: Play) -> Tensor:

@@ -89,7 +89,7 @@ class Recipe:
         copied.
         """
         given: Any = [self, [before or {}, after or {}, replace or {}], changes]
-        weights = [found.net for _, found in walk(given) if isinstance(found, Model) and found.net is not None]
+        weights = [model.net for _, model in walk(given) if isinstance(model, Model) and model.net is not None]
         new: Recipe
         new, places, changes = copy.deepcopy(given, {id(net): net for net in weights})
         put_stages(new, *places)
@@ -112,19 +112,19 @@ class Recipe:
         for role, seated in self.seats.items():
             if seated not in self.models:
                 raise unknown(f"model in seat {role!r}", seated, self.models)
-        for _, found in walk(self):  # the recipe's own environment, and those of parts that play for themselves
-            seats = {**self.seats, **(getattr(found, "seats", None) or {})}
-            for role in getattr(getattr(found, "env", None), "roles", ()):
+        for _, member in walk(self):  # the recipe's own environment, and those of parts that play for themselves
+            seats = {**self.seats, **(getattr(member, "seats", None) or {})}
+            for role in getattr(getattr(member, "env", None), "roles", ()):
                 if role not in seats:
                     raise unknown("role without a seat", role, seats)
         for name, model in self.models.items():
             of = getattr(model, "of", None)
             if of is not None and of not in self.models:
                 raise unknown(f"model that {name!r} copies", of, self.models)
-        for _, found in walk(self):
-            check_knobs(found)  # they may have been set since they were checked
-            if isinstance(found, Learn):
-                self._check_learn(found)
+        for _, member in walk(self):
+            check_knobs(member)  # they may have been set since they were checked
+            if isinstance(member, Learn):
+                self._check_learn(member)
         for stage in self.stages:
             declares(stage, "stage", ("needs", "gives"))
         self._check_columns()
@@ -268,15 +268,15 @@ class RecipeEntry:
         if len(args) > len(names) or twice:
             named = f"{twice[0]} twice" if twice else f"{len(args)} values without a name"
             raise UserError(f"{self.name} was given {named}: it takes {', '.join(names)}, and knobs by their names")
-        said = {**dict(zip(names, args, strict=False)), **given}
+        values = {**dict(zip(names, args, strict=False)), **given}
         for slot in ("task", "model"):
-            if isinstance(said.get(slot), str):
+            if isinstance(values.get(slot), str):
                 raise UserError(
-                    f"{self.name}({slot}={said[slot]!r}) takes a {slot} itself, not its name: load it"
-                    f" (guerdon.{slot}s.load), or use gd.train({self.name!r}, {slot}={said[slot]!r})"
+                    f"{self.name}({slot}={values[slot]!r}) takes a {slot} itself, not its name: load it"
+                    f" (guerdon.{slot}s.load), or use gd.train({self.name!r}, {slot}={values[slot]!r})"
                 )
         return self.build(
-            {n: v for n, v in said.items() if n in SLOTS}, {n: v for n, v in said.items() if n not in SLOTS}
+            {n: v for n, v in values.items() if n in SLOTS}, {n: v for n, v in values.items() if n not in SLOTS}
         )
 
     @property
@@ -328,17 +328,17 @@ class RecipeEntry:
             hint = hints.get(name)
             used[name] = parse(value, hint, f"{self.name}.{name}") if text else value
             check_value(f"{self.name}.{name}", used[name], hint, {})
-        made = self.make(used)
+        built = self.make(used)
         dotted = {k: v for k, v in settings.items() if "." in k or k in RUN}
-        if isinstance(made, Study):
+        if isinstance(built, Study):
             if dotted:
                 raise unknown(f"knob of {self.name}", next(iter(dotted)), self.knobs())
-            said = {n: used.get(n, p.default) for n, p in parameters.items()}
-            made.settings = {n: v for n, v in said.items() if n not in self.absent or v != self.absent[n]}
-            return made
+            values = {n: used.get(n, p.default) for n, p in parameters.items()}
+            built.settings = {n: v for n, v in values.items() if n not in self.absent or v != self.absent[n]}
+            return built
         for path, value in dotted.items():
-            set_knob(made, path, value, text=text)
-        return made
+            set_knob(built, path, value, text=text)
+        return built
 
 
 def recipe(

@@ -68,10 +68,10 @@ def split(batch: Batch, most: int, together: Group) -> list[Batch]:
             bins.append(bins[-1])
             room -= s
     bin_k = torch.tensor(bins, dtype=torch.long, device=batch.seg.device)[unit] if bins else unit
-    found = bins[-1] + 1 if bins else 0
-    if found <= 1:
+    bin_count = bins[-1] + 1 if bins else 0
+    if bin_count <= 1:
         return [batch]
-    return [dataclasses.replace(batch.take(bin_k == b), count=batch.count) for b in range(found)]
+    return [dataclasses.replace(batch.take(bin_k == b), count=batch.count) for b in range(bin_count)]
 
 
 def shares(batch: Batch, n: int, generator: torch.Generator, together: Group) -> list[Batch]:
@@ -95,20 +95,20 @@ def share_steps(batch: Batch, n: int, generator: torch.Generator, apart: bool) -
 
 def _only(batch: Batch, steps: Tensor, apart: bool) -> Batch:
     """The tracks through some of the steps ([S] mask), learned from at those alone."""
-    made = dataclasses.replace(batch, weight=torch.where(steps, batch.weight, 0.0))
-    made = made.take(batch.up(steps.double(), "track") > 0)
+    kept = dataclasses.replace(batch, weight=torch.where(steps, batch.weight, 0.0))
+    kept = kept.take(batch.up(steps.double(), "track") > 0)
     if not apart:
-        return made
-    old_s = torch.nonzero(made.weight > 0).flatten()
-    shown = torch.zeros(made.G, dtype=torch.bool, device=made.seg.device)
-    shown[made.seg[old_s]] = True
-    old_c = torch.nonzero(shown[made.context_seg]).flatten()
+        return kept
+    old_s = torch.nonzero(kept.weight > 0).flatten()
+    shown = torch.zeros(kept.G, dtype=torch.bool, device=kept.seg.device)
+    shown[kept.seg[old_s]] = True
+    old_c = torch.nonzero(shown[kept.context_seg]).flatten()
     return dataclasses.replace(
-        made,
-        **{name: getattr(made, name)[old_s] for name in (*STEP_ROWS, "seg", "weight")},
-        context=made.context[old_c],
-        context_seg=made.context_seg[old_c],
-        cols={n: c.take(old_s) if c.level == "step" else c for n, c in made.cols.items()},
+        kept,
+        **{name: getattr(kept, name)[old_s] for name in (*STEP_ROWS, "seg", "weight")},
+        context=kept.context[old_c],
+        context_seg=kept.context_seg[old_c],
+        cols={n: c.take(old_s) if c.level == "step" else c for n, c in kept.cols.items()},
     )
 
 

@@ -27,10 +27,10 @@ def settled(part: T, step: int, steps: int) -> T:
     changed = {name: value for name, value in due.items() if value is not getattr(part, name)}
     if not changed:
         return part
-    made = copy.copy(part)
+    copied = copy.copy(part)
     for name, value in changed.items():
-        setattr(made, name, value)
-    return made
+        setattr(copied, name, value)
+    return copied
 
 
 def _settled(value: Any, step: int, steps: int) -> Any:
@@ -39,8 +39,8 @@ def _settled(value: Any, step: int, steps: int) -> Any:
     if is_part(value):
         return settled(value, step, steps)
     if isinstance(value, list):
-        found = [_settled(each, step, steps) for each in value]
-        return found if any(new is not old for new, old in zip(found, value, strict=True)) else value
+        values = [_settled(each, step, steps) for each in value]
+        return values if any(new is not old for new, old in zip(values, value, strict=True)) else value
     return value
 
 

@@ -44,13 +44,13 @@ def put_stages(root: Any, before: Mapping[str, Any], after: Mapping[str, Any], i
         for name in places:
             if name not in named:
                 raise unknown("stage", name, named)
-    made = []
+    changed = []
     for stage in root.stages:
         own = [name for name, part in named.items() if part is stage]
         here = [_all(instead[name]) for name in own if name in instead] or [[stage]]
         first, last = ([s for name in own for s in _all(where.get(name, []))] for where in (before, after))
-        made += [*first, *(s for each in here for s in each), *last]
-    root.stages = made
+        changed += [*first, *(s for each in here for s in each), *last]
+    root.stages = changed
 
 
 def _all(given: Any) -> list[Any]:

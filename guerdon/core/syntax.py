@@ -25,10 +25,10 @@ def _told(node: Any) -> Any:
         return [_told(each) for each in node]
     if not isinstance(node, ast.AST):
         return node
-    said = {name: value for name, value in ast.iter_fields(node) if name not in SILENT}
+    kept = {name: value for name, value in ast.iter_fields(node) if name not in SILENT}
     if isinstance(node, WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
-        said["body"] = node.body[1:]
+        kept["body"] = node.body[1:]
     fields = sorted(
-        (name, value) for name, value in said.items() if value is not None and value != []
+        (name, value) for name, value in kept.items() if value is not None and value != []
     )  # newer versions have more
     return [type(node).__name__, *((name, _told(value)) for name, value in fields)]

@@ -63,8 +63,8 @@ class TaskSource(Protocol):
 def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float | None:
     """What a source says of a track: by its `check_track`, where it has one, else by `check` of the text."""
     look = getattr(source, "check_track", None)
-    found: float | None = source.check(task, track["completion"]) if look is None else look(task, track)
-    return found
+    verdict: float | None = source.check(task, track["completion"]) if look is None else look(task, track)
+    return verdict
 
 
 def kinds_of(source: TaskSource) -> dict[str, TaskSource]:

@@ -48,8 +48,8 @@ def load_file(path: str, what: str) -> ModuleType:
         if isinstance(error, UserError) or is_ctrl_c(error):
             raise
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(error, file)
-        said = f"SyntaxError: {error.msg}" if isinstance(error, SyntaxError) else in_a_line(error)
-        raise UserError(f"{path}{f', line {line}' if line else ''}: {said}") from error
+        message = f"SyntaxError: {error.msg}" if isinstance(error, SyntaxError) else in_a_line(error)
+        raise UserError(f"{path}{f', line {line}' if line else ''}: {message}") from error
     return module
 
 

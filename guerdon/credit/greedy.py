@@ -65,11 +65,11 @@ class greedy_baseline(FieldColumns):
 
 def sampled_asks(batch: Batch) -> dict[int, Ask]:
     """The asks of a batch by their number, each with the sampling that its tries were made with."""
-    found: dict[int, Ask] = {}
+    asks: dict[int, Ask] = {}
     for episode, number in zip(batch.episodes, batch.ask_E.tolist(), strict=True):
-        if number not in found and episode.segments:
-            found[number] = episode.ask.but(sampling=episode.ask.sampling or episode.segments[0].sampling)
-    return found
+        if number not in asks and episode.segments:
+            asks[number] = episode.ask.but(sampling=episode.ask.sampling or episode.segments[0].sampling)
+    return asks
 
 
 def values_of(batch: Batch, role: Tensor, place: Tensor, played: Batch, name: str) -> tuple[Tensor, Tensor]:
@@ -82,6 +82,6 @@ def values_of(batch: Batch, role: Tensor, place: Tensor, played: Batch, name: st
     key = (played.ask[played.leaf] * roles + of)[rows]
     value, worst = means(played.cols[name], rows, key, max(played.size("ask"), 1) * roles, Reason.FAILED)
     mine, there = place.clamp(min=0) * roles + role, place >= 0
-    found = value[mine].masked_fill(~there, float("nan"))
+    matched = value[mine].masked_fill(~there, float("nan"))
     reason = worst[mine].masked_fill(~there, float(Reason.NOT_APPLICABLE))
-    return found, reason.masked_fill(~torch.isnan(found), 0.0).to(torch.int8)
+    return matched, reason.masked_fill(~torch.isnan(matched), 0.0).to(torch.int8)

@@ -53,9 +53,9 @@ class centre(FieldColumns):
         column = batch.cols[self.reward]
         rows = compare(batch, column, self.by)
         advantage = standing(rows, play, self.gives_to, self.std, self.others, play.at(self.eps))
-        found = rows.back(advantage)
+        value = rows.back(advantage)
         return with_step_column(
-            batch, self.gives_to, to_steps(batch, found) if rows.level == "track" else found, column
+            batch, self.gives_to, to_steps(batch, value) if rows.level == "track" else value, column
         )
 
 
@@ -92,6 +92,6 @@ def _to_others(gap: torch.Tensor, rows: Compared, count: torch.Tensor) -> tuple[
     own = gather_up(gap.double().nan_to_num(), rows.track, tracks).index_select(0, rows.track)
     mine = gather_up(valued.double(), rows.track, tracks).index_select(0, rows.track)
     left = count.index_select(0, rows.group) - mine
-    found = torch.where(left > 0, gap + own / left.clamp(min=1), gap * 0)
+    gap_to_others = torch.where(left > 0, gap + own / left.clamp(min=1), gap * 0)
     alone = gather_up((valued & (left == 0)).double(), rows.group, rows.size) > 0
-    return found.to(gap.dtype), alone
+    return gap_to_others.to(gap.dtype), alone

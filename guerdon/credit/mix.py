@@ -82,8 +82,8 @@ class separately(FieldColumns):
         parts = []
         for name in self.rewards:
             rows = compare(batch, batch.cols[name], self.by)
-            found = standing(rows, play, f"{self.gives_to}.{name}", self.std, eps=play.at(self.eps))
-            parts.append(rows.column(found, batch, batch.cols[name]))
+            advantage = standing(rows, play, f"{self.gives_to}.{name}", self.std, eps=play.at(self.eps))
+            parts.append(rows.column(advantage, batch, batch.cols[name]))
         return add(batch, self.gives_to, parts, [play.at(w) for w in self.weights])
 
 
@@ -105,8 +105,8 @@ def add(batch: Batch, name: str, columns: Sequence[Column], weights: Sequence[fl
         spoken |= ~missing
         quiet = missing & (reason == Reason.NOT_APPLICABLE)
         total = total + weight * value.double().masked_fill(quiet, 0.0)
-    found = total.masked_fill(~spoken, float("nan")).to(columns[0].value.dtype)
-    return with_step_column(batch, name, to_steps(batch, found) if whole else found, *columns)
+    mixed_value = total.masked_fill(~spoken, float("nan")).to(columns[0].value.dtype)
+    return with_step_column(batch, name, to_steps(batch, mixed_value) if whole else mixed_value, *columns)
 
 
 def _check(who: str, columns: Sequence[str], weights: Sequence[float]) -> None:

@@ -78,9 +78,9 @@ def best_with_and_without(x: Tensor, group: Tensor, k: int) -> tuple[Tensor, Ten
     with_own = own + later_sum(above, g) - above
     before = gather_up(low, g, len(size_of))[g] - later_sum(low, g)
     without = before + later_sum(high, g) - high
-    found = torch.empty(2, len(x), dtype=torch.float64, device=x.device)
-    found[:, order] = torch.stack([with_own, without])
-    return found[0], found[1]
+    both = torch.empty(2, len(x), dtype=torch.float64, device=x.device)
+    both[:, order] = torch.stack([with_own, without])
+    return both[0], both[1]
 
 
 def _chance(n: Tensor, k: int, of_n: Tensor, of_k: int) -> Tensor:

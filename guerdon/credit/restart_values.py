@@ -85,7 +85,7 @@ class restarts(FieldColumns):
 
     def _places(self, batch: Batch, column: Column) -> Places:
         asks, begin = sampled_asks(batch), starts(batch.length).tolist()
-        track, step, made = [], [], []
+        track, step, restart_asks = [], [], []
         wanted = (~column.missing).tolist()
         for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
             length, e, place = int(batch.length[g]), int(batch.episode[g]), int(batch.place[g])
@@ -96,8 +96,8 @@ class restarts(FieldColumns):
                 track.append(k)
                 step.append(begin[g] + at)
                 ask = asks[int(batch.ask_E[e])]
-                made.append(ask.but(n=self.tries, prefix=episode.prefix(place, at)))
-        return Places(torch.tensor(track, dtype=torch.long), torch.tensor(step, dtype=torch.long), made)
+                restart_asks.append(ask.but(n=self.tries, prefix=episode.prefix(place, at)))
+        return Places(torch.tensor(track, dtype=torch.long), torch.tensor(step, dtype=torch.long), restart_asks)
 
 
 def _worst(batch: Batch, places: Places, reason_P: Tensor) -> Column:
@@ -112,9 +112,9 @@ def _place_of_steps(batch: Batch, places: Places) -> Tensor:
         return torch.full((batch.S,), -1, dtype=torch.long)
     order = torch.argsort(places.step)
     at = torch.searchsorted(places.step[order], torch.arange(batch.S), right=True) - 1
-    found = order[at.clamp(min=0)]
-    same = (at >= 0) & (batch.seg[places.step[found]] == batch.seg)
-    return torch.where(same, found, -1)
+    place = order[at.clamp(min=0)]
+    same = (at >= 0) & (batch.seg[places.step[place]] == batch.seg)
+    return torch.where(same, place, -1)
 
 
 def _at(x_P: Tensor, place_S: Tensor) -> Tensor:

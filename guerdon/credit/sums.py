@@ -20,8 +20,8 @@ def later_sum(x: Tensor, group: Tensor) -> Tensor:
         return total[last] - total + y
 
     missing = torch.isnan(x)
-    found = later(torch.where(missing, 0.0, x.double()))  # a hole must not swallow the groups after its own
-    return torch.where(later(missing.double()) > 0, float("nan"), found).to(x.dtype)
+    sums = later(torch.where(missing, 0.0, x.double()))  # a hole must not swallow the groups after its own
+    return torch.where(later(missing.double()) > 0, float("nan"), sums).to(x.dtype)
 
 
 def decayed_sum(x: Tensor, keep: Tensor | float, group: Tensor) -> Tensor:
@@ -40,13 +40,13 @@ def decayed_sum(x: Tensor, keep: Tensor | float, group: Tensor) -> Tensor:
     holes = bool(missing.any())
     wide = torch.where(missing, 0.0, x.double()) if holes else x.double()
     factor = keep.double() if isinstance(keep, Tensor) else torch.full_like(wide, float(keep))
-    found = _scan_back(wide, factor.masked_fill(last, 0.0)).to(x.dtype)
+    sums = _scan_back(wide, factor.masked_fill(last, 0.0)).to(x.dtype)
     if not holes:
-        return found
+        return sums
     at = torch.nonzero(missing).flatten()
     hole = torch.full((int(group[-1]) + 1,), -1, dtype=torch.long, device=x.device)  # each group's last hole
     hole.scatter_reduce_(0, group[at], at, "amax")
-    return found.masked_fill(torch.arange(n, device=x.device) <= hole.index_select(0, group), float("nan"))
+    return sums.masked_fill(torch.arange(n, device=x.device) <= hole.index_select(0, group), float("nan"))
 
 
 def _scan_back(x: Tensor, factor: Tensor) -> Tensor:

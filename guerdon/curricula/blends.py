@@ -49,18 +49,18 @@ class proportions:
         for kind in kinds:
             if kind not in self.weights:
                 families.setdefault(kind.rpartition(":")[0], []).append(kind)
-        found: dict[str, float] = {}
+        weight_of: dict[str, float] = {}
         for name, weight in self.weights.items():
             if name not in kinds and name not in families:
                 raise unknown(f"kind or family of problems in {self.task.name}", name, [*kinds, *families])
             if not 0 <= weight < float("inf"):
                 raise UserError(f"blended: the weight of {name} must be a number of at least 0, not {weight}")
             of = [name] if name in kinds else families[name]
-            found |= {kind: weight / len(of) for kind in of}
-        whole = sum(found.values())
+            weight_of |= {kind: weight / len(of) for kind in of}
+        whole = sum(weight_of.values())
         if not whole:
             raise UserError("blended needs a weight above 0, or there is nothing to draw")
-        return {kind: found[kind] / whole for kind in kinds if found.get(kind)}
+        return {kind: weight_of[kind] / whole for kind in kinds if weight_of.get(kind)}
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         shares = self.shares()

@@ -13,8 +13,8 @@ from guerdon.core.play import Play
 
 def softmax(scores: Sequence[float], tau: float) -> list[float]:
     """Probabilities in proportion to e^(score / tau)."""
-    found: list[float] = torch.softmax(torch.tensor(scores, dtype=torch.float64) / tau, 0).tolist()
-    return found
+    chances: list[float] = torch.softmax(torch.tensor(scores, dtype=torch.float64) / tau, 0).tolist()
+    return chances
 
 
 @part

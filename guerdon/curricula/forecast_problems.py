@@ -77,14 +77,14 @@ class predicted:
         kinds: dict[str, list[float]] = defaultdict(list)
         for task, value in zip(tasks, forecast, strict=True):
             kinds[task.kind].append(value)
-        said = {f"forecast/{kind}": float(np.mean(values)) for kind, values in sorted(kinds.items())}
+        by_kind = {f"forecast/{kind}": float(np.mean(values)) for kind, values in sorted(kinds.items())}
         play.log(
             **{
                 "forecast/mean": float(np.mean(forecast)),
                 "forecast/std": float(np.std(forecast)),
                 "forecast/chosen": float(np.mean([forecast[i] for i in chosen])),
             },
-            **(said if len(said) > 1 else {}),
+            **(by_kind if len(by_kind) > 1 else {}),
         )
 
     def observe(self, batch: Batch, play: Play) -> None:
@@ -93,12 +93,12 @@ class predicted:
         pairs = [
             (ask.note["forecast"], r) for ask, r in zip(asks, rate.tolist(), strict=True) if "forecast" in ask.note
         ]
-        said, seen = np.array([p for p in pairs if p[1] == p[1]]).reshape(-1, 2).T
-        if not len(said):
+        predicted_rate, seen = np.array([p for p in pairs if p[1] == p[1]]).reshape(-1, 2).T
+        if not len(predicted_rate):
             return
-        play.log(**{"forecast/error": float(np.abs(said - seen).mean())})
-        if said.std() > 0 and seen.std() > 0:
-            play.log(**{"forecast/correlation": float(np.corrcoef(said, seen)[0, 1])})
+        play.log(**{"forecast/error": float(np.abs(predicted_rate - seen).mean())})
+        if predicted_rate.std() > 0 and seen.std() > 0:
+            play.log(**{"forecast/correlation": float(np.corrcoef(predicted_rate, seen)[0, 1])})
 
 
 @part
@@ -138,10 +138,12 @@ def nearest(tasks: Sequence[Task], forecast: Sequence[float], target: float, n: 
 
 def forecasts(asks: Sequence[Ask], model: str, play: Play) -> list[float]:
     """What a model's head says at the end of each prompt. Nothing is sampled."""
-    found = probe(_forecaster(model, play), [((), ask.shown, None) for ask in asks], ["final"])
-    if None in found:
-        raise UserError(f"prompt {found.index(None)} is longer than the context of {model!r}: leave out long problems")
-    return [float(each["final"].double()) for each in found if each]
+    readings = probe(_forecaster(model, play), [((), ask.shown, None) for ask in asks], ["final"])
+    if None in readings:
+        raise UserError(
+            f"prompt {readings.index(None)} is longer than the context of {model!r}: leave out long problems"
+        )
+    return [float(each["final"].double()) for each in readings if each]
 
 
 def _forecaster(model: str, play: Play) -> Model:
@@ -155,9 +157,9 @@ def _forecaster(model: str, play: Play) -> Model:
 def prompt_rows(asks: Sequence[Ask], model: str, play: Play) -> Batch:
     """A track for each ask: its prompt as the model reads it, and no action."""
     reader = _forecaster(model, play)
-    none, said = np.zeros(0, np.int64), np.zeros(0, np.float32)
+    none, no_logp = np.zeros(0, np.int64), np.zeros(0, np.float32)
     return pack(
-        Episode(ask, (Segment(ROLE, ask.shown, reader.encode(ask.shown), none, said),), play.step, number)
+        Episode(ask, (Segment(ROLE, ask.shown, reader.encode(ask.shown), none, no_logp),), play.step, number)
         for number, ask in enumerate(asks)
     )
 

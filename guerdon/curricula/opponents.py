@@ -60,10 +60,10 @@ class against:
         asks: list[Ask] = self.curriculum.draw(n, play)
         dice = torch.rand(len(asks), 3, generator=play.generator("against", self.drawn), dtype=torch.float64).tolist()
         self.drawn += 1
-        made, total = [], 0
+        seated, total = [], 0
         for ask, (chance, which, side) in zip(asks, dice, strict=True):
             name = newest if chance < play.at(self.newest) else self.pool[int(which * len(self.pool))]
-            made.append(ask.but(seats={**(ask.seats or {}), roles[int(side * len(roles))]: name}))
+            seated.append(ask.but(seats={**(ask.seats or {}), roles[int(side * len(roles))]: name}))
             total += age[name]
-        play.log(**{"opponent/updates": total / max(len(made), 1)})
-        return made
+        play.log(**{"opponent/updates": total / max(len(seated), 1)})
+        return seated

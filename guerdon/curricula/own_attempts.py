@@ -81,8 +81,8 @@ class histories:
         if not wanted:
             return []
         variance = torch.tensor([self.buffer[name]["variance"] for name in ready], dtype=torch.float64)
-        found: list[int] = torch.multinomial(variance ** play.at(self.power), wanted, generator=dice).tolist()
-        return found
+        picked: list[int] = torch.multinomial(variance ** play.at(self.power), wanted, generator=dice).tolist()
+        return picked
 
     def _ask(self, name: str) -> Ask:
         kept = self.buffer[name]

@@ -47,5 +47,5 @@ class in_stages:
         done = play.step / max(play.steps, 1)
         self.stage = max(self.stage, sum(share <= done for share in self.at))
         play.log(stage=self.stage)
-        found: list[Ask] = self.curricula[self.stage].draw(n, play)
-        return found
+        asks: list[Ask] = self.curricula[self.stage].draw(n, play)
+        return asks

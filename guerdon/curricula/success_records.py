@@ -36,8 +36,8 @@ class recorded:
     column: str = "correct"
 
     def draw(self, n: int, play: Play) -> list[Ask]:
-        found: list[Ask] = self.curriculum.draw(n, play)
-        return found
+        asks: list[Ask] = self.curriculum.draw(n, play)
+        return asks
 
     def observe(self, batch: Batch, play: Play) -> None:
         play.log(**{HISTORY + key: rate for key, rate in rates(batch, self.column).items()})
@@ -59,12 +59,12 @@ def history_of(steps: Iterable[Mapping[str, float | None]]) -> dict[str, list[fl
     >>> history_of([{"history/a": 0.5, "loss": 1.0}, {"history/b": 0.0}, {"history/a": 1.0}])
     {'a': [0.5, 1.0], 'b': [0.0]}
     """
-    found: dict[str, list[float]] = {}
+    history: dict[str, list[float]] = {}
     for metrics in steps:
         for name, value in metrics.items():
             if name.startswith(HISTORY) and value is not None:
-                found.setdefault(name.removeprefix(HISTORY), []).append(value)
-    return found
+                history.setdefault(name.removeprefix(HISTORY), []).append(value)
+    return history
 
 
 def by_variance(source: TaskSource, history: Mapping[str, list[float]]) -> list[int]:

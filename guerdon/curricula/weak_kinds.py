@@ -103,13 +103,13 @@ class weakness:
 
     def _fresh(self, counts: Mapping[str, int], known: set[str], seed: int) -> list[Task]:
         """So many problems of each kind, none of them twice and none of the set."""
-        sources, found = kinds_of(self.task), {}
+        sources, fresh = kinds_of(self.task), {}
         for kind, count in counts.items():
             for index in range(count):
                 task = sources[kind].get("train", seed * APART + self.size + index)
                 if task.key not in known:
-                    found[task.key] = task
-        return list(found.values())
+                    fresh[task.key] = task
+        return list(fresh.values())
 
     def observe(self, batch: Batch, play: Play) -> None:
         if self.made is None:

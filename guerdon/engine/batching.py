@@ -76,11 +76,11 @@ class ReadingQueue:
         for want in dict.fromkeys(want for _, want, _ in waiting):
             mine = [(item, future) for item, wanted, future in waiting if wanted == want and not future.done()]
             try:
-                found = probe(self.model, [item for item, _ in mine], want)
+                readings = probe(self.model, [item for item, _ in mine], want)
             except Exception as error:  # noqa: BLE001 - handed to every episode that waits for it, which lets it through
                 _fail([future for _, future in mine], error, f"model {self.name!r} could not read")
                 continue
-            for (_, future), read in zip(mine, found, strict=True):
+            for (_, future), read in zip(mine, readings, strict=True):
                 if read is None:
                     future.set_exception(UserError(f"what {self.name!r} is to read is longer than its context"))
                 else:
@@ -88,8 +88,8 @@ class ReadingQueue:
         return len(waiting)
 
 
-def _fail(waiting: Sequence[asyncio.Future[Any]], error: Exception, said: str) -> None:
-    fault = error if isinstance(error, UserError) else EngineFault(said)
+def _fail(waiting: Sequence[asyncio.Future[Any]], error: Exception, message: str) -> None:
+    fault = error if isinstance(error, UserError) else EngineFault(message)
     fault.__cause__ = error if fault is not error else None
     for future in waiting:
         if not future.done():

@@ -86,11 +86,11 @@ class Continuous:
     def _seat(self, row: TranscriptRow) -> None:
         """Make the first place behind the live rows free for a row, with the past it goes on from if that is there."""
         place = len(self.live)
-        found = next((i for i, other in enumerate(self.ended) if other.goes_on_in(row.request)), None)
-        if found is not None:
-            row.past = len(self.ended[found].read)
-            self._swap(place, place + found)
-            self.ended[0], self.ended[found] = self.ended[found], self.ended[0]
+        at = next((i for i, other in enumerate(self.ended) if other.goes_on_in(row.request)), None)
+        if at is not None:
+            row.past = len(self.ended[at].read)
+            self._swap(place, place + at)
+            self.ended[0], self.ended[at] = self.ended[at], self.ended[0]
             self.ended.pop(0)
         elif self.ended:
             moved = self.ended.pop(0)

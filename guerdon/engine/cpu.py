@@ -63,8 +63,8 @@ class CpuDecoding:
         first = min(row for p in prompts for row in p.rows)
         for some in batches(prompts):
             reading = Reading(self.cache, some)
-            told = torch.tensor([token for p in some for token in p.tokens])
-            hidden = self.net(told, reading, self.weights)
+            tokens = torch.tensor([token for p in some for token in p.tokens])
+            hidden = self.net(tokens, reading, self.weights)
             last = self.net.logits(hidden[_padded(reading.last)])[: len(some)]
             source = [i for i, p in enumerate(some) for _ in p.rows]
             logits[[row - first for p in some for row in p.rows]] = last[source]
@@ -77,8 +77,8 @@ class CpuDecoding:
 
     def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
         live = len(requests)
-        told = F.pad(torch.from_numpy(token), (0, self.cache.extend(live).rows - live))
-        hidden = self.net(told, self.cache, self.weights)
+        tokens = F.pad(torch.from_numpy(token), (0, self.cache.extend(live).rows - live))
+        hidden = self.net(tokens, self.cache, self.weights)
         self.cache.length[:live] += 1
         return self._sample(0, self.net.logits(hidden)[:live], requests)
 

@@ -123,9 +123,9 @@ class CudaDecoding:
         self.length[to] = tokens
 
     def _copy_pages(self, moves: Sequence[tuple[int, int] | None]) -> None:
-        found = [move for move in moves if move is not None]
-        if found:
-            source, target = torch.tensor(found, device=self.device).T
+        copies = [move for move in moves if move is not None]
+        if copies:
+            source, target = torch.tensor(copies, device=self.device).T
             for kept in (self.keys, self.values):
                 paged = kept.view(len(kept), -1, PAGE, *kept.shape[2:])
                 paged[:, target] = paged[:, source]
@@ -139,8 +139,8 @@ class CudaDecoding:
         logits = torch.empty(rows, self.net.config.vocab, dtype=self.net.dtype, device=self.device)
         for some in batches(prompts):
             reading = _Reading(self, some)
-            told = torch.tensor([token for p in some for token in p.tokens], device=self.device)
-            hidden = self.net(told, reading, self.weights)
+            tokens = torch.tensor([token for p in some for token in p.tokens], device=self.device)
+            hidden = self.net(tokens, reading, self.weights)
             moves = []
             for p in some:
                 total = p.past + len(p.tokens)

@@ -87,8 +87,8 @@ class LogitsReader:
             if self.memory[0] == "cache_params":  # a state has no places: nothing of the past is left to be masked
                 del given["attention_mask"]
         out = self.net(token, **given)
-        found = [(name, out[name]) for name in MEMORIES if self.remember and out.get(name) is not None]
-        self.memory = found[0] if found else None
+        memories = [(name, out[name]) for name in MEMORIES if self.remember and out.get(name) is not None]
+        self.memory = memories[0] if memories else None
         logits: Tensor = out.logits[:, -1]
         return logits
 
@@ -139,8 +139,8 @@ class ForeignSampler:
     def _sample(self, logits: Tensor) -> None:
         logp = distribution(logits, [row.request.sampling for row in self.live])
         chosen = choose(logp, [self.draws[row.ticket].random() for row in self.live])
-        found = logp.gather(1, chosen[:, None]).cpu().numpy().T
-        self.transcripts.take(self.live, Sampled(chosen.cpu().numpy()[None], found))
+        chosen_logp = logp.gather(1, chosen[:, None]).cpu().numpy().T
+        self.transcripts.take(self.live, Sampled(chosen.cpu().numpy()[None], chosen_logp))
 
 
 # --- what an architecture can do ------------------------------------------------------------------------------------------
@@ -165,12 +165,12 @@ def _same(net: Any, rows: list[list[int]], remember: bool) -> bool:
     try:
         reader = LogitsReader(net, remember)
         reader.read(rows)
-        found = reader.go_on(more)
+        logits = reader.go_on(more)
         if len(rows) > 1:
             reader.keep([1])
             expected.append(LogitsReader(net, False).read([[*rows[1], more[1], 1]])[0])
-            found = torch.cat([found, reader.go_on([1])])
+            logits = torch.cat([logits, reader.go_on([1])])
     except UNABLE:
         return False
-    gap = (found.float() - torch.stack(expected).float()).abs().amax()
-    return bool(gap <= NEAR.get(found.dtype, NEAR_HALF) * expected[0].float().std())
+    gap = (logits.float() - torch.stack(expected).float()).abs().amax()
+    return bool(gap <= NEAR.get(logits.dtype, NEAR_HALF) * expected[0].float().std())

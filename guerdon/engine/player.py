@@ -118,9 +118,9 @@ class Player:
 
     def new_warnings(self) -> list[str]:
         """What was not yet passed on to the user."""
-        found = [message for message, told in self.warned.items() if not told]
-        self.warned.update(dict.fromkeys(found, True))
-        return found
+        messages = [message for message, is_told in self.warned.items() if not is_told]
+        self.warned.update(dict.fromkeys(messages, True))
+        return messages
 
     def at(self, value: Any) -> float:
         return at(value, self.step, self.steps)

@@ -61,7 +61,7 @@ def answer(model: Model, requests: Sequence[Request]) -> list[Reply]:
     sampler = open_sampler(model)
     for ticket, request in enumerate(requests):
         sampler.add(ticket, request)
-    found: dict[int, Reply] = {}
+    replies: dict[int, Reply] = {}
     while sampler.busy:
-        found.update(sampler.step())
-    return [found[ticket] for ticket in range(len(requests))]
+        replies.update(sampler.step())
+    return [replies[ticket] for ticket in range(len(requests))]

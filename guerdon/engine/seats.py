@@ -54,8 +54,8 @@ class EpisodeSeat:
         how = sampling or table.ask.sampling or table.sampling
         request = Request(table.path(self.role, parent), view, how, table.next_seed(), given, go_on)
         version = self.model.version
-        made = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
-        return table.add(made.but(goes_on=True) if go_on else made)
+        segment = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
+        return table.add(segment.but(goes_on=True) if go_on else segment)
 
     async def read(
         self,
@@ -76,11 +76,11 @@ class EpisodeSeat:
         for name in [want] if isinstance(want, str) else want:
             model, _, reading = name.rpartition(".")
             asked.setdefault(model or self.name, {})[reading] = name
-        found: dict[str, Tensor] = {}
+        by_name: dict[str, Tensor] = {}
         for model, named in asked.items():
-            told = await self.table.read(model, item, list(named))
-            found |= {name: told[reading] for reading, name in named.items()}
-        return found
+            values = await self.table.read(model, item, list(named))
+            by_name |= {name: values[reading] for reading, name in named.items()}
+        return by_name
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored. Counted as if sampled."""
@@ -167,11 +167,11 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def path(self, role: str, parent: int) -> tuple[Segment, ...]:
         """What a role remembers at a place: its own segments from the first down to `parent`."""
-        found: list[Segment] = []
+        segments: list[Segment] = []
         while parent >= 0 and self.segments[parent].role == role:
-            found.append(self.segments[parent])
+            segments.append(self.segments[parent])
             parent = self.segments[parent].parent
-        return tuple(reversed(found))
+        return tuple(reversed(segments))
 
     def add(self, segment: Segment) -> Segment:
         self.segments.append(segment)

@@ -62,8 +62,8 @@ class Transcripts:
         over = (until <= count) | (room <= count)
         for b, row in enumerate(rows):
             if row.request.stops_after is not None:
-                said = self.token[lines[b], : before[b]].tolist()
-                stop = row.request.stops_after(said, sampled.token[: count[b], b].tolist())
+                earlier = self.token[lines[b], : before[b]].tolist()
+                stop = row.request.stops_after(earlier, sampled.token[: count[b], b].tolist())
                 if stop is not None:
                     count[b], over[b] = stop, True
         place, at = np.nonzero(np.arange(n) < count[:, None])

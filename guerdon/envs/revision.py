@@ -33,7 +33,7 @@ class revised:
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         view = ask.shown
         for _ in range(self.times):
-            said = await seats[self.draft].act(view, fresh=True)
-            view = self.template.format(prompt=ask.shown, attempt=said.text)
+            draft = await seats[self.draft].act(view, fresh=True)
+            view = self.template.format(prompt=ask.shown, attempt=draft.text)
         await seats[self.role].act(view, fresh=True)
         return seats.episode()

@@ -52,16 +52,16 @@ class best_of:
         liked = score(self.reward, role=sitting.exam.role)(sitting.batch, sitting.play)["reward"].tolist()
         right = rights(sitting)
         problems = [[(liked[k], right[k]) for ask in asks for k in ask] for asks in checked(sitting)]
-        found: dict[str, Any] = {}
+        numbers: dict[str, Any] = {}
         for k in powers(sitting.tries)[min(1, sitting.tries - 1) :]:
-            found |= with_interval(f"{self.name}@{k}", [chosen(tries, k) for tries in problems if len(tries) >= k])
-        blind = [all(math.isnan(said) for said, _ in tries) for tries in problems]
-        return {**found, f"{self.name}_unscored": fmean(blind)}
+            numbers |= with_interval(f"{self.name}@{k}", [chosen(tries, k) for tries in problems if len(tries) >= k])
+        blind = [all(math.isnan(liking) for liking, _ in tries) for tries in problems]
+        return {**numbers, f"{self.name}_unscored": fmean(blind)}
 
 
 def chosen(tries: Sequence[Try], k: int) -> float:
     """How often the try that is liked best among `k` of them is right."""
-    ranked = sorted((-math.inf if math.isnan(said) else said, right) for said, right in tries)
+    ranked = sorted((-math.inf if math.isnan(liking) else liking, right) for liking, right in tries)
     total, below, all_choices = 0.0, 0, math.comb(len(ranked), k)
     for _, tied in groupby(ranked, key=lambda each: each[0]):
         rights_of = [right for _, right in tied]

@@ -36,13 +36,16 @@ class FixedAnswer:
 
 
 def example_sitting(
-    said: Sequence[Sequence[str]], answer: str = "", paid: Sequence[Sequence[float]] = (), **columns: Sequence[float]
+    completions: Sequence[Sequence[str]],
+    answer: str = "",
+    paid: Sequence[Sequence[float]] = (),
+    **columns: Sequence[float],
 ) -> Sitting:
     """One problem for each inner list, one try for each text in it; what the environment paid for each; and columns, a number
     for each try. A try is right if it is `= ` and the `answer`."""
     source = FixedAnswer(answer)
     none, episodes = np.zeros(0, np.int64), []
-    for number, texts in enumerate(said):
+    for number, texts in enumerate(completions):
         for attempt, text in enumerate(texts):
             reward = paid[number][attempt] if paid else None
             letters = np.frombuffer(text.encode(), np.uint8)
@@ -52,4 +55,4 @@ def example_sitting(
     batch = verified(source, gives_to=TRUTH)(pack(episodes), play)
     for name, numbers in columns.items():
         batch = batch.with_cols({name.replace("__", "."): Column.full("track", torch.tensor(numbers))})
-    return Sitting(Exam(source), batch, play, max(map(len, said)))
+    return Sitting(Exam(source), batch, play, max(map(len, completions)))

@@ -81,15 +81,15 @@ def seat_exams(opponent: str, source: Any, env: Any, model: str = "policy", **mo
 
 def returns(sitting: Sitting) -> dict[str, list[float]]:
     """For each problem what the exam's role was paid in each of its episodes. An episode that branches is one all the same."""
-    found: dict[str, list[float]] = defaultdict(list)
+    by_problem: dict[str, list[float]] = defaultdict(list)
     for episode in sitting.batch.episodes:
         mine = [s for s in episode.segments if s.role == sitting.exam.role]
         paid = [s.reward for s in mine if s.reward is not None]
         paid += [float(s.rewards.sum()) for s in mine if s.rewards is not None]
         if paid and not episode.failed:
-            found[episode.task.key].append(sum(paid))
-    if not found:
+            by_problem[episode.task.key].append(sum(paid))
+    if not by_problem:
         errors = [str(e.info["error"]).strip().splitlines()[-1] for e in sitting.batch.episodes if e.failed]
         why = errors[0] if errors else "seats.reward(...) pays a role in an environment"
         raise RunStopped(f"the environment paid {sitting.exam.role!r} nothing in any episode: {why}")
-    return found
+    return by_problem

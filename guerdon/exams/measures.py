@@ -60,7 +60,7 @@ def first_wrong(chance: Sequence[float]) -> int | None:
     return next((i for i, p in enumerate(chance) if p < CERTAIN), None)
 
 
-def first_error_scores(said: Sequence[int | None], truth: Sequence[int | None]) -> dict[str, float]:
+def first_error_scores(predicted: Sequence[int | None], truth: Sequence[int | None]) -> dict[str, float]:
     r"""ProcessBench's protocol (Zheng et al. 2024, arXiv:2412.06559): the share of wrong solutions whose first error was
     named exactly, the share of right ones in which none was found, and F1, their harmonic mean.
 
@@ -70,10 +70,10 @@ def first_error_scores(said: Sequence[int | None], truth: Sequence[int | None]) 
     >>> first_error_scores([1, 0, None, None], [1, 2, None, None])
     {'found_share': 0.5, 'cleared_share': 1.0, 'first_error_f1': 0.6666666666666666}
     """
-    wrong = [s == t for s, t in zip(said, truth, strict=True) if t is not None]
-    right = [s is None for s, t in zip(said, truth, strict=True) if t is None]
-    found = {name: sum(hits) / len(hits) for name, hits in (("found_share", wrong), ("cleared_share", right)) if hits}
-    if len(found) == 2:
-        a, b = found.values()
-        found["first_error_f1"] = 2 * a * b / (a + b) if a + b else 0.0
-    return found
+    wrong = [s == t for s, t in zip(predicted, truth, strict=True) if t is not None]
+    right = [s is None for s, t in zip(predicted, truth, strict=True) if t is None]
+    scores = {name: sum(hits) / len(hits) for name, hits in (("found_share", wrong), ("cleared_share", right)) if hits}
+    if len(scores) == 2:
+        a, b = scores.values()
+        scores["first_error_f1"] = 2 * a * b / (a + b) if a + b else 0.0
+    return scores

@@ -38,18 +38,18 @@ class accuracy:
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
         batch, right, problems = sitting.batch, rights(sitting), checked(sitting)
         tried = [[k for ask in asks for k in ask] for asks in problems]
-        found: dict[str, Any] = {"tasks": len(problems)}
+        numbers: dict[str, Any] = {"tasks": len(problems)}
         for k in powers(sitting.tries):
             each = [pass_at_k(len(t), sum(right[i] for i in t), k) for t in tried if len(t) >= k]
-            found |= with_interval(f"pass@{k}", each)
+            numbers |= with_interval(f"pass@{k}", each)
         episode = batch.episode[batch.leaf].tolist()
         kinds: dict[str, list[float]] = defaultdict(list)
         for tracks in tried:
             kinds[batch.episodes[episode[tracks[0]]].task.kind].append(fmean(right[i] for i in tracks))
         if len(kinds) > 1:
-            found["kinds"] = {kind: fmean(rates) for kind, rates in kinds.items()}
+            numbers["kinds"] = {kind: fmean(rates) for kind, rates in kinds.items()}
         seen = {episode[i] for tracks in tried for i in tracks}
-        return {**found, "missing": 1.0 - len(seen) / len(batch.episodes)}
+        return {**numbers, "missing": 1.0 - len(seen) / len(batch.episodes)}
 
 
 @part(name="length", aliases=("answer_length",))
@@ -77,8 +77,8 @@ class _Votes:
 
     def answers(self, sitting: Sitting) -> list[Hashable | None]:
         """[K] the answer of each try, None where it has none."""
-        said = [f"\n{text}" for text in texts(sitting)]  # a mark at the start of a line is there in the first one too
-        return [vote(text, self.answer, self.marks, self.fallback) for text in said]
+        lines = [f"\n{text}" for text in texts(sitting)]  # a mark at the start of a line is there in the first one too
+        return [vote(text, self.answer, self.marks, self.fallback) for text in lines]
 
 
 @part(name="majority", aliases=("majority_vote",))
@@ -109,22 +109,22 @@ class majority_vote(_Votes):
         k = self.k or sitting.tries
         if k > sitting.tries:
             raise UserError(f"majority@{k} needs {k} tries at each problem, not {sitting.tries}: Exam(..., tries={k})")
-        said, right = self.answers(sitting), rights(sitting)
+        answers, right = self.answers(sitting), rights(sitting)
         each = []
         for asks in checked(sitting):
             groups = [ask[i : i + k] for ask in asks for i in range(0, len(ask) - k + 1, k)] if self.k else asks
-            each += [fmean(voted([(said[t], right[t]) for t in group]) for group in groups)] if groups else []
+            each += [fmean(voted([(answers[t], right[t]) for t in group]) for group in groups)] if groups else []
         return with_interval(f"majority@{k}", each)
 
 
 def voted(tries: Sequence[tuple[Hashable | None, bool]]) -> float:
     """How often the most common answer is right, from each try's answer and whether it is right."""
-    tally = Counter(said for said, _ in tries if said is not None)
+    tally = Counter(given for given, _ in tries if given is not None)
     if not tally:
         return fmean(right for _, right in tries)
     most = max(tally.values())
     tied = [answer for answer, votes in tally.items() if votes == most]
-    return fmean(fmean(right for said, right in tries if said == answer) for answer in tied)
+    return fmean(fmean(right for given, right in tries if given == answer) for answer in tied)
 
 
 @part
@@ -147,8 +147,8 @@ class coverage(_Votes):
     needs = (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        said, right = self.answers(sitting), rights(sitting)
+        answers, right = self.answers(sitting), rights(sitting)
         tried = [[k for ask in asks for k in ask] for asks in checked(sitting)]
-        distinct = [len({said[k] for k in tracks} - {None}) for tracks in tried]
+        distinct = [len({answers[k] for k in tracks} - {None}) for tracks in tried]
         solved = [float(any(right[k] for k in tracks)) for tracks in tried]
         return {**with_interval("coverage", solved), "distinct_answers": fmean(distinct)}

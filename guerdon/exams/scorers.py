@@ -43,13 +43,13 @@ class pair_accuracy:
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
         batch = sitting.batch
-        right, said = batch[TRUTH], batch[f"{self.model}.final"].double()
+        right, final = batch[TRUTH], batch[f"{self.model}.final"].double()
         group, _ = batch.group("task")
-        right = torch.where(said.isnan(), said.float(), right)
+        right = torch.where(final.isnan(), final.float(), right)
         better, worse = torch.nonzero(
             (group[:, None] == group[None, :]) & (right[:, None] == 1) & (right[None, :] == 0), as_tuple=True
         )
-        chance = torch.sigmoid(said[better] - said[worse]).tolist()
+        chance = torch.sigmoid(final[better] - final[worse]).tolist()
         if not chance:
             return {"pairs_examined": 0}
         hit = [0.5 if p == 0.5 else float(p > 0.5) for p in chance]
@@ -89,12 +89,12 @@ class first_error(FieldColumns):
             return {"lines_examined": 0}
         chance, truth = zip(*lines, strict=True)
         whole = [each for each in solutions if each.whole]
-        said = [first_wrong([after[s] for s in each.ends]) for each in whole]
+        predicted = [first_wrong([after[s] for s in each.ends]) for each in whole]
         return {
             "step_accuracy": fmean((p >= CERTAIN) == (y == 1) for p, y in lines),
             "step_ece": calibration_error(chance, truth),
             "step_brier": brier(chance, truth),
-            **first_error_scores(said, [each.wrong for each in whole]),
+            **first_error_scores(predicted, [each.wrong for each in whole]),
             "lines_examined": len(lines),
         }
 
@@ -132,8 +132,8 @@ class calibration:
             batch, name = score(self.confidence, role=sitting.exam.role)(batch, sitting.play), "reward"
         column, truth = batch.track_column(name, "calibration"), batch.cols[TRUTH]
         there = ~(column.missing | truth.missing)
-        said = column.value.double()[there]
-        sure, right = (torch.sigmoid(said) if self.squash else said).tolist(), truth.value[there].tolist()
+        confidence = column.value.double()[there]
+        sure, right = (torch.sigmoid(confidence) if self.squash else confidence).tolist(), truth.value[there].tolist()
         if any(not 0.0 <= p <= 1.0 for p in sure):
             raise UserError(f"a confidence lies between 0 and 1, and {name!r} does not: calibration(..., squash=True)")
         if not sure:

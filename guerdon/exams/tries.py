@@ -16,17 +16,17 @@ def checked(sitting: Sitting) -> list[Asked]:
     """Every problem that has a checked try. One that comes twice counts once, with all its tries: intervals are over different
     problems. A sitting without any is no result, and the run stops with the first reason there is."""
     batch, column = sitting.batch, sitting.batch.cols[TRUTH]
-    found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    by_problem: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     problem, ask = batch.task[batch.leaf].tolist(), batch.ask[batch.leaf].tolist()
     for k, missing in enumerate(column.missing.tolist()):
         if not missing:
-            found[problem[k]][ask[k]].append(k)
-    if not found:
+            by_problem[problem[k]][ask[k]].append(k)
+    if not by_problem:
         errors = [d["error"] for d in column.detail.values() if "error" in d]
         errors += [str(e.info["error"]) for e in batch.episodes if e.failed]
         first = errors[0] if errors else "no task could be checked"
         raise RunStopped(f"evaluation has no checked try: {first.strip().splitlines()[-1]}")
-    return [list(asks.values()) for asks in found.values()]
+    return [list(asks.values()) for asks in by_problem.values()]
 
 
 def rights(sitting: Sitting) -> list[bool]:

@@ -185,7 +185,7 @@ def _refuse_conflicts(
     """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
     named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
     kept_data = config["data"] or {}
-    said: dict[str, tuple[Any, Any]] = {
+    values: dict[str, tuple[Any, Any]] = {
         "--steps": (steps, config["steps"]),
         "--seed": (seed, config["seed"]),
         **{
@@ -199,19 +199,19 @@ def _refuse_conflicts(
         },
     }
     if isinstance(request.recipe, str | None):
-        said |= {f"--set {k}": (v, config["settings"].get(k)) for k, v in request.settings.items()}
-    for flag, (now, kept) in said.items():
+        values |= {f"--set {k}": (v, config["settings"].get(k)) for k, v in request.settings.items()}
+    for flag, (now, kept) in values.items():
         if now is not None and _value(now) != _value(kept):
             start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"
             raise UserError(f"{path} was started {start}: leave it out to resume, or start anew with --out")
 
 
-def _value(said: Any) -> Any:
+def _value(value: Any) -> Any:
     """`0.01` on a command line and 0.01 in Python are the same value."""
     try:
-        return json.loads(said) if isinstance(said, str) else said
+        return json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        return said
+        return value
 
 
 def evaluate(
@@ -234,9 +234,9 @@ def evaluate(
         raise UserError("evaluate on what? give a task, or an exam")
     named: dict[str, Model] = {}
     for name, wanted in {"policy": model, **(models or {})}.items():
-        found = find_model(wanted)
-        assert isinstance(found, Model)
-        named[name] = found
+        loaded = find_model(wanted)
+        assert isinstance(loaded, Model)
+        named[name] = loaded
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
     with clock.as_of(_config_of(model)):
         fit(source, named.values())

@@ -55,9 +55,9 @@ class RunRequest:
         return all(isinstance(x, str) for x in named)
 
     def to_config(self) -> dict[str, Any]:
-        said = {"task": self.task, "model": self.model, "reward": self.reward}
+        slots = {"task": self.task, "model": self.model, "reward": self.reward}
         return {
-            "wish": {k: v if isinstance(v, str) or v is None else repr(v) for k, v in said.items()},
+            "wish": {k: v if isinstance(v, str) or v is None else repr(v) for k, v in slots.items()},
             "data": dict(self.data) if self.data else None,
             "settings": {k: v if self.text else describe(v) for k, v in self.settings.items()},
             "text": self.text,
@@ -92,11 +92,11 @@ def build(request: RunRequest) -> Built:
             raise UserError(
                 "a finished Recipe already has its task, model and reward; pass them to the function that builds it"
             )
-        made = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
-        if isinstance(made, Recipe):
-            for source in [found for _, found in walk(made) if isinstance(found, rows)]:
-                fit(source, made.models.values())
-        return Built(label(made).lower(), _checked(made, request.prepared))
+        recipe = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
+        if isinstance(recipe, Recipe):
+            for source in [member for _, member in walk(recipe) if isinstance(member, rows)]:
+                fit(source, recipe.models.values())
+        return Built(label(recipe).lower(), _checked(recipe, request.prepared))
     entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
     task = find_task(request.task, request.data)
     slots = {"task": task, "model": find_model(request.model), "reward": _reward(request.reward)}
@@ -104,16 +104,16 @@ def build(request: RunRequest) -> Built:
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
-    made = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
-    return Built(entry.name, made, task, entry)
+    recipe = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
+    return Built(entry.name, recipe, task, entry)
 
 
-def _checked(made: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
+def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | Study:
     """What was made, with the models that were prepared for it by name."""
-    if isinstance(made, Recipe):
-        made.models |= {name: load_whole(folder) for name, folder in prepared.items()}
-        made.check()
-    return made
+    if isinstance(recipe, Recipe):
+        recipe.models |= {name: load_whole(folder) for name, folder in prepared.items()}
+        recipe.check()
+    return recipe
 
 
 def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | None:
@@ -138,18 +138,18 @@ def fit(source: Any, models: Iterable[Any]) -> None:
 
 def _name_skipped(source: rows, bad: Sequence[str]) -> None:
     if bad:
-        said = f"{source.path}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
-        warnings.warn(said, Notice, stacklevel=3)
+        message = f"{source.path}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
+        warnings.warn(message, Notice, stacklevel=3)
 
 
 def _own_task(spec: str) -> TaskSource:
     """A family from a file of the user's: FILE.py:NAME or FILE.py:NAME:LEVEL."""
     path, _, rest = spec.partition(".py:")
     name, _, level = rest.partition(":")
-    made = find_in_file(f"{path}.py:{name}", "task")
+    family = find_in_file(f"{path}.py:{name}", "task")
     if level and not level.isdigit():
         raise UserError(f"task level must be a whole number, not {level!r}")
-    source = made(level=int(level)) if level else made()
+    source = family(level=int(level)) if level else family()
     if not isinstance(source, TaskSource):
         raise UserError(f"{spec} is not a task: it needs name, size, get and check (docs/your_own_task.md)")
     return source

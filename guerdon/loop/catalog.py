@@ -28,17 +28,17 @@ class Listing:
 
 def listings() -> dict[str, Listing]:
     """Every recipe in the package by name."""
-    found: dict[str, Listing] = {}
+    by_name: dict[str, Listing] = {}
     for path in sorted(FOLDER.glob("*/*.py")):
         module = f"guerdon.recipes.{path.parent.name}.{path.stem}"
         for listing in _read(path, module):
-            found[listing.name] = listing
-    return found
+            by_name[listing.name] = listing
+    return by_name
 
 
 def _read(path: Path, module: str) -> list[Listing]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    found = []
+    listed = []
     for node in tree.body:
         for call in getattr(node, "decorator_list", []):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "recipe":
@@ -51,7 +51,7 @@ def _read(path: Path, module: str) -> list[Listing]:
                     for k in c.keywords
                     if k.arg == "says" and isinstance(k.value, ast.Constant)
                 ) if "claim" in words else ()  # fmt: skip
-                found.append(
+                listed.append(
                     Listing(
                         name=ast.literal_eval(call.args[0]),
                         family=ast.literal_eval(words["family"]) if "family" in words else "mine",
@@ -61,7 +61,7 @@ def _read(path: Path, module: str) -> list[Listing]:
                         module=module,
                     )
                 )
-    return found
+    return listed
 
 
 def find_recipe(name: str) -> Any:
@@ -96,8 +96,8 @@ def entries_in(file: str) -> dict[str, Any]:
     from guerdon.core.recipe import RecipeEntry
 
     module = load_file(file, "recipe")
-    found = [e for e in vars(module).values() if isinstance(e, RecipeEntry)]
-    entries = {e.name: e for e in found if e.function.__module__ == module.__name__}
+    named = [e for e in vars(module).values() if isinstance(e, RecipeEntry)]
+    entries = {e.name: e for e in named if e.function.__module__ == module.__name__}
     if not entries:
         raise UserError(f"{file} defines no recipe: write @recipe(...) above a function that returns a Recipe")
     return entries

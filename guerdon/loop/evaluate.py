@@ -36,13 +36,13 @@ def evaluate(
     """Sit every exam; what it finds by name, `NAME/metric` for one that has a name. What an exam does not say itself (its
     seats, environment, sampling, how many problems and tries) is as told here. The same seed gives the same tries for equal
     weights."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for exam in exams:
         how = (exam.seats or seats, exam.env or env, exam.sampling or sampling)
         play = Player(models, *how, derive(seed, "evaluate"), 1)
-        said = sit(exam, play, exam.tasks or tasks, exam.tries or tries)
-        found |= {f"{exam.name}/{name}" if exam.name else name: value for name, value in said.items()}
-    return found
+        measured = sit(exam, play, exam.tasks or tasks, exam.tries or tries)
+        numbers |= {f"{exam.name}/{name}" if exam.name else name: value for name, value in measured.items()}
+    return numbers
 
 
 def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
@@ -50,18 +50,18 @@ def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
     batch = pack(play(exam.asks(tasks, tries, play)))
     if exam.truth is not None:
         batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
-    found: dict[str, Any] = {"task": _name(exam), "tries": tries}
-    given_by = dict.fromkeys(found, "every exam")
+    numbers: dict[str, Any] = {"task": _name(exam), "tries": tries}
+    given_by = dict.fromkeys(numbers, "every exam")
     for metric in exam.metrics or (accuracy(), answer_length()):
         batch = fill_needs(batch, getattr(metric, "needs", ()), play)
         with torch.no_grad():
-            said = metric(Sitting(exam, batch, play, tries))
+            measured = metric(Sitting(exam, batch, play, tries))
         mine = getattr(metric, "__name__", label(metric))
-        for name in said:
+        for name in measured:
             if name in given_by:
                 raise UserError(f"{mine} and {given_by[name]} both give {name!r}: put one into an exam of its own")
-        found, given_by = {**found, **said}, {**given_by, **dict.fromkeys(said, mine)}
-    return found
+        numbers, given_by = {**numbers, **measured}, {**given_by, **dict.fromkeys(measured, mine)}
+    return numbers
 
 
 def _name(exam: Exam) -> str:

@@ -40,14 +40,14 @@ def read_columns(batch: Batch, model: str, readings: Sequence[str], play: Play) 
     names = {model, getattr(reader, "of", model)}
     mine = played_by(batch, names, play)
     with torch.no_grad():
-        found = reader.read(batch.take(mine), readings)
+        read = reader.read(batch.take(mine), readings)
     columns = {}
     for reading, level in ((r, reader.readings(play.models)[r]) for r in readings):
         segments = torch.zeros(batch.G, dtype=torch.bool)
         segments[batch.path_seg[mine[batch.path_track]]] = True
         rows = {"step": segments[batch.seg], "segment": segments, "track": mine}[level]
-        value = torch.full((len(rows), *found[reading].shape[1:]), float("nan"))
-        value[rows] = found[reading].float().to(value.device)
+        value = torch.full((len(rows), *read[reading].shape[1:]), float("nan"))
+        value[rows] = read[reading].float().to(value.device)
         reason = torch.where(rows, int(Reason.VALUE), int(Reason.NOT_APPLICABLE)).to(torch.int8)
         columns[f"{model}.{reading}"] = Column(level, value, reason)
     return columns

@@ -73,8 +73,8 @@ class Credit:
             batch = stage(batch, play)
             if tracks != batch.K:
                 raise UserError(f"{label(stage)} drops samples, so nothing can be compared: give credit=centre()")
-        made = [name for stage in stages for name in stage.gives]
-        return self.per_track(batch, batch.cols[ADVANTAGE if ADVANTAGE in made else made[-1]])
+        columns = [name for stage in stages for name in stage.gives]
+        return self.per_track(batch, batch.cols[ADVANTAGE if ADVANTAGE in columns else columns[-1]])
 
     def per_track(self, batch: Batch, column: Column) -> NDArray[np.float64]:
         """[K] one number a sample: the mean over its steps or turns, where those differ."""
@@ -118,11 +118,11 @@ def _column(run: Run, batch: Batch, wanted: str | None, given: Any, stages: Sequ
         return wanted
     read = given.needs if given is not None else ()
     likely: list[str] = [*read, "reward", *(n for n in there if _chain(stages, n))]
-    found = next((n for n in likely if n in there), None)
-    if found is None:
+    name = next((n for n in likely if n in there), None)
+    if name is None:
         named = f"name another, --column {' or '.join(there)}" if there else "it has no other either"
         raise UserError(f"{run.folder.named} stores no column 'reward': {named}")
-    return found
+    return name
 
 
 def _stages(run: Run) -> tuple[list[Any], str, str]:
@@ -132,9 +132,9 @@ def _stages(run: Run) -> tuple[list[Any], str, str]:
     why = "the run was started from Python objects"
     if run.config["plain"]:
         try:
-            made = build(RunRequest.of_config(run.config)).recipe
-            assert isinstance(made, Recipe)
-            return made.stages, "the run's recipe", ""
+            recipe = build(RunRequest.of_config(run.config)).recipe
+            assert isinstance(recipe, Recipe)
+            return recipe.stages, "the run's recipe", ""
         except UserError as error:  # a file that was moved since, a model that is not here
             why = f"the run's recipe cannot be built here ({error})"
     return _restored(_described_stages(run)), "the run's config", why

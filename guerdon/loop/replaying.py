@@ -99,42 +99,42 @@ def replay(
     where it cannot be found, or for another comparison, give a part as `credit`. `progress` hears (steps done, of all).
     A run that names Python files and was not made by this user on this computer is replayed with `trust` alone.
     """
-    found = run if isinstance(run, Run) else Run(run)
-    if not isinstance(found, Trained):
-        check_trust(found.folder.named, found.config, trust)
-    chosen = _chosen(found, steps)
+    stored = run if isinstance(run, Run) else Run(run)
+    if not isinstance(stored, Trained):
+        check_trust(stored.folder.named, stored.config, trust)
+    chosen = _chosen(stored, steps)
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
-    first = found.batch(chosen[0])
+    first = stored.batch(chosen[0])
     _check_reward(formula, first)
-    made = find_credit(found, first, column, credit)
-    stage = score(formula, gives_to=made.column, role=made.role)
-    play = RecordedPlay(int(found.config["seed"]), int(found.config["steps"]))
+    credited = find_credit(stored, first, column, credit)
+    stage = score(formula, gives_to=credited.column, role=credited.role)
+    play = RecordedPlay(int(stored.config["seed"]), int(stored.config["steps"]))
     seen, other = [], 0
     for done, step in enumerate(chosen, start=1):
         play.begin(step)
         seed_globals(play.seed, step)
-        with clock.as_of(found.config):  # for judges that tell the time
-            now, differ = _replayed(first if done == 1 else found.batch(step), stage, made, play)
+        with clock.as_of(stored.config):  # for judges that tell the time
+            now, differ = _replayed(first if done == 1 else stored.batch(step), stage, credited, play)
         seen.append(now)
         other += differ
         if progress is not None:
             progress(done, len(chosen))
     whole = _joined(seen)
     return Replay(
-        run=found.folder.named,
+        run=stored.folder.named,
         reward=str(formula),
         version=formula.version,
-        old_version=found.config.get("rewards", {}).get(made.column, {}).get("version"),
-        column=made.column,
-        credit=" > ".join(map(repr, made.new)),
-        credit_from=made.source,
-        old_advantage="stored" if made.stored else "made by the same credit",
+        old_version=stored.config.get("rewards", {}).get(credited.column, {}).get("version"),
+        column=credited.column,
+        credit=" > ".join(map(repr, credited.new)),
+        credit_from=credited.source,
+        old_advantage="stored" if credited.stored else "made by the same credit",
         steps=[{"step": step, **_row(each)} for step, each in zip(chosen, seen, strict=True)],
         total=_row(whole),
         components=_components(whole),
         moved=_moved(whole, top),
         failures=_failures(whole, top),
-        notes=_notes(made, other, len(whole.new)),
+        notes=_notes(credited, other, len(whole.new)),
     )
 
 
@@ -164,26 +164,26 @@ def _check_reward(formula: Any, batch: Batch) -> None:
 # --- one step -------------------------------------------------------------------------------------------------------
 
 
-def _replayed(batch: Batch, stage: score, made: Credit, play: RecordedPlay) -> tuple[_Seen, int]:
+def _replayed(batch: Batch, stage: score, credit: Credit, play: RecordedPlay) -> tuple[_Seen, int]:
     """A step under the new reward; and how many samples get another advantage than the stored one under the *old* reward."""
-    name = made.column
+    name = credit.column
     if name not in track_columns(batch):
         raise unknown(f"column of step {play.step}", name, track_columns(batch))
     old = {n: batch.cols[n] for n in track_columns(batch) if n == name or n.startswith(f"{name}.")}
     along = [n for n, c in batch.cols.items() if c.level != "track" and _whole(n) in old]
     scored = stage(batch.without(*old, *along), play)
-    again = made.advantage(made.old, batch, play)
-    before = made.per_track(batch, batch.cols[ADVANTAGE]) if made.stored else again
-    after = made.advantage(made.new, scored, play)
+    again = credit.advantage(credit.old, batch, play)
+    before = credit.per_track(batch, batch.cols[ADVANTAGE]) if credit.stored else again
+    after = credit.advantage(credit.new, scored, play)
     stage.observe(scored, play)
-    mine = np.flatnonzero(batch.tracks_of(each_role(made.role)).numpy())
+    mine = np.flatnonzero(batch.tracks_of(each_role(credit.role)).numpy())
     new = scored.cols[name]
-    said = [(e.task.id, (completion_of(path).strip().splitlines() or [""])[0]) for e, path in paths(batch)]
+    lines = [(e.task.id, (completion_of(path).strip().splitlines() or [""])[0]) for e, path in paths(batch)]
     parts = [n for n in scored.cols if n.startswith(f"{name}.") and scored.cols[n].level == "track"]
     seen = _Seen(
         step=np.full(len(mine), play.step, np.int64),
-        task=[said[k][0] for k in mine],
-        line=[said[k][1] for k in mine],
+        task=[lines[k][0] for k in mine],
+        line=[lines[k][1] for k in mine],
         old=_values(old[name])[mine],
         new=_values(new)[mine],
         reason=new.reason.numpy().astype(np.int64)[mine],
@@ -216,19 +216,19 @@ def _error(column: Column, track: int) -> str:
 
 
 def _joined(seen: Sequence[_Seen]) -> _Seen:
-    made: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for f in dataclasses.fields(_Seen):
         each = [getattr(s, f.name) for s in seen]
         if isinstance(each[0], dict):
             names = dict.fromkeys(n for part in each for n in part)
             sizes = [len(s.new) for s in seen]
-            made[f.name] = {
+            fields[f.name] = {
                 n: np.concatenate([p.get(n, np.full(k, np.nan)) for p, k in zip(each, sizes, strict=True)])
                 for n in names
             }
         else:
-            made[f.name] = list(chain.from_iterable(each)) if isinstance(each[0], list) else np.concatenate(each)
-    return _Seen(**made)
+            fields[f.name] = list(chain.from_iterable(each)) if isinstance(each[0], list) else np.concatenate(each)
+    return _Seen(**fields)
 
 
 def _row(seen: _Seen) -> Row:
@@ -313,8 +313,10 @@ def _failures(seen: _Seen, top: int) -> list[Row]:
     return [{**_sample(seen, int(i)), "error": seen.error[int(i)]} for i in broken]
 
 
-def _notes(made: Credit, other: int, samples: int) -> list[str]:
+def _notes(credit: Credit, other: int, samples: int) -> list[str]:
     if not other:
-        return made.notes
-    said = f"this credit gives {other} of {samples} samples another advantage than the stored one under the old reward"
-    return [*made.notes, f"{said}: that much of the change is not the new reward's"]
+        return credit.notes
+    message = (
+        f"this credit gives {other} of {samples} samples another advantage than the stored one under the old reward"
+    )
+    return [*credit.notes, f"{message}: that much of the change is not the new reward's"]

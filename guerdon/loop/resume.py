@@ -27,7 +27,7 @@ MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 
 
 def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:
-    return [(path, found) for path, found in walk(recipe) if isinstance(found, Learn)]
+    return [(path, member) for path, member in walk(recipe) if isinstance(member, Learn)]
 
 
 def save(
@@ -54,34 +54,36 @@ def save(
 def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> tuple[int, Played | None]:
     """Bring a started recipe to the newest whole checkpoint. Returns the steps done, 0 when there is none, and the
     episodes of the next step if they were played ahead."""
-    found = load_checkpoint(folder.checkpoints, warn)
-    if found is None:
+    checkpoint = load_checkpoint(folder.checkpoints, warn)
+    if checkpoint is None:
         return 0, None
     for name, model in recipe.models.items():
-        _give_weights(found, name, model)
+        _give_weights(checkpoint, name, model)
     for path, learn in _learners(recipe):
         assert learn.optimiser is not None
-        restore_optimiser(f"optimiser/{path}", learn.optimiser, found.tensors)
-    set_state(recipe, found.state["parts"])
-    if found.ahead is None:
-        return found.step, None
-    return found.step, Played(**found.state["ahead"], episodes=list(found.ahead.episodes))
+        restore_optimiser(f"optimiser/{path}", learn.optimiser, checkpoint.tensors)
+    set_state(recipe, checkpoint.state["parts"])
+    if checkpoint.ahead is None:
+        return checkpoint.step, None
+    return checkpoint.step, Played(**checkpoint.state["ahead"], episodes=list(checkpoint.ahead.episodes))
 
 
 def restore_weights(folder: RunFolder, name: str, model: Model) -> None:
     """Give a model the weights that the last checkpoint of a finished run has for it, and no earlier ones."""
     faults: list[str] = []
-    found = load_checkpoint(folder.checkpoints, faults.append)
-    if found is None or faults:
+    checkpoint = load_checkpoint(folder.checkpoints, faults.append)
+    if checkpoint is None or faults:
         why = faults[0].partition(";")[0] if faults else "it has no checkpoint"
         raise UserError(f"{folder.named} has lost its final weights: {why}; delete the folder and run it again")
-    _give_weights(found, name, model)
+    _give_weights(checkpoint, name, model)
 
 
-def _give_weights(found: Checkpoint, name: str, model: Model) -> None:
+def _give_weights(checkpoint: Checkpoint, name: str, model: Model) -> None:
     start = f"model/{name}/"
-    model.weights.load_state_dict({k.removeprefix(start): v for k, v in found.tensors.items() if k.startswith(start)})
-    model.version = found.state["versions"][name]
+    model.weights.load_state_dict(
+        {k.removeprefix(start): v for k, v in checkpoint.tensors.items() if k.startswith(start)}
+    )
+    model.version = checkpoint.state["versions"][name]
 
 
 def save_models(folder: RunFolder, recipe: Recipe) -> None:

@@ -59,11 +59,11 @@ class Rollouts:
         if self.next is None:
             episodes = self.play(self.recipe.curriculum.draw(self.recipe.prompts, self.play))
         else:
-            found, self.next = self.next.result(), None
-            assert found.step == step, f"step {found.step} was played ahead, not {step}"
-            self.play.count(found.counts)
-            self.play.log(**found.metrics)
-            episodes = found.episodes
+            played, self.next = self.next.result(), None
+            assert played.step == step, f"step {played.step} was played ahead, not {step}"
+            self.play.count(played.counts)
+            self.play.log(**played.metrics)
+            episodes = played.episodes
         if not episodes:
             self.play.warn(
                 "nothing was drawn for a step, so nothing is played or learned in it: see the curriculum's draw"

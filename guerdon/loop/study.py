@@ -112,15 +112,15 @@ class StudyRun:
         names, parts, functions."""
         path = self.folder.inner / f"remembered-{fingerprint(key)}.json"
         if _remembered(path) is None:
-            made = make()
+            result = make()
             try:
-                write_json(path, sealed({"made": made}))
+                write_json(path, sealed({"made": result}))
             except TypeError as error:
-                said = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
-                raise UserError(said) from error
-        found = _remembered(path)
-        assert found is not None
-        return found["made"]
+                message = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
+                raise UserError(message) from error
+        remembered = _remembered(path)
+        assert remembered is not None
+        return remembered["made"]
 
     def eval(
         self,
@@ -137,11 +137,11 @@ class StudyRun:
         exam, how = task if isinstance(task, Exam) else Exam(task), sampling or Sampling()
         sitting = {"policy": model, **(models or {})}
         weights = {name: weights_hash(each.weights) for name, each in sitting.items()}
-        found: dict[str, Any] = self.remember(
+        numbers: dict[str, Any] = self.remember(
             ["eval", weights, exam, how, tasks, tries, self.seed],
             lambda: examined(sitting, [exam], single_turn(), self.seed, sampling=how, tasks=tasks, tries=tries),
         )
-        return found
+        return numbers
 
     def play(self, recipe: Recipe, asks: Sequence[Ask]) -> list[Episode]:
         """Have a recipe's models play in its environment; nothing is learned, nothing is stored."""
@@ -200,7 +200,7 @@ def run_study(
 def _remembered(path: Path) -> dict[str, Any] | None:
     """What a file remembers, if it is there and whole."""
     try:
-        found = json.loads(path.read_text())
+        stored = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and {"made", KEY} == set(found) and is_whole(found) else None
+    return stored if isinstance(stored, dict) and {"made", KEY} == set(stored) and is_whole(stored) else None

@@ -117,10 +117,10 @@ def _run(
         except UserError as error:
             stopped = error
         except BaseException as error:
-            found = ended_by(error, f"step {play.step}")
-            if found is None:
+            stop = ended_by(error, f"step {play.step}")
+            if stop is None:
                 raise
-            found.__cause__, stopped = error, found
+            stop.__cause__, stopped = error, stop
         _tell(record, Stopped(play.step, why=str(stopped)))
     raise stopped
 
@@ -174,9 +174,9 @@ def _started(recipe: Recipe, first: int, total: int) -> Started:
 
 def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:
     """The event of the checkpoint that a run goes on from, where a kill came between the two."""
-    said = {e.path for e in before if isinstance(e, Saved)}
+    paths = {e.path for e in before if isinstance(e, Saved)}
     path = checkpoint_name(first)
-    return [Saved(first - 1, path=path, weights=weights_of(recipe))] if first and path not in said else []
+    return [Saved(first - 1, path=path, weights=weights_of(recipe))] if first and path not in paths else []
 
 
 def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:

@@ -32,9 +32,9 @@ FILE_OF: dict[str, Callable[[str], str]] = {
 
 def python_files(config: Mapping[str, Any], slots: Collection[str] = tuple(FILE_OF)) -> dict[str, str]:
     """The Python files that a config names, by what names them."""
-    said = {"recipe": config["recipe"], **config["wish"]} if config["plain"] else {}
-    found = {f"{slot} {said[slot]}": FILE_OF[slot](said[slot]) for slot in slots if said.get(slot)}
-    return {name: file for name, file in found.items() if file}
+    names = {"recipe": config["recipe"], **config["wish"]} if config["plain"] else {}
+    files = {f"{slot} {names[slot]}": FILE_OF[slot](names[slot]) for slot in slots if names.get(slot)}
+    return {name: file for name, file in files.items() if file}
 
 
 def remember(config: Mapping[str, Any], here: Path) -> list[str]:
@@ -65,9 +65,9 @@ def check_trust(run: str, config: Mapping[str, Any], trust: bool, slots: Collect
 
 def _folder() -> Path:
     """Where state is kept, by the XDG rules: a path that is not whole does not count. Nowhere for a user without a home."""
-    said = Path(os.environ.get("XDG_STATE_HOME", ""))
+    chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
-        base = said if said.is_absolute() else Path.home() / ".local" / "state"
+        base = chosen if chosen.is_absolute() else Path.home() / ".local" / "state"
     except RuntimeError:
         base = Path(os.devnull)
     return base / "guerdon" / "made"
@@ -75,15 +75,15 @@ def _folder() -> Path:
 
 def _marks(config: Mapping[str, Any], here: Path) -> list[str]:
     """By where the files lie, and by what is in them; none for a run that has no id."""
-    found = []
+    marks = []
     for fact in (os.path.realpath, _content):
         try:
             facts = {name: fact(str(here / file)) for name, file in python_files(config).items()}
         except (OSError, ValueError):  # a file that is not there or not to be read, a name that is none
             continue
-        told = json.dumps([fact.__name__, config.get("id"), facts]).encode()
-        found.append(hashlib.blake2b(told, digest_size=32).hexdigest())
-    return found if config.get("id") else []
+        text = json.dumps([fact.__name__, config.get("id"), facts]).encode()
+        marks.append(hashlib.blake2b(text, digest_size=32).hexdigest())
+    return marks if config.get("id") else []
 
 
 def _content(file: str) -> str:

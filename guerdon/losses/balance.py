@@ -88,15 +88,15 @@ class balanced(Learn):
 
     def demonstrations(self, rows: Batch, play: Play) -> Batch:
         """The solutions of the problems in `rows`, each once for every ask."""
-        model, made = play.models[self.model], []
+        model, episodes = play.models[self.model], []
         asked = {int(rows.ask_E[e]): rows.episodes[e].ask for e in rows.episode.tolist()}
         for number, ask in asked.items():
             text = self.solve.of(ask.task)
-            said = model.recite(ask.shown, text)
-            model.meter.tokens += len(said.actions)
-            shown = Segment(self.role, ask.shown, said.context, said.actions, said.logp, text, sampling=Sampling())
-            made.append(Episode(ask, (shown,), play.step, number))
-        return pack(made)
+            reply = model.recite(ask.shown, text)
+            model.meter.tokens += len(reply.actions)
+            shown = Segment(self.role, ask.shown, reply.context, reply.actions, reply.logp, text, sampling=Sampling())
+            episodes.append(Episode(ask, (shown,), play.step, number))
+        return pack(episodes)
 
 
 def _weights(optimiser: torch.optim.Optimizer) -> list[Tensor]:
@@ -166,6 +166,6 @@ class climbing:
         if rows.K == 0:
             return 0.0
         loss, _ = learner.gradient(utility, rows, play)
-        found = float(sum((g * d).sum() for g, d in zip(loss, learner.apart, strict=True)))
-        play.log(**{"mu/slope": found})
-        return found
+        slope = float(sum((g * d).sum() for g, d in zip(loss, learner.apart, strict=True)))
+        play.log(**{"mu/slope": slope})
+        return slope

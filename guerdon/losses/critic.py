@@ -59,23 +59,23 @@ class value(Term):
         return nobody(batch, self.weight)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        found, aim = live["value"], numbers(batch, self.target)
-        error = (found - aim).square()
+        estimate, aim = live["value"], numbers(batch, self.target)
+        error = (estimate - aim).square()
         loss, metrics = error, {}
         if self.clip:
             old = numbers(batch, self.old)
-            near = (torch.clamp(found, old - self.clip, old + self.clip) - aim).square()
+            near = (torch.clamp(estimate, old - self.clip, old + self.clip) - aim).square()
             loss = torch.maximum(error, near)
             metrics["value_clipped"] = average((near > error).float(), batch)
-        left = aim - found.detach()
+        left = aim - estimate.detach()
         noted = {"value_error": left.square(), "error_mean": left, "target_mean": aim, "target_square": aim.square()}
         metrics |= {name: average(x.double(), batch) for name, x in noted.items()}
         return self.weight * reduce(loss, batch, self.mean, self.constant), metrics
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        found = dict(metrics)
-        error, centre, square = (found.pop(n, 0.0) for n in ("error_mean", "target_mean", "target_square"))
+        derived = dict(metrics)
+        error, centre, square = (derived.pop(n, 0.0) for n in ("error_mean", "target_mean", "target_square"))
         spread = square - centre**2
         if spread > 1e-12 * max(square, 1e-12):  # a constant target has no variance to explain
-            found["explained_variance"] = 1 - (found["value_error"] - error**2) / spread
-        return found
+            derived["explained_variance"] = 1 - (derived["value_error"] - error**2) / spread
+        return derived

@@ -100,5 +100,5 @@ def divergence(teacher: Tensor, student: Tensor, mix: float) -> Tensor:
 
 def _kl(p: Tensor, q: Tensor) -> Tensor:
     """[S] KL(p || q) of log-probs; a token that p cannot say adds nothing."""
-    said = torch.isfinite(p)
-    return torch.where(said, p.exp() * (torch.where(said, p, 0.0) - torch.where(said, q, 0.0)), 0.0).sum(1)
+    finite = torch.isfinite(p)
+    return torch.where(finite, p.exp() * (torch.where(finite, p, 0.0) - torch.where(finite, q, 0.0)), 0.0).sum(1)

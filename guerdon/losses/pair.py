@@ -149,8 +149,8 @@ class better_nll(Term):
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         likelihood = per_track(live["logp"], batch, mean=True)
-        found = over_pairs(-likelihood[pairs_of(batch).better], batch)
-        return self.weight * found, {"better_nll": found.detach()}
+        nll = over_pairs(-likelihood[pairs_of(batch).better], batch)
+        return self.weight * nll, {"better_nll": nll.detach()}
 
 
 def pairs_of(batch: Batch) -> Pairs:

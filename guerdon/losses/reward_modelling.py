@@ -102,14 +102,14 @@ class outcome(Term):
         return (self.reading,)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        found = live[self.reading]
-        aim = batch[self.target].to(found.dtype)
+        logit = live[self.reading]
+        aim = batch[self.target].to(logit.dtype)
         below = max(batch.count.tracks, 1)
         if self.kind == "square":
-            error = (found - aim).square()
+            error = (logit - aim).square()
             return self.weight * reduce_tracks(error, batch), {"outcome_error": error.detach().sum() / below}
-        loss = reduce_tracks(binary_cross_entropy_with_logits(found, aim, reduction="none"), batch)
-        return self.weight * loss, {"outcome_error": (found.detach().sigmoid() - aim).square().sum() / below}
+        loss = reduce_tracks(binary_cross_entropy_with_logits(logit, aim, reduction="none"), batch)
+        return self.weight * loss, {"outcome_error": (logit.detach().sigmoid() - aim).square().sum() / below}
 
 
 @part
@@ -146,22 +146,22 @@ class step_labels(Term):
         return (self.reading,)
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        found = live[self.reading]
-        label = numbers(batch, self.target).to(found.dtype)
-        loss = -label * self.good * logsigmoid(found) - (1 - label) * logsigmoid(-found)
-        good, right = (label > 0.5).float(), ((found > 0) == (label > 0.5)).float()
+        logit = live[self.reading]
+        label = numbers(batch, self.target).to(logit.dtype)
+        loss = -label * self.good * logsigmoid(logit) - (1 - label) * logsigmoid(-logit)
+        good, right = (label > 0.5).float(), ((logit > 0) == (label > 0.5)).float()
         noted = {"step_accuracy": right, "good": good, "good_right": good * right, "bad_right": (1 - good) * right}
         return reduce(loss, batch, self.mean, self.constant), {n: average(x, batch) for n, x in noted.items()}
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        found = dict(metrics)
-        good, good_right, bad_right = (found.pop(n, 0.0) for n in ("good", "good_right", "bad_right"))
+        derived = dict(metrics)
+        good, good_right, bad_right = (derived.pop(n, 0.0) for n in ("good", "good_right", "bad_right"))
         if not 1e-9 < good < 1 - 1e-9:  # all of one kind: there is nothing to tell apart
-            return found
-        found["right_on_good"], found["right_on_bad"] = good_right / good, bad_right / (1 - good)
-        both = found["right_on_good"] + found["right_on_bad"]
-        found["step_f1"] = 2 * found["right_on_good"] * found["right_on_bad"] / both if both else 0.0
-        return found
+            return derived
+        derived["right_on_good"], derived["right_on_bad"] = good_right / good, bad_right / (1 - good)
+        both = derived["right_on_good"] + derived["right_on_bad"]
+        derived["step_f1"] = 2 * derived["right_on_good"] * derived["right_on_bad"] / both if both else 0.0
+        return derived
 
 
 @part

@@ -65,8 +65,8 @@ class weighed(Term):
         return passed | self.loss.silent(batch) if hasattr(self.loss, "silent") else passed
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        made: tuple[Tensor, dict[str, Tensor]] = self.loss(batch.with_cols({COUNTS: batch.cols[self.by]}), live)
-        return made
+        weighted: tuple[Tensor, dict[str, Tensor]] = self.loss(batch.with_cols({COUNTS: batch.cols[self.by]}), live)
+        return weighted
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         return dict(self.loss.derive(metrics)) if hasattr(self.loss, "derive") else dict(metrics)

@@ -53,12 +53,12 @@ class by_sign(Term):
         return together(self.loss)
 
     def silent(self, batch: Batch) -> Tensor:
-        found: Tensor = self.loss.silent(self._weighed(batch))
-        return found
+        silent: Tensor = self.loss.silent(self._weighed(batch))
+        return silent
 
     def __call__(self, batch: Batch, live: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        made: tuple[Tensor, dict[str, Tensor]] = self.loss(self._weighed(batch), live)
-        return made
+        weighted: tuple[Tensor, dict[str, Tensor]] = self.loss(self._weighed(batch), live)
+        return weighted
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
         return dict(self.loss.derive(metrics))

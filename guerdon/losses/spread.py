@@ -37,12 +37,12 @@ def quantiles(metrics: Mapping[str, float], name: str = "ratio") -> dict[str, fl
     >>> quantiles({name: float(count) for name, count in noted.items()})["ratio_p50"]
     1.0
     """
-    found = dict(metrics)
-    counts = [found.pop(_bin(name, i), 0.0) for i in range(BINS)]
+    derived = dict(metrics)
+    counts = [derived.pop(_bin(name, i), 0.0) for i in range(BINS)]
     whole = sum(counts)
     if whole > 0:
-        found |= {f"{name}_{word}": math.exp(_read(counts, share * whole)) for word, share in QUANTILES.items()}
-    return found
+        derived |= {f"{name}_{word}": math.exp(_read(counts, share * whole)) for word, share in QUANTILES.items()}
+    return derived
 
 
 def _bin(name: str, i: int) -> str:

@@ -84,9 +84,9 @@ class total(Term):
 
 def effective_samples(metrics: Mapping[str, float]) -> dict[str, float]:
     """The mean and mean square of weights made into $(\\sum w)^2/(n\\sum w^2)$."""
-    found = dict(metrics)
-    total, square = found.pop("weight_mean", 0.0), found.pop("weight_square", 0.0)
-    return {**found, "effective_samples": total**2 / square} if square else found
+    derived = dict(metrics)
+    total, square = derived.pop("weight_mean", 0.0), derived.pop("weight_square", 0.0)
+    return {**derived, "effective_samples": total**2 / square} if square else derived
 
 
 def _terms(loss: Any) -> list[Any]:

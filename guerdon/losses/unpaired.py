@@ -64,13 +64,13 @@ class kto(Term):
         return reduce_tracks(losses, batch), {name: x.detach().sum() / below for name, x in noted.items()}
 
     def derive(self, metrics: Mapping[str, float]) -> dict[str, float]:
-        found = dict(metrics)
-        share = found.get("good_share", 0.0)
+        derived = dict(metrics)
+        share = derived.get("good_share", 0.0)
         for name, part_of in (("good_gain", share), ("bad_gain", 1 - share)):
-            total = found.pop(name, 0.0)
+            total = derived.pop(name, 0.0)
             if part_of > 1e-9:
-                found[name] = total / part_of
-        return found
+                derived[name] = total / part_of
+        return derived
 
 
 @part
@@ -94,9 +94,9 @@ class mismatched_kl(FieldColumns):
     gives_to: Gives = "mismatched_kl"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        found = self._estimate(batch, play)
-        play.log(**{self.gives_to: found})
-        return batch.with_cols({self.gives_to: Column.full("track", torch.full((batch.K,), found))})
+        divergence = self._estimate(batch, play)
+        play.log(**{self.gives_to: divergence})
+        return batch.with_cols({self.gives_to: Column.full("track", torch.full((batch.K,), divergence))})
 
     def _estimate(self, batch: Batch, play: Play) -> float:
         usable = ~batch.failed_K & played_by(batch, [self.model], play)

@@ -96,14 +96,14 @@ def shown(value: Any) -> str:
 class Given:
     """A config.json with its family's defaults behind it. A value of the wrong kind is one clear line."""
 
-    def __init__(self, found: Mapping[str, Any], family: Architecture, where: str) -> None:
-        self.found, self.family, self.where = found, family, where
+    def __init__(self, fields: Mapping[str, Any], family: Architecture, where: str) -> None:
+        self.fields, self.family, self.where = fields, family, where
 
     def get(self, key: str) -> Any:
         """A key with the value null counts as missing, but for a window, where null is 'none'."""
-        if key == "sliding_window" and key in self.found:
-            return self.found[key]
-        value = self.found.get(key)
+        if key == "sliding_window" and key in self.fields:
+            return self.fields[key]
+        value = self.fields.get(key)
         return self.family.defaults.get(key) if value is None else value
 
     def number(self, key: str) -> float:
@@ -134,7 +134,7 @@ class Given:
         return int(value)
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        value = self.found.get(key)
+        value = self.fields.get(key)
         if value is not None and not isinstance(value, Mapping):
             raise UserError(f"{self.where}: {key} must be a dictionary, not {shown(value)}")
         return value or {}
@@ -143,19 +143,19 @@ class Given:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def config_from(found: Mapping[str, Any], where: str = "config.json") -> DecoderConfig:
+def config_from(fields: Mapping[str, Any], where: str = "config.json") -> DecoderConfig:
     """Read the dictionary of a config.json."""
-    name = family_of(found, where)
-    given = Given(found, ARCHITECTURES[name], where)
+    name = family_of(fields, where)
+    given = Given(fields, ARCHITECTURES[name], where)
     for key, harmless in REFUSED.items():
-        if found.get(key) not in (None, harmless):
+        if fields.get(key) not in (None, harmless):
             raise UserError(
-                f"{where}: {key} {shown(found[key])} is not supported; leave it out or use a model without it"
+                f"{where}: {key} {shown(fields[key])} is not supported; leave it out or use a model without it"
             )
     heads = given.count("num_attention_heads")
     rope, window_rope = _ropes(given)
     window, windowed = _windows(given)
-    made = DecoderConfig(
+    config = DecoderConfig(
         vocab=given.count("vocab_size"),
         hidden=given.count("hidden_size"),
         layers=given.count("num_hidden_layers"),
@@ -174,15 +174,15 @@ def config_from(found: Mapping[str, Any], where: str = "config.json") -> Decoder
         window_rope=window_rope if windowed else None,
         **{**given.family.shape, **_own(name, given)},
     )
-    if made.heads % made.kv_heads or made.head_dim % 2:
+    if config.heads % config.kv_heads or config.head_dim % 2:
         raise UserError(
-            f"{where}: {made.heads} heads of width {made.head_dim} do not go with {made.kv_heads} key heads"
+            f"{where}: {config.heads} heads of width {config.head_dim} do not go with {config.kv_heads} key heads"
         )
-    return made
+    return config
 
 
-def family_of(found: Mapping[str, Any], where: str) -> str:
-    kind = architecture_of(found, where)
+def family_of(fields: Mapping[str, Any], where: str) -> str:
+    kind = architecture_of(fields, where)
     for name, family in ARCHITECTURES.items():
         if kind in (family.architecture, family.model_type):
             return name
@@ -190,9 +190,9 @@ def family_of(found: Mapping[str, Any], where: str) -> str:
     raise UserError(f"{where}: {kind} models are not supported; {known} are")
 
 
-def architecture_of(found: Mapping[str, Any], where: str) -> str:
+def architecture_of(fields: Mapping[str, Any], where: str) -> str:
     """The name of the model's class, or of its type where config.json is silent about the class."""
-    kinds = found.get("architectures") or [found.get("model_type")]
+    kinds = fields.get("architectures") or [fields.get("model_type")]
     if not isinstance(kinds, list) or not kinds or not isinstance(kinds[0], str):
         raise UserError(f"{where} does not say what kind of model it is: it needs architectures or model_type")
     if re.fullmatch(r"[\w.-]{1,100}", kinds[0], re.ASCII) is None:
@@ -224,26 +224,26 @@ def _own(name: str, given: Given) -> dict[str, Any]:
 
 def _gate(given: Given) -> Any:
     key = given.family.gate_key
-    found = given.found.get(key) or given.found.get("hidden_act") or given.get(key)
-    if not isinstance(found, str) or found not in GATES:
-        raise UserError(f"{given.where}: {key} {found!r} is not supported; {', '.join(map(repr, GATES))} are")
-    return GATES[found]
+    gate = given.fields.get(key) or given.fields.get("hidden_act") or given.get(key)
+    if not isinstance(gate, str) or gate not in GATES:
+        raise UserError(f"{given.where}: {key} {gate!r} is not supported; {', '.join(map(repr, GATES))} are")
+    return GATES[gate]
 
 
 def _windows(given: Given) -> tuple[int, tuple[bool, ...]]:
     """How far windowed layers see, and which layers are."""
     layers = given.count("num_hidden_layers")
-    kinds = given.found.get("layer_types")
+    kinds = given.fields.get("layer_types")
     family = given.family.model_type
     if family == "llama":
         return 0, ()
     if family == "mistral":
         kinds = [SLIDING if given.get("sliding_window") is not None else FULL] * layers
     elif kinds is None and family == "gemma3_text":
-        every = int(given.found.get("_sliding_window_pattern") or given.count("sliding_window_pattern"))
+        every = int(given.fields.get("_sliding_window_pattern") or given.count("sliding_window_pattern"))
         kinds = [SLIDING if (i + 1) % every else FULL for i in range(layers)]
     elif kinds is None:
-        first = int(given.found.get("max_window_layers", 28)) if given.get("use_sliding_window") else layers
+        first = int(given.fields.get("max_window_layers", 28)) if given.get("use_sliding_window") else layers
         kinds = [SLIDING if i >= first else FULL for i in range(layers)]
     unknown = sorted({str(kind) for kind in kinds} - {FULL, SLIDING})
     if unknown:
@@ -268,25 +268,25 @@ def _ropes(given: Given) -> tuple[Rope, Rope | None]:
     )
 
 
-def _rope(given: Given, said: Mapping[str, Any], theta: float) -> Rope:
+def _rope(given: Given, fields: Mapping[str, Any], theta: float) -> Rope:
     """One set of rotary parameters. What is not said is as in transformers."""
-    kind = said.get("rope_type", said.get("type")) or "default"
+    kind = fields.get("rope_type", fields.get("type")) or "default"
     if kind not in ROPES:
         raise UserError(f"{given.where}: rope_type {kind!r} is not supported; {', '.join(map(repr, ROPES))} are")
-    if said.get("partial_rotary_factor", 1.0) != 1.0 or said.get("truncate", True) is not True:
-        odd = "truncate" if said.get("truncate", True) is not True else "partial_rotary_factor"
-        raise UserError(f"{given.where}: {odd} {said[odd]!r} of its rotary positions is not supported; leave it out")
-    theta = float(said.get("rope_theta") or theta)
+    if fields.get("partial_rotary_factor", 1.0) != 1.0 or fields.get("truncate", True) is not True:
+        odd = "truncate" if fields.get("truncate", True) is not True else "partial_rotary_factor"
+        raise UserError(f"{given.where}: {odd} {fields[odd]!r} of its rotary positions is not supported; leave it out")
+    theta = float(fields.get("rope_theta") or theta)
     if not 0 < theta < LARGEST:
         raise UserError(f"{given.where}: rope_theta must be greater than 0, not {theta!r}")
     if kind == "default":
         return Rope(theta)
     original = int(
-        given.found.get("original_max_position_embeddings")
-        or said.get("original_max_position_embeddings")
+        given.fields.get("original_max_position_embeddings")
+        or fields.get("original_max_position_embeddings")
         or given.count("max_position_embeddings")
     )
-    factor = said.get("factor")
+    factor = fields.get("factor")
     if factor is None and kind == "yarn":
         factor = given.count("max_position_embeddings") / original
     if not isinstance(factor, int | float) or not 0 < factor < LARGEST:
@@ -294,22 +294,24 @@ def _rope(given: Given, said: Mapping[str, Any], theta: float) -> Rope:
     if kind == "linear":
         return Rope(theta, "linear", float(factor))
     if kind == "llama3":
-        low, high = (float(said.get(key) or usual) for key, usual in (("low_freq_factor", 1), ("high_freq_factor", 4)))
+        low, high = (
+            float(fields.get(key) or usual) for key, usual in (("low_freq_factor", 1), ("high_freq_factor", 4))
+        )
         return Rope(theta, "llama3", float(factor), original, low, high)
-    slow, fast = (float(said.get(key) or usual) for key, usual in (("beta_slow", 1), ("beta_fast", 32)))
-    return Rope(theta, "yarn", float(factor), original, slow, fast, _yarn_gain(said, float(factor)))
+    slow, fast = (float(fields.get(key) or usual) for key, usual in (("beta_slow", 1), ("beta_fast", 32)))
+    return Rope(theta, "yarn", float(factor), original, slow, fast, _yarn_gain(fields, float(factor)))
 
 
-def _yarn_gain(said: Mapping[str, Any], factor: float) -> float:
+def _yarn_gain(fields: Mapping[str, Any], factor: float) -> float:
     """What cosine and sine are multiplied with (arXiv:2309.00071, eq. 22), or what config.json says in its place."""
 
     def usual(by: float = 1.0) -> float:
         return 1.0 if factor <= 1 else 0.1 * by * math.log(factor) + 1.0
 
-    if said.get("attention_factor") is not None:
-        return float(said["attention_factor"])
-    if said.get("mscale") and said.get("mscale_all_dim"):
-        return usual(said["mscale"]) / usual(said["mscale_all_dim"])
+    if fields.get("attention_factor") is not None:
+        return float(fields["attention_factor"])
+    if fields.get("mscale") and fields.get("mscale_all_dim"):
+        return usual(fields["mscale"]) / usual(fields["mscale_all_dim"])
     return usual()
 
 
@@ -320,7 +322,7 @@ def config_to(config: DecoderConfig, dtype: torch.dtype) -> dict[str, Any]:
     """The dictionary of a config.json, without token ids. What the family's file cannot say is refused."""
     family = ARCHITECTURES[config.family]
     gate = next(theirs for theirs, ours in GATES.items() if ours == config.gate)
-    found = {
+    fields = {
         "architectures": [family.architecture],
         "model_type": family.model_type,
         **{theirs: getattr(config, ours) for ours, theirs in SIZES.items()},
@@ -334,14 +336,14 @@ def config_to(config: DecoderConfig, dtype: torch.dtype) -> dict[str, Any]:
         "torch_dtype": str(dtype).removeprefix("torch."),
     }
     if config.family == "gemma3":
-        found["query_pre_attn_scalar"] = round(config.scale**-2)
-    back = dataclasses.asdict(config_from(found, "its config.json"))
+        fields["query_pre_attn_scalar"] = round(config.scale**-2)
+    back = dataclasses.asdict(config_from(fields, "its config.json"))
     for name, value in dataclasses.asdict(dataclasses.replace(config, head_width=config.head_dim)).items():
         if back[name] != value:
             raise UserError(
                 f"{family.architecture} cannot have {name} {value!r}: it would be read back as {back[name]!r}"
             )
-    return found
+    return fields
 
 
 def _bias_keys(config: DecoderConfig) -> dict[str, Any]:
@@ -385,13 +387,13 @@ def _rope_keys(config: DecoderConfig) -> dict[str, Any]:
 def _scaling(rope: Rope) -> dict[str, Any] | None:
     if rope.kind == "default":
         return None
-    said: dict[str, Any] = {"rope_type": rope.kind, "factor": rope.factor}
+    scaling: dict[str, Any] = {"rope_type": rope.kind, "factor": rope.factor}
     if rope.kind == "linear":
-        return said
-    said["original_max_position_embeddings"] = rope.original
+        return scaling
+    scaling["original_max_position_embeddings"] = rope.original
     if rope.kind == "llama3":
-        return {**said, "low_freq_factor": rope.low, "high_freq_factor": rope.high}
-    said |= {"beta_slow": rope.low, "beta_fast": rope.high}
+        return {**scaling, "low_freq_factor": rope.low, "high_freq_factor": rope.high}
+    scaling |= {"beta_slow": rope.low, "beta_fast": rope.high}
     if rope.gain != _yarn_gain({}, rope.factor):  # vLLM does not know this key: only where it is needed
-        said["attention_factor"] = rope.gain
-    return said
+        scaling["attention_factor"] = rope.gain
+    return scaling

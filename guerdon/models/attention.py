@@ -227,9 +227,9 @@ class Runs:
             wide, far = ceil(int(self.length[rows].max())), ceil(int((self.length + self.before)[rows].max()))
             query, key = np.zeros((len(rows), wide), np.int64), np.zeros((len(rows), far), np.int64)
             for i, r in enumerate(rows):
-                found = self.keys(r)
-                query[i, : self.length[r]] = found[self.before[r] :] - self._known
-                key[i, : len(found)] = found
+                places = self.keys(r)
+                query[i, : self.length[r]] = places[self.before[r] :] - self._known
+                key[i, : len(places)] = places
             own = np.flatnonzero(np.arange(wide) < self.length[rows][:, None])
             moved = [torch.from_numpy(x).to(self.device) for x in (query, key, own, self.before[rows])]
             blocks.append(Block(moved[0], moved[1], moved[2], moved[3], causal))

@@ -136,8 +136,8 @@ class Chat:
         try:
             return self.tokenizer.encode(text, add_special_tokens=False)
         except Exception as error:  # `tokenizers` has no narrower kind for a text that a tokenizer has no token for
-            said = (str(error).splitlines() or [type(error).__name__])[0]
-            raise UserError(f"the model's tokenizer cannot read {text[:40]!a}: {said}") from error
+            message = (str(error).splitlines() or [type(error).__name__])[0]
+            raise UserError(f"the model's tokenizer cannot read {text[:40]!a}: {message}") from error
 
     # --- skeletons --------------------------------------------------------------------------------------------------
 
@@ -191,8 +191,8 @@ class Chat:
                 messages=messages, tools=None, documents=None, add_generation_prompt=goes_on, **self.format.names
             )
         except TemplateRefused as error:
-            said = MARK.sub("...", str(error)).splitlines() or [""]
-            raise Refused(f"the model's chat template refuses these messages: {said[0]}") from error
+            lines = MARK.sub("...", str(error)).splitlines() or [""]
+            raise Refused(f"the model's chat template refuses these messages: {lines[0]}") from error
         except UserError as error:
             raise UserError(MARK.sub("...", str(error))) from error
 
@@ -206,29 +206,29 @@ class Chat:
             parts = self._parts(json.dumps(turns), False)
         except UserError:  # a template for other roles
             return []
-        said = [i for i, part in enumerate(parts) if isinstance(part, Slot) and part.value == 1]
-        return [part.token for part in parts[said[-1] :] if isinstance(part, Special)][:1] if said else []
+        answers = [i for i, part in enumerate(parts) if isinstance(part, Slot) and part.value == 1]
+        return [part.token for part in parts[answers[-1] :] if isinstance(part, Special)][:1] if answers else []
 
     def _parsed(self, text: str) -> tuple[list[int], list[tuple[int, int, int]]]:
         """The tokens of a text, and the special tokens that stand in it: number, first character, end."""
         self.tokenizer.encode_special_tokens = False
-        found = self._tokenised(text)
-        seen = [(n, *at) for n, at in zip(found.ids, found.offsets, strict=True) if n in self._names]
-        return found.ids, [
+        encoding = self._tokenised(text)
+        seen = [(n, *at) for n, at in zip(encoding.ids, encoding.offsets, strict=True) if n in self._names]
+        return encoding.ids, [
             (n, a, b) for n, a, b in seen if text[a:b].strip() == self._names[n]
         ]  # not `<unk>` for a letter
 
-    def _refuse_forged(self, found: Any) -> None:
+    def _refuse_forged(self, message: Any) -> None:
         """Words that the template sees as they are (roles, keys) must not hold special tokens."""
-        if isinstance(found, str):
-            if self._parsed(found)[1]:
-                raise UserError(f"a role or key of a message holds a special token: {found!r}")
-        elif isinstance(found, Mapping):
-            for key, value in found.items():
+        if isinstance(message, str):
+            if self._parsed(message)[1]:
+                raise UserError(f"a role or key of a message holds a special token: {message!r}")
+        elif isinstance(message, Mapping):
+            for key, value in message.items():
                 self._refuse_forged(key)
                 self._refuse_forged(value)
-        elif isinstance(found, list):
-            for value in found:
+        elif isinstance(message, list):
+            for value in message:
                 self._refuse_forged(value)
 
     # --- tokens -----------------------------------------------------------------------------------------------------
@@ -248,9 +248,9 @@ class Chat:
                 text = part.fill(texts[part.value]) if isinstance(part, Slot) else part
                 stretches[-1] += text
                 whole += text
-        found, seen = self._parsed(whole)
+        tokens, seen = self._parsed(whole)
         if seen == own:
-            return tuple(found[skeleton.known :])
+            return tuple(tokens[skeleton.known :])
         numbers = self.tokens(stretches[0])
         for (token, _, _), stretch in zip(own, stretches[1:], strict=True):
             numbers += [token, *self.tokens(stretch)]
@@ -282,15 +282,15 @@ def _mark(text: str, texts: list[str]) -> str:
     return f"QxSlot{len(texts) - 1}xQ"
 
 
-def _marked(found: Any, texts: list[str], key: str = "") -> Any:
+def _marked(value: Any, texts: list[str], key: str = "") -> Any:
     """The same with a mark for each text. An empty one stays: templates ask whether there is any."""
-    if isinstance(found, str):
-        return found if key in KEPT or not found else _mark(found, texts)
-    if isinstance(found, Mapping):
-        return {k: _marked(v, texts, k) for k, v in found.items()}
-    if isinstance(found, list | tuple):
-        return [_marked(item, texts, key) for item in found]
-    return found
+    if isinstance(value, str):
+        return value if key in KEPT or not value else _mark(value, texts)
+    if isinstance(value, Mapping):
+        return {k: _marked(v, texts, k) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_marked(item, texts, key) for item in value]
+    return value
 
 
 def _pad(mark: re.Match[str]) -> str:

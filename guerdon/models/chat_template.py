@@ -74,9 +74,9 @@ class Bounded:
 
 
 def _line(error: Exception) -> str:
-    said = str(error).strip().splitlines() or [""]
+    lines = str(error).strip().splitlines() or [""]
     name = "" if isinstance(error, TemplateError) else type(error).__name__
-    return ": ".join(filter(None, (name, said[0][:200])))
+    return ": ".join(filter(None, (name, lines[0][:200])))
 
 
 class _Generation(Extension):
@@ -104,7 +104,7 @@ class _World(ImmutableSandboxedEnvironment):
             finalize=_written,
         )
         self.filters["tojson"] = _tojson
-        self.filters = {name: self._paid(name, made) for name, made in self.filters.items() if name not in GONE}
+        self.filters = {name: self._paid(name, function) for name, function in self.filters.items() if name not in GONE}
         self.filters |= {PAY: self._turn, HOLD: self._held}
         del self.globals["lipsum"]  # chance too
         self.globals["raise_exception"] = _refuse
@@ -117,23 +117,23 @@ class _World(ImmutableSandboxedEnvironment):
 
     def size(self, *values: Any) -> int:
         """How much there is in some values, all that stands inside of them included; the purse is the most."""
-        found, waiting = 0, list(values)
+        total, waiting = 0, list(values)
         while waiting:
             each = waiting.pop()
-            found += THING
+            total += THING
             if isinstance(each, str | bytes | range):
-                found += len(each)
+                total += len(each)
             elif isinstance(each, int):
-                found += each.bit_length()
+                total += each.bit_length()
             elif isinstance(each, Mapping):
                 waiting += [*each.keys(), *each.values()]
             elif isinstance(each, list | tuple | set):
                 waiting += each
             elif isinstance(each, Namespace):
                 waiting.append(object.__getattribute__(each, "_Namespace__attrs"))
-            if found > self.left:
+            if total > self.left:
                 raise TooMuch
-        return found
+        return total
 
     def glance(self, value: Any) -> int:
         """How much the outermost thing is."""
@@ -156,19 +156,19 @@ class _World(ImmutableSandboxedEnvironment):
         return size * (1 + numbers) if name in ("indent", "tojson", "sum") else size + 10 * numbers
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        made: nodes.Template = _Tolls().visit(super()._parse(source, name, filename))
-        made.set_environment(self)
-        return made
+        template: nodes.Template = _Tolls().visit(super()._parse(source, name, filename))
+        template.set_environment(self)
+        return template
 
     def _turn(self, literal: int) -> str:
         """Paid at every turn of a loop and every call of a macro, for the text that stands in it too."""
         self.pay(TURN + max(0, literal))
         return ""
 
-    def _held(self, made: Any) -> Any:
+    def _held(self, value: Any) -> Any:
         """A list or a table that was just made."""
-        self.pay(self.size(made))
-        return made
+        self.pay(self.size(value))
+        return value
 
     def _paid(self, name: str, filter: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(filter)  # jinja's marks, of filters that want the context, come along
@@ -244,8 +244,8 @@ def _with_toll(node: Any, body: list[nodes.Node]) -> nodes.Node:
     literal = sum(len(text.data) for part in body for text in _all(part, nodes.TemplateData))
     toll = _filtered(nodes.Const(literal, lineno=node.lineno), PAY)
     body.insert(0, nodes.Output([toll], lineno=node.lineno))
-    made: nodes.Node = node
-    return made
+    tolled: nodes.Node = node
+    return tolled
 
 
 def _all(node: nodes.Node, kind: type[nodes.TemplateData]) -> Iterable[nodes.TemplateData]:
@@ -270,9 +270,9 @@ def _written(context: Context, value: Any) -> Any:
     return value
 
 
-def _tojson(found: Any, ensure_ascii: bool = False, indent: int | None = None, **more: Any) -> str:
+def _tojson(value: Any, ensure_ascii: bool = False, indent: int | None = None, **more: Any) -> str:
     """Jinja's own would escape the characters of HTML."""
-    return json.dumps(found, ensure_ascii=ensure_ascii, indent=indent, **more)
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **more)
 
 
 def _refuse(message: str) -> None:

@@ -89,8 +89,8 @@ class Layer(nn.Module):
         seen = memory.attend(self.number, qkv, turn, c.scale, self.window).reshape(len(x), -1)
         more = self._after(times(seen, w.out, w.out_bias), w.norm_attention_out)
         x, normed = add_rms_norm(x, more, w.norm_mlp, c.norm_eps, c.norm_plus_one)
-        made = gated(times(normed, w.gate_up, w.gate_up_bias), c.gate)
-        return x, self._after(times(made, w.down, w.down_bias), w.norm_mlp_out)
+        inner = gated(times(normed, w.gate_up, w.gate_up_bias), c.gate)
+        return x, self._after(times(inner, w.down, w.down_bias), w.norm_mlp_out)
 
     def _after(self, x: Tensor, weight: Tensor | None) -> Tensor:
         return x if weight is None else rms_norm(x, weight, self.config.norm_eps, self.config.norm_plus_one)
@@ -154,13 +154,13 @@ class Decoder(nn.Module):
 
     def rotations(self, position: Tensor) -> dict[Rope, Rotation]:
         """The angles of tokens at these places, for every kind of layer there is."""
-        found = {}
+        rotations = {}
         for rope in dict.fromkeys(map(self.config.rope_of, range(self.config.layers))):
             key = (rope, position.device)
             if key not in self._frequencies:
                 self._frequencies[key] = rope.frequencies(self.config.head_dim).to(position.device)
-            found[rope] = rotation(position, self._frequencies[key], rope.gain, self.dtype)
-        return found
+            rotations[rope] = rotation(position, self._frequencies[key], rope.gain, self.dtype)
+        return rotations
 
     @property
     def head_weight(self) -> Tensor:

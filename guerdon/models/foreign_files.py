@@ -60,9 +60,9 @@ def read_config(folder: Path) -> Any:
     return config
 
 
-def _refuse(found: Any, where: str) -> None:
+def _refuse(holder: Any, where: str) -> None:
     """Numbers of modules that would be made one by one, and whatever would be fetched: attention by the name of a kernel is."""
-    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+    for key, value in holder.items() if isinstance(holder, dict) else enumerate(holder):
         name = str(key)
         most = MOST_LAYERS if "layer" in name else MOST_EXPERTS if "expert" in name else LARGEST
         if isinstance(value, int | float) and not abs(value) <= most:
@@ -90,8 +90,8 @@ def _classes(known: Any, kind: str) -> tuple[str, ...]:
 
 def longest(config: Any) -> int | None:
     """How many tokens the model can look at; None where its config knows no limit."""
-    found = [getattr(config, name, None) for name in LENGTHS]
-    return next((n for n in found if isinstance(n, int) and n > 0), None)
+    lengths = [getattr(config, name, None) for name in LENGTHS]
+    return next((n for n in lengths if isinstance(n, int) and n > 0), None)
 
 
 def read_net(folder: Path, config: Any, dtype: torch.dtype, size: int) -> nn.Module:
@@ -117,8 +117,8 @@ def read_net(folder: Path, config: Any, dtype: torch.dtype, size: int) -> nn.Mod
 
 def _is_matrix(stored: huggingface.Stored, name: str) -> bool:
     """Whether it is a weight: old files also hold masks and the angles of positions, which nothing misses."""
-    found = stored.files[name].get_slice(name)
-    return found.get_dtype() in huggingface.FLOATS and len(found.get_shape()) > 1
+    piece = stored.files[name].get_slice(name)
+    return piece.get_dtype() in huggingface.FLOATS and len(piece.get_shape()) > 1
 
 
 def fresh_net(config: Any, dtype: torch.dtype, seed: int) -> nn.Module:
@@ -157,8 +157,8 @@ def write(folder: Path, net: Any, chat: Chat) -> None:
         words = {name: x for name, x in net.state_dict().items() if not name.startswith(f"{value_head.NAME}.")}
         net.save_pretrained(folder, state_dict=words)
     path = folder / "generation_config.json"
-    said = read_object(path) if is_there(path) else {}
-    huggingface.write_chat(folder, chat, longest(net.config), **said)
+    generation = read_object(path) if is_there(path) else {}
+    huggingface.write_chat(folder, chat, longest(net.config), **generation)
 
 
 @contextlib.contextmanager

@@ -138,7 +138,7 @@ class foreign(TextModel):
             self.head_fits = _head_fits(self.weights)
         device = self.device
         token_S, seg_S, how_G = batch.action.to(device), batch.seg.to(device), batch.sampling
-        found: dict[str, list[Tensor]] = {name: [] for name in want}
+        pieces: dict[str, list[Tensor]] = {name: [] for name in want}
         place: dict[Per, list[Tensor]] = {"step": [], "track": []}
         most = READ_TOKENS if self.head_fits else max(1, LOGITS // self.config.get_text_config().vocab_size)
         for block in _blocks(_tracks(batch, bool({"hidden", "after"} & set(want)), "final" in want), most):
@@ -146,7 +146,7 @@ class foreign(TextModel):
             rows = _padded(block, device)
             how = [how_G[g] for g in seg_S[rows.step].tolist()]
             for name, value in self._known(rows, token_S[rows.step], how, want).items():
-                found[name].append(value)
+                pieces[name].append(value)
             place["step"].append(rows.step)
             place["track"].append(rows.track)
         if not place["step"]:
@@ -154,7 +154,7 @@ class foreign(TextModel):
             return {n: value_head.say(self.weights, None) if n in value_head.READS else nothing for n in want}
         order = {level: torch.argsort(torch.cat(each)) for level, each in place.items()}
         level_of = self.readings({})
-        return {name: torch.cat(values)[order[level_of[name]]] for name, values in found.items()}
+        return {name: torch.cat(values)[order[level_of[name]]] for name, values in pieces.items()}
 
     def _known(self, rows: Rows, token: Tensor, how: Sequence[Sampling], want: Sequence[str]) -> dict[str, Tensor]:
         """What is wanted of the steps of one block."""
@@ -172,8 +172,10 @@ class foreign(TextModel):
     def _scores(self, rows: Rows, hidden: Tensor, token: Tensor, how: Sequence[Sampling]) -> tuple[Tensor, Tensor]:
         """[N] log-probs and [N] entropies of one block."""
         if not self.head_fits:  # the logits are made once more for the gradient, as those of our own models are
-            found: tuple[Tensor, Tensor] = checkpoint(self._from_logits, rows, token, how, use_reentrant=False)
-            return found
+            logp_and_entropy: tuple[Tensor, Tensor] = checkpoint(
+                self._from_logits, rows, token, how, use_reentrant=False
+            )
+            return logp_and_entropy
         net: Any = self.weights
         hidden, matrix = _with_bias(hidden[rows.row, rows.before], net.get_output_embeddings())
         if any(h.cuts for h in how):
@@ -312,5 +314,5 @@ def _padded(block: Sequence[Track], device: torch.device) -> Rows:
     row_N = np.repeat(np.arange(len(block)), [len(track.step) for track in block])
     step_N, before_N = (np.concatenate([getattr(track, name) for track in block]) for name in ("step", "before"))
     track_B, end_B = np.array([(track.track, len(track.token) - 1) for track in block], np.int64).T.copy()
-    found = (token, mask, step_N, row_N, before_N, track_B, np.arange(len(block)), end_B)
-    return Rows(*(torch.from_numpy(x).to(device) for x in found))
+    arrays = (token, mask, step_N, row_N, before_N, track_B, np.arange(len(block)), end_B)
+    return Rows(*(torch.from_numpy(x).to(device) for x in arrays))

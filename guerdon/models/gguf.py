@@ -65,12 +65,12 @@ def read(path: Path) -> tuple[DecoderConfig, Chat, Mapping[str, Tensor]]:
     check_header(path)
     with understanding(path):
         file = package.GGUFReader(path)
-        said = {name: field.contents() for name, field in file.fields.items()}
+        metadata = {name: field.contents() for name, field in file.fields.items()}
         stored = {tensor.name: tensor for tensor in file.tensors}
-        config = _config(said, stored, str(path), package.quants.dequantize)
+        config = _config(metadata, stored, str(path), package.quants.dequantize)
         tensors = Tensors(config, stored, package.quants.dequantize, str(path))
         check_memory(sum(map(math.prod, hub_shapes(config).values())), str(path))
-        return config, chat_from(said, config, str(path)), tensors
+        return config, chat_from(metadata, config, str(path)), tensors
 
 
 class Tensors(Mapping[str, Tensor]):
@@ -83,17 +83,17 @@ class Tensors(Mapping[str, Tensor]):
             its = self.names[name]
             if its not in stored:
                 raise UserError(f"{where} has no tensor {its}")
-            found = tuple(int(n) for n in reversed(stored[its].shape))
-            if found != shape:
-                raise UserError(f"{where}: {its} is {found}, its metadata ask for {shape}")
+            stored_shape = tuple(int(n) for n in reversed(stored[its].shape))
+            if stored_shape != shape:
+                raise UserError(f"{where}: {its} is {stored_shape}, its metadata ask for {shape}")
         extra = sorted(set(stored) - set(self.names.values()) - {FREQUENCIES})
         if extra:
             raise UserError(f"{where} has a tensor that a {config.family} knows nothing of: {extra[0]}")
 
     def __getitem__(self, name: str) -> Tensor:
-        found = self.stored[self.names[name]]
-        with understanding(f"{self.where}: its tensor {found.name}"):
-            values = np.array(self.dequantize(found.data, found.tensor_type), dtype=np.float32)
+        tensor = self.stored[self.names[name]]
+        with understanding(f"{self.where}: its tensor {tensor.name}"):
+            values = np.array(self.dequantize(tensor.data, tensor.tensor_type), dtype=np.float32)
         if self.config.family == "llama" and ".self_attn.q_proj" in name:
             values = _halves(values, self.config.heads)
         if self.config.family == "llama" and ".self_attn.k_proj" in name:
@@ -126,16 +126,16 @@ def _halves(values: np.ndarray, heads: int) -> np.ndarray:
 # --- metadata -----------------------------------------------------------------------------------------------------------
 
 
-def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequantize: Any) -> DecoderConfig:
+def _config(metadata: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequantize: Any) -> DecoderConfig:
     """The metadata under the names of a config.json."""
-    kind = said.get("general.architecture")
+    kind = metadata.get("general.architecture")
     if kind not in SUPPORTED:
         raise UserError(f"{where}: GGUF files of {_name(kind)} models are not supported; {', '.join(SUPPORTED)} are")
     if "token_embd.weight" not in stored:
         raise UserError(f"{where} has no tensor token_embd.weight")
 
     def get(key: str) -> Any:
-        value = said.get(f"{kind}.{key}")
+        value = metadata.get(f"{kind}.{key}")
         if isinstance(value, list) and len(set(value)) == 1:
             value = value[0]  # one for each layer
         if isinstance(value, list):
@@ -149,7 +149,7 @@ def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequ
     width = width or (hidden // heads if hidden and heads else None)
     if (get("attention.value_length") or width) != width or (get("rope.dimension_count") or width) != width:
         raise UserError(f"{where}: heads whose keys, values and rotation differ in width are not supported")
-    found = {
+    fields = {
         "architectures": [ARCHITECTURES[kind].architecture],
         "vocab_size": int(stored["token_embd.weight"].shape[1]),
         "hidden_size": hidden,
@@ -169,10 +169,10 @@ def _config(said: Mapping[str, Any], stored: Mapping[str, Any], where: str, dequ
     }
     if FREQUENCIES in stored:
         factors = torch.from_numpy(np.array(dequantize(stored[FREQUENCIES].data, stored[FREQUENCIES].tensor_type)))
-        found["rope_scaling"] = _llama3(factors, float(found["rope_theta"] or 10000.0), where)
+        fields["rope_scaling"] = _llama3(factors, float(fields["rope_theta"] or 10000.0), where)
     if kind == "gemma3":
-        found |= _gemma(said, found, get)
-    return config_from(found, where)
+        fields |= _gemma(metadata, fields, get)
+    return config_from(fields, where)
 
 
 def _name(kind: Any) -> str:
@@ -183,8 +183,8 @@ def _scaling(get: Any, where: str) -> dict[str, Any] | None:
     kind, factor = get("rope.scaling.type"), get("rope.scaling.factor") or get("rope.scale_linear")
     if kind in (None, "none") and (factor in (None, 1) or kind == "none"):
         return None
-    said = {"rope_type": kind or "linear", "factor": factor, "attention_factor": get("rope.scaling.attn_factor")}
-    return {**said, "original_max_position_embeddings": get("rope.scaling.original_context_length")}
+    scaling = {"rope_type": kind or "linear", "factor": factor, "attention_factor": get("rope.scaling.attn_factor")}
+    return {**scaling, "original_max_position_embeddings": get("rope.scaling.original_context_length")}
 
 
 def _llama3(factors: Tensor, theta: float, where: str) -> dict[str, Any]:
@@ -203,10 +203,10 @@ def _llama3(factors: Tensor, theta: float, where: str) -> dict[str, Any]:
     }
 
 
-def _gemma(said: Mapping[str, Any], found: Mapping[str, Any], get: Any) -> dict[str, Any]:
+def _gemma(metadata: Mapping[str, Any], fields: Mapping[str, Any], get: Any) -> dict[str, Any]:
     """What llama.cpp knows of Gemma 3 without being told: every sixth layer is full, and how 27B scales its queries."""
-    layers = found["num_hidden_layers"] or 0
-    pattern = said.get("gemma3.attention.sliding_window_pattern", 6)
+    layers = fields["num_hidden_layers"] or 0
+    pattern = metadata.get("gemma3.attention.sliding_window_pattern", 6)
     if not isinstance(pattern, list):
         pattern = [(i + 1) % int(pattern) != 0 for i in range(layers)]
     is_27b = layers == 62
@@ -214,5 +214,7 @@ def _gemma(said: Mapping[str, Any], found: Mapping[str, Any], get: Any) -> dict[
         "sliding_window": get("attention.sliding_window"),
         "layer_types": [SLIDING if windowed else FULL for windowed in pattern[:layers]],
         "rope_local_base_freq": get("rope.freq_base_swa"),
-        "query_pre_attn_scalar": found["hidden_size"] // found["num_attention_heads"] if is_27b else found["head_dim"],
+        "query_pre_attn_scalar": fields["hidden_size"] // fields["num_attention_heads"]
+        if is_27b
+        else fields["head_dim"],
     }

@@ -59,9 +59,9 @@ class _Reader:
             self.tensor()
 
     def number(self, form: str) -> int:
-        found: int = struct.unpack_from(form, self.held, self.at)[0]
+        value: int = struct.unpack_from(form, self.held, self.at)[0]
         self.at += struct.calcsize(form)
-        return found
+        return value
 
     def fits(self, count: int, width: int) -> None:
         """Whether so many things of so many bytes can still follow."""

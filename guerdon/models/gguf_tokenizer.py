@@ -39,43 +39,45 @@ WHOLE_WORDS = ("llama3", "llama-v3", "llama-bpe")  # a word that is a token is n
 COMPOSED = ("qwen2", "deepseek-r1-qwen")  # characters are composed first (NFC)
 
 
-def chat_from(said: Mapping[str, Any], config: DecoderConfig, where: str) -> Chat:
+def chat_from(metadata: Mapping[str, Any], config: DecoderConfig, where: str) -> Chat:
     """The conversation format of a file with these metadata."""
-    tokens = said.get("tokenizer.ggml.tokens")
+    tokens = metadata.get("tokenizer.ggml.tokens")
     if not isinstance(tokens, list):
         raise UserError(f"{where} has no tokenizer.ggml.tokens: a file without its tokenizer is not supported")
     if not all(isinstance(token, str) and len(token) <= LONGEST for token in tokens):
         raise UserError(f"{where}: its tokens must be texts of at most {LONGEST} characters")
     if len(tokens) > config.vocab:
         raise UserError(f"{where} has {len(tokens)} tokens, the model only {config.vocab}: they do not fit")
-    kind, pre = said.get("tokenizer.ggml.model"), said.get("tokenizer.ggml.pre", "default")
+    kind, pre = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre", "default")
     if kind == "gpt2":
-        tokenizer = _byte_level(tokens, said.get("tokenizer.ggml.merges") or [], pre, where)
+        tokenizer = _byte_level(tokens, metadata.get("tokenizer.ggml.merges") or [], pre, where)
     elif kind == "llama":
-        tokenizer = _sentencepiece(said, tokens)
+        tokenizer = _sentencepiece(metadata, tokens)
     else:
         raise UserError(f"{where}: tokenizers of type {kind!r} are not supported; 'gpt2' and 'llama' are")
-    _add_tokens(tokenizer, tokens, said.get("tokenizer.ggml.token_type") or [])
+    _add_tokens(tokenizer, tokens, metadata.get("tokenizer.ggml.token_type") or [])
     numbers = {
-        "bos_token": said.get("tokenizer.ggml.bos_token_id"),
-        "eos_token": said.get("tokenizer.ggml.eos_token_id"),
-        "unk_token": said.get("tokenizer.ggml.unknown_token_id"),
-        "pad_token": said.get("tokenizer.ggml.padding_token_id"),
+        "bos_token": metadata.get("tokenizer.ggml.bos_token_id"),
+        "eos_token": metadata.get("tokenizer.ggml.eos_token_id"),
+        "unk_token": metadata.get("tokenizer.ggml.unknown_token_id"),
+        "pad_token": metadata.get("tokenizer.ggml.padding_token_id"),
     }
-    ends = [n for n in dict.fromkeys((numbers["eos_token"], said.get("tokenizer.ggml.eot_token_id"))) if n is not None]
+    ends = [
+        n for n in dict.fromkeys((numbers["eos_token"], metadata.get("tokenizer.ggml.eot_token_id"))) if n is not None
+    ]
     for number in (*ends, *(n for n in numbers.values() if n is not None)):
         if not isinstance(number, int) or not 0 <= number < config.vocab:
             raise UserError(f"{where}: token {number!a} is named, and the model has {config.vocab}")
     names = {key: tokens[n] for key, n in numbers.items() if n is not None and n < len(tokens)}
     tokenizer.add_special_tokens([AddedToken(name, normalized=False, special=True) for name in names.values()])
     usually = kind == "llama" or pre in WHOLE_WORDS
-    starts = "bos_token" in names and bool(said.get("tokenizer.ggml.add_bos_token", usually))
+    starts = "bos_token" in names and bool(metadata.get("tokenizer.ggml.add_bos_token", usually))
     if starts:
         bos = names["bos_token"]
         tokenizer.post_processor = processors.TemplateProcessing(
             single=f"{bos}:0 $A:0", pair=f"{bos}:0 $A:0 $B:0", special_tokens=[(bos, numbers["bos_token"])]
         )
-    template = said.get("tokenizer.chat_template")
+    template = metadata.get("tokenizer.chat_template")
     return Chat(tokenizer, Format(template, names, (), tuple(ends), starts))
 
 
@@ -84,29 +86,29 @@ def _byte_level(tokens: Sequence[str], merges: Sequence[str], pre: str, where: s
         raise UserError(f"{where}: tokenizer.ggml.pre {pre!r} is not supported; {', '.join(map(repr, SPLITS))} are")
     pairs = [(left, right) for left, right in (merge.split(" ", 1) for merge in merges)]
     vocab = {token: number for number, token in enumerate(tokens)}
-    made = Tokenizer(models.BPE(vocab=vocab, merges=pairs, ignore_merges=pre in WHOLE_WORDS))
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=pairs, ignore_merges=pre in WHOLE_WORDS))
     split = SPLITS[pre]
     cuts: list[Any] = [pre_tokenizers.Digits(individual_digits=True)] if pre in DIGITS else []
     if split is not None:
         cuts.append(pre_tokenizers.Split(Regex(split), behavior="isolated"))
     cuts.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=split is None))
-    made.pre_tokenizer = pre_tokenizers.Sequence(cuts)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(cuts)
     if pre in COMPOSED:
-        made.normalizer = normalizers.NFC()
-    made.decoder = decoders.ByteLevel()
-    return made
+        tokenizer.normalizer = normalizers.NFC()
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
 
 
-def _sentencepiece(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
+def _sentencepiece(metadata: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
     """Spaces are a letter; what no token covers falls back to the bytes of its UTF-8."""
-    is_gemma = str(said.get("general.architecture")).startswith("gemma")
+    is_gemma = str(metadata.get("general.architecture")).startswith("gemma")
     pieces = [SPACE * len(t) if t and not t.strip(" ") else t for t in tokens]  # files hold runs of spaces as such
     vocab = {token: number for number, token in enumerate(pieces)}
-    scores = said.get("tokenizer.ggml.scores") or [0.0] * len(pieces)
+    scores = metadata.get("tokenizer.ggml.scores") or [0.0] * len(pieces)
     if is_gemma:  # whose scores do not follow the order that its merges were learned in; its numbers do
         scores = [-float(number) for number in range(len(pieces))]
-    unknown = said.get("tokenizer.ggml.unknown_token_id")
-    made = Tokenizer(
+    unknown = metadata.get("tokenizer.ggml.unknown_token_id")
+    tokenizer = Tokenizer(
         models.BPE(
             vocab=vocab,
             merges=list(_merges(vocab, scores)),
@@ -115,14 +117,14 @@ def _sentencepiece(said: Mapping[str, Any], tokens: list[str]) -> Tokenizer:
             unk_token=None if unknown is None else pieces[unknown],
         )
     )
-    prefix = bool(said.get("tokenizer.ggml.add_space_prefix", not is_gemma))
+    prefix = bool(metadata.get("tokenizer.ggml.add_space_prefix", not is_gemma))
     spaces: list[Any] = [normalizers.Prepend(SPACE)] if prefix else []
-    made.normalizer = normalizers.Sequence([*spaces, normalizers.Replace(" ", SPACE)])
+    tokenizer.normalizer = normalizers.Sequence([*spaces, normalizers.Replace(" ", SPACE)])
     steps: list[Any] = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
     if prefix:
         steps.append(decoders.Strip(content=" ", left=1))
-    made.decoder = decoders.Sequence(steps)
-    return made
+    tokenizer.decoder = decoders.Sequence(steps)
+    return tokenizer
 
 
 def _merges(vocab: Mapping[str, int], scores: Sequence[float]) -> Iterator[tuple[str, str]]:

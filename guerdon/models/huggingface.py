@@ -75,9 +75,9 @@ def read_chat(folder: Path, vocab: int) -> Chat:
             f"{path} has {size} tokens, the model only {vocab}: they do not fit;"
             " take the tokenizer.json that came with the model"
         )
-    said = {**_if_present(folder / "special_tokens_map.json"), **_if_present(folder / "tokenizer_config.json")}
-    names = {key: text for key in NAMED if (text := _text(said.get(key))) and tokenizer.token_to_id(text) is not None}
-    extra = said.get("additional_special_tokens") or said.get("extra_special_tokens") or []
+    fields = {**_if_present(folder / "special_tokens_map.json"), **_if_present(folder / "tokenizer_config.json")}
+    names = {key: text for key in NAMED if (text := _text(fields.get(key))) and tokenizer.token_to_id(text) is not None}
+    extra = fields.get("additional_special_tokens") or fields.get("extra_special_tokens") or []
     if not isinstance(extra, list | dict):
         raise UserError(f"{folder / 'tokenizer_config.json'}: additional_special_tokens must be a list, not {extra!r}")
     extra = [_text(item) for item in (extra.values() if isinstance(extra, dict) else extra)]
@@ -91,34 +91,38 @@ def read_chat(folder: Path, vocab: int) -> Chat:
                 " mend eos_token_id in generation_config.json"
             )
     with understanding(path):
-        starts = said.get("add_bos_token")
+        starts = fields.get("add_bos_token")
         if starts is None and "bos_token" in names:
             starts = tokenizer.encode("a").ids[:1] == [tokenizer.token_to_id(names["bos_token"])]
-        template = _template(folder, said)
+        template = _template(folder, fields)
         return Chat(tokenizer, Format(template, names, known, ends, bool(starts) and "bos_token" in names))
 
 
 def _ends(folder: Path, tokenizer: Tokenizer, names: Mapping[str, str]) -> tuple[int, ...]:
     for name in ("generation_config.json", "config.json"):
-        found = _if_present(folder / name).get("eos_token_id")
-        if found is not None:
-            numbers = found if isinstance(found, list) else [found]
+        value = _if_present(folder / name).get("eos_token_id")
+        if value is not None:
+            numbers = value if isinstance(value, list) else [value]
             if not all(isinstance(n, int) and abs(n) < 2**31 for n in numbers):
-                raise UserError(f"{folder / name}: eos_token_id must be a number or a list of them, not {found!r}")
+                raise UserError(f"{folder / name}: eos_token_id must be a number or a list of them, not {value!r}")
             return tuple(numbers)
     end = tokenizer.token_to_id(names["eos_token"]) if "eos_token" in names else None
     return () if end is None else (end,)
 
 
-def _template(folder: Path, said: Mapping[str, Any]) -> str | None:
+def _template(folder: Path, fields: Mapping[str, Any]) -> str | None:
     """In a file of its own or in tokenizer_config.json, where there may be several by name."""
     path = folder / "chat_template.jinja"
-    found = read_text(path) if is_there(path) else said.get("chat_template")
-    if isinstance(found, list) and all(isinstance(item, dict) and {"name", "template"} <= set(item) for item in found):
-        found = {str(item["name"]): item["template"] for item in found}.get("default")
-    if found is not None and not isinstance(found, str):
-        raise UserError(f"{folder / 'tokenizer_config.json'}: chat_template must be text, not {type(found).__name__}")
-    return found
+    template = read_text(path) if is_there(path) else fields.get("chat_template")
+    if isinstance(template, list) and all(
+        isinstance(item, dict) and {"name", "template"} <= set(item) for item in template
+    ):
+        template = {str(item["name"]): item["template"] for item in template}.get("default")
+    if template is not None and not isinstance(template, str):
+        raise UserError(
+            f"{folder / 'tokenizer_config.json'}: chat_template must be text, not {type(template).__name__}"
+        )
+    return template
 
 
 def has_weights(folder: Path) -> bool:
@@ -175,26 +179,26 @@ class Stored(Mapping[str, Tensor]):
         return sum(math.prod(opened.get_slice(name).get_shape()) for name, opened in self.files.items())
 
     def shape(self, name: str) -> tuple[int, ...]:
-        found = self.files[name].get_slice(name)
-        if found.get_dtype() not in FLOATS:
-            raise UserError(f"{self.path}: {name} is stored as {found.get_dtype()}; save the weights as bfloat16")
-        return tuple(found.get_shape())
+        piece = self.files[name].get_slice(name)
+        if piece.get_dtype() not in FLOATS:
+            raise UserError(f"{self.path}: {name} is stored as {piece.get_dtype()}; save the weights as bfloat16")
+        return tuple(piece.get_shape())
 
 
-def check_weights(found: Stored, config: DecoderConfig) -> None:
+def check_weights(stored: Stored, config: DecoderConfig) -> None:
     """Refuse weights that are not those of such a model: every tensor must be there and fit."""
     wanted = hub_shapes(config)
     for name, shape in wanted.items():
-        if name not in found:
-            raise UserError(f"{found.path} has no tensor {name}")
-        if found.shape(name) != shape:
+        if name not in stored:
+            raise UserError(f"{stored.path} has no tensor {name}")
+        if stored.shape(name) != shape:
             raise UserError(
-                f"{found.path}: {name} is {_shape(found.shape(name))}, config.json asks for {_shape(shape)}"
+                f"{stored.path}: {name} is {_shape(stored.shape(name))}, config.json asks for {_shape(shape)}"
             )
     spare = {"lm_head.weight"} if config.tied else set()  # some write the tied matrix twice
-    extra = [n for n in found if n not in wanted and n not in spare and not n.endswith("rotary_emb.inv_freq")]
+    extra = [n for n in stored if n not in wanted and n not in spare and not n.endswith("rotary_emb.inv_freq")]
     if extra:
-        raise UserError(f"{found.path} has a tensor that config.json knows nothing of: {extra[0]}")
+        raise UserError(f"{stored.path} has a tensor that config.json knows nothing of: {extra[0]}")
 
 
 def refuse_adapter(folder: Path) -> None:
@@ -255,9 +259,9 @@ def _if_present(path: Path) -> dict[str, Any]:
     return read_object(path) if is_there(path) else {}
 
 
-def _text(found: Any) -> str | None:
+def _text(value: Any) -> str | None:
     """A token is named by its text, or by a dictionary around it."""
-    text = found.get("content") if isinstance(found, Mapping) else found
+    text = value.get("content") if isinstance(value, Mapping) else value
     return text if isinstance(text, str) else None
 
 

@@ -154,10 +154,12 @@ class lm(TextModel):
             lora_files.read(net, Path(self.adapter))
             self.fitted = self.adapter
         ranks, alphas = ({getattr(c, of) for _, _, c in lora.changes(net)} for of in ("rank", "alpha"))
-        for name, said, there in (("lora", self.lora, ranks), ("lora_alpha", self.lora_alpha, alphas)):
-            if said and there and said not in there:
-                found = ", ".join(f"{value:g}" for value in sorted(there))
-                raise UserError(f"lm.{name} is {said:g}, but the model comes with an adapter of {found}: leave it out")
+        for name, wanted, there in (("lora", self.lora, ranks), ("lora_alpha", self.lora_alpha, alphas)):
+            if wanted and there and wanted not in there:
+                values = ", ".join(f"{value:g}" for value in sorted(there))
+                raise UserError(
+                    f"lm.{name} is {wanted:g}, but the model comes with an adapter of {values}: leave it out"
+                )
 
     def _adapt(self, net: Decoder, seed: int) -> None:
         """Give a net the adapter that the knobs ask for, unless it has it."""
@@ -229,7 +231,7 @@ class lm(TextModel):
         """
         net = self.decoder
         self._check_lengths(batch)
-        found: dict[str, list[Tensor]] = {name: [] for name in want}
+        pieces: dict[str, list[Tensor]] = {name: [] for name in want}
         place: dict[Per, list[Tensor]] = {"step": [], "track": []}
         weights = net.layer_weights()
         steps_read, ends = self._reader(batch, want), bool({"final", "after", "hidden"} & set(want))
@@ -240,18 +242,18 @@ class lm(TextModel):
             self.meter.read += len(row.token)
             hidden = net(row.token, row.runs, weights)
             known = steps_read(hidden[row.before], row.step) if len(row.step) else {}
-            said = {n: at for n, at in (("after", row.after), ("final", row.end)) if n in want}
-            known |= {n: value_head.say(net, hidden[at]) for n, at in said.items()}
+            places = {n: at for n, at in (("after", row.after), ("final", row.end)) if n in want}
+            known |= {n: value_head.say(net, hidden[at]) for n, at in places.items()}
             known |= {"hidden": hidden[row.after].float()} if "hidden" in want else {}
             for name, value in known.items():
-                found[name].append(value)
+                pieces[name].append(value)
             place["step"].append(row.step)
             place["track"].append(row.track)
         nothing = next((p for p in net.parameters() if p.requires_grad), net.norm).flatten()[:0].float()
         where = {level: torch.argsort(torch.cat(each)) for level, each in place.items() if each}
         level_of = self.readings({})
         none = {n: value_head.say(net, None) if n in value_head.READS else nothing for n in want}
-        return {n: torch.cat(values)[where[level_of[n]]] if values else none[n] for n, values in found.items()}
+        return {n: torch.cat(values)[where[level_of[n]]] if values else none[n] for n, values in pieces.items()}
 
     def _reader(self, batch: Batch, want: Sequence[str]) -> Callable[[Tensor, Tensor], dict[str, Tensor]]:
         """What is wanted of some steps, from the hidden states before them."""
@@ -264,23 +266,23 @@ class lm(TextModel):
 
         def read(hidden: Tensor, step: Tensor) -> dict[str, Tensor]:
             token, place = action[step], seg[step]
-            found: dict[str, Tensor] = {}
+            readings: dict[str, Tensor] = {}
             if "logp" in want or "entropy" in want:
                 if is_cut:
                     scores = cut_scores(hidden, net.head_weight, token, [how[g] for g in place.tolist()])
                 else:
                     scores = token_scores(hidden, net.head_weight, token, heat_G[place])
-                found |= zip(("logp", "entropy"), scores, strict=True)
+                readings |= zip(("logp", "entropy"), scores, strict=True)
             if "top_token" in want or "top_logp" in want:
                 best = top_tokens(hidden, net.head_weight, heat_G[place])
-                found |= zip(("top_token", "top_logp"), best, strict=True)
+                readings |= zip(("top_token", "top_logp"), best, strict=True)
             if "logp_at" in want:
-                found["logp_at"] = logp_at(hidden, net.head_weight, named[step], heat_G[place])
+                readings["logp_at"] = logp_at(hidden, net.head_weight, named[step], heat_G[place])
             if "certainty" in want:
-                found["certainty"] = uniform_kl(hidden, net.head_weight, heat_G[place])
+                readings["certainty"] = uniform_kl(hidden, net.head_weight, heat_G[place])
             if "value" in want:
-                found["value"] = value_head.say(net, hidden)
-            return {name: value for name, value in found.items() if name in want}
+                readings["value"] = value_head.say(net, hidden)
+            return {name: value for name, value in readings.items() if name in want}
 
         return read
 

@@ -40,10 +40,10 @@ def cut_scores(hidden: Tensor, head: Tensor, token: Tensor, how: Sequence[Sampli
         logits = hidden @ head.t()
         return scores(logits.to(torch.promote_types(logits.dtype, torch.float32)), how, token)
 
-    found = [
+    pieces = [
         checkpoint(some, hidden[part], token[part], how[part], use_reentrant=False) for part in parts(hidden, head)
     ]
-    logp, entropy = (torch.cat(column) for column in zip(*found, strict=True))
+    logp, entropy = (torch.cat(column) for column in zip(*pieces, strict=True))
     return logp, entropy
 
 
@@ -84,8 +84,8 @@ def _score(
     """[N] log-prob, [N] entropy, [N] logarithm of the sum of the exponentials."""
     if logits is not None:
         return _score_part(logits, token, cold)
-    found = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in parts(hidden, head)]
-    logp, entropy, total = (torch.cat(column) for column in zip(*found, strict=True))
+    pieces = [_score_part(hidden[part] @ head.t(), token[part], cold[part]) for part in parts(hidden, head)]
+    logp, entropy, total = (torch.cat(column) for column in zip(*pieces, strict=True))
     return logp, entropy, total
 
 

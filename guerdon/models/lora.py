@@ -115,7 +115,7 @@ def add(net: Decoder, rank: int, alpha: float, seed: int) -> None:
     fresh: dict[int, dict[str, LowRank]] = {}
     for layer in net.blocks:
         fresh[layer.number] = {}
-        for p in (p for found in projections(net.config).values() for p in found):
+        for p in (p for group in projections(net.config).values() for p in group):
             A = (torch.rand(rank, p.inputs, generator=generator) * 2 - 1) / math.sqrt(p.inputs)
             fresh[layer.number][p.name] = LowRank(A, torch.zeros(p.outputs, rank), alpha or ALPHA * rank)
     fit(net, fresh)
@@ -140,7 +140,7 @@ def changes(net: Decoder) -> Iterator[tuple[int, Projection, LowRank]]:
     """What a net is adapted with: the layer, the projection and its change."""
     for layer in net.blocks:
         if isinstance(layer.adapter, Adapter):
-            for p in (p for found in layer.adapter.places.values() for p in found):
+            for p in (p for group in layer.adapter.places.values() for p in group):
                 if p.name in layer.adapter.changes:
                     change = layer.adapter.changes[p.name]
                     assert isinstance(change, LowRank)

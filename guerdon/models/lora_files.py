@@ -74,10 +74,10 @@ def read(net: Decoder, folder: Path) -> None:
     lora.fit(net, changes)
 
 
-def _pairs(found: Mapping[str, Any], path: Path) -> dict[str, dict[str, Any]]:
+def _pairs(tensors: Mapping[str, Any], path: Path) -> dict[str, dict[str, Any]]:
     """A and B of every module that is adapted, not yet read."""
     pairs: dict[str, dict[str, Any]] = {}
-    for key, tensor in found.items():
+    for key, tensor in tensors.items():
         if tensor.get_dtype() not in huggingface.FLOATS:
             raise UserError(f"{path}: {key.removeprefix(START)} is stored as {tensor.get_dtype()}, which is no float")
         match = TENSOR.fullmatch(key)
@@ -123,10 +123,10 @@ def _tensors(folder: Path) -> dict[str, Any]:
         raise UserError(f"{folder / 'adapter_model.bin'} is not supported: save the adapter as {WEIGHTS}")
     path = _present(folder, WEIGHTS)
     opened = huggingface.open_tensors(path)
-    found = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
-    if not found:
+    tensors = {name: opened.get_slice(name) for name in opened.keys()}  # noqa: SIM118
+    if not tensors:
         raise UserError(f"{path} is empty: there is nothing to start from")
-    return found
+    return tensors
 
 
 def _alpha(config: Mapping[str, Any], module: str, folder: Path) -> float:
@@ -169,21 +169,23 @@ def _shape(shape: Sequence[int]) -> str:
 def write(folder: Path, net: Decoder, source: str) -> None:
     """A folder that peft loads over the model in `source`."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = {f"model.layers.{layer}.{p.path}": change for layer, p, change in lora.changes(net)}
+    changes = {f"model.layers.{layer}.{p.path}": change for layer, p, change in lora.changes(net)}
     tensors = {
-        f"{START}{k}.lora_{n}.weight": getattr(c, n).detach().cpu().contiguous() for k, c in found.items() for n in "AB"
+        f"{START}{k}.lora_{n}.weight": getattr(c, n).detach().cpu().contiguous()
+        for k, c in changes.items()
+        for n in "AB"
     }
-    rank, alpha = _usual(c.rank for c in found.values()), _usual(_number(c.alpha) for c in found.values())
+    rank, alpha = _usual(c.rank for c in changes.values()), _usual(_number(c.alpha) for c in changes.values())
     config = {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
         "base_model_name_or_path": source,
         "r": rank,
         "lora_alpha": alpha,
-        "target_modules": _targets(net, found),
-        "rank_pattern": {key: c.rank for key, c in found.items() if c.rank != rank},
-        "alpha_pattern": {key: _number(c.alpha) for key, c in found.items() if c.alpha != alpha},
-        "use_rslora": any(c.rslora for c in found.values()),
+        "target_modules": _targets(net, changes),
+        "rank_pattern": {key: c.rank for key, c in changes.items() if c.rank != rank},
+        "alpha_pattern": {key: _number(c.alpha) for key, c in changes.items() if c.alpha != alpha},
+        "use_rslora": any(c.rslora for c in changes.values()),
         "lora_dropout": 0.0,
         "bias": "none",
         "inference_mode": True,
@@ -192,10 +194,10 @@ def write(folder: Path, net: Decoder, source: str) -> None:
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
 
 
-def _targets(net: Decoder, found: Mapping[str, LowRank]) -> list[str]:
+def _targets(net: Decoder, changes: Mapping[str, LowRank]) -> list[str]:
     """Short names where every layer is adapted alike, whole ones otherwise."""
-    names = sorted({key.rpartition(".")[2] for key in found})
-    return names if len(found) == len(names) * net.config.layers else sorted(found)
+    names = sorted({key.rpartition(".")[2] for key in changes})
+    return names if len(changes) == len(names) * net.config.layers else sorted(changes)
 
 
 def _usual(values: Iterable[float]) -> float:

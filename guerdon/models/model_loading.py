@@ -75,9 +75,9 @@ def save(model: Model, folder: str | Path) -> None:
 
 
 def _make(name: str, settings: dict[str, Any]) -> Model:
-    made = getattr(importlib.import_module(NAMES[name]), name)(**settings)
-    assert isinstance(made, Model)
-    return made
+    model = getattr(importlib.import_module(NAMES[name]), name)(**settings)
+    assert isinstance(model, Model)
+    return model
 
 
 def _load_hub(folder: Path, settings: dict[str, Any]) -> Model:
@@ -87,15 +87,15 @@ def _load_hub(folder: Path, settings: dict[str, Any]) -> Model:
 
     name = architecture(folder)
     is_ours = name in known_architectures()
-    made = _make("lm" if is_ours else "foreign", {"source": str(folder), **settings})
+    model = _make("lm" if is_ours else "foreign", {"source": str(folder), **settings})
     notices = [
         (not is_ours, f"{name} is not among guerdon's own decoders: it runs through transformers, more slowly"),
-        (made.net is None, f"{folder} holds no weights: the model starts from random ones"),
+        (model.net is None, f"{folder} holds no weights: the model starts from random ones"),
     ]
     for is_so, message in notices:
         if is_so:
             warnings.warn(message, Notice, stacklevel=3)
-    return made
+    return model
 
 
 def _revived(described: Any) -> Any:
@@ -117,26 +117,26 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
             raise UserError(f"{folder} does not hold a whole model: there is no model {config['model']!a}")
         own = {**{k: _revived(v) for k, v in config["knobs"].items()}, **settings}
         if "source" in own:  # it knows the folder's format itself
-            made = load(config["model"], **{**own, **_places(folder, config["knobs"], settings)})
-            if made.net is None:
+            model = load(config["model"], **{**own, **_places(folder, config["knobs"], settings)})
+            if model.net is None:
                 raise UserError(f"{folder} does not hold a whole model: its weights are missing")
-            return made
-        made = load(config["model"], **own)
+            return model
+        model = load(config["model"], **own)
         is_there(folder / "weights.safetensors")
-        net = made.build(0)
+        net = model.build(0)
         net.load_state_dict(load_file(folder / "weights.safetensors"))
     except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError, SafetensorError) as error:
         raise UserError(
             f"{folder} does not hold a whole model: {(str(error).splitlines() or ['?'])[0][:200]}"
         ) from error
-    made.net = net
-    return made
+    model.net = net
+    return model
 
 
 def _places(folder: Path, knobs: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
     """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it."""
-    found = {k: v for k in PLACES if k not in settings and (v := knobs.get(k))}
-    for name, place in found.items():
+    places = {k: v for k in PLACES if k not in settings and (v := knobs.get(k))}
+    for name, place in places.items():
         if place not in INSIDE:
             raise UserError(f"{folder / 'model.json'}: {name} must be one of {', '.join(INSIDE)}, not {place!a}")
-    return {name: str(folder / place) for name, place in found.items()}
+    return {name: str(folder / place) for name, place in places.items()}

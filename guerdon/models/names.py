@@ -38,9 +38,9 @@ def parts_of(name: str, c: DecoderConfig) -> list[tuple[str, int]]:
 
 def to_hub(net: Decoder) -> dict[str, Tensor]:
     """Copies of all tensors it multiplies with, an adapter merged in, named and laid out as Hugging Face does."""
-    found = {"model.embed_tokens.weight": net.embed, "model.norm.weight": net.norm}
+    tensors = {"model.embed_tokens.weight": net.embed, "model.norm.weight": net.norm}
     if net.head is not None:
-        found["lm_head.weight"] = net.head
+        tensors["lm_head.weight"] = net.head
     with torch.no_grad():
         layers = net.layer_weights()
     for number, weights in enumerate(layers):
@@ -50,8 +50,10 @@ def to_hub(net: Decoder) -> dict[str, Tensor]:
             parts = parts_of(name, net.config)
             pieces = tensor.split([width for _, width in parts], dim=-1) if len(parts) > 1 else [tensor]
             for (part, _), piece in zip(parts, pieces, strict=True):
-                found[f"model.layers.{number}.{part}"] = piece.t() if piece.ndim == 2 else piece
-    return {name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in found.items()}
+                tensors[f"model.layers.{number}.{part}"] = piece.t() if piece.ndim == 2 else piece
+    return {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format) for name, tensor in tensors.items()
+    }
 
 
 def hub_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
@@ -70,15 +72,15 @@ def hub_shapes(config: DecoderConfig) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def from_hub(net: Decoder, found: Mapping[str, Tensor]) -> None:
+def from_hub(net: Decoder, tensors: Mapping[str, Tensor]) -> None:
     """Fill a net. Every tensor of `hub_shapes` must be there."""
     with torch.no_grad():
-        net.embed.copy_(found["model.embed_tokens.weight"])
-        net.norm.copy_(found["model.norm.weight"])
+        net.embed.copy_(tensors["model.embed_tokens.weight"])
+        net.norm.copy_(tensors["model.norm.weight"])
         if net.head is not None:
-            net.head.copy_(found["lm_head.weight"])
+            net.head.copy_(tensors["lm_head.weight"])
         for layer in net.blocks:
             for name, tensor in layer.named_parameters(recurse=False):
-                pieces = [found[f"model.layers.{layer.number}.{part}"] for part, _ in parts_of(name, net.config)]
+                pieces = [tensors[f"model.layers.{layer.number}.{part}"] for part, _ in parts_of(name, net.config)]
                 whole = torch.cat(pieces)
                 tensor.copy_(whole.t() if whole.ndim == 2 else whole)

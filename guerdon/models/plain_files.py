@@ -47,12 +47,12 @@ def read_text(path: Path, most: int = TEXT) -> str:
 def read_object(path: Path) -> dict[str, Any]:
     """What a JSON file says, which must be an object."""
     try:
-        found = json.loads(read_text(path))
+        value = json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise UserError(f"{path} cannot be read: it is not a dictionary")
-    return found
+    return value
 
 
 @contextmanager
@@ -63,8 +63,8 @@ def understanding(path: Path | str) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:  # values of any kind lead to errors of any kind
-        said = (str(error).splitlines() or [""])[0][:200]
-        raise UserError(f"{path} cannot be understood: {type(error).__name__}: {said}") from error
+        message = (str(error).splitlines() or [""])[0][:200]
+        raise UserError(f"{path} cannot be understood: {type(error).__name__}: {message}") from error
 
 
 def check_memory(weights: int, where: str) -> None:

@@ -58,13 +58,13 @@ def probe(
         return [None] * len(at)
     batch = pack([Episode(Ask(Task("", "")), tuple(segments))])
     with torch.set_grad_enabled(grad):
-        found = model.read(batch, want)
+        readings = model.read(batch, want)
     first, length = starts(batch.length).tolist(), batch.length.tolist()
     track = {g: k for k, g in enumerate(batch.leaf.tolist())}
 
     def of(g: int) -> dict[str, Tensor]:
         steps = slice(first[g], first[g] + length[g])
-        return {name: x[steps] if levels[name] == "step" else x[track[g]] for name, x in found.items()}
+        return {name: x[steps] if levels[name] == "step" else x[track[g]] for name, x in readings.items()}
 
     return [of(g) if g >= 0 else None for g in at]
 
@@ -97,16 +97,16 @@ def in_words_of(model: Model, path: Sequence[Segment]) -> Sequence[Segment]:
 
 def retold(model: Model, path: Sequence[Segment]) -> list[Segment]:
     """What was shown and said on a path, in a model's own tokens. A turn that did not end has no end to say."""
-    told: list[Segment] = []
+    segments: list[Segment] = []
     for s in path:
-        reply = model.recite(s.view, s.text, told)
+        reply = model.recite(s.view, s.text, segments)
         whole = len(reply.actions) - (len(model.recite("", "").actions) if s.end in (End.CUT, End.STOPPED) else 0)
-        context = model.more(s.view, told) if s.goes_on else reply.context
-        told.append(
-            Segment(s.role, s.view, context, reply.actions[:whole], reply.logp[:whole], s.text, len(told) - 1,
+        context = model.more(s.view, segments) if s.goes_on else reply.context
+        segments.append(
+            Segment(s.role, s.view, context, reply.actions[:whole], reply.logp[:whole], s.text, len(segments) - 1,
                     end=s.end, goes_on=s.goes_on)
         )  # fmt: skip
-    return told
+    return segments
 
 
 def _said(model: Model, path: Sequence[Segment], view: Any, text: str | npt.NDArray[Any] | None) -> Segment:

@@ -110,8 +110,8 @@ class tabular(Model):
         if not request.sampling.stop:
             return None
         text, given = self.decode(actions), len(self.decode(request.given))
-        found = [text.find(stop, given) for stop in request.sampling.stop if stop]
-        return min((at for at in found if at >= 0), default=None)
+        places = [text.find(stop, given) for stop in request.sampling.stop if stop]
+        return min((at for at in places if at >= 0), default=None)
 
     def _reply(
         self, view: Any, actions: list[int], logp: list[float], before: int = 0, stop: int | None = None

@@ -33,11 +33,11 @@ def as_of(config: Mapping[str, Any] | None) -> Iterator[None]:
     if config is None:
         yield
         return
-    said = config.get("clock") or config.get("created")
+    began = config.get("clock") or config.get("created")
     try:
-        when = datetime.datetime.fromisoformat(said)  # type: ignore[arg-type]
+        when = datetime.datetime.fromisoformat(began)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
-        raise UserError(f"run.json does not say when the run began: its clock is {said!r}") from error
+        raise UserError(f"run.json does not say when the run began: its clock is {began!r}") from error
     _told.append(when.replace(tzinfo=None))
     try:
         yield

@@ -176,12 +176,12 @@ class TextModel(Model):
     def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:
         """Only the last tokens are looked at each time: a stop string that has just ended lies in them."""
         tail = 8 + 4 * max(map(len, stop))
-        said = [*given, *before, *now]
-        known = len(said) - len(now)
+        tokens = [*given, *before, *now]
+        known = len(tokens) - len(now)
         for count in range(1, len(now) + 1):
             first = max(0, known + count - tail)
-            told = said[first : known + count]
-            if _cut(self.decode(told)[self._spelled(told[: max(0, len(given) - first)]) :], stop) is not None:
+            window = tokens[first : known + count]
+            if _cut(self.decode(window)[self._spelled(window[: max(0, len(given) - first)]) :], stop) is not None:
                 return count
         return None
 
@@ -190,9 +190,9 @@ class TextModel(Model):
         together with what was given, for a tokenizer may drop a text's first space, or need two tokens for a character."""
         return len(self.decode(given).rstrip(UNFINISHED)) if len(given) else 0
 
-    def replies(self, said: Sequence[tuple[TokenRequest, Ints, Floats]]) -> list[Reply]:
+    def replies(self, answered: Sequence[tuple[TokenRequest, Ints, Floats]]) -> list[Reply]:
         """What was sampled, tokens and their log-probs, as replies."""
-        whole = [_after_given(*one) if len(one[0].request.given) else one for one in said]
+        whole = [_after_given(*one) if len(one[0].request.given) else one for one in answered]
         texts = self.tokenizer.decode_batch([actions.tolist() for _, actions, _ in whole], skip_special_tokens=True)
         return [self._reply(*one, text) for one, text in zip(whole, texts, strict=True)]
 
@@ -228,5 +228,5 @@ def _after_given(asked: TokenRequest, tokens: Ints, logp: Floats) -> tuple[Token
 
 def _cut(text: str, stops: Sequence[str]) -> str | None:
     """The text before the first stop string; None when there is none."""
-    found = [text.find(stop) for stop in stops if stop and stop in text]
-    return text[: min(found)] if found else None
+    places = [text.find(stop) for stop in stops if stop and stop in text]
+    return text[: min(places)] if places else None

@@ -121,11 +121,11 @@ def _row(trees: list[_Tree], device: torch.device, ends: bool) -> Row:
         if ends:
             assert all(run >= 0 for _, run in tree.tracks), "a track was shown and did nothing: it has no end to read"
             tracks += [(k, below + run) for k, run in tree.tracks]
-        for run, (told, parent, step) in enumerate(zip(tree.tokens, tree.parent, tree.step, strict=True)):
+        for run, (token, parent, step) in enumerate(zip(tree.tokens, tree.parent, tree.step, strict=True)):
             if step >= 0:
-                steps.append((below + run, step, len(told)))
+                steps.append((below + run, step, len(token)))
             # the last token of a track is read off only where `ends` are asked for
-            tokens.append(told if ends or run in tree.followed else told[:-1])
+            tokens.append(token if ends or run in tree.followed else token[:-1])
             parents.append(parent + below if parent >= 0 else -1)
     runs = Runs.of([len(t) for t in tokens], parents, device)
     step_N, before_N, after_N = [], [], []
@@ -137,8 +137,8 @@ def _row(trees: list[_Tree], device: torch.device, ends: bool) -> Row:
         before_N.append(before)
         after_N.append(np.arange(start, start + count))
 
-    def joined(found: list[np.ndarray]) -> Tensor:
-        return torch.from_numpy(np.concatenate(found) if found else np.zeros(0, np.int64)).to(device)
+    def joined(pieces: list[np.ndarray]) -> Tensor:
+        return torch.from_numpy(np.concatenate(pieces) if pieces else np.zeros(0, np.int64)).to(device)
 
     return Row(
         joined(tokens),

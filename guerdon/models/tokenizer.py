@@ -40,11 +40,11 @@ def train_tokenizer(texts: Iterable[str], vocab_size: int = 512) -> Tokenizer:
     merges = [tuple(pair) for pair in json.loads(trial.to_str())["model"]["merges"]]
     names = (*SPECIALS, *ASCII, *BYTES, *(a + b for a, b in merges))
     vocab = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    made = Tokenizer(models.BPE(vocab=vocab, merges=merges, byte_fallback=True))
-    made.pre_tokenizer = _pieces()
-    made.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
-    made.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIALS])
-    return made
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges, byte_fallback=True))
+    tokenizer.pre_tokenizer = _pieces()
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    tokenizer.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIALS])
+    return tokenizer
 
 
 def _pieces() -> pre_tokenizers.PreTokenizer:

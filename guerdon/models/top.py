@@ -21,12 +21,12 @@ NAMED = 64  # the most tokens that are named
 @torch.no_grad()
 def top_tokens(hidden: Tensor, head: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
     """[N, T] the likeliest tokens, the likeliest first, and [N, T] their log-probs."""
-    found = []
+    pieces = []
     for part in parts(hidden, head):
         z = tempered(hidden[part] @ head.t(), 1.0 / temperature[part])
         best, token = z.topk(min(NAMED, len(head)), dim=-1)
-        found.append((token, best - torch.logsumexp(z, dim=-1, keepdim=True)))
-    token, logp = (torch.cat(column) for column in zip(*found, strict=True))
+        pieces.append((token, best - torch.logsumexp(z, dim=-1, keepdim=True)))
+    token, logp = (torch.cat(column) for column in zip(*pieces, strict=True))
     return token, logp
 
 

@@ -86,9 +86,9 @@ class ValueHead(nn.Module):
 
 
 def head_of(net: nn.Module) -> ValueHead | None:
-    found = net._modules.get(NAME)
-    assert found is None or isinstance(found, ValueHead)
-    return found
+    module = net._modules.get(NAME)
+    assert module is None or isinstance(module, ValueHead)
+    return module
 
 
 def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]) -> None:
@@ -98,34 +98,34 @@ def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]
     if form is None:
         net._modules.pop(NAME, None)
         return
-    made = head_of(net)
-    if made is None or made.form != (form.outputs, form.width, form.bend):
-        made = ValueHead(size(), form)
+    value_head = head_of(net)
+    if value_head is None or value_head.form != (form.outputs, form.width, form.bend):
+        value_head = ValueHead(size(), form)
         if is_there(source / FILE):
-            _fill(made, source / FILE)
-        net.add_module(NAME, made.to(next(net.parameters()).device))
-    made.requires_grad_(True)
+            _fill(value_head, source / FILE)
+        net.add_module(NAME, value_head.to(next(net.parameters()).device))
+    value_head.requires_grad_(True)
 
 
-def _fill(made: ValueHead, path: Path) -> None:
+def _fill(value_head: ValueHead, path: Path) -> None:
     try:
-        if path.stat().st_size > 2**20 + 8 * sum(weight.numel() for weight in made.parameters()):
+        if path.stat().st_size > 2**20 + 8 * sum(weight.numel() for weight in value_head.parameters()):
             raise UserError(f"{path} is no value head of this model: it is larger than one")
-        made.load_state_dict(load_file(path))
+        value_head.load_state_dict(load_file(path))
     except (OSError, SafetensorError, RuntimeError) as error:
         raise UserError(f"{path} is no value head of this model: {' '.join(str(error).split())}") from error
 
 
 def say(net: nn.Module, hidden: Tensor | None) -> Tensor:
     """What its head says of hidden states [N, E]: [N] or [N, O]. None is none of them, N = 0."""
-    made = head_of(net)
-    assert made is not None, "the model has no value head: make it with value=True"
-    said: Tensor = made(made.weight.new_zeros(0, made.size) if hidden is None else hidden)
-    return said
+    value_head = head_of(net)
+    assert value_head is not None, "the model has no value head: make it with value=True"
+    value: Tensor = value_head(value_head.weight.new_zeros(0, value_head.size) if hidden is None else hidden)
+    return value
 
 
 def write(folder: Path, net: nn.Module) -> None:
     """Beside the model's weights, where there is one."""
-    made = head_of(net)
-    if made is not None:
-        save_file({name: tensor.cpu().contiguous() for name, tensor in made.state_dict().items()}, folder / FILE)
+    value_head = head_of(net)
+    if value_head is not None:
+        save_file({name: tensor.cpu().contiguous() for name, tensor in value_head.state_dict().items()}, folder / FILE)

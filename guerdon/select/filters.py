@@ -80,8 +80,8 @@ class distinct(FieldColumns):
         group, _ = batch.group(self.by)
         paths: list[list[Any]] = [[] for _ in range(batch.K)]
         for track, place in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
-            said = batch.episodes[int(batch.episode[place])].segments[int(batch.place[place])]
-            paths[track].append((said.context.tobytes(), said.actions.tobytes()))
+            segment = batch.episodes[int(batch.episode[place])].segments[int(batch.place[place])]
+            paths[track].append((segment.context.tobytes(), segment.actions.tobytes()))
         first: dict[Any, int] = {}
         for track, key in enumerate(zip(group.tolist(), map(tuple, paths), strict=True)):
             first.setdefault(key, track)
@@ -110,10 +110,10 @@ class best(FieldColumns):
     def __call__(self, batch: Batch, play: Play) -> Batch:
         value_K, group_K, _ = _compared(batch, self.column, self.by)
         order = torch.argsort(torch.nan_to_num(value_K, nan=float("-inf")), descending=True, stable=True).tolist()
-        found, kept = Counter[int](), torch.zeros(batch.K, dtype=torch.bool)
+        taken, kept = Counter[int](), torch.zeros(batch.K, dtype=torch.bool)
         for k in order:
-            kept[k] = not torch.isnan(value_K[k]) and found[int(group_K[k])] < self.most
-            found[int(group_K[k])] += 1
+            kept[k] = not torch.isnan(value_K[k]) and taken[int(group_K[k])] < self.most
+            taken[int(group_K[k])] += 1
         return batch.take(kept)
 
 

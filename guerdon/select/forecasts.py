@@ -65,10 +65,10 @@ class asked_first:
 
     def draw(self, n: int, play: Play) -> list[Ask]:
         asks: list[Ask] = self.curriculum.draw(n, play)
-        said = play([self.question(ask, play) for ask in asks], self.env)
-        self.waiting.append(said)
+        forecasts_played = play([self.question(ask, play) for ask in asks], self.env)
+        self.waiting.append(forecasts_played)
         forecasts: list[list[float]] = [[] for _ in asks]
-        for place, episode in enumerate(said):
+        for place, episode in enumerate(forecasts_played):
             forecast = read_forecast(episode, self.start)
             if forecast is not None:
                 forecasts[place // self.tries].append(forecast)
@@ -79,7 +79,7 @@ class asked_first:
         play.log(
             **{
                 "forecast/gated": sum(settled) / max(len(asks), 1),
-                "forecast/readable": sum(map(len, forecasts)) / max(len(said), 1),
+                "forecast/readable": sum(map(len, forecasts)) / max(len(forecasts_played), 1),
             }
         )
         return [ask for ask, gone in zip(asks, settled, strict=True) if not gone]
@@ -119,11 +119,11 @@ class with_forecasts(FieldColumns):
             raise UserError(
                 "with_forecasts found no forecasts: its curriculum must be the recipe's, without ahead=true"
             )
-        said = pack(self.curriculum.waiting.pop(0))
-        whole = cat([batch, said])
+        asked = pack(self.curriculum.waiting.pop(0))
+        whole = cat([batch, asked])
         tries = whole.cols[self.column]
         rate = whole.up(tries.value.double(), "task", of="track", by="mean")[whole.task[whole.leaf]]
-        forecast = [read_forecast(said.episodes[e], self.curriculum.start) for e in said.episode[said.leaf].tolist()]
+        forecast = [read_forecast(asked.episodes[e], self.curriculum.start) for e in asked.episode[asked.leaf].tolist()]
         pairs = list(zip(rate[batch.K :].tolist(), forecast, strict=True))
         self._log([(p, f) for p, f in pairs if p == p and f is not None], play)
         value, reason = tries.value.clone(), tries.reason.clone()
@@ -136,10 +136,10 @@ class with_forecasts(FieldColumns):
     def _log(self, pairs: Sequence[tuple[float, float]], play: Play) -> None:
         if not pairs:
             return
-        seen, said = np.array(pairs).T
-        play.log(**{"forecast/error": float(np.abs(seen - said).mean())})
-        if seen.std() > 0 and said.std() > 0:
-            play.log(**{"forecast/correlation": float(np.corrcoef(seen, said)[0, 1])})
+        seen, predicted = np.array(pairs).T
+        play.log(**{"forecast/error": float(np.abs(seen - predicted).mean())})
+        if seen.std() > 0 and predicted.std() > 0:
+            play.log(**{"forecast/correlation": float(np.corrcoef(seen, predicted)[0, 1])})
 
 
 def read_forecast(episode: Episode, start: str = "") -> float | None:
@@ -147,5 +147,5 @@ def read_forecast(episode: Episode, start: str = "") -> float | None:
     if episode.failed or not episode.segments:
         return None
     text = episode.segments[0].text
-    found = re.match(r"\s*(\d+)", text[len(start) :] if text.startswith(start) else text)
-    return int(found[1]) / TOP if found is not None and int(found[1]) <= TOP else None
+    match = re.match(r"\s*(\d+)", text[len(start) :] if text.startswith(start) else text)
+    return int(match[1]) / TOP if match is not None and int(match[1]) <= TOP else None

@@ -96,9 +96,9 @@ def begun(ask: Ask, text: str, play: Play, role: str = "policy", share: float = 
     if role not in seats:
         raise unknown("role to put a hint in the mouth of", role, seats)
     model = play.models[seats[role]]
-    said = model.recite(ask.shown, text)
-    says = len(said.actions) - len(model.recite(ask.shown, "").actions)
-    segment = Segment(role, ask.shown, said.context, said.actions, said.logp, text)
+    reply = model.recite(ask.shown, text)
+    says = len(reply.actions) - len(model.recite(ask.shown, "").actions)
+    segment = Segment(role, ask.shown, reply.context, reply.actions, reply.logp, text)
     return Prefix(f"solution of {ask.task.key}", 0, round(share * says), (segment,))
 
 
@@ -232,13 +232,16 @@ class unhinted(FieldColumns):
             return batch
         episodes = [_unhinted(e, play) if NOTE in e.ask.note else e for e in unpack(batch)]
         changed = changed_E[batch.episode][batch.seg]
-        made = pack(episodes)
+        changed_batch = pack(episodes)
         read = [name for name in batch.cols if name.partition(".")[0] in play.models]
-        made = dataclasses.replace(
-            made, weight=torch.where(changed, made.weight, batch.weight), pairs=batch.pairs, cols=batch.cols
+        changed_batch = dataclasses.replace(
+            changed_batch,
+            weight=torch.where(changed, changed_batch.weight, batch.weight),
+            pairs=batch.pairs,
+            cols=batch.cols,
         )
-        made = made.without(*read).recount()
-        return made if self.corrected else _as_if_drawn(made, changed_E, play)
+        changed_batch = changed_batch.without(*read).recount()
+        return changed_batch if self.corrected else _as_if_drawn(changed_batch, changed_E, play)
 
 
 def _unhinted(episode: Episode, play: Play) -> Episode:
@@ -246,30 +249,30 @@ def _unhinted(episode: Episode, play: Play) -> Episode:
     ask = episode.ask
     plain = ask.note.get(PLAIN, ask.task.prompt)
     asked = ask.prefix is not None or ask.shown == plain or not episode.segments  # none: a selection left it out
-    made: list[Segment] = []
+    segments: list[Segment] = []
     seats = ask.seated(play.seats)
     for segment in episode.segments:
         if segment.given and ask.prefix is not None:
-            said = np.where(np.arange(len(segment.logp)) < segment.given, np.float32(0.0), segment.logp)
-            segment = segment.but(given=0, logp=said)
+            logp = np.where(np.arange(len(segment.logp)) < segment.given, np.float32(0.0), segment.logp)
+            segment = segment.but(given=0, logp=logp)
         elif not asked and segment.view == ask.shown and segment.role in seats:
             model = play.models[seats[segment.role]]
-            segment, asked = segment.but(view=plain, context=model.encode(plain, _path(made, segment))), True
-        made.append(segment)
+            segment, asked = segment.but(view=plain, context=model.encode(plain, _path(segments, segment))), True
+        segments.append(segment)
     if not asked:
         raise UserError(
             f"unhinted: nobody was shown the hinted question of {ask.task.key} as it is: use hint(how='start')"
         )
-    return episode.but(segments=tuple(made))
+    return episode.but(segments=tuple(segments))
 
 
-def _path(made: Sequence[Segment], segment: Segment) -> list[Segment]:
+def _path(earlier: Sequence[Segment], segment: Segment) -> list[Segment]:
     """What the role of a segment remembered when it was shown something."""
     path: list[Segment] = []
     at = segment.parent
-    while at >= 0 and made[at].role == segment.role:
-        path.insert(0, made[at])
-        at = made[at].parent
+    while at >= 0 and earlier[at].role == segment.role:
+        path.insert(0, earlier[at])
+        at = earlier[at].parent
     return path
 
 
@@ -284,6 +287,6 @@ def _as_if_drawn(batch: Batch, changed_E: Tensor, play: Play) -> Batch:
         mine = torch.zeros(batch.G, dtype=torch.bool)
         mine[batch.path_seg[rows[batch.path_track]]] = True
         with torch.no_grad():
-            found = play.models[name].read(batch.take(rows), ("logp",))["logp"]
-        logp[mine[batch.seg]] = found.to(logp)
+            read_logp = play.models[name].read(batch.take(rows), ("logp",))["logp"]
+        logp[mine[batch.seg]] = read_logp.to(logp)
     return dataclasses.replace(batch, logp=logp)

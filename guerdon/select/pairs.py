@@ -47,26 +47,26 @@ class paired(FieldColumns):
         column = batch.track_column(self.column, "paired")
         value, least = column.value.tolist(), play.at(self.least)
         groups = self._groups(batch, column.missing.tolist())
-        found: list[tuple[int, int]] = []
+        pairs: list[tuple[int, int]] = []
         lone = without = 0
         for tracks in groups:
-            made = self._pairs(tracks, value, least)
-            found += made
+            own = self._pairs(tracks, value, least)
+            pairs += own
             lone += len(tracks) < 2
-            without += not made
+            without += not own
         share = 1 / max(len(groups), 1)
-        play.log(pairs=float(len(found)), unpaired_share=without * share, alone_share=lone * share)
-        better, worse = torch.tensor(found, dtype=torch.long).reshape(-1, 2).unbind(1)
+        play.log(pairs=float(len(pairs)), unpaired_share=without * share, alone_share=lone * share)
+        better, worse = torch.tensor(pairs, dtype=torch.long).reshape(-1, 2).unbind(1)
         margin = (column.value[better] - column.value[worse]).float()
         return dataclasses.replace(batch, pairs=Pairs.of(better, worse, margin)).recount()
 
     def _groups(self, batch: Batch, missing: Sequence[bool]) -> list[list[int]]:
         """The valued tracks of each group, those asked for first first; a group without any is empty."""
         group, place = batch.group(self.by)[0].tolist(), _places(batch)
-        found: dict[int, list[int]] = defaultdict(list)
+        groups: dict[int, list[int]] = defaultdict(list)
         for k in sorted(range(batch.K), key=lambda k: place[k]):
-            found[group[k]] += [] if missing[k] else [k]
-        return list(found.values())
+            groups[group[k]] += [] if missing[k] else [k]
+        return list(groups.values())
 
     def _pairs(self, tracks: Sequence[int], value: Sequence[float], least: float) -> list[tuple[int, int]]:
         if self.which == "extremes" and tracks:  # min and max keep the first of equals

@@ -95,14 +95,14 @@ class retold(FieldColumns):
         wrong = batch.cols[self.column].value <= 0
         for k in torch.nonzero(wrong).flatten().tolist():
             e = int(batch.episode[batch.leaf[k]])
-            (said,) = episodes[e].segments
-            text = self.instead(said.text)
-            reply = play.models[episodes[e].ask.seated(play.seats)[said.role]].recite(said.view, text)
-            given = _in_common(said.actions, reply.actions) if self.only_end else 0
-            told = said.but(
+            (segment,) = episodes[e].segments
+            text = self.instead(segment.text)
+            reply = play.models[episodes[e].ask.seated(play.seats)[segment.role]].recite(segment.view, text)
+            given = _in_common(segment.actions, reply.actions) if self.only_end else 0
+            changed = segment.but(
                 context=reply.context, actions=reply.actions, logp=reply.logp, text=text, given=given, end=reply.end
             )
-            episodes[e] = episodes[e].but(segments=(told,))
+            episodes[e] = episodes[e].but(segments=(changed,))
         play.log(retold_share=float(wrong.double().mean()) if batch.K else 0.0)
         return pack(e for e in episodes if e.segments).with_cols(
             {n: c for n, c in batch.cols.items() if c.level == "track"}

@@ -108,21 +108,23 @@ class follow_up(FieldColumns):
         place_K = torch.split(batch.place[batch.path_seg], torch.bincount(batch.path_track).tolist())
         groups: dict[int, list[Tried]] = {}
         for k in torch.nonzero(wanted).flatten().tolist():
-            episode, told = batch.episodes[episode_K[k]], {name: float(batch[name][k]) for name in self.tells}
+            episode, columns = batch.episodes[episode_K[k]], {name: float(batch[name][k]) for name in self.tells}
             path = tuple(episode.segments[i] for i in place_K[k].tolist())
-            groups.setdefault(k if self.per == "track" else ask_K[k], []).append(Tried(episode, path, told, name_K[k]))
+            groups.setdefault(k if self.per == "track" else ask_K[k], []).append(
+                Tried(episode, path, columns, name_K[k])
+            )
         return list(groups.values())
 
     def _ask(self, tried: Sequence[Tried]) -> Ask | None:
         shown = self._shown(tried)
         if shown is None:
             return None
-        said, told = [t.text for t in tried], {name: [t.columns[name] for t in tried] for name in self.tells}
+        texts, columns = [t.text for t in tried], {name: [t.columns[name] for t in tried] for name in self.tells}
         note: dict[str, Any] = {FOLLOWS: [t.link for t in tried]}
         if self.per == "track":
-            note |= {"attempt": said[0], **{name: values[0] for name, values in told.items()}}
+            note |= {"attempt": texts[0], **{name: values[0] for name, values in columns.items()}}
         else:
-            note |= {"attempts": said, **told}
+            note |= {"attempts": texts, **columns}
         if isinstance(shown, Ask):
             return shown.but(note={**shown.note, **note})
         words = isinstance(shown, str)

@@ -20,15 +20,15 @@ class ChangedSource:
         return f"{label(self)} {self.source.name}"
 
     def size(self, split: Split) -> int | None:
-        found: int | None = self.source.size(split)
-        return found
+        count: int | None = self.source.size(split)
+        return count
 
     def get(self, split: Split, index: int) -> Task:
         return self.source.get(split, index)  # type: ignore[no-any-return]
 
     def check(self, task: Task, completion: str) -> float | None:
-        found: float | None = self.source.check(task, completion)
-        return found
+        verdict: float | None = self.source.check(task, completion)
+        return verdict
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return truth_of(self.source, task, track)

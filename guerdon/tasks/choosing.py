@@ -65,13 +65,13 @@ def first(source: Any, count: int) -> chosen:
 
 def by_kind(source: Any, train: tuple[int, ...], test: tuple[int, ...] | None) -> dict[str, chosen]:
     """Problems picked by number, sorted into kinds in the order in which kinds appear."""
-    found: dict[str, list[int]] = {}
+    numbers_of: dict[str, list[int]] = {}
     for i in train:
-        found.setdefault(source.get("train", i).kind, []).append(i)
-    held: dict[str, list[int]] = {kind: [] for kind in found}
+        numbers_of.setdefault(source.get("train", i).kind, []).append(i)
+    held: dict[str, list[int]] = {kind: [] for kind in numbers_of}
     for i in test or ():
         held.setdefault(source.get("test", i).kind, []).append(i)
     return {
         kind: chosen(source, tuple(numbers), None if test is None else tuple(held[kind]))
-        for kind, numbers in found.items()
+        for kind, numbers in numbers_of.items()
     }

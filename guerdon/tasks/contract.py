@@ -64,10 +64,10 @@ def _check_near_misses(family: Family, task: Any, where: str) -> int:
         if family.check(task, miss.text) == 1.0:
             raise UserError(f"{where}: the near-miss {miss.kind!r} passes: {miss.text!r}")
         steps, _ = read_solution(miss.text)
-        found = family.first_wrong(task, steps)
-        if (len(steps) if found is None else found) != miss.step:
+        first = family.first_wrong(task, steps)
+        if (len(steps) if first is None else first) != miss.step:
             raise UserError(
-                f"{where}: the near-miss {miss.kind!r} is wrong at step {miss.step}, the checker says {found}"
+                f"{where}: the near-miss {miss.kind!r} is wrong at step {miss.step}, the checker says {first}"
             )
     return len(misses)
 
@@ -84,18 +84,18 @@ def _check_planted(family: Family, task: Any, where: str) -> int:
 
 
 def _check_reading(family: Family, task: Task, where: str) -> None:
-    found = family.read_problem(task.prompt)
-    if found is None or found.prompt != task.prompt:
+    problem = family.read_problem(task.prompt)
+    if problem is None or problem.prompt != task.prompt:
         raise UserError(f"{where}: read_problem does not know its own prompt")
-    again = Task(task.id, found.prompt, found.answer, task.family, task.level, found.meta)
+    again = Task(task.id, problem.prompt, problem.answer, task.family, task.level, problem.meta)
     if family.check(again, family.solution(again)) != 1.0:
         raise UserError(f"{where}: the problem read from the prompt fails its own check")
     if type(family).right is not Family.right:  # there are several right answers, and a prompt names none of them
-        same = family.right(task, found.answer) and family.right(again, task.answer)
+        same = family.right(task, problem.answer) and family.right(again, task.answer)
     else:
-        same = (found.answer, found.meta) == (task.answer, task.meta)
+        same = (problem.answer, problem.meta) == (task.answer, task.meta)
     if not same:
-        raise UserError(f"{where}: the prompt reads as another problem, {found}")
+        raise UserError(f"{where}: the prompt reads as another problem, {problem}")
     stranger = "sorting 3 1 2" if task.prompt.startswith("chain ") else "chain 3 +4 -2"
     for bad in (f"{task.prompt} 1", task.prompt.rpartition(" ")[0], stranger, ""):
         if family.read_problem(bad) is not None:

@@ -58,8 +58,8 @@ class rows:
         good: list[Task] = []
         bad: list[str] = []
         for line in read_lines(Path(self.path), f"--data {self.path}"):
-            found = self._row(line)
-            good.append(found) if isinstance(found, Task) else bad.append(f"line {line.number}: {found}")
+            row = self._row(line)
+            good.append(row) if isinstance(row, Task) else bad.append(f"line {line.number}: {row}")
         self._refuse(good, bad)
         return good, bad
 
@@ -133,9 +133,9 @@ class rows:
         return float(task.answer.strip() in (completion.strip(), read_solution(completion)[1]))
 
 
-def first_of(found: Sequence[str], count: int, between: str = "; ") -> str:
+def first_of(texts: Sequence[str], count: int, between: str = "; ") -> str:
     """Some of what there is, and how much more."""
-    return between.join([*found[:count], *([f"and {len(found) - count} more"] if len(found) > count else [])])
+    return between.join([*texts[:count], *([f"and {len(texts) - count} more"] if len(texts) > count else [])])
 
 
 def _named(columns: Iterable[str]) -> str:

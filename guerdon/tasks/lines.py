@@ -80,9 +80,9 @@ def read_lines(path: Path, name: str) -> Iterator[JsonLine]:
                 continue
             ended = text.endswith(b"\n")
             try:
-                said = text.removesuffix(b"\n").decode().strip(SPACE)
-                if said:
-                    yield JsonLine(number, value=parse(said), ended=ended)
+                stripped = text.removesuffix(b"\n").decode().strip(SPACE)
+                if stripped:
+                    yield JsonLine(number, value=parse(stripped), ended=ended)
             except UnicodeDecodeError as error:
                 yield JsonLine(number, fault=f"not UTF-8: byte 0x{text[error.start]:02x} at {error.start}", ended=ended)
             except ValueError as error:
@@ -92,18 +92,18 @@ def read_lines(path: Path, name: str) -> Iterator[JsonLine]:
 def parse(text: str) -> Any:
     """The value of one line; a ValueError says what is wrong with it."""
     try:
-        found = _decoder().decode(text)
+        value = _decoder().decode(text)
         if HALF.search(text):
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON: {error.msg}") from error
     except UnicodeEncodeError as error:
         raise ValueError(f"half a character, {error.object[error.start]!a}, is no text") from error
     except RecursionError as error:
         raise ValueError(f"more than {DEEPEST} values inside of each other") from error
-    if text.count("[") + text.count("{") > DEEPEST and _is_deep(found):
+    if text.count("[") + text.count("{") > DEEPEST and _is_deep(value):
         raise ValueError(f"more than {DEEPEST} values inside of each other")
-    return found
+    return value
 
 
 @functools.cache
@@ -113,12 +113,12 @@ def _decoder() -> json.JSONDecoder:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Python would take the last of two values; which was meant, nobody knows."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {shown(twice)} stands there twice")
-    return found
+    return value
 
 
 def _whole(text: str) -> int:
@@ -128,18 +128,18 @@ def _whole(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    found = float(text)
-    if math.isinf(found):
+    value = float(text)
+    if math.isinf(value):
         raise ValueError(f"the number {shown(text)} is beyond all that a computer calculates with")
-    return found
+    return value
 
 
 def _constant(text: str) -> float:
     raise ValueError(f"{text} is no number in JSON")
 
 
-def _is_deep(found: Any) -> bool:
-    level = [found]
+def _is_deep(value: Any) -> bool:
+    level = [value]
     for _ in range(DEEPEST):
         held = [each for each in level if isinstance(each, dict | list)]
         if not held:

@@ -66,8 +66,8 @@ class mixture:
         return self.sources[place].get(split, lap)  # type: ignore[no-any-return]
 
     def check(self, task: Task, completion: str) -> float | None:
-        found: float | None = self.of(task).check(task, completion)
-        return found
+        verdict: float | None = self.of(task).check(task, completion)
+        return verdict
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return truth_of(self.of(task), task, track)
@@ -79,8 +79,8 @@ class mixture:
         return list(self.of(task).near_misses(task, draw))
 
     def first_wrong(self, task: Task, steps: Any) -> int | None:
-        found: int | None = self.of(task).first_wrong(task, steps)
-        return found
+        step: int | None = self.of(task).first_wrong(task, steps)
+        return step
 
 
 def _place(sizes: list[float], index: int) -> tuple[int, int]:

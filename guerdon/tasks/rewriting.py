@@ -60,11 +60,11 @@ def rewritten(ask: Ask, how: str, draw: random.Random) -> Ask | None:
     task = ask.task
     rule = RULES[how].get(task.family)
     for _ in range(TRIES):
-        made = rule(task, draw) if rule is not None else None
-        if made is None:
+        problem = rule(task, draw) if rule is not None else None
+        if problem is None:
             return None
-        if made.prompt != task.prompt and not is_held_out(task.family, made.prompt):
-            new = Task(made.prompt, made.prompt, made.answer, task.family, task.level, made.meta)
+        if problem.prompt != task.prompt and not is_held_out(task.family, problem.prompt):
+            new = Task(problem.prompt, problem.prompt, problem.answer, task.family, task.level, problem.meta)
             return ask.but(task=new, prompt=None, note={**ask.note, NOTE: how})
     return None
 

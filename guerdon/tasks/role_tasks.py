@@ -56,5 +56,5 @@ class in_role:
             return float(problem is not None and self.family.read_problem(problem) is not None)
         if self.role == "tool":
             return float(tool_call(completion) is not None)
-        found: float | None = self.family.check(base, completion)
-        return found
+        verdict: float | None = self.family.check(base, completion)
+        return verdict

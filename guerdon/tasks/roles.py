@@ -111,8 +111,8 @@ def proposal(reply: str) -> str | None:
 
 def tool_call(reply: str) -> tuple[int, str, int] | None:
     """The numbers and the sign of a call such as `call 12*7`; None when it is not well formed."""
-    found = CALL.fullmatch(reply.strip())
-    return None if found is None else (int(found[1]), found[2], int(found[3]))
+    match = CALL.fullmatch(reply.strip())
+    return None if match is None else (int(match[1]), match[2], int(match[3]))
 
 
 def tool_result(call: tuple[int, str, int]) -> str:

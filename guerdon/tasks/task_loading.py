@@ -49,8 +49,8 @@ def load(name: str, **settings: Any) -> TaskSource:
         from guerdon.tasks.choosing import first
 
         source = first(source, int(count))
-    found: TaskSource = source
-    return found
+    whole: TaskSource = source
+    return whole
 
 
 def _levels(name: str) -> list[str]:
@@ -78,5 +78,5 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
         if not level.isdigit():
             raise UserError(f"task level must be a whole number, not {level!r}: {family}:2")
         settings = {**settings, "level": int(level)}
-    made: TaskSource = getattr(importlib.import_module(NAMES[family]), family)(**settings)
-    return made
+    source: TaskSource = getattr(importlib.import_module(NAMES[family]), family)(**settings)
+    return source

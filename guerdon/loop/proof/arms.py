@@ -138,15 +138,15 @@ def make_arm(text: str, claim: Claim, options: Options, file: str = "", beside: 
 
 
 def read_settings(words: list[str], where: str) -> dict[str, str]:
-    found = {}
+    settings = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             raise UserError(
                 f"an arm is a recipe and its knobs, RECIPE KNOB=VALUE ..., so {word!r} in {where!r} is none"
             )
-        found[name] = value
-    return found
+        settings[name] = value
+    return settings
 
 
 def changed(claim: Claim, **changes: Any) -> Claim:

@@ -124,11 +124,11 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], None]
                 done(job)
     if failed:
         name, why = next(iter(failed.items()))
-        told = f"{len(failed)} of {len(left)} runs failed; {name}"
+        summary = f"{len(failed)} of {len(left)} runs failed; {name}"
         if isinstance(why, BaseException):  # a fault of the program's: where it happened is wanted
-            why.add_note(told)
+            why.add_note(summary)
             raise why
-        raise RunStopped(f"{told}: {why}")
+        raise RunStopped(f"{summary}: {why}")
 
 
 def _each(jobs: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | BaseException]]:

@@ -34,7 +34,9 @@ CLAIM = Claim(
 )
 
 
-def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, RunJob | None], None]) -> dict[str, Any]:
+def prove_null(
+    recipe: str, pairs: int, how: How, progress: Callable[[int, int, RunJob | None], None]
+) -> dict[str, Any]:
     """Run `pairs` pairs of a recipe with itself; what verdicts they give is written to `null.json`."""
     if pairs < (2 if how.quick else PAIRS):
         raise UserError(f"calibration takes at least {PAIRS} pairs, not {pairs}")
@@ -45,10 +47,10 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, RunJ
     arm = make_arm(recipe, claim, how.options)
     seeds = [(s, s + APART) for s in range(claim.first_seed, claim.first_seed + pairs)]
     jobs = {arm.key(s): RunJob(arm, s, how.runs / arm.key(s)) for pair in seeds for s in pair}
-    run_jobs(jobs, how, told)
+    run_jobs(jobs, how, progress)
     scores = [[result_of(how.runs / arm.key(s), s, claim)["score"] for s in pair] for pair in seeds]
     differences = [a - b for a, b in scores]
-    found = {
+    result = {
         "format": evidence.FORMAT,
         "recipe": recipe,
         "quick": how.quick,
@@ -60,9 +62,9 @@ def prove_null(recipe: str, pairs: int, how: How, told: Callable[[int, int, RunJ
         **calibration(differences, claim.effect),
         **setting(claim.model, jobs.values()),
     }
-    evidence.write_null(how.folder, found)
+    evidence.write_null(how.folder, result)
     evidence.write_index(how.folder)
-    return found
+    return result
 
 
 def calibration(differences: Sequence[float], effect: float, size: int = SEEDS, draws: int = DRAWS) -> dict[str, Any]:

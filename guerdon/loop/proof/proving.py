@@ -87,14 +87,14 @@ class Trial:
         return all(is_done(job.folder) for job in self.jobs(how).values())
 
 
-def prove(names: Sequence[str], how: How, told: Callable[[int, int, RunJob | None], None]) -> list[dict[str, Any]]:
-    """Evidence for each recipe, written to its folder. `told` hears how many runs of how many are done, and which one was
+def prove(names: Sequence[str], how: How, progress: Callable[[int, int, RunJob | None], None]) -> list[dict[str, Any]]:
+    """Evidence for each recipe, written to its folder. `progress` hears how many runs of how many are done, and which one was
     last."""
     how = how.from_here()
     entries = {name: _claiming(find_recipe(name)) for name in names}
     trials = {name: [_trial(name, claim, how) for claim in entry.claims] for name, entry in entries.items()}
     try:
-        run_trials([trial for each in trials.values() for trial in each], how, told)
+        run_trials([trial for each in trials.values() for trial in each], how, progress)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
         done = {name: entry for name, entry in entries.items() if all(trial.is_done(how) for trial in trials[name])}
         for name, entry in done.items():
@@ -106,20 +106,20 @@ def prove(names: Sequence[str], how: How, told: Callable[[int, int, RunJob | Non
     return [evidence.read(how.folder, entry.name) for entry in entries.values()]
 
 
-def run_trials(trials: Sequence[Trial], how: How, told: Callable[[int, int, RunJob | None], None]) -> None:
+def run_trials(trials: Sequence[Trial], how: How, progress: Callable[[int, int, RunJob | None], None]) -> None:
     """Run the arms that are not done, each after what it begins with."""
     starts = {key: job for trial in trials if not trial.is_done(how) for key, job in trial.starts(how).items()}
-    run_jobs({**starts, **{key: job for trial in trials for key, job in trial.jobs(how).items()}}, how, told)
+    run_jobs({**starts, **{key: job for trial in trials for key, job in trial.jobs(how).items()}}, how, progress)
 
 
-def run_jobs(jobs: Mapping[str, RunJob], how: How, told: Callable[[int, int, RunJob | None], None]) -> None:
+def run_jobs(jobs: Mapping[str, RunJob], how: How, progress: Callable[[int, int, RunJob | None], None]) -> None:
     done = sum(is_done(job.folder) for job in jobs.values())
-    told(done, len(jobs), None)
+    progress(done, len(jobs), None)
 
     def one(job: RunJob) -> None:
         nonlocal done
         done += 1
-        told(done, len(jobs), job)
+        progress(done, len(jobs), job)
 
     run_all(jobs.values(), how.jobs or at_a_time(), one)
 
@@ -152,9 +152,9 @@ def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:
 
 
 def _quick_steps(start: Arm) -> int:
-    made = start.build().recipe
-    assert isinstance(made, Recipe), f"a start is a recipe, and {start.what!r} is a study"
-    return max(1, round(QUICK_SHARE * made.steps))
+    recipe = start.build().recipe
+    assert isinstance(recipe, Recipe), f"a start is a recipe, and {start.what!r} is a study"
+    return max(1, round(QUICK_SHARE * recipe.steps))
 
 
 def _found(name: str, entry: RecipeEntry, trials: Sequence[Trial], how: How) -> dict[str, Any]:
@@ -184,44 +184,46 @@ def setting(model: str, jobs: Iterable[RunJob]) -> dict[str, Any]:
 
 def measured(trial: Trial, how: How) -> dict[str, dict[str, Any]]:
     """What the runs of each arm found."""
-    found = {}
+    arms = {}
     for name, arm in trial.arms.items():
         runs = [result_of(how.runs / arm.key(seed), seed, trial.claim) for seed in trial.seeds]
-        found[name] = {**arm.identity(), "curve": mean_curve(runs), "runs": runs}
-    return found
+        arms[name] = {**arm.identity(), "curve": mean_curve(runs), "runs": runs}
+    return arms
 
 
 def _measured(trial: Trial, how: How) -> dict[str, Any]:
     claim = trial.claim
-    found = measured(trial, how)
-    score = {name: [run["score"] for run in arm["runs"]] for name, arm in found.items()}
+    arms = measured(trial, how)
+    score = {name: [run["score"] for run in arm["runs"]] for name, arm in arms.items()}
     against = {
         name: dataclasses.asdict(compare(score[METHOD], score[name], claim.effect, claim.better))
         for name in (BASELINE, ABLATION)
         if name in score
     }
     alone = against[BASELINE]["verdict"]
-    return {"claim": dataclasses.asdict(claim), "arms": found, "against": against, "alone": alone, "verdict": alone}
+    return {"claim": dataclasses.asdict(claim), "arms": arms, "against": against, "alone": alone, "verdict": alone}
 
 
 def settle(folder: Path, family: str) -> None:
     """Give every claim of a family the verdict it has beside the others, and write pages."""
-    files = [found for found in evidence.read_all(folder).values() if found["family"] == family]
-    claims = [claim for found in files for claim in found["claims"]]
+    files = [proof for proof in evidence.read_all(folder).values() if proof["family"] == family]
+    claims = [claim for proof in files for claim in proof["claims"]]
     kept = discoveries([claim["against"][BASELINE]["p"] for claim in claims])
     for claim, is_discovery in zip(claims, kept, strict=True):
         claim["verdict"] = among(claim["alone"], is_discovery)
         claim["how"] = explain(Comparison(**claim["against"][BASELINE]), claim["verdict"], len(claims))
-    for found in files:
-        evidence.write(folder, found)
+    for proof in files:
+        evidence.write(folder, proof)
 
 
-def explain(found: Comparison, verdict: str, claims: int) -> str:
+def explain(comparison: Comparison, verdict: str, claims: int) -> str:
     """Why the verdict is what it is, in a sentence."""
+    interval = f"95 % interval {comparison.low:+.4f} to {comparison.high:+.4f}, p = {comparison.p:.4f}"
     seen = (
-        f"better by {found.mean:+.4f} on average, 95 % interval {found.low:+.4f} to {found.high:+.4f}, p = {found.p:.4f}, over"
-        f" {len(found.differences)} paired seeds; {found.effect:g} or more counts"
+        f"better by {comparison.mean:+.4f} on average, {interval}, over {len(comparison.differences)} paired seeds;"
+        f" {comparison.effect:g} or more counts"
     )
-    if verdict != found.verdict:
-        return f"{seen}. Alone it would be {found.verdict!r}, but it is no discovery among the {claims} claims of its family."
+    if verdict != comparison.verdict:
+        alone = f"Alone it would be {comparison.verdict!r}"
+        return f"{seen}. {alone}, but it is no discovery among the {claims} claims of its family."
     return f"{seen}."

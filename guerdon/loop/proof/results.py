@@ -37,12 +37,12 @@ def result_of(folder: Path, seed: int, claim: Claim) -> dict[str, Any]:
 def curve_of(run: Run, claim: Claim) -> list[dict[str, Any]]:
     """Every evaluation: what was spent before it, and what it found."""
     metric = claim.metric.removeprefix(MEAN)
-    found = []
+    points = []
     for spent, result in run.curve:
         kinds = result.get("kinds", {})
         point = {"spent": float(spent[claim.unit]), "value": value_of(result, metric, claim.levels)}
-        found.append({**point, **({"kinds": {k: round(v, 5) for k, v in kinds.items()}} if kinds else {})})
-    return found
+        points.append({**point, **({"kinds": {k: round(v, 5) for k, v in kinds.items()}} if kinds else {})})
+    return points
 
 
 def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
@@ -52,12 +52,12 @@ def mean_curve(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
         return []
     points, end = max(map(len, curves)), min(curve[-1]["spent"] for curve in curves)
     start = max(curve[0]["spent"] for curve in curves)
-    found = []
+    averaged = []
     for i in range(points):
         spent = start + (end - start) * i / (points - 1)
         mean, low, high, _ = t_interval([_at(curve, spent) for curve in curves])
-        found.append({k: round(v, 5) for k, v in {"spent": spent, "mean": mean, "low": low, "high": high}.items()})
-    return found
+        averaged.append({k: round(v, 5) for k, v in {"spent": spent, "mean": mean, "low": low, "high": high}.items()})
+    return averaged
 
 
 def _at(curve: Sequence[Mapping[str, Any]], spent: float) -> float:
@@ -87,13 +87,13 @@ def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) ->
 
 def numbers_of(result: Mapping[str, Any], at: str = "") -> dict[str, float]:
     """Every number of an evaluation by its name: `pass@1`, `rm/pair_accuracy`, `kinds/countdown:3`."""
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for name, value in result.items():
         if isinstance(value, Mapping):
-            found |= numbers_of(value, f"{at}{name}/")
+            numbers |= numbers_of(value, f"{at}{name}/")
         elif isinstance(value, int | float):
-            found[f"{at}{name}"] = float(value)
-    return found
+            numbers[f"{at}{name}"] = float(value)
+    return numbers
 
 
 def score_of(curve: list[dict[str, Any]], claim: Claim) -> float:
@@ -109,12 +109,12 @@ def _study(run: Run, seed: int, claim: Claim) -> dict[str, Any]:
     """A study's score is in its result, or else what its evaluations came to, as a recipe's; so is its curve. Its cost is that
     of the runs in it, and what it says itself it `spent`."""
     result = run.result or {}
-    known = [found for _, found in run.curve]
+    known = [evaluation for _, evaluation in run.curve]
     metric = claim.metric.removeprefix(MEAN)
-    is_measured = bool(known) and all(metric in found for found in known)
+    is_measured = bool(known) and all(metric in evaluation for evaluation in known)
     if claim.metric not in result and not is_measured:
-        told = [*result, *(known[-1] if known else ())]
-        raise unknown("key of the study's result and evaluations", claim.metric, told)
+        known_keys = [*result, *(known[-1] if known else ())]
+        raise unknown("key of the study's result and evaluations", claim.metric, known_keys)
     curve = result.get("curve", []) or (curve_of(run, claim) if is_measured else [])
     spent = {unit: round(cost, 3) for unit, cost in run.spent.items() if cost}
     return {

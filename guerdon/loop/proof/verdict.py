@@ -60,8 +60,8 @@ def discoveries(p: Sequence[float], rate: float = FALSE_DISCOVERIES) -> list[boo
     """Which of several p-values are discoveries at a false discovery rate: all up to the largest k with p_(k) <= rate k / m."""
     order = sorted(range(len(p)), key=lambda i: p[i])
     last = max((k for k, i in enumerate(order, start=1) if p[i] <= rate * k / len(p)), default=0)
-    found = set(order[:last])
-    return [i in found for i in range(len(p))]
+    discovered = set(order[:last])
+    return [i in discovered for i in range(len(p))]
 
 
 def among(verdict: Verdict, is_discovery: bool) -> Verdict:

@@ -36,15 +36,15 @@ def sample(logits: Tensor, seed: Tensor, position: Tensor, temperature: Tensor, 
     block = min(BLOCK, max(4, power_of_two(V)))
     span = -(-V // (block * splits)) * block
     best, top, mass = (torch.empty((B, splits), dtype=torch.float32, device=logits.device) for _ in range(3))
-    found = torch.empty((B, splits), dtype=torch.int32, device=logits.device)
+    index = torch.empty((B, splits), dtype=torch.int32, device=logits.device)
     token = torch.empty(B, dtype=torch.int64, device=logits.device)
     logp = torch.empty(B, dtype=torch.float32, device=logits.device)
     _scan[(B, splits)](
-        logits, seed, position, temperature, best, top, mass, found, logits.stride(0), V, span, C=block,
+        logits, seed, position, temperature, best, top, mass, index, logits.stride(0), V, span, C=block,
         num_warps=max(1, warps(block) // 2),  # the noise keeps them busy
     )  # fmt: skip
     _choose[(B,)](
-        logits, temperature, best, top, mass, found, token, logp, logits.stride(0), V, SPLITS=splits,
+        logits, temperature, best, top, mass, index, token, logp, logits.stride(0), V, SPLITS=splits,
         S=power_of_two(splits), num_warps=1,
     )  # fmt: skip
     return token, logp
@@ -70,7 +70,7 @@ def gumbel(seed: tl.tensor, position: tl.tensor, start: tl.tensor, C: tl.constex
 @kernel
 def _scan(
     logits: tl.tensor, seed: tl.tensor, position: tl.tensor, temperature: tl.tensor, best_score: tl.tensor,
-    maximum: tl.tensor, mass: tl.tensor, found: tl.tensor, stride: tl.tensor, V: tl.tensor, span: tl.tensor,
+    maximum: tl.tensor, mass: tl.tensor, best_index: tl.tensor, stride: tl.tensor, V: tl.tensor, span: tl.tensor,
     C: tl.constexpr,
 ) -> None:  # fmt: skip
     """One split of one row. What is running stays spread over the block; only the maximum is reduced on the way."""
@@ -95,7 +95,7 @@ def _scan(
     score = tl.max(best, 0)
     at = row * tl.num_programs(1) + part
     tl.store(best_score + at, score)
-    tl.store(found + at, tl.min(tl.where(best == score, token, V), 0))
+    tl.store(best_index + at, tl.min(tl.where(best == score, token, V), 0))
     tl.store(maximum + at, top)
     tl.store(mass + at, tl.sum(total, 0))
 
@@ -103,14 +103,14 @@ def _scan(
 @kernel
 def _choose(
     logits: tl.tensor, temperature: tl.tensor, best_score: tl.tensor, maximum: tl.tensor, mass: tl.tensor,
-    found: tl.tensor, token: tl.tensor, logp: tl.tensor, stride: tl.tensor, V: tl.tensor, SPLITS: tl.constexpr,
+    indices: tl.tensor, token: tl.tensor, logp: tl.tensor, stride: tl.tensor, V: tl.tensor, SPLITS: tl.constexpr,
     S: tl.constexpr,
 ) -> None:  # fmt: skip
     """The best of a row's splits, and its log-probability."""
     row = tl.program_id(0).to(tl.int64)
     at, inside = row * SPLITS + tl.arange(0, S), tl.arange(0, S) < SPLITS
     best = tl.load(best_score + at, mask=inside, other=float("-inf"))
-    index = tl.load(found + at, mask=inside, other=0)
+    index = tl.load(indices + at, mask=inside, other=0)
     chosen = tl.min(tl.where(best == tl.max(best, 0), index, V), 0)
     top = tl.load(maximum + at, mask=inside, other=float("-inf"))
     high = tl.max(top, 0)

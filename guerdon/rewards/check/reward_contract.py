@@ -75,9 +75,9 @@ def _samples(source: TaskSource, task: Task, group: int, posed: Sequence[Task]) 
     else:
         gold = task.answer
         misses = [a for a in dict.fromkeys(t.answer for t in posed) if source.check(task, a) == 0.0][:4]
-    said = [("gold", gold), *(("near-miss", text) for text in misses)]
+    completions = [("gold", gold), *(("near-miss", text) for text in misses)]
     if group < ODD:
-        said += [
+        completions += [
             ("empty", ""),
             ("blank", " \n\t "),
             ("padded", f"\n   {gold}   \n\n"),
@@ -85,7 +85,7 @@ def _samples(source: TaskSource, task: Task, group: int, posed: Sequence[Task]) 
             ("unicode", "\u202e\u0663 \u6f22\u5b57 \U0001f642 e\u0301 \x00 \ufffd"),
             ("repeated", "\n".join([gold] * 3)),
         ]
-    return [CheckedSample(kind, group, text, _fields(task, text)) for kind, text in said]
+    return [CheckedSample(kind, group, text, _fields(task, text)) for kind, text in completions]
 
 
 def _fields(task: Task, text: str) -> Mapping[str, Any]:
@@ -96,17 +96,17 @@ def _fields(task: Task, text: str) -> Mapping[str, Any]:
 
 def _arguments(formula: Reward, posed: Sequence[Task]) -> list[Finding]:
     """Fields a leaf asks for and some problem does not have."""
-    found = []
+    findings = []
     for leaf in formula.leaves:
         for name in leaf.wants.names:
             lack = sum(name not in FIELDS and name not in task.meta for task in posed)
             if lack and name not in leaf.wants.optional:
                 has = ", ".join([*FIELDS, *sorted({n for task in posed for n in task.meta} - set(FIELDS))])
-                said = (
+                message = (
                     f"{leaf.name} asks for {name!r}, which {lack} of {len(posed)} problems do not have; there is {has}"
                 )
-                found.append(Finding("argument", said))
-    return found
+                findings.append(Finding("argument", message))
+    return findings
 
 
 # --- asking ---------------------------------------------------------------------------------------------------------
@@ -119,8 +119,8 @@ def _asked(formula: Reward, samples: Sequence[CheckedSample], report: RewardRepo
         outcomes[id(leaf)], taken = _answers(leaf, samples, "first")
         seconds += taken
     where = Where(torch.tensor([s.group for s in samples]))
-    found = work_out(formula, {leaf: Scores.of(said) for leaf, said in outcomes.items()}, where)
-    whole, parts = found.whole, found.parts
+    worked_out = work_out(formula, {leaf: Scores.of(results) for leaf, results in outcomes.items()}, where)
+    whole, parts = worked_out.whole, worked_out.parts
     slowest = int(seconds.argmax())
     failures = _failures(formula, samples, outcomes)
     return report.but(
@@ -155,14 +155,14 @@ def _answers(leaf: Leaf, samples: Sequence[CheckedSample], when: str) -> tuple[l
 def _failures(
     formula: Reward, samples: Sequence[CheckedSample], outcomes: Mapping[int, Sequence[Outcome]]
 ) -> list[dict[str, Any]]:
-    found = []
+    failures = []
     for leaf in formula.leaves:
         for sample, outcome in zip(samples, outcomes[id(leaf)], strict=True):
             if outcome.reason >= Reason.FAILED:
                 error = str(outcome.detail["error"]).strip().rpartition("\n")[2]
                 where = {"component": leaf.name, "kind": sample.kind, "task": sample.fields["task"].id}
-                found.append({**where, "error": error, "completion": sample.text})
-    return found
+                failures.append({**where, "error": error, "completion": sample.text})
+    return failures
 
 
 def _broken(failures: Sequence[Mapping[str, Any]]) -> list[Finding]:
@@ -180,7 +180,7 @@ def _unsteady(
     formula: Reward, samples: Sequence[CheckedSample], outcomes: Mapping[int, Sequence[Outcome]]
 ) -> list[Finding]:
     """Leaves that say something else when asked again, or in another order."""
-    found = []
+    findings = []
     for leaf in formula.leaves:
         first = outcomes[id(leaf)]
         for how in ("asked again", "asked in another order"):
@@ -189,10 +189,10 @@ def _unsteady(
             other = [i for i, outcome in enumerate(first) if not _same(outcome, again[i])]
             if other:
                 i = other[0]
-                said = f"{leaf.name} gives {len(other)} of {len(samples)} completions another score when {how}"
-                found.append(Finding("unsteady", f"{said}, {first[i].value:g} then {again[i].value:g}"))
+                message = f"{leaf.name} gives {len(other)} of {len(samples)} completions another score when {how}"
+                findings.append(Finding("unsteady", f"{message}, {first[i].value:g} then {again[i].value:g}"))
                 break  # one that is random needs no other order to be so
-    return found
+    return findings
 
 
 def _same(a: Outcome, b: Outcome) -> bool:
@@ -203,21 +203,23 @@ def _same(a: Outcome, b: Outcome) -> bool:
 
 
 def _worth(samples: Sequence[CheckedSample], whole: Scores) -> list[Finding]:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     if not bool(whole.valued.any()):
         return [] if bool(whole.broken.any()) else [Finding("worth", "it does not apply to any completion")]
     gold, miss = mean_of(samples, whole, "gold"), mean_of(samples, whole, "near-miss")
     if not gold > miss + SAME and gold == gold and miss == miss:
-        found.append(Finding("worth", f"gold solutions score {gold:.3g} on average, near-misses {miss:.3g}"))
+        findings.append(Finding("worth", f"gold solutions score {gold:.3g} on average, near-misses {miss:.3g}"))
     pairs = _pairs(samples, whole)
     if pairs["below"]:
-        said = f"{pairs['below']} of {pairs['pairs']} near-misses score above the gold solution of their problem"
-        found.append(Finding("worth", said))
+        message = f"{pairs['below']} of {pairs['pairs']} near-misses score above the gold solution of their problem"
+        findings.append(Finding("worth", message))
     for kind in ("empty", "blank", "long", "unicode", "repeated"):
         odd = mean_of(samples, whole, kind)
         if odd > gold + SAME:
-            found.append(Finding("worth", f"{kind} completions score {odd:.3g}, more than gold solutions, {gold:.3g}"))
-    return found
+            findings.append(
+                Finding("worth", f"{kind} completions score {odd:.3g}, more than gold solutions, {gold:.3g}")
+            )
+    return findings
 
 
 def _pairs(samples: Sequence[CheckedSample], whole: Scores) -> dict[str, int]:

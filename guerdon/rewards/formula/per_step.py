@@ -26,8 +26,8 @@ class _PerStep(Around):
         valued = torch.nonzero(inner.valued).flatten().tolist()
         steps = {i: self.per_step(inner.steps.get(i, inner.value[i : i + 1])) for i in valued}
         value = inner.value.clone()
-        for i, made in steps.items():
-            value[i] = made.sum()
+        for i, values in steps.items():
+            value[i] = values.sum()
         ends = {i: {"ends": d["ends"]} for i, d in inner.detail.items() if isinstance(d, dict) and "ends" in d}
         return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps}, ends)
 

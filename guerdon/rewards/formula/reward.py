@@ -253,7 +253,7 @@ class blended(Reward):
 
 def _stepwise(terms: Sequence[Scores], weights: Sequence[float]) -> dict[int, Tensor]:
     """The steps of a sum, for samples of which some term has steps: all of one length, the others at the last."""
-    found: dict[int, Tensor] = {}
+    totals: dict[int, Tensor] = {}
     for i in {i for term in terms for i in term.steps}:
         lengths = {len(term.steps[i]) for term in terms if i in term.steps}
         if len(lengths) > 1 or lengths == {0}:
@@ -264,14 +264,14 @@ def _stepwise(terms: Sequence[Scores], weights: Sequence[float]) -> dict[int, Te
                 total += w * term.steps[i]
             elif bool(term.valued[i]):
                 total[-1] += w * term.value[i]
-        found[i] = total
-    return found
+        totals[i] = total
+    return totals
 
 
 def _same_ends(terms: Sequence[Scores], index: int) -> dict[str, Any] | None:
     """Where the steps of a sample end, if all terms that say so agree."""
-    said = [(term.detail.get(index) or {}).get("ends") for term in terms if index in term.steps]
-    known = [ends for ends in said if ends]
+    every = [(term.detail.get(index) or {}).get("ends") for term in terms if index in term.steps]
+    known = [ends for ends in every if ends]
     return {"ends": known[0]} if known and all(ends == known[0] for ends in known) else None
 
 
@@ -403,14 +403,14 @@ class veto(Conditional):
 
 def named(parts: Sequence[Any]) -> dict[str, Any]:
     """Rewards by their names; those that share one get a number."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for each in parts:
         reward = as_reward(each)
         name, n = reward.name, 2
-        while name in found:
+        while name in by_name:
             name, n = f"{reward.name}_{n}", n + 1
-        found[name] = reward
-    return found
+        by_name[name] = reward
+    return by_name
 
 
 def shown(number: Any) -> str:

@@ -25,13 +25,13 @@ LENGTH = 12  # hexadecimal digits
 def version_of(reward: Any) -> str:
     """The hash of a reward."""
     identity = getattr(reward, "identity", None)
-    told = {
+    facts = {
         "part": label(reward),
         "source": [source_of(each) for each in reward.sources],
         "knobs": _knobs(reward) if is_part(reward) else {},
         "identity": identity() if callable(identity) else None,
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:LENGTH]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:LENGTH]
 
 
 def _knobs(reward: Any) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class human_feedback(Leaf):
         self._refresh()
         digest = hash_of(completion)
         names = [prompt] if task is None else [task.key, task.id, prompt]
-        ratings = [r for _, said in self.read.values() for name in names for r in said.get((name, digest), ())]
+        ratings = [r for _, rated in self.read.values() for name in names for r in rated.get((name, digest), ())]
         if not ratings:
             self._ask(names[0], prompt, completion, digest)
             return None
@@ -79,9 +79,9 @@ class human_feedback(Leaf):
         self.read = {path: kept for path, kept in self.read.items() if path in there}
         for path, now in there.items():
             if path not in self.read or self.read[path][0] != now:
-                said = _ratings(path)
-                self.read[path] = (now, said)
-                for key in said if self._is_queue else ():
+                rated = _ratings(path)
+                self.read[path] = (now, rated)
+                for key in rated if self._is_queue else ():
                     self._question(key).unlink(missing_ok=True)
 
     @property
@@ -115,24 +115,24 @@ def hash_of(completion: str) -> str:
 
 def _ratings(path: Path) -> dict[Key, list[float]]:
     """What a file says. A line without its end is still being written, and waits."""
-    found: dict[Key, list[float]] = {}
+    ratings: dict[Key, list[float]] = {}
     for line in read_lines(path, str(path)):
         if line.ended:
             place = f"{path}, line {line.number}"
             if line.fault:
                 raise UserError(f"{place}: {line.fault}")
             key, rating = _rating(line.value, place)
-            found.setdefault(key, []).append(rating)
-    return found
+            ratings.setdefault(key, []).append(rating)
+    return ratings
 
 
-def _rating(said: Any, place: str) -> tuple[Key, float]:
-    if not isinstance(said, dict):
+def _rating(rating_line: Any, place: str) -> tuple[Key, float]:
+    if not isinstance(rating_line, dict):
         raise UserError(
-            f"{place}: a rating is an object like {{'task': ..., 'completion': ..., 'rating': 1}}, not {shown(said)}"
+            f"{place}: a rating is an object like {{'task': ..., 'completion': ..., 'rating': 1}}, not {shown(rating_line)}"
         )
-    name, text, digest, rating = (said.get(n) for n in ("task", "completion", "hash", "rating"))
-    name = said.get("prompt") if name is None else name
+    name, text, digest, rating = (rating_line.get(n) for n in ("task", "completion", "hash", "rating"))
+    name = rating_line.get("prompt") if name is None else name
     if not isinstance(name, str):
         raise UserError(f"{place}: which task it is about must stand in task or prompt, as text")
     if not isinstance(text if text is not None else digest, str):

@@ -35,8 +35,8 @@ class _Remembers(Leaf):
     async def score(self, samples: Samples) -> list[Outcome]:
         there = [i for i, fields in enumerate(samples.fields) if fields.get("completion") is not None]
         rated = self.rate([samples.fields[i] for i in there], samples.seed) if there else []
-        found = dict(zip(there, rated, strict=True))
-        return [outcome_of(found.get(i)) for i in range(len(samples))]
+        by_place = dict(zip(there, rated, strict=True))
+        return [outcome_of(by_place.get(i)) for i in range(len(samples))]
 
     def rate(self, fields: Sequence[Mapping[str, Any]], seed: int) -> list[float | None]:
         """Of each sample that has a completion; `seed` is the run's."""
@@ -72,24 +72,24 @@ class count_novelty(_Remembers):
         keys = [self._key(each) for each in fields]
         for key in (k for k in keys if k is not None):
             self.counts[key] = self.counts.get(key, 0) + 1
-        found = [None if key is None else 1 / math.sqrt(self.counts[key]) for key in keys]
+        novelty = [None if key is None else 1 / math.sqrt(self.counts[key]) for key in keys]
         for old in list(self.counts)[: max(0, len(self.counts) - self.most)]:
             del self.counts[old]
-        return found
+        return novelty
 
     def _key(self, fields: Mapping[str, Any]) -> str | None:
         text = marked(fields["completion"], self.mark) if self.mark else fields["completion"]
         if text is None:
             return None
-        found = normal(text, casefold=True, spaces=True)
+        key = normal(text, casefold=True, spaces=True)
         if self.key == "number":
             read = number(text, last=not self.mark)
             if read is None:
                 return None
-            found = str(read.value)
+            key = str(read.value)
         task = fields.get("task")
         place = "" if self.by == "run" else fields.get("prompt", "") if task is None else task.key
-        return hashlib.sha256(f"{place}\x1f{found}".encode()).hexdigest()[:16]
+        return hashlib.sha256(f"{place}\x1f{key}".encode()).hexdigest()[:16]
 
 
 def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
@@ -100,15 +100,15 @@ def hashed_ngrams(texts: Sequence[str], size: int, n: int = 3) -> Tensor:
     >>> bool(a @ b > 0.8), bool(abs(a @ c) < 0.2)
     (True, True)
     """
-    found = np.zeros((len(texts), size))
+    vectors = np.zeros((len(texts), size))
     edge = " " * (n - 1)
-    for row, text in zip(found, texts, strict=True):
+    for row, text in zip(vectors, texts, strict=True):
         plain = edge + normal(text, casefold=True, spaces=True) + edge
         for at in range(len(plain) - n + 1):
             code = zlib.crc32(plain[at : at + n].encode())
             row[(code >> 1) % size] += 1.0 if code & 1 else -1.0
-    length = np.linalg.norm(found, axis=1, keepdims=True)
-    return torch.from_numpy(found / np.maximum(length, 1e-12))
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return torch.from_numpy(vectors / np.maximum(length, 1e-12))
 
 
 @part
@@ -139,12 +139,12 @@ class embedding_novelty(_Remembers):
 
     def rate(self, fields: Sequence[Mapping[str, Any]], seed: int) -> list[float | None]:
         new = hashed_ngrams([each["completion"] for each in fields], self.size)
-        found: list[float | None] = [None] * len(new)
+        novelty: list[float | None] = [None] * len(new)
         if self.seen is not None:
             near = (1 - new @ self.seen.t()).clamp(min=0.0).topk(min(self.k, len(self.seen)), largest=False).values
-            found = [*near.mean(1).tolist()]
+            novelty = [*near.mean(1).tolist()]
         self.seen = (new if self.seen is None else torch.cat([self.seen, new]))[-self.memory :].clone()
-        return found
+        return novelty
 
 
 @part

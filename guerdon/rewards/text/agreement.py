@@ -55,15 +55,15 @@ class majority(Leaf):
 
     async def score(self, samples: Samples) -> list[Outcome]:
         groups = samples.group.tolist()
-        said = [fields.get("completion") for fields in samples.fields]
-        votes = [None if text is None else vote(text, self.answer, self.marks, self.fallback) for text in said]
+        texts = [fields.get("completion") for fields in samples.fields]
+        votes = [None if text is None else vote(text, self.answer, self.marks, self.fallback) for text in texts]
         tally: dict[int, Counter[Hashable]] = {g: Counter() for g in groups}
         for g, choice in zip(groups, votes, strict=True):
             if choice is not None:
                 tally[g][choice] += 1
         return [
             Outcome(Reason.NOT_APPLICABLE) if text is None else self._outcome(tally[g], choice)
-            for g, text, choice in zip(groups, said, votes, strict=True)
+            for g, text, choice in zip(groups, texts, votes, strict=True)
         ]
 
     def _outcome(self, tally: Counter[Hashable], choice: Hashable | None) -> Outcome:

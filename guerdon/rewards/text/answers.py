@@ -142,25 +142,25 @@ class numeric(Leaf):
             raise UserError(f"numeric.marks holds texts to look for, like ('####',), not {self.marks!r}")
 
     def __call__(self, completion: str, answer: str = "") -> float | None:
-        right, found = self._value(answer, True), self._value(completion, self.fallback)
+        right, given = self._value(answer, True), self._value(completion, self.fallback)
         if right is None:
             return None
-        if found is None:
+        if given is None:
             return 0.0
         # through their decimal spelling: 0.3 means 3/10, not the binary fraction just below it
         allowed = max(Fraction(str(self.absolute)), Fraction(str(self.relative)) * abs(right))
-        return float(abs(found - right) <= allowed)
+        return float(abs(given - right) <= allowed)
 
     def _value(self, text: str, fallback: bool) -> Fraction | None:
         after = marked(text, self.marks)
-        found: ParsedNumber | None = None
+        parsed: ParsedNumber | None = None
         if after is not None:
-            found = number(after)
+            parsed = number(after)
         elif fallback:
-            found = number(text, last=True)
-        if found is None:
+            parsed = number(text, last=True)
+        if parsed is None:
             return None
-        return found.value / 100 if found.percent and self.percent == "hundredth" else found.value
+        return parsed.value / 100 if parsed.percent and self.percent == "hundredth" else parsed.value
 
 
 @part
@@ -250,8 +250,8 @@ class json_schema(Guarded):
         return fits_schema(**self.given(completion=completion, schema=schema))
 
     def given(self, **fields: Any) -> dict[str, Any]:
-        found = super().given(**fields)
-        return found if self.schema is None else {**found, "schema": self.schema}
+        arguments = super().given(**fields)
+        return arguments if self.schema is None else {**arguments, "schema": self.schema}
 
     @property
     def work(self) -> Callable[..., float | None]:
@@ -270,10 +270,10 @@ class token_f1(Leaf):
     def __call__(self, completion: str, answer: str = "") -> float | None:
         if not answer.strip():
             return None
-        found, right = squad_tokens(completion), squad_tokens(answer)
-        if not found or not right:
-            return float(found == right)
-        return f1((Counter(found) & Counter(right)).total(), len(found), len(right))
+        given, right = squad_tokens(completion), squad_tokens(answer)
+        if not given or not right:
+            return float(given == right)
+        return f1((Counter(given) & Counter(right)).total(), len(given), len(right))
 
 
 @part
@@ -300,8 +300,8 @@ class bleu(Leaf):
     def __call__(self, completion: str, answer: str = "") -> float | None:
         if not answer.strip():
             return None
-        found, right = (text.lower() if self.casefold else text for text in (completion, answer))
-        return sentence_bleu(bleu_tokens(found), bleu_tokens(right), self.order, self.smooth)
+        given, right = (text.lower() if self.casefold else text for text in (completion, answer))
+        return sentence_bleu(bleu_tokens(given), bleu_tokens(right), self.order, self.smooth)
 
 
 @part
@@ -316,5 +316,5 @@ class rouge_l(Leaf):
     def __call__(self, completion: str, answer: str = "") -> float | None:
         if not answer.strip():
             return None
-        found, right = rouge_tokens(completion), rouge_tokens(answer)
-        return f1(longest_common(found, right), len(found), len(right))
+        given, right = rouge_tokens(completion), rouge_tokens(answer)
+        return f1(longest_common(given, right), len(given), len(right))

@@ -27,13 +27,13 @@ RIGHT = 0.5  # from here on a try is right
 
 def rates(right: Scores, group: Tensor) -> Tensor:
     """[N] the share of right tries in each sample's group, of those that have a score; NaN where none has."""
-    found = torch.full_like(right.value, float("nan"))
+    rate = torch.full_like(right.value, float("nan"))
     for g in sorted({*group.tolist()}):
         own = group == g
         scored = right.value[own & right.valued]
         if len(scored):
-            found[own] = (scored >= RIGHT).double().mean()
-    return found
+            rate[own] = (scored >= RIGHT).double().mean()
+    return rate
 
 
 @part
@@ -77,13 +77,13 @@ class length_by_rate(Reward):
         return numbers((brief | (thorough & ~easy)).double(), reason)
 
     def _medians(self, length: Scores, is_right: Tensor, group: Tensor) -> Tensor:
-        found = torch.full_like(length.value, float("nan"))
+        median = torch.full_like(length.value, float("nan"))
         for g in sorted({*group.tolist()}):
             own = (group == g) & length.valued
             among = own & is_right if bool((own & is_right).any()) else own
             if bool(among.any()):
-                found[group == g] = torch.quantile(length.value[among], 0.5)
-        return found
+                median[group == g] = torch.quantile(length.value[among], 0.5)
+        return median
 
     def __str__(self) -> str:
         return f"length_by_rate({self.right})"
@@ -108,8 +108,8 @@ class first_word(Leaf):
 
     def __call__(self, completion: str) -> float | None:
         seen = completion.split(self.until)[0] if self.until else completion
-        found = re.search(rf"\b({'|'.join(map(re.escape, self.words))})\b", seen)
-        return None if found is None else float(list(self.words).index(found[1]))
+        match = re.search(rf"\b({'|'.join(map(re.escape, self.words))})\b", seen)
+        return None if match is None else float(list(self.words).index(match[1]))
 
 
 @part
@@ -147,11 +147,11 @@ class knows_limits(Reward):
         is_easy = rates(right, where.group) >= where.now(self.easy)
         calls_easy, calls_hard = word.value == 0, word.value == 1  # nothing said is neither
         agrees = torch.where(is_easy, calls_easy, calls_hard)
-        told = calls_hard | (calls_easy & (right.value >= RIGHT))
+        is_honest = calls_hard | (calls_easy & (right.value >= RIGHT))
         reason = torch.where(
             word.reason == Reason.NOT_APPLICABLE, right.reason, torch.maximum(right.reason, word.reason)
         )
-        return numbers(where.now(self.agree) * agrees.double() + where.now(self.said) * told.double(), reason)
+        return numbers(where.now(self.agree) * agrees.double() + where.now(self.said) * is_honest.double(), reason)
 
     def __str__(self) -> str:
         return f"knows_limits({self.right})"

@@ -45,10 +45,10 @@ def _closed(mark: str, rest: str) -> str:
 
 def _braced(text: str) -> str:
     depth = 1
-    for found in re.finditer(r"[{}]", text):
-        depth += 1 if found.group() == "{" else -1
+    for brace in re.finditer(r"[{}]", text):
+        depth += 1 if brace.group() == "{" else -1
         if depth == 0:
-            return text[: found.start()].strip()
+            return text[: brace.start()].strip()
     return text.strip()
 
 
@@ -96,8 +96,8 @@ def number(text: str, last: bool = False) -> ParsedNumber | None:
     >>> [str(number(t).value) for t in ("−1,080.50", "1 1/2", r"\frac{3}{4}", "6.02e23", "x1 = $5 per cm^2")]
     ['-2161/2', '3/2', '3/4', '602000000000000000000000', '5']
     """
-    found = deque(NUMBER.finditer(text), maxlen=1) if last else [m for m in (NUMBER.search(text),) if m]
-    return _read(found[0]) if found else None
+    matches = deque(NUMBER.finditer(text), maxlen=1) if last else [m for m in (NUMBER.search(text),) if m]
+    return _read(matches[0]) if matches else None
 
 
 def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashable | None:
@@ -112,14 +112,14 @@ def vote(text: str, answer: str, marks: Sequence[str], fallback: bool) -> Hashab
         return None
     if answer == "text":
         return normal(text if after is None else after, casefold=True, spaces=True) or None
-    found = number(text, last=True) if after is None else number(after)
-    return None if found is None else found.value
+    parsed = number(text, last=True) if after is None else number(after)
+    return None if parsed is None else parsed.value
 
 
-def _read(found: re.Match[str]) -> ParsedNumber | None:
-    if found.end() - found.start() > LONGEST:
+def _read(match: re.Match[str]) -> ParsedNumber | None:
+    if match.end() - match.start() > LONGEST:
         return None
-    given = found.groupdict()
+    given = match.groupdict()
     try:
         value = _magnitude(given)
     except (ZeroDivisionError, OverflowError):
@@ -188,9 +188,9 @@ def find_json(text: str) -> Any:
     """
     fenced = (re.sub(r"^\w*\s*\n", "", block) for block in text.split("```")[1::2][:TRIES])
     for block in (text, *fenced):
-        found = whole_json(block)
-        if found is not NOTHING:
-            return found
+        value = whole_json(block)
+        if value is not NOTHING:
+            return value
     for number, start in enumerate(re.finditer(r"[{\[]", text)):
         if number == TRIES:
             break

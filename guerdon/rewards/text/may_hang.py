@@ -24,8 +24,8 @@ def matched(
     dotall: bool = True,
 ) -> float:
     """1 if the pattern matches the completion, or a place in it; else 0."""
-    made = re.compile(pattern, (re.I if casefold else 0) | (re.S if dotall else 0))
-    return float((made.search if how == "search" else made.fullmatch)(completion) is not None)
+    compiled = re.compile(pattern, (re.I if casefold else 0) | (re.S if dotall else 0))
+    return float((compiled.search if how == "search" else compiled.fullmatch)(completion) is not None)
 
 
 def same_items(
@@ -38,16 +38,16 @@ def same_items(
     mark: str = "",
 ) -> float | None:
     """Whether, or with `partial` how far, the completion lists the answer's items; None where it has none."""
-    right, found = (
+    right, given = (
         [normal(item, casefold, spaces=True) for item in items(text or "", separator)]
         for text in (answer, marked(completion, mark) if mark else completion)
     )
     if not right:
         return None
     if ordered:
-        share = sum(a == b for a, b in zip(found, right, strict=False)) / max(len(found), len(right))
+        share = sum(a == b for a, b in zip(given, right, strict=False)) / max(len(given), len(right))
     else:
-        share = f1(len({*found} & {*right}), len({*found}), len({*right}))
+        share = f1(len({*given} & {*right}), len({*given}), len({*right}))
     return share if partial else float(share == 1)
 
 
@@ -60,20 +60,20 @@ def same_formula(completion: str, answer: str = "", digits: int = 6, strict: boo
     right = library.parse(f"${answer}$" if bare else answer, parsing_timeout=None)
     if not right:
         return None
-    found = library.parse(completion, parsing_timeout=None)
-    return float(library.verify(right, found, float_rounding=digits, strict=strict, timeout_seconds=None))
+    given = library.parse(completion, parsing_timeout=None)
+    return float(library.verify(right, given, float_rounding=digits, strict=strict, timeout_seconds=None))
 
 
 def fits_schema(completion: str, schema: Any = None, whole: bool = False) -> float | None:
     """1 if the completion's JSON fits the schema, else 0; None without a schema."""
     if schema is None:
         return None
-    found = whole_json(completion) if whole else find_json(completion)
-    if found is NOTHING:
+    value = whole_json(completion) if whole else find_json(completion)
+    if value is NOTHING:
         return 0.0
     referencing = importlib.import_module("referencing.exceptions")
     try:
-        return float(validator(schema).is_valid(found))
+        return float(validator(schema).is_valid(value))
     except referencing.Unresolvable as error:
         raise UserError(f"the schema refers to {error.ref!r}, which it does not hold: put it under $defs") from error
     except (RecursionError, OverflowError):

@@ -43,16 +43,16 @@ def ngrams(tokens: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(tokens[i:] for i in range(n)), strict=False))
 
 
-def f1(shared: int, found: int, wanted: int) -> float:
-    """The harmonic mean of precision `shared / found` and recall `shared / wanted`."""
-    return 2 * shared / (found + wanted) if shared else 0.0
+def f1(shared: int, given: int, wanted: int) -> float:
+    """The harmonic mean of precision `shared / given` and recall `shared / wanted`."""
+    return 2 * shared / (given + wanted) if shared else 0.0
 
 
-def sentence_bleu(found: Sequence[str], wanted: Sequence[str], order: int, smooth: str) -> float:
+def sentence_bleu(given: Sequence[str], wanted: Sequence[str], order: int, smooth: str) -> float:
     """BLEU of one sentence over the n-grams it is long enough to have. The formula stands at `bleu`."""
     logs, halvings = [], 0
-    for n in range(1, min(order, len(found)) + 1):
-        ours, theirs = ngrams(found, n), ngrams(wanted, n)
+    for n in range(1, min(order, len(given)) + 1):
+        ours, theirs = ngrams(given, n), ngrams(wanted, n)
         shared, total = float((ours & theirs).total()), float(ours.total())
         if n == 1 and not shared:  # a sentence without one right word is 0 under every smoothing
             return 0.0
@@ -68,7 +68,7 @@ def sentence_bleu(found: Sequence[str], wanted: Sequence[str], order: int, smoot
         logs.append(math.log(shared / total))
     if not logs:
         return 0.0
-    brevity = min(0.0, 1 - len(wanted) / len(found))
+    brevity = min(0.0, 1 - len(wanted) / len(given))
     return min(1.0, math.exp(brevity + sum(logs) / len(logs)))
 
 

@@ -52,11 +52,11 @@ class or_refused(FieldColumns):
         return math.tanh(play.at(self.c2) * (len(steps) - play.at(self.c1)) / 2)  # the same curve, and never too large
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        found = batch.cols[self.column]
+        right_column = batch.cols[self.column]
         texts = [completion_of(path) for _, path in paths(batch)]
-        values = [self.worth(text, right, play) for text, right in zip(texts, found.value.tolist(), strict=True)]
-        value = torch.tensor(values, dtype=torch.float32).masked_fill(found.missing, float("nan"))
-        return batch.with_cols({self.gives_to: Column("track", value, found.reason)})
+        values = [self.worth(text, right, play) for text, right in zip(texts, right_column.value.tolist(), strict=True)]
+        value = torch.tensor(values, dtype=torch.float32).masked_fill(right_column.missing, float("nan"))
+        return batch.with_cols({self.gives_to: Column("track", value, right_column.reason)})
 
 
 def abstention(source: TaskSource, tries: Sequence[Episode], weight: float = 0.2) -> dict[str, float]:

@@ -48,10 +48,10 @@ class _Ranked(Leaf):
         if ranking is None:
             text = marked(completion, self.mark) if self.mark else completion
             ranking = items(text or "", self.separator)
-        found = [*dict.fromkeys(str(one).strip() for one in ranking)]
-        return self.rate(found[: self.k] if self.k else found, wanted)
+        ranked = [*dict.fromkeys(str(one).strip() for one in ranking)]
+        return self.rate(ranked[: self.k] if self.k else ranked, wanted)
 
-    def rate(self, found: list[str], wanted: Mapping[str, float]) -> float:
+    def rate(self, ranked: list[str], wanted: Mapping[str, float]) -> float:
         raise NotImplementedError
 
 
@@ -69,8 +69,8 @@ class recall(_Ranked):
     mark: str = ""
     separator: str = r"[,;\n]"
 
-    def rate(self, found: list[str], wanted: Mapping[str, float]) -> float:
-        return len({*found} & {*wanted}) / len(wanted)
+    def rate(self, ranked: list[str], wanted: Mapping[str, float]) -> float:
+        return len({*ranked} & {*wanted}) / len(wanted)
 
 
 @part
@@ -88,9 +88,9 @@ class ndcg(_Ranked):
     mark: str = ""
     separator: str = r"[,;\n]"
 
-    def rate(self, found: list[str], wanted: Mapping[str, float]) -> float:
+    def rate(self, ranked: list[str], wanted: Mapping[str, float]) -> float:
         best = sorted(wanted.values(), reverse=True)
-        gained = _discounted([wanted.get(one, 0.0) for one in found])
+        gained = _discounted([wanted.get(one, 0.0) for one in ranked])
         return gained / _discounted(best[: self.k] if self.k else best)
 
 
@@ -112,8 +112,8 @@ class reciprocal_rank(_Ranked):
     mark: str = ""
     separator: str = r"[,;\n]"
 
-    def rate(self, found: list[str], wanted: Mapping[str, float]) -> float:
-        rank = _first(found, wanted)
+    def rate(self, ranked: list[str], wanted: Mapping[str, float]) -> float:
+        rank = _first(ranked, wanted)
         return 1 / rank if rank else 0.0
 
 
@@ -141,8 +141,8 @@ class rank_incentive(_Ranked):
         if self.near >= self.k:
             raise UserError(f"rank_incentive.near lies before k: less than {self.k}, not {self.near}")
 
-    def rate(self, found: list[str], wanted: Mapping[str, float]) -> float:
-        rank = _first(found, wanted)
+    def rate(self, ranked: list[str], wanted: Mapping[str, float]) -> float:
+        rank = _first(ranked, wanted)
         if rank == 0:
             return 0.0
         if rank <= self.near:
@@ -150,6 +150,6 @@ class rank_incentive(_Ranked):
         return 1 - (rank - self.near) / (self.k - self.near)
 
 
-def _first(found: list[str], wanted: Mapping[str, float]) -> int:
+def _first(ranked: list[str], wanted: Mapping[str, float]) -> int:
     """The rank of the first that is relevant; 0 if none is."""
-    return next((rank for rank, one in enumerate(found, start=1) if one in wanted), 0)
+    return next((rank for rank, one in enumerate(ranked, start=1) if one in wanted), 0)

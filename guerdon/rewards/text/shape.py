@@ -213,6 +213,6 @@ class repetition(Leaf):
 
     def __call__(self, completion: str) -> float:
         text = completion.lower()
-        found = ngrams(text.split() if self.unit == "words" else list(text), self.n)
-        again = found.total() - len(found)
-        return self.worst * again / found.total() if again else 0.0
+        counts = ngrams(text.split() if self.unit == "words" else list(text), self.n)
+        again = counts.total() - len(counts)
+        return self.worst * again / counts.total() if again else 0.0

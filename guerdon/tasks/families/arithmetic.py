@@ -39,11 +39,11 @@ def split(text: str) -> list[str] | None:
         return None
     tokens, at, text = [], 0, text.strip(" ")
     while at < len(text):
-        found = TOKEN.match(text, at)
-        if found is None:
+        match = TOKEN.match(text, at)
+        if match is None:
             return None
-        tokens.append(found[1])
-        at = found.end()
+        tokens.append(match[1])
+        at = match.end()
     return tokens
 
 

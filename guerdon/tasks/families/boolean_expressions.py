@@ -63,20 +63,20 @@ class boolean(Family):
 
     def blunders(self, task: Task, draw: random.Random) -> list[NearMiss]:
         node, steps = problem(task), self.steps(task)
-        found = [NearMiss(write_solution(steps, NAMES[not value(node)]), "answer miscopied", len(steps))]
+        misses = [NearMiss(write_solution(steps, NAMES[not value(node)]), "answer miscopied", len(steps))]
         slips = list(every_slip(node))
         draw.shuffle(slips)
         for kind in sorted({kind for kind, _, _ in slips}):
             lines, at = next((lines, at) for kind_, lines, at in slips if kind_ == kind)
-            found.append(NearMiss(write_solution(lines, lines[-1]), kind, at))
+            misses.append(NearMiss(write_solution(lines, lines[-1]), kind, at))
         flat = read(task.meta["expression"], precedence=False)
         assert flat is not None
         if value(flat) != value(node):
             lines = worked(flat)
             wrong = self.first_wrong(task, lines)
             assert wrong is not None  # the last line is the wrong value
-            found.append(NearMiss(write_solution(lines, lines[-1]), "precedence ignored", wrong))
-        return found
+            misses.append(NearMiss(write_solution(lines, lines[-1]), "precedence ignored", wrong))
+        return misses
 
 
 def posed(node: Node) -> Problem:
@@ -96,8 +96,8 @@ def grow(values: int, draw: random.Random) -> Node:
         leaf: Node = draw.random() < 0.5
         return ("not", (leaf,)) if draw.random() < 0.25 else leaf
     cut = draw.choice(cuts(values))
-    made = join(draw.choice(["and", "or", "xor"]), grow(cut, draw), grow(values - cut, draw))
-    return ("not", (made,)) if draw.random() < 0.15 else made
+    node = join(draw.choice(["and", "or", "xor"]), grow(cut, draw), grow(values - cut, draw))
+    return ("not", (node,)) if draw.random() < 0.15 else node
 
 
 def cuts(values: int) -> range:

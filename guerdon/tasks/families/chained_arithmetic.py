@@ -36,18 +36,18 @@ class chain(Family):
         return Problem(f"chain {start} {' '.join(ops)}", str(value), {"start": start, "ops": ops})
 
     def read_problem(self, prompt: str) -> Problem | None:
-        found = re.fullmatch(f"chain ({NUMBER})((?: [-+*]{NUMBER}){{{self.level + 1}}})", prompt)
+        match = re.fullmatch(f"chain ({NUMBER})((?: [-+*]{NUMBER}){{{self.level + 1}}})", prompt)
         top = self.top
-        if found is None or not 1 <= int(found[1]) <= top:
+        if match is None or not 1 <= int(match[1]) <= top:
             return None
-        value, ops = int(found[1]), found[2].split()
+        value, ops = int(match[1]), match[2].split()
         for op in ops:
             number = int(op[1:])
             fits = 2 <= number <= 5 and abs(value) <= 50 if op[0] == "*" else 1 <= number <= top
             if not fits:
                 return None
             value = apply(value, op)
-        return Problem(prompt, str(value), {"start": int(found[1]), "ops": ops})
+        return Problem(prompt, str(value), {"start": int(match[1]), "ops": ops})
 
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["start"], task.meta["ops"])

@@ -65,10 +65,10 @@ class clock(Pipeline):
         if minutes(start) % self.grain or len(ops) != COUNTS[self.level - 1]:
             return False
         for op in ops:
-            found = re.fullmatch(f"[+-]({NUMBER})({'|'.join(self.units(start))})", op)
-            if found is None or not 1 <= int(found[1]) <= LARGEST[found[2]][self.level - 1]:
+            match = re.fullmatch(f"[+-]({NUMBER})({'|'.join(self.units(start))})", op)
+            if match is None or not 1 <= int(match[1]) <= LARGEST[match[2]][self.level - 1]:
                 return False
-            if found[2] == "min" and int(found[1]) % self.grain:
+            if match[2] == "min" and int(match[1]) % self.grain:
                 return False
         return True
 

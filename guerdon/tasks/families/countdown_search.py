@@ -61,11 +61,11 @@ class countdown(Family):
         """The prompt does not say which way to the target `make` drew; this is a way, and another answer may be as right."""
         count, top, signs = SIZES[self.level]
         number = "[1-9][0-9]?"
-        found = re.fullmatch(f"countdown ({number}(?: {number}){{{count - 1}}}) make ({number})", prompt)
-        numbers = [int(word) for word in found[1].split()] if found else []
-        if found is None or max(numbers) > top or int(found[2]) > TARGET:
+        match = re.fullmatch(f"countdown ({number}(?: {number}){{{count - 1}}}) make ({number})", prompt)
+        numbers = [int(word) for word in match[1].split()] if match else []
+        if match is None or max(numbers) > top or int(match[2]) > TARGET:
             return None
-        moves = search(tuple(sorted(numbers)), int(found[2]), signs)
+        moves = search(tuple(sorted(numbers)), int(match[2]), signs)
         return None if moves is None else posed(numbers, moves)
 
     def steps(self, task: Task) -> list[str]:
@@ -110,7 +110,7 @@ class countdown(Family):
         tries = [(a, sign, b, result) for sign in "+-*" if (result := calculate(a, sign, b)) not in (None, target)]
         close = min(tries, key=lambda move: abs(move[3] - target))
         wishful = (*draw.choice(tries)[:3], target)
-        found = [
+        misses = [
             solve(numbers, [*before, close], "misses the target", len(moves)),
             solve(numbers, [*before, wishful], "false sum", last),
             solve(numbers, [*before, invented(a, b, target)], "number not given", last),
@@ -120,14 +120,14 @@ class countdown(Family):
             pairs = [(max(p, n), min(p, n)) for p in (a, b) for n in again]
             twice = [(p, "+", n, p + n) for p, n in pairs] + [(p, "-", n, p - n) for p, n in pairs]
             near = min(twice, key=lambda move: abs(move[3] - target))
-            found.append(solve(numbers, [*before, near], "number used twice", last))
+            misses.append(solve(numbers, [*before, near], "number used twice", last))
         if before:
-            found.append(solve(numbers, before, "number left out", last))
+            misses.append(solve(numbers, before, "number left out", last))
         spoilt = task.answer.replace("(", "").replace(")", "")
         if spoilt == task.answer:
             spoilt = re.sub("[0-9]+", lambda number: str(int(number[0]) + 1), task.answer, count=1)
-        found.append(NearMiss(write_solution(self.steps(task), spoilt), "answer miscopied", len(moves)))
-        return found
+        misses.append(NearMiss(write_solution(self.steps(task), spoilt), "answer miscopied", len(moves)))
+        return misses
 
 
 def posed(numbers: list[int], moves: Sequence[Move]) -> Problem:
@@ -219,14 +219,14 @@ def values(numbers: Numbers, signs: str) -> frozenset[int]:
 @lru_cache(maxsize=2**11)
 def halves(numbers: Numbers) -> list[tuple[Numbers, Numbers]]:
     """Every way to part the numbers in two, the smaller part first, the most even ways first."""
-    found = {}
+    pairs = {}
     for size in range(len(numbers) // 2, 0, -1):
         for places in itertools.combinations(range(len(numbers)), size):
             some = tuple(numbers[i] for i in places)
             others = tuple(number for i, number in enumerate(numbers) if i not in places)
             if size < len(others) or some <= others:
-                found[some, others] = True
-    return list(found)
+                pairs[some, others] = True
+    return list(pairs)
 
 
 def written(numbers: Sequence[int], moves: Sequence[Move]) -> list[str]:
@@ -242,12 +242,12 @@ def written(numbers: Sequence[int], moves: Sequence[Move]) -> list[str]:
 
 def express(numbers: Sequence[int], moves: Sequence[Move]) -> str:
     """The moves as one expression. A number that no move made and nobody gave stands for itself."""
-    made = [(n, str(n), 3) for n in numbers]  # value, text, how strongly its parts hold together
+    terms = [(n, str(n), 3) for n in numbers]  # value, text, how strongly its parts hold together
 
     def pick(number: int) -> tuple[str, int]:
-        for i in range(len(made) - 1, -1, -1):
-            if made[i][0] == number:
-                return made.pop(i)[1:]
+        for i in range(len(terms) - 1, -1, -1):
+            if terms[i][0] == number:
+                return terms.pop(i)[1:]
         return str(number), 3
 
     for a, sign, b, result in moves:
@@ -255,8 +255,8 @@ def express(numbers: Sequence[int], moves: Sequence[Move]) -> str:
         holds = STRENGTH[sign]
         left = f"({left})" if left_holds < holds else left
         right = f"({right})" if right_holds < holds + (sign in "-/") else right
-        made.append((result, f"{left}{sign}{right}", holds))
-    return made[-1][1]
+        terms.append((result, f"{left}{sign}{right}", holds))
+    return terms[-1][1]
 
 
 def invented(a: int, b: int, target: int) -> Move:

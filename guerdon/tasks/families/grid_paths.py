@@ -40,17 +40,17 @@ class grid(Family):
             cells: list[list[Cell]] = [[draw.randint(1, 9) for _ in range(width)] for _ in range(height)]
             for place in draw.sample(range(1, height * width - 1), walls):
                 cells[place // width][place % width] = None
-            made = posed(cells)
-            if made is not None:
-                return made
+            problem = posed(cells)
+            if problem is not None:
+                return problem
 
     def read_problem(self, prompt: str) -> Problem | None:
         height, width, walls = SIZES[self.level]
         row = f"{CELL}(?: {CELL}){{{width - 1}}}"
-        found = re.fullmatch(f"grid ({row}(?: / {row}){{{height - 1}}})", prompt)
-        if found is None or found[1].count("#") != walls or "#" in (found[1][0], found[1][-1]):
+        match = re.fullmatch(f"grid ({row}(?: / {row}){{{height - 1}}})", prompt)
+        if match is None or match[1].count("#") != walls or "#" in (match[1][0], match[1][-1]):
             return None
-        rows = found[1].split(" / ")
+        rows = match[1].split(" / ")
         return posed([[None if cell == "#" else int(cell) for cell in row.split()] for row in rows])
 
     def steps(self, task: Task) -> list[str]:
@@ -64,14 +64,14 @@ class grid(Family):
     def blunders(self, task: Task, draw: random.Random) -> list[NearMiss]:
         cells, steps, by = task.meta["cells"], self.steps(task), draw.choice([-1, 1])
         known = costs(cells)
-        found = [
+        misses = [
             self.slip(cells, draw, "off by one", lambda ways: min(ways) + by),
             self.slip(cells, draw, "dearer way taken", max),
             self.slip(cells, draw, "cost of a cell forgotten", min, free=True),
         ]
         neighbours = [cost for cost in (known[-1][-2], known[-2][-1]) if cost is not None]
-        found.append(NearMiss(write_solution(steps, str(draw.choice(neighbours))), "last cell left out", len(steps)))
-        return [miss for miss in found if miss is not None]
+        misses.append(NearMiss(write_solution(steps, str(draw.choice(neighbours))), "last cell left out", len(steps)))
+        return [miss for miss in misses if miss is not None]
 
     def slip(
         self, cells: list[list[Cell]], draw: random.Random, kind: str, choose: Choice, free: bool = False

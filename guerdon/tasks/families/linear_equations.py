@@ -48,10 +48,10 @@ class equation(Family):
                 return posed(x, left, right, rest)
 
     def read_problem(self, prompt: str) -> Problem | None:
-        form, found = FORMS[self.level], re.fullmatch(f"equation ({SIDE})=({SIDE})", prompt)
-        if found is None:
+        form, match = FORMS[self.level], re.fullmatch(f"equation ({SIDE})=({SIDE})", prompt)
+        if match is None:
             return None
-        left, right = map(read_side, found.groups())
+        left, right = map(read_side, match.groups())
         right, rest = right[: len(form.right)], constant(right[len(form.right) :])
         steeper = slope(left) - slope(right)
         if steeper == 0 or not fits(left, form.left) or not fits(right, form.right):
@@ -59,8 +59,8 @@ class equation(Family):
         x, over = divmod(rest + constant(right) - constant(left), steeper)
         if over or not form.allows(x, steeper, rest):
             return None
-        made = posed(x, left, right, rest)
-        return made if made.prompt == prompt else None  # written as this family writes it
+        problem = posed(x, left, right, rest)
+        return problem if problem.prompt == prompt else None  # written as this family writes it
 
     def steps(self, task: Task) -> list[str]:
         lines, left, right = unfold(task.meta["left"], task.meta["right"])
@@ -73,25 +73,25 @@ class equation(Family):
     def blunders(self, task: Task, draw: random.Random) -> list[NearMiss]:
         first, second = task.meta["left"], task.meta["right"]
         lines, left, right = unfold(first, second)
-        found = []
+        misses = []
         for slip in ("number moved with wrong sign", "x moved with wrong sign", "off by one"):
             if slip.startswith("x") and slope(left) + slope(right) == 0:
                 continue  # that slip would leave no x
             rest, answer, at = finish(left, right, slip)
             if at is not None:
-                found.append(NearMiss(write_solution(lines + rest, answer), slip, len(lines) + at))
+                misses.append(NearMiss(write_solution(lines + rest, answer), slip, len(lines) + at))
         if any(is_bracket(piece) for piece in first):
             bad_lines, left, right = unfold(first, second, careless=True)
             if slope(left) != slope(right):
                 rest, answer, _ = finish(left, right)
-                found.append(NearMiss(write_solution(bad_lines + rest, answer), "bracket half expanded", 0))
+                misses.append(NearMiss(write_solution(bad_lines + rest, answer), "bracket half expanded", 0))
         steps = self.steps(task)
         if len(steps) > 1 and not steps[-2].startswith("x"):
-            found.append(NearMiss(write_solution(steps[:-1], steps[-2].split("=")[1]), "not divided", len(steps) - 1))
+            misses.append(NearMiss(write_solution(steps[:-1], steps[-2].split("=")[1]), "not divided", len(steps) - 1))
         x = int(task.answer)
         spoilt = draw.choice([-x, x + 10, x - 1])
-        found.append(NearMiss(write_solution(steps, str(spoilt)), "answer miscopied", len(steps)))
-        return found
+        misses.append(NearMiss(write_solution(steps, str(spoilt)), "answer miscopied", len(steps)))
+        return misses
 
 
 # --- making and reading -------------------------------------------------------------------------------------------

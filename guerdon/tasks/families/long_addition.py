@@ -47,10 +47,10 @@ class addition(Family):
     def read_problem(self, prompt: str) -> Problem | None:
         digits, fewest = self.digits
         one, other = f"[1-9][0-9]{{{digits - 1}}}", f"[1-9][0-9]{{{fewest - 1},{digits - 1}}}"
-        found = re.fullmatch(f"addition ({one})([-+])({other})", prompt)
-        if found is None or (found[2] == "-" and int(found[3]) > int(found[1])):
+        match = re.fullmatch(f"addition ({one})([-+])({other})", prompt)
+        if match is None or (match[2] == "-" and int(match[3]) > int(match[1])):
             return None
-        return posed(int(found[1]), found[2], int(found[3]))
+        return posed(int(match[1]), match[2], int(match[3]))
 
     def steps(self, task: Task) -> list[str]:
         return work(task)[0]
@@ -73,12 +73,12 @@ class addition(Family):
             plans.append(("carry made up", draw.choice(columns)))
         if sign == "-":
             plans += [("smaller taken from larger", i) for i in columns if right[i][:2].isdigit()][:1]
-        found = []
+        misses = []
         for kind, at in plans:
             lines, answer = work(task, kind, at)
-            found.append(NearMiss(write_solution(lines, answer), kind, at))
+            misses.append(NearMiss(write_solution(lines, answer), kind, at))
         swapped = swap(task.answer, draw)
-        return [*found, NearMiss(write_solution(right, swapped), "answer miscopied", len(right))]
+        return [*misses, NearMiss(write_solution(right, swapped), "answer miscopied", len(right))]
 
 
 def posed(one: int, sign: str, other: int) -> Problem:

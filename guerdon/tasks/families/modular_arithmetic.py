@@ -48,10 +48,10 @@ class modular(Family):
 
     def read_problem(self, prompt: str) -> Problem | None:
         powers, low, high = LEVELS[self.level - 1]
-        found = re.fullmatch(rf"modular ({NUMBER})(?:\^({NUMBER}))?\*({NUMBER})\+({NUMBER}) mod ({NUMBER})", prompt)
-        if found is None or found[2] == "1":
+        match = re.fullmatch(rf"modular ({NUMBER})(?:\^({NUMBER}))?\*({NUMBER})\+({NUMBER}) mod ({NUMBER})", prompt)
+        if match is None or match[2] == "1":
             return None
-        base, power, times, plus, mod = (int(text) for text in found.groups(default="1"))
+        base, power, times, plus, mod = (int(text) for text in match.groups(default="1"))
         if power not in powers or not (low <= mod <= high and 2 <= times <= 9 and 1 <= plus <= min(mod - 1, 20)):
             return None
         return posed(base, power, times, plus, mod) if worth_asking(base, power, mod) else None
@@ -90,7 +90,7 @@ class modular(Family):
             slipped, result = written(task, slip_at=at)
         before = right[-2].rpartition("=")[2]
         unreduced = right[-1].split("=")[1]
-        found = [
+        misses = [
             NearMiss(write_solution(slipped, str(result)), "remainder off by one", at),
             NearMiss(write_solution(right, str((answer + 1) % mod)), "answer miscopied", len(right)),
             NearMiss(write_solution(right[:-1], before), "addition forgotten", len(right) - 1),
@@ -99,13 +99,13 @@ class modular(Family):
         if power > 1:
             text, value = line(f"^{power}", base, "*", power, mod)
             lines, result = finished(value, tail_of(task), mod)
-            found.append(NearMiss(write_solution([text, *lines], str(result)), "power taken for a product", 0))
+            misses.append(NearMiss(write_solution([text, *lines], str(result)), "power taken for a product", 0))
         else:
             times, plus = task.meta["times"], task.meta["plus"]
             text, value = line(f"+{plus}", times, "+", plus, mod)
             lines, result = finished(base, [("*", value)], mod)
-            found.append(NearMiss(write_solution([text, *lines], str(result)), "added before multiplying", 0))
-        return found
+            misses.append(NearMiss(write_solution([text, *lines], str(result)), "added before multiplying", 0))
+        return misses
 
 
 def worth_asking(base: int, power: int, mod: int) -> bool:
@@ -129,13 +129,13 @@ def line(label: str, x: int, sign: str, y: int, mod: int, slip: int = 0) -> tupl
 
 def power_lines(known: dict[int, int], power: int, mod: int) -> dict[str, tuple[int, int]]:
     """Every line that makes a new power from two known ones: the exponent and the remainder it gives."""
-    found = {}
+    lines = {}
     for a, x in known.items():
         for b, y in known.items():
             if a + b <= power and a + b not in known:
                 text, rest = line(f"^{a + b}", x, "*", y, mod)
-                found[text] = (a + b, rest)
-    return found
+                lines[text] = (a + b, rest)
+    return lines
 
 
 def tail_of(task: Task) -> list[tuple[str, int]]:

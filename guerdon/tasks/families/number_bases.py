@@ -47,13 +47,13 @@ class bases(Family):
 
     def read_problem(self, prompt: str) -> Problem | None:
         low, high, most, both = LEVELS[self.level - 1]
-        found = re.fullmatch(r"bases ([0-9]{1,9}) from ([2-9]|10) to ([2-9]|10)", prompt)
-        if found is None or found[1][0] == "0" or found[2] == found[3]:
+        match = re.fullmatch(r"bases ([0-9]{1,9}) from ([2-9]|10) to ([2-9]|10)", prompt)
+        if match is None or match[1][0] == "0" or match[2] == match[3]:
             return None
-        source, target = int(found[2]), int(found[3])
-        if any(int(digit) >= source for digit in found[1]):
+        source, target = int(match[2]), int(match[3])
+        if any(int(digit) >= source for digit in match[1]):
             return None
-        value = int(found[1], source)
+        value = int(match[1], source)
         small = all(base <= value < base**most for base in (source, target) if base != 10)
         if not small or not low <= value <= high or (both == 0.0 and 10 not in (source, target)):
             return None
@@ -76,20 +76,20 @@ class bases(Family):
         right = self.steps(task)
         at = draw.randrange(len(right))
         slipped, result = written(digits, source, target, slip_at=at)
-        found = [
+        misses = [
             NearMiss(write_solution(slipped, result), "off by one", at),
             NearMiss(write_solution(right, miscopy(task.answer, draw)), "answer miscopied", len(right)),
         ]
         mistaken = (source, neighbour(target)) if source == 10 else (neighbour(source), target)
         lines, result = written(digits, *mistaken)
-        found.append(NearMiss(write_solution(lines, result), "wrong base", 0))
+        misses.append(NearMiss(write_solution(lines, result), "wrong base", 0))
         if target != 10:
-            found.append(NearMiss(write_solution(right, task.answer[::-1]), "digits backwards", len(right)))
-            found.append(NearMiss(write_solution(right[:-1], task.answer[1:]), "last step forgotten", len(right) - 1))
+            misses.append(NearMiss(write_solution(right, task.answer[::-1]), "digits backwards", len(right)))
+            misses.append(NearMiss(write_solution(right[:-1], task.answer[1:]), "last step forgotten", len(right) - 1))
         elif len(right) > 1:
             before = right[-2].rpartition("=")[2]
-            found.append(NearMiss(write_solution(right[:-1], before), "last step forgotten", len(right) - 1))
-        return found
+            misses.append(NearMiss(write_solution(right[:-1], before), "last step forgotten", len(right) - 1))
+        return misses
 
 
 def posed(value: int, source: int, target: int) -> Problem:

@@ -34,13 +34,13 @@ class sorting(Family):
 
     def read_problem(self, prompt: str) -> Problem | None:
         length, top = LEVELS[self.level - 1]
-        found = re.fullmatch(rf"sorting (down )?({NUMBER}(?: {NUMBER}){{{length - 1}}})", prompt)
-        if found is None or (found[1] and self.level < 4):
+        match = re.fullmatch(rf"sorting (down )?({NUMBER}(?: {NUMBER}){{{length - 1}}})", prompt)
+        if match is None or (match[1] and self.level < 4):
             return None
-        numbers = [int(x) for x in found[2].split()]
+        numbers = [int(x) for x in match[2].split()]
         if max(numbers) > top or (self.level < 3 and len(set(numbers)) < length):
             return None
-        return posed(numbers, down=bool(found[1]))
+        return posed(numbers, down=bool(match[1]))
 
     def steps(self, task: Task) -> list[str]:
         return taken(task.meta["numbers"], sorted(task.meta["numbers"], reverse=task.meta["down"])[:-1])
@@ -48,9 +48,14 @@ class sorting(Family):
     def first_wrong(self, task: Task, steps: Sequence[str]) -> int | None:
         order = [str(x) for x in sorted(task.meta["numbers"], reverse=task.meta["down"])]
         for i, step in enumerate(steps):
-            said, _, rest = step.partition(":")
+            taken_number, _, rest = step.partition(":")
             left = rest.split(" ")  # opens with an empty word: the blank after the colon
-            if i >= len(order) or said != order[i] or Counter(left) != Counter(["", *order[i + 1 :]]) or left[0]:
+            if (
+                i >= len(order)
+                or taken_number != order[i]
+                or Counter(left) != Counter(["", *order[i + 1 :]])
+                or left[0]
+            ):
                 return i
         return None
 
@@ -63,7 +68,7 @@ class sorting(Family):
         fewer, kept = [*order[:lost], *order[lost + 1 :]], list(numbers)
         kept.remove(order[lost])
         losing = [*right[:at], *taken(kept, fewer[:-1])[at:]]
-        found = [
+        misses = [
             NearMiss(solution(losing, fewer), "number lost", at),
             NearMiss(write_solution(right, miscopy(task.answer, draw)), "answer miscopied", len(right)),
             NearMiss(solution(taken(numbers, order[::-1][:-1]), order[::-1]), "wrong way round", 0),
@@ -72,8 +77,8 @@ class sorting(Family):
         later = [i for i in range(at + 1, len(order)) if order[i] != order[at]]
         if later:
             picks = [*order[:at], order[later[0]], *order[at : later[0]], *order[later[0] + 1 :]]
-            found.append(NearMiss(solution(taken(numbers, picks[:-1]), picks), "wrong one taken", at))
-        return found
+            misses.append(NearMiss(solution(taken(numbers, picks[:-1]), picks), "wrong one taken", at))
+        return misses
 
 
 def posed(numbers: list[int], down: bool) -> Problem:

@@ -86,21 +86,23 @@ class Pipeline(Family):
         right = self.steps(task)
         slips = (self._slipped(task, at, draw) for at in (draw.randrange(len(ops)), len(ops) - 1))
         # a slip in the last operation never comes out right, one before it may be undone by what follows
-        found = [next(miss for miss in slips if self.check(task, miss.text) == 0.0)]
-        found.append(NearMiss(write_solution(right, self.miscopied(task.answer, draw)), "answer miscopied", len(right)))
+        misses = [next(miss for miss in slips if self.check(task, miss.text) == 0.0)]
+        misses.append(
+            NearMiss(write_solution(right, self.miscopied(task.answer, draw)), "answer miscopied", len(right))
+        )
         if len(ops) > 1:
-            found.append(self._dropped(start, ops, draw.randrange(len(ops))))
+            misses.append(self._dropped(start, ops, draw.randrange(len(ops))))
         once = [i for i, op in enumerate(ops[:-1] or ops) if ops.count(op) == 1]
         if once:
             at = draw.choice(once)
             lines, value = self.written(start, [*ops[: at + 1], *ops[at:]])
-            found.append(NearMiss(write_solution(lines, value), "operation done twice", at + 1))
+            misses.append(NearMiss(write_solution(lines, value), "operation done twice", at + 1))
         clashes = [i for i in range(len(ops) - 1) if not self._may_go_first(ops[i + 1], [ops[i]])]
         if clashes:
             at = draw.choice(clashes)
             lines, value = self.written(start, [*ops[:at], ops[at + 1], ops[at], *ops[at + 2 :]])
-            found.append(NearMiss(write_solution(lines, value), "wrong order of operations", at))
-        return found
+            misses.append(NearMiss(write_solution(lines, value), "wrong order of operations", at))
+        return misses
 
     def _slipped(self, task: Task, at: int, draw: random.Random) -> NearMiss:
         ops = task.meta["ops"]

@@ -89,7 +89,7 @@ class trace(Family):
         steps = [line[0] for line in machine.lines]
         writes = sorted(i for writes in machine.writes.values() for i in writes)
         sums = [i for i in writes if len(machine.lines[i]) > 1]
-        found = [
+        misses = [
             self.astray(task, "off by one", [Lapse(step=i, by=draw.choice([-1, 1])) for i in shuffled(writes, draw)]),
             self.astray(task, "wrong sign", [Lapse(step=i, sign=True) for i in shuffled(sums, draw)]),
             self.astray(task, "wrong branch", [Lapse(branch=True)]),
@@ -100,7 +100,7 @@ class trace(Family):
         others = sorted({value for value in machine.values.values() if value != machine.values[name]})
         printed = draw.choice(others) if others else machine.values[name] + 10
         kind = "wrong variable printed" if others else "answer miscopied"
-        return [*filter(None, found), NearMiss(write_solution(steps, str(printed)), kind, len(steps))]
+        return [*filter(None, misses), NearMiss(write_solution(steps, str(printed)), kind, len(steps))]
 
     def astray(self, task: Task, kind: str, lapses: Sequence[Lapse]) -> NearMiss | None:
         """The solution of a solver with the first of these lapses that matters; the true run says where it shows."""

@@ -50,15 +50,15 @@ class lookup(Family):
         pairs, hops = SIZES[self.level]
         name = "[a-z]|[1-9][0-9]"
         pair = f"(?:{name}):(?:{name})"
-        found = re.fullmatch(f"lookup ({pair}(?: {pair}){{{pairs - 1}}}) ; ({name}) {hops} {noun(hops)}", prompt)
-        if found is None:
+        match = re.fullmatch(f"lookup ({pair}(?: {pair}){{{pairs - 1}}}) ; ({name}) {hops} {noun(hops)}", prompt)
+        if match is None:
             return None
-        table = dict(listed.split(":") for listed in found[1].split())
+        table = dict(listed.split(":") for listed in match[1].split())
         strange = any(name not in self.names or value not in table or value == name for name, value in table.items())
-        if strange or len(table) != pairs or found[2] not in table:
+        if strange or len(table) != pairs or match[2] not in table:
             return None
-        met = set(follow(table, found[2], hops))
-        return posed(table, found[2], hops) if len(met) == hops + 1 else None
+        met = set(follow(table, match[2], hops))
+        return posed(table, match[2], hops) if len(met) == hops + 1 else None
 
     def steps(self, task: Task) -> list[str]:
         return written(follow(task.meta["table"], task.meta["start"], task.meta["hops"]))
@@ -71,7 +71,7 @@ class lookup(Family):
         table, start, hops = task.meta["table"], task.meta["start"], task.meta["hops"]
         way = follow(table, start, hops)
         at = draw.randrange(hops)
-        found = [
+        misses = [
             near_miss(follow(table, start, hops + 1), "one hop too far", hops),
             near_miss(way[:-1], "one hop too few", hops - 1),
             NearMiss(write_solution(written(way), way[-2]), "answer miscopied", hops),
@@ -80,12 +80,12 @@ class lookup(Family):
         beside = table[names[(names.index(way[at]) + draw.choice([-1, 1])) % len(names)]]
         if beside not in (way[at], way[at + 1]):
             astray = [*way[: at + 1], *follow(table, beside, hops - at - 1)]
-            found.append(near_miss(astray, "neighbour's value read", at))
+            misses.append(near_miss(astray, "neighbour's value read", at))
         back = [name for name in names if table[name] == way[at] and name != way[at + 1]]
         if back:
             astray = [*way[: at + 1], *follow(table, draw.choice(back), hops - at - 1)]
-            found.append(near_miss(astray, "pair read backwards", at))
-        return found
+            misses.append(near_miss(astray, "pair read backwards", at))
+        return misses
 
 
 def posed(table: dict[str, str], start: str, hops: int) -> Problem:

@@ -48,14 +48,14 @@ class units(Family):
 
     def read_problem(self, prompt: str) -> Problem | None:
         term = f"{NUMBER}(?:{'|'.join(MOST)})"
-        found = re.fullmatch(rf"units ({term}(?: (?:\+ )?{term})*) in ([a-z]+)", prompt)
-        system = next((names for names in SYSTEMS if found and found[2] in names), None)
+        match = re.fullmatch(rf"units ({term}(?: (?:\+ )?{term})*) in ([a-z]+)", prompt)
+        system = next((names for names in SYSTEMS if match and match[2] in names), None)
         hops, count = LEVELS[self.level - 1]
-        if found is None or system is None or system.index(found[2]) < hops:
+        if match is None or system is None or system.index(match[2]) < hops:
             return None
-        at = system.index(found[2])
+        at = system.index(match[2])
         names = system[at - hops : at + 1]
-        quantities = [quantity.split() for quantity in found[1].split(" + ")]
+        quantities = [quantity.split() for quantity in match[1].split(" + ")]
         amounts = [[split_term(term) for term in quantity] for quantity in quantities]
         if not all(unit in names and 1 <= n <= MOST[unit] for quantity in amounts for n, unit in quantity):
             return None
@@ -71,7 +71,7 @@ class units(Family):
             or sizes[-1] > most
         ):
             return None
-        return posed(quantities, found[2])
+        return posed(quantities, match[2])
 
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["terms"], task.meta["to"])[0]
@@ -87,21 +87,21 @@ class units(Family):
         terms, to = task.meta["terms"], task.meta["to"]
         right = self.steps(task)
         unit = draw.choice([line.lstrip(DIGITS).partition("=")[0] for line in right if "+" not in line])
-        found = []
+        misses = []
         for kind, factor in (("wrong factor", CONFUSED[FACTORS[unit]]), ("factor forgotten", 1)):
             lines, total = written(terms, to, FACTORS | {unit: factor})
             at = first_difference(lines, right)
             assert at is not None, "another factor writes another line"
-            found.append(NearMiss(write_solution(lines, total), kind, at))
+            misses.append(NearMiss(write_solution(lines, total), kind, at))
         gone = draw.randrange(1, len(terms))  # never the first: it is of the largest unit, so that steps remain
         lines, total = written(terms[:gone] + terms[gone + 1 :], to)
-        found.append(NearMiss(write_solution(lines, total), "part forgotten", len(lines)))
+        misses.append(NearMiss(write_solution(lines, total), "part forgotten", len(lines)))
         at = draw.choice([i for i, line in enumerate(right) if "+" in line])
         lines, total = written(terms, to, slip_at=at)
-        found.append(NearMiss(write_solution(lines, total), "sum ten off", at))
+        misses.append(NearMiss(write_solution(lines, total), "sum ten off", at))
         miscopied = miscopy(task.answer.removesuffix(to), draw) + to
-        found.append(NearMiss(write_solution(right, miscopied), "answer miscopied", len(right)))
-        return found
+        misses.append(NearMiss(write_solution(right, miscopied), "answer miscopied", len(right)))
+        return misses
 
 
 def posed(quantities: list[list[str]], to: str) -> Problem:
