@@ -293,17 +293,42 @@ def test_a_study_runs_from_a_file(cli: Cli) -> None:
     refused(cli("eval", "a", "--task", "parity"), "a is a study")
 
 
+WAITS = """
+import time
+from pathlib import Path
+
+import guerdon as gd
+
+calls = 0
+
+
+@gd.reward(isolate=False)  # it counts its calls
+def waits(answer, completion):
+    global calls
+    calls += 1
+    if calls == 20:  # in the third step
+        Path("here").touch()
+        while not Path("go-on").exists():
+            time.sleep(0.005)
+    return float(answer == completion)
+"""
+
+
 def test_sigint_in_the_middle_of_a_run(cli: Cli, tmp_path: Path) -> None:
-    steps = ("--steps", "60", "--save-every", "1000", "--rollouts-every", "0")
-    process = process_of(tmp_path, *TRAIN, *steps, "--out", "a")
-    events, patience = Path("a/events.jsonl"), time.monotonic() + 60
-    while not (events.exists() and '"step": 2, ' in events.read_text()):
+    Path("waits.py").write_text(WAITS)
+    line = (*TRAIN, "--reward", "waits.py:waits", "--save-every", "1000", "--rollouts-every", "0")
+    process = process_of(tmp_path, *line, "--out", "a")
+    assert process.stderr is not None
+    patience = time.monotonic() + 600
+    while not Path("here").exists():
         assert process.poll() is None and time.monotonic() < patience
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130 and err.strip() == b"stopping after this step; press Ctrl-C again to stop at once"
+    assert process.stderr.readline() == b"stopping after this step; press Ctrl-C again to stop at once\n"
+    Path("go-on").touch()
+    out, err = process.communicate(timeout=600)
+    assert process.returncode == 130 and err.strip() == b""
     assert out.decode().splitlines()[-1] == "  guerdon train --resume a"
-    assert 2 < Run("a").steps_done < 60
+    assert Run("a").steps_done == 3
     resumed = cli("train", "--resume", "a", "--json").json
-    assert resumed["weights"] == cli(*TRAIN, *steps, "--out", "b", "--json").json["weights"]
+    assert resumed["weights"] == cli(*line, "--out", "b", "--json").json["weights"]

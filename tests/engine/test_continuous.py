@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from scheduling import mostly_slow
 from small import small_lm
 
 from guerdon.core.episode import Segment
@@ -45,10 +46,15 @@ def equal(a, b):
     assert (a.text, a.end) == (b.text, b.end)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 40])
-def test_a_seeded_sample_does_not_depend_on_the_batch(model, rows):
-    requests = asks(40)
-    alone = [answer(model, [request])[0] for request in requests]
+@pytest.fixture(scope="module")
+def alone(model):
+    """Forty requests, and what each is answered when it is asked by itself."""
+    return [(request, answer(model, [request])[0]) for request in asks(40)]
+
+
+@pytest.mark.parametrize("rows", mostly_slow([1, 7, 40], 7))
+def test_a_seeded_sample_does_not_depend_on_the_batch(model, alone, rows):
+    requests = [request for request, _ in alone]
     sampler = Continuous(model, rows=rows)
     found, order = {}, list(enumerate(requests))
     random.Random(rows).shuffle(order)
@@ -60,7 +66,7 @@ def test_a_seeded_sample_does_not_depend_on_the_batch(model, rows):
         sampler.add(ticket, request)
     while sampler.busy:
         found.update(sampler.step())
-    for ticket, reply in enumerate(alone):
+    for ticket, (_, reply) in enumerate(alone):
         equal(found[ticket], reply)
 
 
@@ -89,7 +95,7 @@ def turns(model, count, seed):
     return [Request(*turn) for turn in made]
 
 
-@pytest.mark.parametrize("rows", [2, 6, 32])
+@pytest.mark.parametrize("rows", mostly_slow([2, 6, 32], 2, 32))
 def test_a_next_turn_reads_only_what_is_new(model, monkeypatch, rows):
     conversations = [turns(model, 3, seed) for seed in range(6)]
     alone = [[answer(model, [request])[0] for request in talk] for talk in conversations]
@@ -162,8 +168,8 @@ def test_the_shipped_model_samples_the_same_in_any_company(threads):
     try:
         sprig = models.load("sprig")
         sprig.start(0, {})
-        requests = [Request((), f"What is {n} + {n * 7}?", Sampling(max_tokens=24), n) for n in range(9)]
-        together = answer(sprig, requests * 3)
+        requests = [Request((), f"What is {n} + {n * 7}?", Sampling(max_tokens=16), n) for n in range(6)]
+        together = answer(sprig, requests * 2)
         for place, request in enumerate(requests):
             equal(answer(sprig, [request])[0], together[place])
     finally:

@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from scheduling import mostly_slow
 from small import TEXTS, small_lm
 from small_foreign import SHAPES, made
 from strategies import episode
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::guerdon.core.errors.Notice")
 VIEWS = ["the sum of 12 and 3", "sort [3, 1]", "x + 4 = 9 so x is what?", "the"]
 
 
-@pytest.fixture(params=SHAPES)
+@pytest.fixture(params=mostly_slow(SHAPES, "gpt_neox", "mamba"))
 def model(request, tmp_path):
     return models.load(made(tmp_path / "model", request.param))
 
@@ -236,7 +237,7 @@ def test_nothing_to_read(neox):
 # --- the loop ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["gpt_neox", "granite"])
+@pytest.mark.parametrize("kind", mostly_slow(["gpt_neox", "granite"], "gpt_neox"))
 def test_it_is_trained(tmp_path, kind):
     source = made(tmp_path / "model", kind)
     settings = {"prompts": 2, "tries": 3, "kl": 0.05, "sampling.max_tokens": 6}

@@ -37,8 +37,20 @@ FORMS = {
     "tanh": head(width=5),
     "three, gelu": head(outputs=3, width=5, bend="gelu"),
 }
-forms = pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())
-kinds = pytest.mark.parametrize("kind", ["lm", "gpt_neox", "granite", "mamba"])  # granite's logits are no plain product
+KINDS = ["lm", "gpt_neox", "granite", "mamba"]  # granite's logits are no plain product
+PLAIN = {("lm", "one"), ("gpt_neox", "three"), ("granite", "three, gelu"), ("mamba", "tanh")}  # the others are slow
+
+
+def heads_on(kinds):
+    """Heads of every form on these kinds of models."""
+    return pytest.mark.parametrize(
+        ("kind", "form"),
+        [
+            pytest.param(kind, form, id=f"{name}-{kind}", marks=[] if (kind, name) in PLAIN else pytest.mark.slow)
+            for name, form in FORMS.items()
+            for kind in kinds
+        ],
+    )
 
 
 def fresh(tmp_path, kind, form, **knobs):
@@ -76,8 +88,7 @@ def by_hand(model, form, *segments):
     return x @ own["weight"].t() + own["bias"] if own["weight"].ndim == 2 else x @ own["weight"] + own["bias"]
 
 
-@kinds
-@forms
+@heads_on(KINDS)
 def test_what_it_says_of_chains_trees_turns_and_silent_tracks(tmp_path, kind, form):
     model = started(tmp_path, kind, form)
     trunk = said(model, "x + 4 = 9", "so")
@@ -106,8 +117,7 @@ def test_what_it_says_of_chains_trees_turns_and_silent_tracks(tmp_path, kind, fo
     assert {name: tuple(x.shape) for name, x in none.items()} == dict.fromkeys(NAMES, (0, *wide))
 
 
-@pytest.mark.parametrize("kind", ["lm", "granite"])
-@forms
+@heads_on(["lm", "granite"])
 def test_a_fresh_head_says_nothing_and_learns(tmp_path, kind, form):
     model = fresh(tmp_path, kind, False)
     assert not set(NAMES) & set(model.readings({}))
@@ -129,8 +139,7 @@ def test_a_fresh_head_says_nothing_and_learns(tmp_path, kind, form):
     assert off < 0.05 * aims.square().mean()
 
 
-@kinds
-@forms
+@heads_on(KINDS)
 def test_it_is_saved_beside_its_model_and_loaded_again(tmp_path, kind, form):
     model = started(tmp_path, kind, form)
     want = model.read(recited(model), [*NAMES, "logp"])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon import models, tasks
@@ -67,17 +68,18 @@ def test_the_parts_it_plays_reach_their_floors_in_the_mean():
 
 @pytest.mark.parametrize("name", ["chain:1", "sorting:1", "verify/chain:2", "tool/chain:2", "propose/sorting:2"])
 def test_it_does_what_the_card_says(sprig, name):
-    found = gd.evaluate(sprig, task=name, tasks=24, sampling=GREEDY)
+    found = gd.evaluate(sprig, task=name, tasks=12, sampling=GREEDY)
     assert found["pass@1"] > 0.75, found
 
 
-def test_greedy_accuracy_is_the_same_through_transformers(sprig, tmp_path):
+@pytest.mark.parametrize("count", mostly_slow([3, 12], 3))
+def test_greedy_accuracy_is_the_same_through_transformers(sprig, tmp_path, count):
     transformers = pytest.importorskip("transformers")
     models.save(sprig, tmp_path / "export")
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "export", dtype=torch.float32)
     words = transformers.AutoTokenizer.from_pretrained(tmp_path / "export")
     source = tasks.load("countdown:3")
-    problems = [source.get("test", i) for i in range(12)]
+    problems = [source.get("test", i) for i in range(count)]
     ours = answers(sprig, problems, sampling=GREEDY)
     for problem, answer in zip(problems, ours, strict=True):
         chat = words.apply_chat_template(
@@ -97,7 +99,7 @@ def test_greedy_accuracy_is_the_same_through_transformers(sprig, tmp_path):
 @pytest.mark.slow
 def test_the_training_script_runs_end_to_end(tmp_path):
     command = [sys.executable, str(ROOT / "scripts" / "train_sprig.py"), "--out", str(tmp_path / "toy"), "--toy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1200, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "toy" / "training.json").read_text())
     assert record["curve"][-1]["loss"] < record["curve"][0]["loss"] - 1.0

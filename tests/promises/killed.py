@@ -137,7 +137,11 @@ def child(task: dict[str, Any]) -> None:
 
 
 def mother() -> None:
-    """Forks a child for every line of standard input and says how it ended."""
+    """Forks a child for every line of standard input and says how it ended.
+
+    All that a run imports is imported here, what libraries import only when they are first used too: a child would take two
+    seconds for it.
+    """
 
     import guerdon.cli.main
     import guerdon.cli.train
@@ -160,7 +164,7 @@ def mother() -> None:
 
 def _outlived_by(child: int) -> list[int]:
     """What goes on of all that a child started, in any session; what ends with it has some seconds for that."""
-    until = time.monotonic() + 20.0
+    until = time.monotonic() + 300.0
     while True:
         found = []
         for process in Path("/proc").glob("[0-9]*"):

@@ -32,7 +32,7 @@ VERDICTS = ("same", "refused", "noticed", "other")
 ROOM = 3 << 30  # bytes of address space that a case may take beyond what the process has
 MEMORY = 1 << 30  # bytes that it may really use more than any before it
 PROCESSOR = 5.0  # seconds of processor time that a case may take: the slowest takes half a second
-STILL = 30.0  # seconds in which a process that hangs used no processor time
+STILL = 120.0  # seconds in which a process that hangs used no processor time
 LISTED = ("unreadable: ", "complete; ", "unfinished; ", "stopped: ")  # what a list of runs says besides plain ends
 LINE = 4100  # characters of one line that refuses something
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import TRAIN, Cli, command_line, refused
+from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -434,12 +435,13 @@ def test_a_damaged_answer_of_a_judge_is_asked_again(tmp_path: Path) -> None:
 # --- anything at all ----------------------------------------------------------------------------------------------
 
 
-def test_random_damage_anywhere(cli: Cli, made: Path, run: Path, tried: Tried) -> None:
+@pytest.mark.parametrize("turns", mostly_slow([range(6), range(6, 24)], range(6)), ids=["few", "many"])
+def test_random_damage_anywhere(cli: Cli, made: Path, run: Path, tried: Tried, turns: range) -> None:
     """Blocks of random bytes, zeros and cuts at random places of every kind of file, and then `show` and `train --resume`."""
-    draw = random.Random(0)
     kinds = ("run.json", "events.jsonl", "checkpoints/*/*", "rollouts/*")
     expected = facts(run)
-    for turn in range(24):
+    for turn in turns:
+        draw = random.Random(f"damage {turn}")
         path = draw.choice(sorted(run.glob(kinds[turn % len(kinds)])))
         data = path.read_bytes()
         at, size = draw.randrange(len(data)), draw.choice((1, 4, 64))

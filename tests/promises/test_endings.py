@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from scheduling import mostly_slow
 from serving import serving
 
 import guerdon as gd
@@ -214,12 +215,18 @@ def with_stage(how=None):
 OPTIONS = gd.Options(eval_tasks=0, save_every=1)
 
 
-@pytest.mark.parametrize(
-    "how", ["sys.exit(0)", "KeyboardInterrupt", "CancelledError", "RunStopped", "a group", "typer.Exit"]
-)
-def test_a_stage_that_ends_stops_the_run_which_goes_on_from_there(tmp_path, how):
+STAGES = ["sys.exit(0)", "KeyboardInterrupt", "CancelledError", "RunStopped", "a group", "typer.Exit"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run that nothing stopped."""
+    return gd.train(with_stage(), out=tmp_path_factory.mktemp("whole") / "run", options=OPTIONS)
+
+
+@pytest.mark.parametrize("how", mostly_slow(STAGES, "sys.exit(0)", "CancelledError", "a group"))
+def test_a_stage_that_ends_stops_the_run_which_goes_on_from_there(tmp_path, whole, how):
     """A stage that exits at step 2: one line that names its place; resumed, the weights of a run that nothing stopped."""
-    whole = gd.train(with_stage(), out=tmp_path / "whole", options=OPTIONS)
     with pytest.raises(gd.RunStopped, match=r"^step 2: .*test_endings\.py, line \d+: ") as caught:
         gd.train(with_stage(how), out=tmp_path / "run", options=OPTIONS)
     assert "\n" not in str(caught.value)

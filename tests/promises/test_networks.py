@@ -73,14 +73,22 @@ def about(*completions: str) -> Samples:
     return Samples.of([{"completion": each} for each in completions])
 
 
-async def scored(server, name: str, *completions: str, timeout: float = 1.5):
+async def scored(server, name: str, *completions: str, timeout: float = 60.0):
     return await gd.remote(f"{server.url}/{name.replace(' ', '-')}", timeout=timeout).score(about(*completions or "1"))
 
 
-async def judged(server, name: str, timeout: float = 0.6, **knobs):
+async def soon_scored(server, name: str):
+    return await scored(server, name, timeout=1.5)
+
+
+async def judged(server, name: str, timeout: float = 60.0, **knobs):
     trying = gd.patience(timeout=timeout, retries=1, wait=0.001, total=2.5 * timeout)
     by = gd.endpoint(f"{server.url}/{name.replace(' ', '-')}", "toy", cache=False, trying=trying, **knobs)
     return (await by.answer([JudgeQuestion((("user", "hi"),))], {}))[0]
+
+
+async def soon_judged(server, name: str):
+    return await judged(server, name, timeout=0.6)
 
 
 def served(cases):
@@ -102,8 +110,9 @@ def one_line(text: str) -> bool:
 def test_a_served_reward_that_never_ends_answering(tried):
     """Silence, dripped first lines, headers, bodies and chunks, 100 after 100, Retry-After of 10^400 and of 0."""
     with served(ENDLESS) as server:
-        for name, (outcome,) in asyncio.run(all_of(scored, server, ENDLESS)).items():
-            assert outcome.reason is Reason.TIMED_OUT, (name, outcome)
+        for name, (outcome,) in asyncio.run(all_of(soon_scored, server, ENDLESS)).items():
+            too_many = outcome.reason is Reason.FAILED and name == "one 100 after another"  # if they come soon enough
+            assert outcome.reason is Reason.TIMED_OUT or too_many, (name, outcome)
             assert one_line(outcome.detail["error"]), outcome
             tried()
         assert len([r for r in server.requests if r.startswith(b"POST /busy-with-no-pause/")]) < 10
@@ -113,7 +122,7 @@ def test_a_served_reward_that_sends_too_much(tried):
     """600 MB of body, of chunks, of headers, of one header and of 100s; a body that unpacks to far more than it is."""
     with served(TOO_MUCH) as server:
         for name in TOO_MUCH:
-            (outcome,) = asyncio.run(scored(server, name, timeout=60.0))
+            (outcome,) = asyncio.run(scored(server, name))
             assert outcome.reason is Reason.FAILED and one_line(outcome.detail["error"]), (name, outcome)
             assert server.sent[name.replace(" ", "-")] < 50_000_000
             tried()
@@ -229,7 +238,7 @@ def test_an_address_that_is_none_is_refused_at_once(url):
 def test_an_endpoint_that_never_ends_answering(tried):
     """The same silence and drips, from a judge: two tries within a stated total."""
     with served(ENDLESS) as server:
-        for name, answer in asyncio.run(all_of(judged, server, ENDLESS)).items():
+        for name, answer in asyncio.run(all_of(soon_judged, server, ENDLESS)).items():
             assert one_line(answer.error) and not answer.text, (name, answer)
             assert answer.late or name.startswith("busy"), (name, answer)
             tried()

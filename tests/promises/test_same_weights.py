@@ -13,30 +13,46 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from command_line import REWARDS, TRAIN
+import pytest
+from command_line import REWARDS, TRAIN, command_line
+
+WORDS = (*TRAIN, "--reward", "my.py:right", "--json", "--out", "run", "--rollouts-every", "1")
+
+
+def measured(folder: Path) -> list[Any]:
+    """What a run measured at each step."""
+    events = [json.loads(row) for row in (folder / "run" / "events.jsonl").read_text().splitlines()]
+    return [event["metrics"] for event in events if event["type"] == "StepDone"]
 
 
 def trained(folder: Path, cores: set[int], **environment: str) -> tuple[str, list[Any]]:
     """The weights that a training in a process of its own ends with, and what it measured at each step."""
     folder.mkdir(parents=True)
     (folder / "my.py").write_text(REWARDS)
-    words = (*TRAIN, "--reward", "my.py:right", "--json", "--out", "run", "--rollouts-every", "1")
-    line = [sys.executable, "-m", "guerdon.cli.main", *words]
+    line = [sys.executable, "-m", "guerdon.cli.main", *WORDS]
     paths = os.pathsep.join(str(Path(path).resolve()) for path in sys.path if path)
     done = subprocess.run(
         line, cwd=folder, env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True, check=True,
         preexec_fn=lambda: os.sched_setaffinity(0, cores),
     )  # fmt: skip
-    events = [json.loads(row) for row in (folder / "run" / "events.jsonl").read_text().splitlines()]
-    return json.loads(done.stdout)["weights"], [event["metrics"] for event in events if event["type"] == "StepDone"]
+    return json.loads(done.stdout)["weights"], measured(folder)
 
 
-def test_other_surroundings(tmp_path, tried):
-    """Another folder, time zone, language, order of sets, and number of reward workers."""
+def test_other_surroundings(tmp_path, monkeypatch, capsys, tried):
+    """Another process and folder, time zone, language, order of sets, and number of reward workers."""
     cores = os.sched_getaffinity(0)
-    plain = trained(tmp_path / "a", cores, PYTHONHASHSEED="1")
+    weights = command_line(tmp_path, monkeypatch, capsys)(*WORDS).json["weights"]
     other = trained(
         tmp_path / "somewhere" / "else", {min(cores)}, PYTHONHASHSEED="7", TZ="Asia/Kathmandu", LC_ALL="C", COLUMNS="17"
     )
-    assert plain == other and len(plain[1]) == 6
+    assert (weights, measured(tmp_path)) == other and len(other[1]) == 6
+    tried(2)
+
+
+@pytest.mark.slow
+def test_two_processes(tmp_path, tried):
+    """Two processes of their own, each with another order of sets."""
+    cores = os.sched_getaffinity(0)
+    runs = [trained(tmp_path / seed, cores, PYTHONHASHSEED=seed) for seed in ("1", "2")]
+    assert runs[0] == runs[1]
     tried(2)

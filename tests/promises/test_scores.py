@@ -13,7 +13,7 @@ import math
 import odd_values
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from odd_values import FAILED, IN_PROCESS_ONLY, ODD, VALUE
@@ -136,7 +136,6 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=80)
 @given(st.lists(values, min_size=1, max_size=4))
 @pytest.mark.filterwarnings("ignore")
 def test_any_value_at_all_is_finite_or_has_failed(drawn):

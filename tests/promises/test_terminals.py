@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from command_line import REWARDS, TRAIN
+from scheduling import mostly_slow
 from terminal import CLAIM, on_a_terminal
 from typer.main import get_command
 
@@ -40,7 +41,7 @@ APART = {"serve", "demo"}  # tried below
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
 
-@pytest.fixture(params=[80, 40])
+@pytest.fixture(params=mostly_slow([80, 40], 40))
 def terminal(request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("my.py").write_text(REWARDS)
@@ -129,9 +130,10 @@ PROVE_LINE = "prove ./faster.py --quick --jobs 1 --out evidence/NAME --runs proo
 
 @pytest.mark.parametrize(
     "environment",
-    [{"TERM": "xterm-256color"}, pytest.param({"TERM": "dumb", "NO_COLOR": "1"}, marks=pytest.mark.slow)],
+    [{"TERM": "xterm-256color"}, {"TERM": "dumb", "NO_COLOR": "1"}],
     ids=["sizes", "dumb"],
 )
+@pytest.mark.slow
 def test_terminals_of_no_size_and_such_that_change(tmp_path, environment, tried):
     """3, 1 and 0 columns, resized 1,000 times a second meanwhile; TERM=dumb and NO_COLOR."""
     (tmp_path / "my.py").write_text(REWARDS)
@@ -143,7 +145,7 @@ def test_terminals_of_no_size_and_such_that_change(tmp_path, environment, tried)
     tried(4 * len(lines))
 
 
-@pytest.mark.parametrize("columns", ["", "0", "1", "many", "-3"])
+@pytest.mark.parametrize("columns", mostly_slow(["", "0", "1", "many", "-3"], "0", "1", "many"))
 def test_a_width_that_is_none(tmp_path, monkeypatch, columns, tried):
     """COLUMNS that says 0, 1, nothing, a word."""
     monkeypatch.chdir(tmp_path)
@@ -155,6 +157,7 @@ def test_a_width_that_is_none(tmp_path, monkeypatch, columns, tried):
         tried()
 
 
+@pytest.mark.slow
 def test_a_server_on_a_terminal(tmp_path):
     """`serve` on a terminal: it says how to ask, answers, and ends with SIGTERM."""
     (tmp_path / "my.py").write_text(REWARDS)
@@ -184,7 +187,7 @@ def in_a_process(folder, environment, *words, told=lambda process, said: None):
         stdin=slave, stdout=slave, stderr=slave,
     )  # fmt: skip
     os.close(slave)
-    watch = threading.Timer(300, process.kill)
+    watch = threading.Timer(1200, process.kill)
     watch.start()
     seen = b""
     while True:

@@ -78,7 +78,7 @@ def child(out: Path, patch: str = "") -> subprocess.Popen:
 
 def finish(out: Path) -> Run:
     process = child(out)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     return Run(out)
 
@@ -93,7 +93,7 @@ def assert_same(run: Run, unbroken: Run) -> None:
 
 def die(out: Path, moment: str) -> None:
     process = child(out, MOMENTS[moment])
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL, f"{moment}: {errors}"
 
 
@@ -152,13 +152,9 @@ def test_how_a_run_is_kept_does_not_change_it(tmp_path, unbroken):
     assert gd.train(RECIPE, seed=5, out=tmp_path / "run", options=kept).weights == unbroken.weights
 
 
-def test_resuming_a_complete_run_reads_it(unbroken):
-    before = (unbroken.path / "events.jsonl").read_bytes()
-    assert gd.train(resume=unbroken.path).weights == unbroken.weights
-    assert (unbroken.path / "events.jsonl").read_bytes() == before
-
-
-def test_a_rollout_file_is_the_batch_that_was_learned_from(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """A run of three steps, and the batches that were written down meanwhile, by the names of their files."""
     from guerdon.loop import record
 
     seen = {}
@@ -168,8 +164,20 @@ def test_a_rollout_file_is_the_batch_that_was_learned_from(tmp_path, monkeypatch
         seen[path.name] = batch
         plain(path, batch, step)
 
-    monkeypatch.setattr(record, "write_batch", keep)
-    run = gd.train(RECIPE, seed=5, out=tmp_path / "run", options=OPTIONS, steps=3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record, "write_batch", keep)
+        yield gd.train(RECIPE, seed=5, out=tmp_path_factory.mktemp("short") / "run", options=OPTIONS, steps=3), seen
+
+
+def test_resuming_a_complete_run_reads_it(short):
+    run, _ = short
+    before = (run.path / "events.jsonl").read_bytes()
+    assert gd.train(resume=run.path).weights == run.weights
+    assert (run.path / "events.jsonl").read_bytes() == before
+
+
+def test_a_rollout_file_is_the_batch_that_was_learned_from(short):
+    run, seen = short
     assert len(seen) == 3
     for step, batch in run.batches():
         assert batch.same(seen[f"step-{step:08d}.parquet"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from killing import killed_at
 from roles import roles
+from scheduling import mostly_slow
 from watching import Watched
 
 import guerdon as gd
@@ -24,7 +25,7 @@ def train(out, **settings):
     return gd.train(RECIPE, seed=4, out=out, options=OPTIONS, **settings)
 
 
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("ahead", mostly_slow([False, True], True))
 def test_killed_twice_and_resumed_ends_the_same(tmp_path, ahead):
     unbroken = train(tmp_path / "whole", ahead=ahead)
     out = tmp_path / "run"

@@ -1,4 +1,7 @@
-"""One small method of each kind, at most 40 lines: what the core must carry without being changed. Each must learn its toy."""
+"""One small method of each kind, at most 40 lines: what the core must carry without being changed. Each must learn its toy.
+
+Each is broken off and gone on with in a plain run; those that take long to learn do so in `make slow`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from killing import Killed
+from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.pack import pack
@@ -20,8 +24,8 @@ def toys_on_path(monkeypatch):
     monkeypatch.syspath_prepend(str(HERE))
 
 
-def learn(name, out, save_every=1000, listeners=(), **settings):
-    options = gd.Options(save_every=save_every, eval_tasks=64)
+def learn(name, out, save_every=1000, listeners=(), eval_tasks=64, **settings):
+    options = gd.Options(save_every=save_every, eval_tasks=eval_tasks)
     return gd.train(f"{HERE / name}.py", out=out, options=options, seed=1, settings=settings, listeners=listeners)
 
 
@@ -62,6 +66,7 @@ def test_turns_are_credited_by_themselves(tmp_path):
     assert torch.allclose(back[1::2], second)
 
 
+@pytest.mark.slow
 def test_a_game_is_examined_from_each_seat(tmp_path):
     run = learn("playing", tmp_path / "run")
     first, last = run.evaluations[0], run.evaluations[-1]
@@ -72,6 +77,7 @@ def test_a_game_is_examined_from_each_seat(tmp_path):
     assert after > 0.3
 
 
+@pytest.mark.slow
 def test_a_reward_model_that_learns_has_its_own_exam(tmp_path):
     run = learn("cotrained", tmp_path / "run")
     first, last = run.evaluations[0], run.evaluations[-1]
@@ -88,7 +94,7 @@ def test_a_group_stays_together_in_micro_batches(tmp_path):
     assert run.evaluations[-1]["pass@1"] > run.evaluations[0]["pass@1"] + 0.5
 
 
-@pytest.mark.parametrize("mix", ["track", "step"])
+@pytest.mark.parametrize("mix", mostly_slow(["track", "step"], "track"))
 def test_denoising_steps_are_actions_and_the_picture_is_paid(tmp_path, mix):
     run = learn("denoising", tmp_path / "run", mix=mix)
     assert mean(run, "reward", run.steps_done - 1) > mean(run, "reward", 0) + 0.7
@@ -99,6 +105,7 @@ def test_denoising_steps_are_actions_and_the_picture_is_paid(tmp_path, mix):
     assert (segment.made == segment.actions[-1]).all()
 
 
+@pytest.mark.slow
 def test_gymnasium_episodes_are_seeded_cut_and_bootstrapped(tmp_path):
     run = learn("cartpole", tmp_path / "run")
     assert mean(run, "reward", run.steps_done - 1) > mean(run, "reward", 0) + 12
@@ -120,12 +127,13 @@ def test_a_picture_in_the_prompt(tmp_path):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_broken_run_of_each_kind_ends_with_the_same_weights(tmp_path, name):
-    whole = learn(name, tmp_path / "whole", save_every=2, steps=5)
+    how = {"save_every": 2, "eval_tasks": 4, "steps": 5}
+    whole = learn(name, tmp_path / "whole", **how)
 
     def kill(event):
         if type(event).__name__ == "StepDone" and event.step == 3:
             raise Killed
 
     with pytest.raises(Killed):
-        learn(name, tmp_path / "broken", save_every=2, listeners=[kill], steps=5)
+        learn(name, tmp_path / "broken", listeners=[kill], **how)
     assert gd.train(resume=tmp_path / "broken").weights == whole.weights

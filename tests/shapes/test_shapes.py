@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from scheduling import mostly_slow
 from scipy.stats import kendalltau
 
 import guerdon as gd
@@ -171,11 +174,20 @@ def test_cream_previous_model_is_one_iteration_behind(tmp_path):
     assert same == {0: True, 9: True, 10: False, 19: False, 20: False}
 
 
-@pytest.mark.parametrize(
-    ("principle", "keeps"), [("has no a", lambda s: "a" not in s), ("is a mirror", lambda s: s == s[::-1])]
-)
-def test_rlbff_policy_learns_the_principle_its_judge_is_asked(tmp_path, principle, keeps):
-    run = inner(learn("rlbff", tmp_path, principle=principle))
+@pytest.fixture(scope="module")
+def rlbff(tmp_path_factory):
+    """The study for a principle, made once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(HERE))
+        yield functools.cache(lambda principle: learn("rlbff", tmp_path_factory.mktemp("rlbff"), principle=principle))
+
+
+PRINCIPLES = {"has no a": lambda s: "a" not in s, "is a mirror": lambda s: s == s[::-1]}
+
+
+@pytest.mark.parametrize("principle", mostly_slow(PRINCIPLES, "has no a"))
+def test_rlbff_policy_learns_the_principle_its_judge_is_asked(rlbff, principle):
+    run, keeps = inner(rlbff(principle)), PRINCIPLES[principle]
     first, last = run.batch(0), run.batch(run.steps_done - 1)
 
     def share(batch):
@@ -190,10 +202,11 @@ def test_rlbff_policy_learns_the_principle_its_judge_is_asked(tmp_path, principl
     assert torch.isnan(last["reward"][~mine]).all()
 
 
-def test_rlbff_study_resumes_without_training_the_judge_again(tmp_path):
-    run = learn("rlbff", tmp_path)
-    folders = {p: p.stat().st_mtime_ns for p in (run.path / "inner").glob("*/events.jsonl")}
-    (run.path / "events.jsonl").unlink()  # as if the study had been killed before its last line
-    again = gd.train(resume=run.path)
-    assert {p: p.stat().st_mtime_ns for p in (run.path / "inner").glob("*/events.jsonl")} == folders
+def test_rlbff_study_resumes_without_training_the_judge_again(tmp_path, rlbff):
+    path = Path(shutil.copytree(rlbff("has no a").path, tmp_path / "run"))
+    folders = {p: p.stat().st_mtime_ns for p in (path / "inner").glob("*/events.jsonl")}
+    assert len(folders) == 2
+    (path / "events.jsonl").unlink()  # as if the study had been killed before its last line
+    again = gd.train(resume=path)
+    assert {p: p.stat().st_mtime_ns for p in (path / "inner").glob("*/events.jsonl")} == folders
     assert again.complete
