@@ -15,7 +15,8 @@ from typing import Any, Literal
 from guerdon.bridges.chat_text import runs, sample
 from guerdon.bridges.gaps import warn_broken
 from guerdon.core.errors import UserError
-from guerdon.core.part import is_schedule, part
+from guerdon.core.knob_values import is_schedule
+from guerdon.core.part import part
 from guerdon.rewards.asking.function import Arguments, Leaf
 from guerdon.rewards.formula.reward import Reward, as_reward, blended, weighted
 from guerdon.rewards.stage.scorer import SampleScores, score_samples

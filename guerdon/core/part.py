@@ -13,14 +13,11 @@ import functools
 import hashlib
 import inspect
 import json
-import operator
-import types
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
-from weakref import WeakKeyDictionary
 
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.syntax import syntax
 
 T = TypeVar("T")
@@ -194,97 +191,12 @@ def spell(x: Any) -> str:
     return f"{label(x)}({', '.join(shown)})"
 
 
-# --- checking -----------------------------------------------------------------------------------------------------
-
-
-def is_schedule(value: object) -> bool:
-    return callable(getattr(value, "at", None))
-
-
-def _accepts(hint: Any, value: Any) -> bool:
-    """Whether a plain type annotation admits the value. Annotations that are not plain types admit anything."""
-    origin = typing.get_origin(hint)
-    if origin in (typing.Union, types.UnionType):
-        return any(_accepts(h, value) for h in typing.get_args(hint))
-    if origin is Literal:
-        return value in typing.get_args(hint)
-    if hint is float:
-        return (isinstance(value, int | float) and not isinstance(value, bool)) or is_schedule(value)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if hint in (bool, str):
-        return isinstance(value, hint)
-    if hint is type(None):
-        return value is None
-    return True
-
-
-def _say_type(hint: Any) -> str:
-    if typing.get_origin(hint) is Literal:
-        return "one of " + ", ".join(map(repr, typing.get_args(hint)))
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return " or ".join(_say_type(h) for h in typing.get_args(hint))
-    return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
-
-
-def type_hints(thing: Any) -> dict[str, Any]:
-    """The annotations of a class or function; those that name something unknown at run time are left out."""
-    hints = _HINTS.get(thing)
-    if hints is None:
-        try:
-            hints = _HINTS[thing] = typing.get_type_hints(thing)
-        except NameError:  # may become known: not remembered
-            return {k: v for k, v in inspect.get_annotations(thing).items() if not isinstance(v, str)}
-    return hints
-
-
-_HINTS: WeakKeyDictionary[Any, dict[str, Any]] = WeakKeyDictionary()  # it is asked of a class whenever a part is made
-
-
-_LIMITS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
-    "ge": ("at least", operator.ge),
-    "gt": ("greater than", operator.gt),
-    "le": ("at most", operator.le),
-}
-
-
-def check_value(where: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
-    """Refuse a value its knob does not admit, in one line that says what it admits."""
-    choices = limits.get("choices")
-    if choices is not None and value not in choices:
-        if isinstance(value, str):
-            raise unknown(f"value of {where}", value, [c for c in choices if isinstance(c, str)])
-        raise UserError(f"{where} must be one of {', '.join(map(repr, choices))}, not {value!r}")
-    if hint is not None and not _accepts(hint, value):
-        raise UserError(f"{where} must be {_say_type(hint)}, not {value!r}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        for sign, (words, fits) in _LIMITS.items():
-            limit = limits.get(sign)
-            if limit is not None and not fits(value, limit):  # NaN fits nothing
-                raise UserError(f"{where} must be {words} {limit}, not {value!r}")
-
-
 def check_knobs(x: Any) -> None:
     hints = type_hints(type(x))
     for f in dataclasses.fields(x):
         if f.init:
             value = getattr(x, f.name)
             check_value(f"{label(x)}.{f.name}", value, hints.get(f.name), f.metadata.get("limits", {}))
-
-
-def parse(text: str, hint: Any, where: str) -> Any:
-    """A knob's value from the command line: JSON where it reads as JSON, a string otherwise; the hint settles doubts."""
-    if hint is str:
-        return text
-    try:
-        value = json.loads(text.lower() if text in ("True", "False", "None") else text)
-    except (ValueError, RecursionError):  # no JSON, or deeper and longer than any knob
-        value = None if text == "None" else text
-    if hint is not None and not _accepts(hint, value):
-        if not _accepts(hint, text):
-            raise UserError(f"{where} must be {_say_type(hint)}, not {text!r}")
-        return text  # a number where words are meant: `str | None` takes "7" as it stands
-    return value
 
 
 # --- the tree of parts --------------------------------------------------------------------------------------------

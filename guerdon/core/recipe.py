@@ -15,22 +15,10 @@ from typing import Any, Literal
 
 from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
-from guerdon.core.part import (
-    check_knobs,
-    check_value,
-    find_part,
-    fingerprint,
-    knob,
-    knobs,
-    parse,
-    part,
-    set_knob,
-    set_known,
-    type_hints,
-    walk,
-)
+from guerdon.core.part import check_knobs, find_part, fingerprint, knob, knobs, part, set_knob, set_known, walk
 from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
 

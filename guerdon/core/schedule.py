@@ -10,7 +10,8 @@ import copy
 import math
 from typing import Any, TypeVar
 
-from guerdon.core.part import is_part, is_schedule, knob, knobs, part
+from guerdon.core.knob_values import is_schedule
+from guerdon.core.part import is_part, knob, knobs, part
 
 T = TypeVar("T")
 

@@ -14,8 +14,9 @@ import torch
 
 from guerdon.core.episode import Episode
 from guerdon.core.errors import RunStopped, UserError, broken_as, in_a_line, line_in, unknown
+from guerdon.core.knob_values import is_schedule
 from guerdon.core.model import Meter, Model
-from guerdon.core.part import is_schedule, knobs, walk
+from guerdon.core.part import knobs, walk
 from guerdon.core.play import Env
 from guerdon.core.schedule import at
 from guerdon.core.seeds import generator

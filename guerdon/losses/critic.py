@@ -9,7 +9,8 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.part import is_schedule, knob, part
+from guerdon.core.knob_values import is_schedule
+from guerdon.core.part import knob, part
 from guerdon.losses.penalties import nobody
 from guerdon.losses.reduce import Mean, average, numbers, reduce
 from guerdon.losses.terms import Term

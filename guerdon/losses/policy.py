@@ -18,7 +18,8 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.core.part import is_schedule, knob, part
+from guerdon.core.knob_values import is_schedule
+from guerdon.core.part import knob, part
 from guerdon.losses.old_policy import sampled
 from guerdon.losses.penalties import k3
 from guerdon.losses.reduce import Mean, Members, average, has_tracks, means, numbers, per_track, reduce, weights

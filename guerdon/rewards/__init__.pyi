@@ -17,7 +17,6 @@ from guerdon.rewards.formula.per_step import delta as delta
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.reward import Reward as Reward
-from guerdon.rewards.formula.reward import Where as Where
 from guerdon.rewards.formula.reward import as_reward as as_reward
 from guerdon.rewards.formula.reward import blended as blended
 from guerdon.rewards.formula.reward import clip as clip
@@ -27,6 +26,7 @@ from guerdon.rewards.formula.reward import veto as veto
 from guerdon.rewards.formula.reward import weighted as weighted
 from guerdon.rewards.formula.scores import Outcome as Outcome
 from guerdon.rewards.formula.scores import Scores as Scores
+from guerdon.rewards.formula.where import Where as Where
 from guerdon.rewards.memory.feedback import human_feedback as human_feedback
 from guerdon.rewards.memory.novelty import count_novelty as count_novelty
 from guerdon.rewards.memory.novelty import embedding_novelty as embedding_novelty

@@ -15,8 +15,9 @@ from torch import Tensor
 from guerdon.core.batch import Batch, Group
 from guerdon.core.errors import UserError
 from guerdon.core.field_columns import ColumnField, FieldColumns, Needs
+from guerdon.core.knob_values import is_schedule
 from guerdon.core.levels import gather_up
-from guerdon.core.part import is_schedule, knob, part
+from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 
 

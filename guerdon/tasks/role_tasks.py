@@ -6,7 +6,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from guerdon.core.part import check_value, knob, part
+from guerdon.core.knob_values import check_value
+from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 from guerdon.tasks.family import Family

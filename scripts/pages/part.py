@@ -16,7 +16,8 @@ from io import StringIO
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.core.part import type_hints, walk
+from guerdon.core.knob_values import type_hints
+from guerdon.core.part import walk
 from guerdon.tasks.family import Family
 from pages.chart import METHODS, Built
 from pages.discover import PYTHON, Public

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from guerdon.core.errors import UserError
+from guerdon.core.knob_values import parse  # fmt: skip
 from guerdon.core.part import (
     PARTS,
     describe,
@@ -22,14 +23,13 @@ from guerdon.core.part import (
     knob,
     knobs,
     live,
-    parse,
     part,
     set_knob,
     set_state,
     spell,
     state,
     walk,
-)  # fmt: skip
+)
 from guerdon.core.schedule import linear
 
 

@@ -25,8 +25,8 @@ from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.proof.proving import OPTIONS
 from guerdon.models.tables import tabular
 from guerdon.rewards.formula.algebra import blend
-from guerdon.rewards.formula.reward import Where
 from guerdon.rewards.formula.scores import Outcome, Scores
+from guerdon.rewards.formula.where import Where
 from guerdon.rewards.text.difficulty import first_word, knows_limits, length_by_rate
 from guerdon.rewards.text.length_budgets import keeps_to, used, within_budget
 from guerdon.studies.schedules import decayed

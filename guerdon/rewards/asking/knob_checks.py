@@ -10,7 +10,8 @@ import math
 import re
 
 from guerdon.core.errors import UserError, require_extra
-from guerdon.core.part import is_schedule, knobs, label
+from guerdon.core.knob_values import is_schedule
+from guerdon.core.part import knobs, label
 
 
 def check_plain(part: object) -> None:

@@ -25,8 +25,9 @@ from guerdon.core.task import Ask, Task, TaskSource
 from guerdon.rewards.asking.function import Leaf, ask_all
 from guerdon.rewards.asking.samples import FIELDS, Samples, fields_of
 from guerdon.rewards.check.reward_report import CheckedSample, Finding, RewardReport, brief, kind_rows, mean_of
-from guerdon.rewards.formula.reward import Reward, Where, as_reward
+from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.formula.scores import Outcome, Scores
+from guerdon.rewards.formula.where import Where
 from guerdon.rewards.stage.scorer import work_out
 from guerdon.tasks.family import Family
 

@@ -10,8 +10,9 @@ import torch
 
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
-from guerdon.rewards.formula.reward import Among, Around, Where, blended
+from guerdon.rewards.formula.reward import Among, Around, blended
 from guerdon.rewards.formula.scores import Scores, joined, numbers
+from guerdon.rewards.formula.where import Where
 
 
 def blend(*, renormalise: bool = False, **terms: Any) -> blended:

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from guerdon.core.column import Reason
 from guerdon.core.part import knob, part
-from guerdon.rewards.formula.reward import Conditional, Reward, Where, as_reward, named, shown
+from guerdon.rewards.formula.reward import Conditional, Reward, as_reward, named, shown
 from guerdon.rewards.formula.scores import Scores, numbers
+from guerdon.rewards.formula.where import Where
 
 
 @part

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from guerdon.core.part import knob, part
-from guerdon.rewards.formula.reward import Around, Where
+from guerdon.rewards.formula.reward import Around
 from guerdon.rewards.formula.scores import Scores, numbers
+from guerdon.rewards.formula.where import Where
 
 
 class _PerStep(Around):

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -21,38 +20,11 @@ from torch import Tensor
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
-from guerdon.core.part import is_schedule, part
-from guerdon.core.schedule import at
-from guerdon.core.seeds import generator
+from guerdon.core.knob_values import is_schedule
+from guerdon.core.part import part
 from guerdon.rewards.formula.scores import Scores, joined, numbers
 from guerdon.rewards.formula.versions import version_of
-
-
-@dataclass(frozen=True)
-class Where:
-    """What a formula may know besides the scores: the groups that samples are compared in, how far the run is, its seed.
-
-    >>> import torch
-    >>> import guerdon as gd
-    >>> gd.rewards.Where(group=torch.zeros(2, dtype=torch.long), step=5, steps=11).now(gd.linear(0.0, 1.0))
-    0.5
-    """
-
-    group: Tensor  # [N]
-    step: int = 0
-    steps: int = 1
-    metrics: Mapping[str, float] = field(default_factory=dict)  # of the step before
-    seed: int = 0  # the run's
-
-    def generator(self, *path: int | str) -> torch.Generator:
-        """Random numbers for this place in this step: the same again with the same seed, others with another."""
-        return generator(self.seed, self.step, *path)
-
-    def now(self, knob: Any) -> float:
-        """A knob's value: a number, a schedule over steps, or one over a metric."""
-        if hasattr(knob, "follow"):
-            return float(knob.follow(self.metrics))
-        return at(knob, self.step, self.steps)
+from guerdon.rewards.formula.where import Where
 
 
 class Reward:

@@ -22,8 +22,9 @@ from guerdon.core.play import Play
 from guerdon.core.task import truth_of
 from guerdon.rewards.asking.function import Leaf, ask_all_later, reward, run
 from guerdon.rewards.asking.samples import Roles, Samples, check_roles, each_role
-from guerdon.rewards.formula.reward import Reward, Where, as_reward
+from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.formula.scores import Outcome, Scores
+from guerdon.rewards.formula.where import Where
 from guerdon.rewards.stage.placing import step_column
 from guerdon.rewards.stage.scorer import FormulaScores, score_later
 

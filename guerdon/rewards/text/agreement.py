@@ -17,8 +17,9 @@ from guerdon.core.part import part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
 from guerdon.rewards.asking.samples import Samples
-from guerdon.rewards.formula.reward import Around, Where
+from guerdon.rewards.formula.reward import Around
 from guerdon.rewards.formula.scores import Outcome, Scores, numbers
+from guerdon.rewards.formula.where import Where
 from guerdon.rewards.text.extracting import vote
 
 

@@ -18,8 +18,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
-from guerdon.rewards.formula.reward import Reward, Where, as_reward
+from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.formula.scores import Scores, numbers
+from guerdon.rewards.formula.where import Where
 from guerdon.rewards.text.length_budgets import used
 
 RIGHT = 0.5  # from here on a try is right
