@@ -71,8 +71,8 @@ class implicit(ModelLeaf):
 
 def in_steps(values: list[float], pieces: list[torch.Tensor], own: bool) -> Outcome:
     """Numbers for pieces of a sample, and after how many of its actions each ends, unless they were told in other tokens."""
-    found = outcome_of(values)
-    if found.reason is not Reason.VALUE:
-        return found
+    outcome = outcome_of(values)
+    if outcome.reason is not Reason.VALUE:
+        return outcome
     ends = {"ends": list(itertools.accumulate(map(len, pieces)))} if own else None
     return Outcome(Reason.VALUE, math.fsum(values), ends, tuple(values))

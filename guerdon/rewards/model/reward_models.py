@@ -74,8 +74,8 @@ class process_model(ModelLeaf):
             values = torch.stack([after[piece[-1]] for piece in pieces])
             if self.aggregate == "steps":
                 return in_steps(values.tolist(), pieces, tokens.own)
-            made = outcome_of(HOW[self.aggregate](values))
-            return Outcome(made.reason, made.value, {**(made.detail or {}), "along": values.tolist()})
+            outcome = outcome_of(HOW[self.aggregate](values))
+            return Outcome(outcome.reason, outcome.value, {**(outcome.detail or {}), "along": values.tolist()})
 
         return outcome_of_each(tokens, self.model, judged)
 
