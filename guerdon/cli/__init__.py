@@ -1,1 +1,4 @@
-"""The command line: a thin coat over `guerdon.loop.api`. One file a verb; what verbs share is in `options` and `output`."""
+"""The command line: a thin coat over `guerdon.loop.api`.
+
+One file a verb; what verbs share is in `options` and `output`.
+"""

@@ -1,8 +1,9 @@
 """`guerdon demo`: a laptop, nothing to download, three minutes, and a language model has learned something.
 
-Trains the built-in model with GRPO on a task it does badly (it gets three countdowns in ten wrong) and shows what changed.
-Ends with exit code 1 when the gain on held-out problems is under 20 points: a demo that does not learn must not look as if it
-did.
+Trains the built-in model with GRPO on a task it does badly (it gets three countdowns in ten wrong) and shows what
+changed.
+Ends with exit code 1 when the gain on held-out problems is under 20 points:
+a demo that does not learn must not look as if it did.
 """
 
 from __future__ import annotations

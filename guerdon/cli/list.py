@@ -1,4 +1,7 @@
-"""`guerdon list`: what there is. Recipes are read from their files, so listing them needs neither torch nor time."""
+"""`guerdon list`: what there is.
+
+Recipes are read from their files, so listing them needs neither torch nor time.
+"""
 
 from __future__ import annotations
 

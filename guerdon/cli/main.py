@@ -1,7 +1,7 @@
 """The `guerdon` command: its verbs, and how mistakes end.
 
-A mistake of the user's is one line and an exit code; anything else that escapes is a bug of ours and keeps its
-traceback. Verbs import what they need when they run, so that `--help` and `list recipes` never wait for torch.
+A mistake of the user's is one line and an exit code; anything else that escapes is a bug of ours and keeps its traceback.
+Verbs import what they need when they run, so that `--help` and `list recipes` never wait for torch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Standard output and error as every verb writes to them: they outlive their reader, and a terminal shows text as text.
 
-A run must not end because `head` has read enough, a disk is full or a terminal is gone; and what a model, a reward, a data
-file or a stranger's folder says must not move a cursor, ring, or hide what stands beside it. Left out: what C code writes by
-itself.
+A run must not end because `head` has read enough, a disk is full or a terminal is gone;
+and what a model, a reward, a data file or a stranger's folder says must not move a cursor, ring,
+or hide what stands beside it.
+Leaves out: what C code writes by itself.
 """
 
 from __future__ import annotations

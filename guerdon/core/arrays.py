@@ -1,6 +1,7 @@
 """Values with numpy arrays in them: what roles are shown (pictures, observations) and what they made.
 
-As JSON text and back to the last bit, compared, and told apart by a digest. Left out: what the arrays mean.
+As JSON text and back to the last bit, compared, and told apart by a digest.
+Leaves out: what the arrays mean.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The Batch: every episode of a step as flat tensors, packed and never padded.
 
-S steps (decisions with a log-prob), G segments, K tracks, P pairs. A *track* is one role's own path from its first
-segment to a last one; a step shared by several tracks (a tree's trunk) stands once and carries their number as its
-`weight`, so that a tree and the chains it stands for give the same sums. Packing is in `core/pack.py`, how rows are taken
-and shared out in `core/rows.py`.
+S steps (decisions with a log-prob), G segments, K tracks, P pairs.
+A *track* is one role's own path from its first segment to a last one;
+a step shared by several tracks (a tree's trunk) stands once and carries their number as its `weight`,
+so that a tree and the chains it stands for give the same sums.
+Packing is in `core/pack.py`, how rows are taken and shared out in `core/rows.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a run may spend. Methods are held against each other at equal budgets, not at equal numbers of steps."""
+"""What a run may spend.
+
+Methods are held against each other at equal budgets, not at equal numbers of steps.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """What happened: a Segment is one stretch of actions by one role, an Episode is a tree of them.
 
-`parent` points at an earlier segment of the same episode. Under a parent of the *same role* a segment continues its
-memory: its full context is the parent's context, the parent's actions, then its own `context`. Under a parent of
-*another role* it only hangs there (a judge's call below what it judged) and its own `context` is all it saw.
+`parent` points at an earlier segment of the same episode.
+Under a parent of the *same role* a segment continues its memory:
+its full context is the parent's context, the parent's actions, then its own `context`.
+Under a parent of *another role* it only hangs there (a judge's call below what it judged) and its own `context` is all
+it saw.
 """
 
 from __future__ import annotations

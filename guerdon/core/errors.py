@@ -1,8 +1,8 @@
 """What a user sees when something is wrong: one clear line that says what and how to mend it.
 
-Every error a user can cause is a `UserError`; the command line prints its message and exits with its code. What a user's own
-code raises is one as well, however it tries to end the program (`ended_by`). Anything else that escapes is a bug of ours
-and keeps its traceback.
+Every error a user can cause is a `UserError`; the command line prints its message and exits with its code.
+What a user's own code raises is one as well, however it tries to end the program (`ended_by`).
+Anything else that escapes is a bug of ours and keeps its traceback.
 """
 
 from __future__ import annotations

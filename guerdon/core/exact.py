@@ -1,7 +1,7 @@
-"""The same sums every time. A GPU adds many numbers up in whatever order its programs come by, and the last bits of a gradient
-with them; in here torch takes the ways that have an order of their own.
+"""Deterministic sums while learning: inside `exact()` torch uses the algorithms that add in a fixed order.
 
-Left out: what the engine does so that samples do not depend on their company (`engine/cuda.py`).
+A GPU adds numbers up in the order in which its programs happen to finish, and the last bits of a gradient differ with it.
+Leaves out: what the engine does so that a sample does not depend on the others of its batch (`engine/cuda.py`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A batch and a `play` for examples and benchmarks: rewards in, one track for each. No part of any recipe."""
+"""A batch and a `play` for examples and benchmarks: rewards in, one track for each.
+
+No part of any recipe.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What every stage needs that plays and scores for itself: to ask, to join what came of it, to say what it came to.
+"""Playing inside a stage: ask, join what was played to the batch, and read its score.
 
-Greedy baselines, restarts, asking again, hints, rewritten problems and follow-ups are uses of it. All sample through `play`,
-so what they sample counts in the run's budget.
+Greedy baselines, restarts, asking again, hints, rewritten problems and follow-ups use it.
+All sample through `play`, so what they sample counts in the run's budget.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Whether code is a library's or somebody's own. Imports the standard library alone: workers ask it too."""
+"""Whether code is a library's or somebody's own.
+
+Imports the standard library alone: workers ask it too.
+"""
 
 from __future__ import annotations
 

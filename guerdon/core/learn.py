@@ -1,8 +1,8 @@
 """Learn: the stage that turns a batch into an update of one model.
 
-It picks its own rows (`on`), counts the denominators once over them, splits them into micro-batches that never change
-the result, clips the gradient and steps the optimiser. The batch goes on to the next stage as it came: filtering for one
-learner hides nothing from the others.
+It picks its own rows (`on`), counts the denominators once over them,
+splits them into micro-batches that never change the result, clips the gradient and steps the optimiser.
+The batch goes on to the next stage as it came: filtering for one learner hides nothing from the others.
 """
 
 from __future__ import annotations

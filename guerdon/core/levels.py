@@ -1,8 +1,12 @@
-"""Sums and means over ragged groups, with missing values defined. The arithmetic under `Batch.up` and `Batch.down`.
+"""Sums and means over ragged groups, with missing values defined: the arithmetic under `Batch.up` and `Batch.down`.
 
-Everything accumulates in float64 and comes back in the input's type, so a total over a million steps keeps its digits.
-A sum with a missing part is missing: NaN in, NaN out. A statistic (mean, std, max, min, count) is over the members that
-have a value, and NaN when none has one.
+1. Every member has the number of its group, so groups of any size are reduced in one pass and nothing is padded.
+2. Sums are taken in float64 and come back in the input's type: a total over a million steps keeps its digits.
+3. A sum with a missing part is missing: NaN in, NaN out.
+4. A statistic (mean, std, max, min, count) is over the members that have a value, and NaN where none has one.
+5. `moments` puts missing members into one group more, which nobody reads: no masks, and nothing to wait for on a GPU.
+
+Leaves out: which group a step, segment or track is in (`core/batch.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The two things every model does: `act` (sample) and `read` (score a batch). The only place that knows tokens is a model.
+"""The two things every model does: `act` (sample) and `read` (score a batch).
 
-A model is a part: its fields are its knobs, its weights live in `net`. Environments and rewards speak in views and text;
-what a view looks like as numbers is the model's business alone.
+The only place that knows tokens is a model.
+A model is a part: its fields are its knobs, its weights live in `net`.
+Environments and rewards speak in views and text; what a view looks like as numbers is the model's business alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Optimisers as parts: knobs in, a torch optimiser out.
 
-Weights in half precision get a master copy in float32, which the optimiser works on; gradients are added up in float32
-too. A step of 1e-5 of a weight's size would vanish in bfloat16, which keeps three digits.
+Weights in half precision get a master copy in float32, which the optimiser works on;
+gradients are added up in float32 too.
+A step of 1e-5 of a weight's size would vanish in bfloat16, which keeps three digits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Parts: a callable dataclass that is its own config.
 
 `@part` turns a class into a dataclass whose fields are *knobs* (they make the run's hash and are checked when the part
-is built) or *state* (it goes to the checkpoint). There is no config twin: the object is the config. This file also
-walks, describes, hashes and overrides a tree of parts. It leaves out what parts do; their folders hold that.
+is built) or *state* (it goes to the checkpoint).
+There is no config twin: the object is the config.
+This file also walks, describes, hashes and overrides a tree of parts.
+It leaves out what parts do; their folders hold that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts with holes, as users write them: which holes there must be."""
+"""Prompt templates that users write: which placeholders they must have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a stage or a curriculum is handed: `play`. Call it to have episodes played; read from it where the run stands."""
+"""What a stage or a curriculum is handed: `play`.
+
+Call it to have episodes played; read from it where the run stands.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """A Recipe is a method written as a composition of parts; a Study is one written as plain Python over several runs.
 
-`@recipe` names a function that returns either. Its parameters `task`, `model` and `reward` are filled from what the
-user chose; all its other parameters are the recipe's knobs. One made `on` another recipe is handed that recipe as `made`, and
-changes what it does differently; it has the other's knobs too.
+`@recipe` names a function that returns either.
+Its parameters `task`, `model` and `reward` are filled from what the user chose;
+all its other parameters are the recipe's knobs.
+One made `on` another recipe is handed that recipe as `made`, and changes what it does differently;
+it has the other's knobs too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Rows of a batch: taken, split into micro-batches, shared out. What must stay together stays together.
+"""Rows of a batch: taken, split into micro-batches, shared out.
 
-The functions behind `Batch.take`, `Batch.split`, `Batch.shares` and `Batch.share_steps`. Left out: putting batches together
-(`core/pack.py`).
+What must stay together stays together.
+The functions behind `Batch.take`, `Batch.split`, `Batch.shares` and `Batch.share_steps`.
+Leaves out: putting batches together (`core/pack.py`).
 """
 
 from __future__ import annotations

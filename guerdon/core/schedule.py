@@ -1,7 +1,9 @@
-"""Schedules: a number that changes over a run. Any float knob takes one in place of a number.
+"""Schedules: a number that changes over a run.
 
-Read a knob with `at(self.lr, step, steps)`; a plain number is itself at every step. Schedules are pure functions of the
-step, so they need no state and resume exactly. Schedules driven by a metric belong to `rewards` and `curricula`.
+Any float knob takes one in place of a number.
+Read a knob with `at(self.lr, step, steps)`; a plain number is itself at every step.
+Schedules are pure functions of the step, so they need no state and resume exactly.
+Schedules driven by a metric belong to `rewards` and `curricula`.
 """
 
 from __future__ import annotations

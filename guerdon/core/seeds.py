@@ -1,7 +1,8 @@
 """Random numbers that depend on where in a run they are drawn, never on when.
 
-A seed is derived from a path such as (run seed, step, ask, try, call). Two processes that reach the same place draw the
-same numbers, whatever ran before, beside or between: this is what makes resume exact and batches free to be reordered.
+A seed is derived from a path such as (run seed, step, ask, try, call).
+Two processes that reach the same place draw the same numbers, whatever ran before, beside or between:
+this is what makes resume exact and batches free to be reordered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Baselines that are not the plain mean of a group: one that remembers, and one that weighs."""
+"""Baselines that are not the plain mean of a group: a running mean for each role, and a mean with weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A baseline that is played: a greedy try at the same ask. And how what was played becomes a baseline of what was tried."""
+"""A baseline that is played: a greedy try at the same ask.
+
+And how what was played becomes a baseline of what was tried.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Who is compared with whom: the rows that are compared, the group of each, and the way from a row's number to its steps.
 
-Roles never share a group. Left out: what is made of the comparison (`centre.py`, `baselines.py`, `pass_at_k.py`).
+Roles never share a group.
+Leaves out: what is made of the comparison (`group_relative.py`, `baselines.py`, `pass_at_k.py`).
 
-Axes: S steps, G segments, K tracks, M steps of tracks (`rows.py`), U rows that are compared.
+Axes: S steps, G segments, K tracks, M steps of tracks (`track_steps.py`), U rows that are compared.
 """
 
 from __future__ import annotations

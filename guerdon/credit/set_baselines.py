@@ -1,5 +1,4 @@
-"""Baselines that something other than the group's mean sets: a promise that a whole group is held against, and a bar that no
-right try is held above."""
+"""Baselines that something other than the group's mean sets: what a group was promised, and the worst of its right tries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sums along tracks: from each step on, with and without a discount. Missing values are defined: what counts one is missing."""
+"""Sums along tracks: from each step on, with and without a discount.
+
+Missing values are defined: what counts one is missing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Credit from a teacher: every token is worth how much likelier the teacher finds it than who said it."""
+"""Credit from a teacher: every token is worth how much likelier the teacher finds it than the policy that sampled it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""What the parts of credit have in common: a track's steps in order, the way back to steps, and why a number is missing.
+"""The steps of tracks: every step of every track in order, the way back to steps, and why a number is missing.
 
-Axes: S steps, G segments, K tracks; M every step of every track, track by track and root to leaf, so that a step of a
-shared trunk stands there once for each track through it. Left out: who is compared with whom (`groups.py`).
+A step of a shared trunk stands in M once for each track through it.
+Leaves out: who is compared with whom (`groups.py`).
+
+Axes: S steps, G segments, K tracks; M every step of every track, track by track and root to leaf.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Kinds of problems as the arms of a bandit: what tries at a kind were worth decides how often it is drawn.
 
-Three choices that know nothing of one another: what a try is worth (`signals.py`), which kinds to prefer by that
-(`choosers.py`), and, here, drawing accordingly. Left out: which problem of a kind is drawn, they come in turn.
+Three choices that know nothing of one another: what a try is worth (`signals.py`),
+which kinds to prefer by that (`choosers.py`), and, here, drawing accordingly.
+Leaves out: which problem of a kind is drawn, they come in turn.
 """
 
 from __future__ import annotations

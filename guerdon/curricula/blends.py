@@ -1,6 +1,6 @@
 """Kinds of problems in fixed proportions: what a run is made of, decided beforehand.
 
-Left out: proportions that follow what is learned (`bandit.py`), and finding good ones.
+Leaves out: proportions that follow what is learned (`bandits.py`), and finding good ones.
 """
 
 from __future__ import annotations

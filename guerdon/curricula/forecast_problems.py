@@ -1,7 +1,8 @@
 """Problems by how well they are forecast to go: a model reads prompts and says what their tries will come to on average.
 
-Both halves are here: choosing by the forecast, and the rows that teach the model to make it. A prompt is read alone, with
-nothing said after it, in both. Left out: the loss (`losses.reward_model.outcome`) and the model's head (`lm(value=True)`).
+Both halves are here: choosing by the forecast, and the rows that teach the model to make it.
+A prompt is read alone, with nothing said after it, in both.
+Leaves out: the loss (`losses.reward_modelling.outcome`) and the model's head (`lm(value=True)`).
 """
 
 from __future__ import annotations

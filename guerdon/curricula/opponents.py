@@ -1,6 +1,6 @@
 """Whom to play against: what another curriculum draws, with one of several models in the opponent's seat.
 
-Left out: the models (`models/past_selves.py` keeps past selves), and choosing by who wins.
+Leaves out: the models (`models/past_selves.py` keeps past selves), and choosing by who wins.
 """
 
 from __future__ import annotations

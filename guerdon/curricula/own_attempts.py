@@ -1,7 +1,8 @@
-"""Starts from one's own past: problems together with an earlier attempt at them, kept for how much their tries disagree.
+"""Problems shown together with an earlier attempt at them, kept in a buffer by how much their tries disagree.
 
-A buffer of such histories grows out of what is tried, and what is drawn from it is tried again. Left out: what to do with an
-attempt (`template` says it to the model), and chains of several steps at once (`envs/revision.py` plays them).
+The buffer grows out of what is tried, and what is drawn from it is tried again.
+Leaves out: what to do with an attempt (`template` says it to the model).
+Leaves out: chains of several steps at once (`envs/revision.py` plays them).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every task alike: the plain curriculum, and the baseline of all others; and the same from where no run trains."""
+"""The plain curriculum, which draws every problem alike; and the same over problems that no run trains on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One curriculum after another: which is drawn from follows from how much of the run is done."""
+"""One curriculum after another: how much of the run is done decides which one is drawn from."""
 
 from __future__ import annotations
 

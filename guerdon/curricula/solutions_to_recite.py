@@ -1,6 +1,6 @@
 """Problems with solutions to recite, right and wrong: the data of preference learning and of reward models.
 
-Left out: preferences in files, and the reciting (`envs/contrasting.py`).
+Leaves out: preferences in files, and the reciting (`envs/contrasting.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What became of each problem over a run: its rate of success whenever it was tried. What problems are chosen by afterwards.
+"""What became of each problem over a run: its rate of success whenever it was tried.
 
-Left out: what is chosen (`by_variance` ranks; recipes take), and what a run chooses by while it goes on (`weakness.py`).
+What problems are chosen by afterwards.
+Leaves out: what is chosen (`by_variance` ranks; recipes take),
+and what a run chooses by while it goes on (`weak_kinds.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Budgets of length for what a curriculum draws: the tries at a problem in subgroups, each told and held to its own.
 
-Left out: what keeping to a budget is worth (`rewards/text/length_budgets.py`).
+Leaves out: what keeping to a budget is worth (`rewards/text/length_budgets.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How many tries each problem gets, by how often it was solved before: a knapsack filled with what tries are worth.
 
-Left out: which problems are drawn, which is every one in turn (`laps.py`). Axes: P problems of a step, N tries.
+Leaves out: which problems are drawn, which is every one in turn (`laps.py`).
+Axes: P problems of a step, N tries.
 """
 
 from __future__ import annotations

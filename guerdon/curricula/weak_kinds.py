@@ -1,6 +1,7 @@
 """New problems where a policy is weak: a set is gone through a few times, and what stays unsolved says what to make more of.
 
-Problems are made by the source itself, which must never end. Left out: a model that writes them from notions of the weak ones.
+Problems are made by the source itself, which must never end.
+Leaves out: a model that writes them from notions of the weak ones.
 """
 
 from __future__ import annotations

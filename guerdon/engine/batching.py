@@ -1,7 +1,7 @@
-"""Requests of many episodes meet in one sampler a model: whoever is ready joins, whoever is answered goes on at once.
+"""Requests of many episodes meet in one queue a model: whoever is ready joins, whoever is answered goes on at once.
 
-Replies depend on their own request alone, so how they meet changes the speed and nothing else. What episodes want to have
-read meets too, in one pass; there, company changes how sums are rounded.
+Replies depend on their own request alone, so how requests meet changes the speed and nothing else.
+What episodes want to have read meets too, in one pass; there, the other requests change how sums are rounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Continuous batching: requests join while others are being answered, and a row that ends makes room at once.
 
-One prompt is read once for all its tries; a request that goes on from a row that ended (a next turn) reads only what is
-new. Every row draws by its own seed. Left out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are
-(`batching.py`), what was said (`transcripts.py`), what tokens mean (`models/text.py`).
+One prompt is read once for all its tries; a request that goes on from a row that ended (a next turn) reads only what
+is new.
+Every row draws by its own seed.
+Leaves out: the arithmetic (`cpu.py`, `cuda.py`), which requests there are (`batching.py`),
+what was said (`transcripts.py`), what tokens mean (`models/text.py`).
 """
 
 from __future__ import annotations

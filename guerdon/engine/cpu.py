@@ -1,7 +1,9 @@
 """Decoding on a CPU: keys and values of past tokens, one stretch of memory for each row, and one token a row at a time.
 
-Rows of different lengths decode together, each masked to its own length. Moving a row is copying one. Sizes are padded to
-multiples of 16 wherever a shape could change how a sum is rounded, so what a row computes does not depend on the others.
+Rows of different lengths decode together, each masked to its own length.
+Moving a row is copying one.
+Sizes are padded to multiples of 16 wherever a shape could change how a sum is rounded,
+so what a row computes does not depend on the others.
 A row draws with random numbers of its own, from its seed.
 
 Axes: L layers, B rows, h heads, kv key-value heads, T tokens, D width of a head, V vocabulary.

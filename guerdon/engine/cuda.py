@@ -1,9 +1,10 @@
 """Decoding on a GPU: keys and values in pages, a captured graph for each size of batch, no waiting for the host.
 
-A round of several tokens runs without the host looking: the graph draws the tokens, feeds them back and notes them down;
-the host reads a round's tokens at once and trims rows that ended in it. A draw depends on the row's seed and on the
-token's position alone, and what a row's numbers round to on the row alone: neither rounds nor company change a sample.
-Left out: which rows there are (`continuous.py`), who owns a page (`pages.py`), the kernels (`models/kernels`).
+A round of several tokens runs without the host looking: the graph draws the tokens,
+feeds them back and notes them down; the host reads a round's tokens at once and trims rows that ended in it.
+A draw depends on the row's seed and on the token's position alone,
+and what a row's numbers round to on the row alone: neither rounds nor company change a sample.
+Leaves out: which rows there are (`continuous.py`), who owns a page (`pages.py`), the kernels (`models/kernels`).
 
 Axes: L layers, B rows, N pages of a row, kv key-value heads, D width of a head, V vocabulary, F tokens of prompts.
 """

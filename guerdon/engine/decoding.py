@@ -1,6 +1,7 @@
 """What the engine asks of the machine that decodes: rows with a past, which can be read into, moved and continued.
 
-Two machines answer it: `cpu.py` and `cuda.py`. Which rows there are, and when, is decided in `continuous.py`.
+Two machines answer it: `cpu.py` and `cuda.py`.
+Which rows there are, and when, is decided in `continuous.py`.
 """
 
 from __future__ import annotations

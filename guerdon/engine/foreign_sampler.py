@@ -1,9 +1,11 @@
 """Sampling from a model that runs through `transformers`: rows padded in front, with that library's memory of past tokens.
 
-Rows that end are dropped. Waiting requests join when they are at least as many as the rows that are left; all are then
-read anew, so that no request is read more than about twice. What an architecture can do is tried once on a few tokens: one
-that cannot pad in front is sampled row by row, one whose memory changes the numbers reads everything again for each token.
-Left out: what tokens mean (`models/text.py`), models of our own (`continuous.py`).
+Rows that end are dropped.
+Waiting requests join when they are at least as many as the rows that are left;
+all are then read anew, so that no request is read more than about twice.
+What an architecture can do is tried once on a few tokens: one that cannot pad in front is sampled row by row,
+one whose memory changes the numbers reads everything again for each token.
+Leaves out: what tokens mean (`models/text.py`), models of our own (`continuous.py`).
 
 Axes: B rows, T tokens of a padded row, V vocabulary.
 """

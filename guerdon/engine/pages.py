@@ -1,7 +1,9 @@
-"""Who owns which page of the cache on a GPU. Rows that begin alike share the pages of their beginning.
+"""Who owns which page of the cache on a GPU.
 
-A page is shared only when it is full: the last, part-filled page of a beginning is copied for everyone who goes on from
-it. Left out: what the pages hold (`cuda.py`).
+Rows that begin alike share the pages of their beginning.
+A page is shared only when it is full: the last, part-filled page of a beginning is copied for everyone who goes on
+from it.
+Leaves out: what the pages hold (`cuda.py`).
 """
 
 from __future__ import annotations

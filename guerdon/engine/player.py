@@ -1,4 +1,7 @@
-"""`play`: asks in, episodes out. The one door through which anything is ever sampled."""
+"""`play`: asks in, episodes out.
+
+The one door through which anything is ever sampled.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""The table one episode is played at: a seat per role, and the segments as they come.
+"""The seats of one episode, one for each role, and its segments as they come.
 
-A seat remembers what its role said before, derives the seed of every call from its place in the run, and answers the
-first calls of a restarted episode from the record. It leaves batching to `engine/batching.py`.
+A seat remembers what its role said before and derives the seed of every call from its place in the run.
+It answers the first calls of a restarted episode from the record.
+Leaves out: batching (`engine/batching.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What rows have said so far: tokens and their log-probs, a line of each row in tables that grow.
+"""Transcripts of rows: the tokens sampled so far and their log-probs, a line for each row in tables that grow.
 
-All rows are written to at once, a round of tokens at a time; Python looks only at rows that end, or may end at a stop
-string. Left out: which rows there are (`continuous.py`).
+All rows are written to at once, a round of tokens at a time.
+Python looks only at rows that end, or may end at a stop string.
+Leaves out: which rows there are (`continuous.py`).
 
 Axes: B rows, n tokens of a round.
 """

@@ -1,4 +1,4 @@
-"""An answer that its author goes over again: self-improvement at test time, trained one step at a time."""
+"""An environment of drafts: an answer is shown again to be revised, and only the last revision is scored and learned from."""
 
 from __future__ import annotations
 

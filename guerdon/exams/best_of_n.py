@@ -1,8 +1,9 @@
 """Best of N: what a reward is worth to somebody who samples N answers and keeps the one it likes best.
 
-A metric and not an environment: to choose inside an episode an environment would have to have rewards and the models they
-read, which it is not given; and all it would hand on is the chosen try, while pass@1 and pass@N of the very same tries
-(`accuracy` in the same exam) are what the choice must be held against. Left out: search that branches.
+A metric and not an environment: to choose inside an episode an environment would have to have rewards and the models
+they read, which it is not given; and all it would hand on is the chosen try,
+while pass@1 and pass@N of the very same tries (`accuracy` in the same exam) are what the choice must be held against.
+Leaves out: search that branches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A sitting for examples: tries in, one track for each. No part of any recipe."""
+"""A sitting for examples: tries in, one track for each.
+
+No part of any recipe.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How good a scorer's numbers are: as probabilities, and at finding the first wrong step. Plain functions on lists.
+"""How good a scorer's numbers are: as probabilities, and at finding the first wrong step.
 
-Left out: where the numbers come from (`scorers.py`).
+Plain functions on lists.
+Leaves out: where the numbers come from (`scorers.py`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""How good scorers are at telling right from wrong: reward models on pairs, process reward models on lines, and anybody's
-confidence. Left out: what a scorer is worth to a policy (`best_of.py`)."""
+"""How good scorers are at telling right from wrong: reward models on pairs, process reward models on lines,
+and anybody's confidence.
+Leaves out: what a scorer is worth to a policy (`best_of_n.py`).
+"""
 
 from __future__ import annotations
 

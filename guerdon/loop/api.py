@@ -1,4 +1,7 @@
-"""The front door in Python: `train`, `evaluate`, `best_of`. The command line is a thin coat over these."""
+"""The front door in Python: `train`, `evaluate`, `best_of`.
+
+The command line is a thin coat over these.
+"""
 
 from __future__ import annotations
 

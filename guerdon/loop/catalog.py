@@ -1,4 +1,7 @@
-"""Recipes by name. Listing reads the files without running them, so it needs neither torch nor time."""
+"""Recipes by name.
+
+Listing reads the files without running them, so it needs neither torch nor time.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How this process behaves during a run: what Python and torch do on their own is kept out of its way.
+"""How this process behaves during a run: Python's garbage collection and torch's threads are kept out of its way.
 
-Python's search for garbage goes through all that was ever loaded (libraries, weights, problems), which is never garbage and
-takes longer to look through than a small step takes. And torch wakes a thread on every core for tensors of some thousand
-numbers, which are all that is left for the processor when the models are on a GPU.
-Left out: reference counting, which frees almost everything at once anyway.
+Python's search for garbage goes through all that was ever loaded (libraries, weights, problems), which is never garbage.
+It takes longer than a small step takes.
+torch wakes a thread on every core for tensors of some thousand numbers: all that the processor has to do beside a GPU.
+Leaves out: reference counting, which frees almost everything at once anyway.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a training run writes down while it goes: events, rollouts, checkpoints, faults. And when it must stop."""
+"""What a training run writes down while it goes: events, rollouts, checkpoints, faults.
+
+And when it must stop.
+"""
 
 from __future__ import annotations
 

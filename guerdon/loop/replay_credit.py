@@ -1,7 +1,8 @@
 """Which stages turn a stored reward into an advantage: found in a run's recipe or in its config, and applied to its batches.
 
-Only stages on the way from the reward to `advantage` are taken, and never a learner. Where they cannot be rebuilt, or need
-columns that were not stored, `centre(by="task")` stands in and the replay says so. Left out: the comparison (`replay.py`).
+Only stages on the way from the reward to `advantage` are taken, and never a learner.
+Where they cannot be rebuilt, or need columns that were not stored, `centre(by="task")` stands in and the replay says so.
+Leaves out: the comparison (`replaying.py`).
 """
 
 from __future__ import annotations

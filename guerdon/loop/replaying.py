@@ -1,8 +1,9 @@
 """`replay`: score the stored samples of a run with another reward, and say what that would have taught instead.
 
-The samples are those the run learned from, so this answers "which samples would have been pushed the other way", not
-"where would the run have gone": a policy trained on the new reward would soon sample something else. Nothing is sampled
-and no model is read. Left out: how credit is found (`replay_credit.py`), how it is shown (`cli/replay.py`).
+The samples are those the run learned from, so this answers "which samples would have been pushed the other way",
+not "where would the run have gone": a policy trained on the new reward would soon sample something else.
+Nothing is sampled and no model is read.
+Leaves out: how credit is found (`replay_credit.py`), how it is shown (`cli/replay.py`).
 """
 
 from __future__ import annotations

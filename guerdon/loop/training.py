@@ -1,6 +1,7 @@
 """Training: the loop, and how it starts, stops and goes on.
 
-`steps` is the whole of it. What it writes is in `loop/record.py`, what it saves in `loop/resume.py`.
+`steps` is the whole of it.
+What it writes is in `loop/record.py`, what it saves in `loop/resume.py`.
 """
 
 from __future__ import annotations

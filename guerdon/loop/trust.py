@@ -1,11 +1,12 @@
-"""Whose run folder it is. Its run.json may name Python files (a recipe, a task, a reward).
+"""Whose run folder it is: the Python files that its run.json names are run only for who started the run here.
 
-To go on with the run is to run them.
-
-So that a folder from somebody else runs nothing by itself, who starts such a run keeps a mark of it outside the folder, in
-$XDG_STATE_HOME/guerdon/made (~/.local/state/guerdon/made): two empty files, named by hashes of the run's random id and of the
-files it names, one with where they lie, one with what is in them. A folder that was moved, or whose file was edited in place,
-is still one's own; one that came from elsewhere, or names other files, is not. Left out: what the files import.
+A run.json may name a recipe, a task or a reward in a file, and to go on with the run is to run them.
+Who starts such a run keeps a mark of it outside the folder, so that a folder from somebody else runs nothing by itself.
+The mark is in $XDG_STATE_HOME/guerdon/made (~/.local/state/guerdon/made): two empty files, named by hashes of the run's
+random id and of the files it names, one with where they lie, one with what is in them.
+A folder that was moved, or whose file was edited in place, is still one's own.
+One that came from elsewhere, or names other files, is not.
+Leaves out: what the files import.
 """
 
 from __future__ import annotations

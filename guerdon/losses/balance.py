@@ -1,7 +1,8 @@
 """Two losses in one update, each on rows of its own, and a weight between them that climbs held-out reward.
 
-`balanced` is a learner: what was tried is learned by one loss, demonstrations of the same problems by another. `climbing` is a
-weight for it that has a state, where a schedule has none. Left out: terms on the same rows (`terms.py`).
+`balanced` is a learner: what was tried is learned by one loss, demonstrations of the same problems by another.
+`climbing` is a weight for it that has a state, where a schedule has none.
+Leaves out: terms on the same rows (`terms.py`).
 """
 
 from __future__ import annotations

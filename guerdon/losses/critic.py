@@ -1,4 +1,7 @@
-"""Teaching a critic: the value of every step. Left out: how returns are made (`credit`)."""
+"""Teaching a critic: the value of every step.
+
+Leaves out: how returns are made (`credit`).
+"""
 
 from __future__ import annotations
 

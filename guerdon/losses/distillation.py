@@ -1,9 +1,10 @@
 """Imitation of a teacher's distribution at every step, from its most likely tokens.
 
-On whose steps decides between on-policy (the student's own tries, read by the teacher) and off-policy distillation
-(the teacher's, or a data set); the loss is the same. Left out: distillation from the log-prob of the sampled action
-alone, which is `penalties.kl(to="teacher")` or, as a reward, `kl_cost(to="teacher")`. Axes: S steps, T tokens a
-teacher names at a step.
+On whose steps decides between on-policy (the student's own tries,
+read by the teacher) and off-policy distillation (the teacher's, or a data set); the loss is the same.
+Leaves out: distillation from the log-prob of the sampled action alone, which is `penalties.kl(to="teacher")` or,
+as a reward, `kl_cost(to="teacher")`.
+Axes: S steps, T tokens a teacher names at a step.
 """
 
 from __future__ import annotations

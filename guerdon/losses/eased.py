@@ -1,4 +1,4 @@
-"""A distance to another model that holds less where a problem is harder: to be added to a loss, as those in `penalties.py`."""
+"""A KL penalty that weighs less where a problem is harder: to be added to a loss, like those in `penalties.py`."""
 
 from __future__ import annotations
 

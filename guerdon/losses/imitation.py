@@ -1,5 +1,7 @@
-"""Learning from what should have been said, or was said and went well. Left out: imitation of a teacher's whole
-distribution (`distillation.py`)."""
+"""Imitation: of demonstrations, and of tries by how well they went.
+
+Leaves out: imitation of a teacher's whole distribution (`distillation.py`).
+"""
 
 from __future__ import annotations
 

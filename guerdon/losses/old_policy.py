@@ -1,10 +1,11 @@
 """Which policy a ratio is to, and what becomes of the gap between the sampler and the learner.
 
-A sampler that rounds otherwise than the learner, or holds older weights, draws from another policy than the one that
-is taught. Without a part from here the ratio is to the log-probs the steps were sampled with and corrects for
-everything at once. With `truncated` or `masked` it is to log-probs that the learner read before its update, and what
-separates those from the sampled ones is an importance weight of its own, bounded in its own way. Left out: the
-surrogate.
+A sampler that rounds otherwise than the learner, or holds older weights,
+draws from another policy than the one that is taught.
+Without a part from here the ratio is to the log-probs the steps were sampled with and corrects for everything at once.
+With `truncated` or `masked` it is to log-probs that the learner read before its update,
+and what separates those from the sampled ones is an importance weight of its own, bounded in its own way.
+Leaves out: the surrogate.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Learning a policy from preferences between tracks.
 
-A pair has a `label`, the probability that its better one is better; where it is below 1 every loss here is the
-mixture $\\ell f(z) + (1-\\ell) f(-z)$. Left out: where pairs come from (`select`), and preferences without a partner
-(`unpaired.py`). Means are over the pairs of the whole update. Axes: K tracks, P pairs.
+A pair has a `label`, the probability that its better one is better;
+where it is below 1 every loss here is the mixture $\\ell f(z) + (1-\\ell) f(-z)$.
+Leaves out: where pairs come from (`select`), and preferences without a partner (`unpaired.py`).
+Means are over the pairs of the whole update.
+Axes: K tracks, P pairs.
 """
 
 from __future__ import annotations

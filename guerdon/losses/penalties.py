@@ -1,6 +1,6 @@
-"""Terms that hold a policy back, to be added to a loss: the distance to another model, and too little randomness.
+"""Penalty terms, to be added to a loss: the divergence from another model, and a bonus for entropy.
 
-The same distance in the reward is a stage, `kl_cost` in `kl_cost.py`.
+Leaves out: the same divergence in the reward, which is the stage `kl_cost` (`kl_in_reward.py`).
 """
 
 from __future__ import annotations

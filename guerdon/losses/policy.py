@@ -1,9 +1,10 @@
 """Policy gradients through a ratio of probabilities, with surrogate and reduction as two choices.
 
 `clipped` stops pulling at a step once it has moved far enough; `reweighted` pulls at every step, by a bounded weight.
-Both are the same for tokens, turns, denoising steps and continuous actions: all they see of a policy is a log-prob
-per step. Left out: which log-probs are old ones (`old_policy.py`), advantages (`credit`), and what holds a policy
-back (`penalties.py`).
+Both are the same for tokens, turns, denoising steps and continuous actions:
+all they see of a policy is a log-prob per step.
+Leaves out: which log-probs are old ones (`old_policy.py`), advantages (`credit`),
+and what holds a policy back (`penalties.py`).
 
 Axes: S steps, K tracks, N rows: the steps, or every step of every track where a number belongs to a track.
 """

@@ -1,7 +1,8 @@
 """From a number per step to one number: the second choice of every loss, after its surrogate.
 
 Denominators come from `batch.count`, which the whole update shares; sums over micro-batches therefore add up exactly.
-Left out: what the numbers are. Axes: S steps, K tracks, M (step, track through it).
+Leaves out: what the numbers are.
+Axes: S steps, K tracks, M (step, track through it).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Teaching a model to score: whole tracks by preferences or by numbers, steps by labels.
 
-The scores are readings of a value head: `final` after a track, `after` each step; or, without a head, the log-ratio
-to where the model began. Left out: where labels and pairs come from, and how well the scores do (evaluation). Axes: S
-steps, K tracks, P pairs.
+The scores are readings of a value head: `final` after a track, `after` each step;
+or, without a head, the log-ratio to where the model began.
+Leaves out: where labels and pairs come from, and how well the scores do (evaluation).
+Axes: S steps, K tracks, P pairs.
 """
 
 from __future__ import annotations

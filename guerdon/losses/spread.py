@@ -1,7 +1,13 @@
-"""How ratios are spread: quantiles of a whole update, from micro-batches that are seen one at a time.
+"""Quantiles of the ratios of a whole update, from micro-batches that are seen one at a time.
 
-Quantiles of parts are not those of the whole; counts in fixed bins add up, and quantiles are read off them at the end of an
-update. Left out: everything else that a loss notes (`policy.py`). Axes: N rows.
+1. Quantiles of micro-batches are not those of the update, and its rows are never there all at once.
+2. Counts in fixed bins add up; quantiles are read off them at the end of an update.
+3. Bins are even in asinh(log ratio / FINE): narrow around a ratio of 1, where most ratios are, and wide far out.
+4. Weights are whole numbers, so counts are exact in any order: the size of a micro-batch changes no quantile.
+5. The number of bins is odd: the middle one holds ratios that did not move, and reads as exactly 1.
+
+Leaves out: everything else that a loss notes (`policy.py`).
+Axes: N rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Models: language models, tables, copies of others. `load` finds them by name or in a folder, `save` writes them."""
+"""Models: language models, tables, copies of others.
+
+`load` finds them by name or in a folder, `save` writes them.
+"""
 
 from guerdon.core.lazy import front_door
 

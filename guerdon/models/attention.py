@@ -1,8 +1,8 @@
-"""Who sees whom. A decoder runs over a flat row of tokens; its memory says what each token looks back at.
+"""What each token attends to: a decoder runs over a flat row of tokens, and its memory says what each looks back at.
 
-`Runs` is the memory of training and of reading prompts: stretches of tokens, each following an earlier stretch or none.
-A prompt that several answers follow, or the trunk of a tree, therefore stands in the row once. What keeps keys and values
-between calls is `engine/cache.py`.
+`Runs` is the memory of training and of reading prompts: stretches of tokens, each after an earlier stretch or none.
+A prompt that several answers follow, or the trunk of a tree, therefore stands in the row once.
+Leaves out: what keeps keys and values between calls (`engine/cpu.py`, `engine/cuda.py`).
 
 Axes: F tokens, R runs, Q tokens of a run, T tokens it sees, h heads, kv key-value heads, D width of a head.
 """

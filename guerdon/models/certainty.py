@@ -1,8 +1,9 @@
 """How far each token's distribution is from uniform, without ever holding the logits of all tokens.
 
-KL(U || p) = -1/V sum_v log(V p_v) = logsumexp(z) - mean(z) - log V, z being the logits over the temperature. Left out: a
-gradient, which nothing that rewards a model by it takes, and choices cut from the distribution (top-k and the like), over
-which it would be infinite: they count as likely as they were before the cut.
+KL(U || p) = -1/V sum_v log(V p_v) = logsumexp(z) - mean(z) - log V, z being the logits over the temperature.
+Leaves out: a gradient, which nothing that rewards a model by it takes,
+and choices cut from the distribution (top-k and the like), over which it would be infinite:
+they count as likely as they were before the cut.
 
 Axes: N tokens, E width of the residual stream, V vocabulary.
 """

@@ -1,10 +1,13 @@
-"""What a language model is shown as tokens: a view put into the model's chat template, and where its turn ends.
+"""A conversation as the tokens that a language model reads: views put into its chat template, and where its turn ends.
 
-A template is run on marks in place of texts, and what comes out, its own text with marks in it, is the skeleton that
-texts are then put into. So text never reaches the template's code, special tokens are believed only where the template
-wrote them, and a skeleton is rendered once for all conversations of its shape. A later turn's context is only what is
-new: what the template writes after the assistant's last words. A model without a template reads the view's text as it is.
-Left out: files (`huggingface.py`, `gguf.py`).
+1. A template is run on marks in place of texts; what comes out, its own text with marks in it, is the skeleton.
+2. Texts are put into the skeleton afterwards, so no text ever reaches the template's code.
+3. Special tokens are believed only where the template wrote them, never where a text holds them.
+4. A skeleton is rendered once for all conversations of its shape, and remembered.
+5. A later turn's context is only what is new: what the template writes after the assistant's last words.
+
+A model without a template reads the view's text as it is.
+Leaves out: files (`huggingface.py`, `gguf.py`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Chat templates as programs of strangers: run in jinja's sandbox as `transformers` runs them, and within bounds.
 
-A template comes with a model and is not to be trusted. The sandbox keeps it from the machine; what is here keeps it from
-taking for ever, or all memory: loops, calls, filters, sums and outputs are paid for by what they make, before they make it,
-out of a purse that no sane template empties. So a render ends after the same work on every machine. Nothing in a template is
-random, and its clock stands still (`clock.py`). Left out: what is rendered, and what its output means (`chat.py`).
+A template comes with a model and is not to be trusted.
+The sandbox keeps it from the machine; what is here keeps it from taking for ever, or all memory:
+loops, calls, filters, sums and outputs are paid for by what they make, before they make it,
+out of a purse that no sane template empties.
+So a render ends after the same work on every machine.
+Nothing in a template is random, and its clock stands still (`template_clock.py`).
+Leaves out: what is rendered, and what its output means (`chat.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The shape of a decoder: everything in which Llama, Qwen 2, Qwen 3 and Gemma 3 differ, as plain values.
 
-Left out: how the files of those families spell it (`families.py`).
+Leaves out: how the files of those families spell it (`architectures.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""One decoder for training and for sampling: Llama, Qwen 2, Qwen 3, Gemma 3. What they differ in is in `config.py`.
+"""One decoder for training and for sampling: Llama, Qwen 2, Qwen 3, Gemma 3.
 
+What they differ in is in `config.py`.
 It runs over a flat row of tokens, without padding; who sees whom is the business of the memory it is given
-(`attention.py`). Matrices with a common input are one, stored as they are multiplied with, [in, out]: the learner and the
-sampler use the same tensors. Left out: text (`lm.py`), files (`families.py`, `huggingface.py`), sampling (`engine/`).
+(`attention.py`).
+Matrices with a common input are one, stored as they are multiplied with, [in, out]:
+the learner and the sampler use the same tensors.
+Leaves out: text (`language_model.py`), files (`architectures.py`, `huggingface.py`), sampling (`engine/`).
 
 Axes: F tokens, h heads, kv key-value heads, D width of a head, E width of the residual stream, V vocabulary.
 """

@@ -1,8 +1,8 @@
 """A Hugging Face folder of any architecture, opened and written by `transformers`.
 
-Nothing is fetched from a network, and no code that comes with a model is run. A folder that is not whole is one clear
-line: that library would fill what is missing with random numbers. Left out: what the model is then used for (`foreign.py`),
-its tokenizer and chat template (`huggingface.py`).
+Nothing is fetched from a network, and no code that comes with a model is run.
+A folder that is not whole is one clear line: that library would fill what is missing with random numbers.
+Leaves out: what the model is then used for (`foreign_model.py`), its tokenizer and chat template (`huggingface.py`).
 """
 
 from __future__ import annotations

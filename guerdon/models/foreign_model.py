@@ -1,8 +1,9 @@
 """A causal language model of any architecture that `transformers` has, behind the same interface as our own.
 
-It reads a batch track by track, each a row of its own, padded behind: whatever is causal does not notice. Where a model's
-logits are its last hidden states times a matrix, log-probs are taken from those, and the logits of all tokens are never
-held. Left out: text (`text.py`), files (`foreign_files.py`), sampling (`engine/foreign_sampler.py`), adapters.
+It reads a batch track by track, each a row of its own, padded behind: whatever is causal does not notice.
+Where a model's logits are its last hidden states times a matrix, log-probs are taken from those,
+and the logits of all tokens are never held.
+Leaves out: text (`text.py`), files (`foreign_files.py`), sampling (`engine/foreign_sampler.py`), adapters.
 
 Axes: S steps, K tracks, B rows, T tokens of a padded row, N steps read off them, E width of a hidden state, V vocabulary.
 """

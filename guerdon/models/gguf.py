@@ -1,7 +1,9 @@
-"""A language model in a GGUF file, llama.cpp's format: Llama, Qwen 2, Qwen 3, Gemma 3. Every tensor is made float32.
+"""A language model in a GGUF file, llama.cpp's format: Llama, Qwen 2, Qwen 3, Gemma 3.
 
-The file's numbers are put under the names of a config.json and read by `families.py`, its tensors under Hugging Face's
-names, so that all that follows is the same as for a folder. Left out: its tokenizer (`gguf_tokenizer.py`), and writing.
+Every tensor is made float32.
+The file's numbers are put under the names of a config.json and read by `architectures.py`,
+its tensors under Hugging Face's names, so that all that follows is the same as for a folder.
+Leaves out: its tokenizer (`gguf_tokenizer.py`), and writing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The head of a GGUF file, gone through before anything else reads it: every count and length in it is held against the file.
+"""The head of a GGUF file, gone through before anything else reads it:
+every count and length in it is held against the file.
 
-What reads such files takes counts at their word: one that lies would have it loop for ever, or ask for all memory. Left out:
-what the values mean (`gguf.py`).
+What reads such files takes counts at their word: one that lies would have it loop for ever, or ask for all memory.
+Leaves out: what the values mean (`gguf.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A language model as a Hugging Face folder: config.json, safetensors, tokenizer.json and what stands around them.
 
-What is read here is checked here: a file that is missing, broken or not ours to read is one clear line, never a
-half-loaded model. Left out: what config.json means (`families.py`), what the text files mean (`chat.py`).
+What is read here is checked here: a file that is missing, broken or not ours to read is one clear line,
+never a half-loaded model.
+Leaves out: what config.json means (`architectures.py`), what the text files mean (`chat.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A causal language model over text: a decoder, a tokenizer, and the format of a conversation (`chat.py`).
 
 A second turn continues the first: its context is the first one's context and actions, then what is new in its own view.
-Left out: what it shares with models of other libraries (`text.py`), how sampling is batched (`engine/`), files
-(`huggingface.py`, `gguf.py`).
+Leaves out: what it shares with models of other libraries (`text.py`), how sampling is batched (`engine/`),
+files (`huggingface.py`, `gguf.py`).
 
 Axes: S steps, K tracks, F tokens of all tracks one after the other, T tokens of a padded row, N steps of one chunk.
 """

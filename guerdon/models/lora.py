@@ -1,15 +1,17 @@
 """LoRA (arXiv:2106.09685): a small trainable change of a decoder's frozen projections, `W + scale * B A`.
 
-The change is added to the matrices once for each `Decoder.layer_weights()`, not to the activations of every layer. So
-learner and sampler run the one path they always run, with fused matrices and kernels as they are, and merging for files
-gives the very same numbers. It costs a product of `r` columns a matrix, which is r / F of what a pass over F tokens costs.
+The change is added to the matrices once for each `Decoder.layer_weights()`, not to the activations of every layer.
+So learner and sampler run the one path they always run, with fused matrices and kernels as they are,
+and merging for files gives the very same numbers.
+It costs a product of `r` columns a matrix, which is r / F of what a pass over F tokens costs.
 
-What that gives up: the gradient of the whole matrix is formed on the way to those of A and B, and the changed matrices
-stand beside the frozen ones, so memory is saved on gradients and optimiser alone; there is no dropout on an adapter's
-input; and over a base in bfloat16 a change of less than half a unit in a weight's last place is rounded away, in
-training as in what is served.
+What that gives up: the gradient of the whole matrix is formed on the way to those of A and B,
+and the changed matrices stand beside the frozen ones, so memory is saved on gradients and optimiser alone;
+there is no dropout on an adapter's input; and over a base in bfloat16 a change of less than half a unit in a weight's
+last place is rounded away, in training as in what is served.
 
-Left out: files (`lora_files.py`), the model without its adapter (`base.py`), adapters of embeddings, norms and biases.
+Leaves out: files (`lora_files.py`), the model without its adapter (`without_adapter.py`), adapters of embeddings,
+norms and biases.
 
 Axes: r rank.
 """

@@ -1,7 +1,7 @@
 """Adapters as peft's files: adapter_config.json and adapter_model.safetensors, read and written without peft.
 
-Which projections are adapted, and with which rank, is read off the tensors; the config says how they are scaled. What an
-adapter may hold beside plain LoRA is refused in one line, never passed over.
+Which projections are adapted, and with which rank, is read off the tensors; the config says how they are scaled.
+What an adapter may hold beside plain LoRA is refused in one line, never passed over.
 """
 
 from __future__ import annotations

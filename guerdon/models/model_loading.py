@@ -1,4 +1,7 @@
-"""Models by name, and models in folders. `load` is the one door for both."""
+"""Models by name, and models in folders.
+
+`load` is the one door for both.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The small operations of a decoder, each in one place: norm, gate, rotation. On a GPU they are fused kernels.
+"""The small operations of a decoder, each in one place: norm, gate, rotation.
+
+On a GPU they are fused kernels.
 
 Axes: F tokens, H heads, D width of a head, E width of the residual stream.
 """

@@ -1,7 +1,8 @@
 """Files of models that strangers made: plain ones, of a size that can be, and one clear line for all others.
 
-A pipe, a device or a folder in a file's place never hangs a reader, and what a file asks for is held against what there is
-before any memory is taken. Left out: what the files mean.
+A pipe, a device or a folder in a file's place never hangs a reader,
+and what a file asks for is held against what there is before any memory is taken.
+Leaves out: what the files mean.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What a model says about any text, under any view, after any path: numbers about words that nobody need have sampled.
 
-One way for rewards, judges, curricula and environments alike. All that is asked is read in one pass, and what several
-begin with is read once. A path in another model's tokens is told again in this one's. Left out: the columns of a batch
-that was played (`loop/readings.py`), and what is made of the numbers.
+One way for rewards, judges, curricula and environments alike.
+All that is asked is read in one pass, and what several begin with is read once.
+A path in another model's tokens is told again in this one's.
+Leaves out: the columns of a batch that was played (`loop/readings.py`), and what is made of the numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A model that stands in for another of the recipe: it speaks and reads as that one does, with weights of its choice.
 
-`snapshot` chooses a copy from the past, `base` the weights without their adapter. Neither is trained.
+`snapshot` chooses a copy from the past, `base` the weights without their adapter.
+Neither is trained.
 """
 
 from __future__ import annotations

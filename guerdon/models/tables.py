@@ -1,7 +1,7 @@
 """A policy in a table: one row of logits for every (what was shown, what was done so far).
 
-It cannot generalise at all, so whatever it learns it was taught: the model to prove a method's mechanics on. Situations
-are hashed to rows; two may meet in one row, about once in `rows` pairs.
+It cannot generalise at all, so whatever it learns it was taught: the model to prove a method's mechanics on.
+Situations are hashed to rows; two may meet in one row, about once in `rows` pairs.
 """
 
 from __future__ import annotations

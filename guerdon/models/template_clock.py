@@ -1,7 +1,8 @@
 """The time of day that models are told, where a chat template asks for it (`strftime_now`).
 
-It stands still: during a run at the moment the run began, however often and whenever that is resumed, elsewhere at the moment
-this process did. So a prompt is the same on every day, and so are the weights that are learned from it.
+It stands still: during a run at the moment the run began, however often and whenever that is resumed,
+elsewhere at the moment this process did.
+So a prompt is the same on every day, and so are the weights that are learned from it.
 """
 
 from __future__ import annotations

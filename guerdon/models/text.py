@@ -1,7 +1,7 @@
 """What every language model does with text, whatever computes it: views in, tokens out, a request in tokens, a reply.
 
-Left out: the weights and how they are read (`lm.py`, `foreign.py`), how sampling is batched (`engine/`), the format of a
-conversation (`chat.py`).
+Leaves out: the weights and how they are read (`language_model.py`, `foreign_model.py`),
+how sampling is batched (`engine/`), the format of a conversation (`chat.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A batch as rows of tokens for a decoder to read: every token once, however many tracks go through it.
 
-What a segment was shown and what it did are two runs of tokens; a run follows the one before it on its track. Segments
-that were shown the same, pictures too, at the same place share that run: the tries at a prompt, the branches of a tree.
+What a segment was shown and what it did are two runs of tokens; a run follows the one before it on its track.
+Segments that were shown the same, pictures too, at the same place share that run:
+the tries at a prompt, the branches of a tree.
 Trees have nothing to do with each other, so a batch can be cut between them into rows of a bearable length.
 
 Axes: S steps, G segments, R runs, F tokens of a row.

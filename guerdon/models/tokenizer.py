@@ -1,7 +1,8 @@
 """A small tokenizer for a small model: one token a digit, one a line break, words learned from a text.
 
-It is lossless for any text: ASCII characters are tokens themselves, other characters fall back to the bytes of their
-UTF-8. Byte-pair merges (arXiv:1508.07909) stay inside words, so a word keeps its tokens whatever stands around it.
+It is lossless for any text: ASCII characters are tokens themselves,
+other characters fall back to the bytes of their UTF-8.
+Byte-pair merges (arXiv:1508.07909) stay inside words, so a word keeps its tokens whatever stands around it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Several tokens at each place: the likeliest ones, and the log-probs of given ones, without ever holding the logits of all
-places.
+"""Several tokens at each place: the likeliest ones, and the log-probs of given ones,
+without ever holding the logits of all places.
 
-What a teacher names and what a student is asked about (`losses/distillation.py`). Of the distribution over the whole vocabulary
-at the temperature of sampling: choices that were cut from it (top-k and the like) count as they were before the cut.
+What a teacher names and what a student is asked about (`losses/distillation.py`).
+Of the distribution over the whole vocabulary at the temperature of sampling:
+choices that were cut from it (top-k and the like) count as they were before the cut.
 
 Axes: N tokens, E width of the residual stream, V vocabulary, T tokens named at a place.
 """

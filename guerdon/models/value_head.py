@@ -1,7 +1,8 @@
 """Numbers beside the words: a head on a model's last hidden state, as critics and reward models have.
 
-It is a module of the net, so that optimisers, checkpoints and snapshots see it, and stands in a file of its own, so that
-the folder stays one that `transformers` loads as a language model. Left out: what is trained with it and how.
+It is a module of the net, so that optimisers, checkpoints and snapshots see it, and stands in a file of its own,
+so that the folder stays one that `transformers` loads as a language model.
+Leaves out: what is trained with it and how.
 
 Axes: N tokens, E width of a hidden state, O outputs.
 """

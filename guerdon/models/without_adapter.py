@@ -1,6 +1,7 @@
 """A model without its adapter: what it was before it was trained, at no cost in memory.
 
-With LoRA the frozen weights are the start model's own, so a reference needs no copy. Left out: adapters (`lora.py`).
+With LoRA the frozen weights are the start model's own, so a reference needs no copy.
+Leaves out: adapters (`lora.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Asking again in the same step: more tries join the batch until there is enough to learn from.
 
-What is asked goes through `play`, so it counts in the run's budget. Left out: which tries are enough to learn from
-(`filters.py`), and asking the same problems again with help (`hints.py`).
+What is asked goes through `play`, so it counts in the run's budget.
+Leaves out: which tries are enough to learn from (`filters.py`),
+and asking the same problems again with help (`hints.py`).
 """
 
 from __future__ import annotations

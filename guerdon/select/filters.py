@@ -1,7 +1,7 @@
 """Which tracks a learner learns from: selections for `Learn(on=...)`, which hide nothing from other stages.
 
-Each keeps whole tracks; denominators are then those of what is kept. Left out: tracks that were cut short
-(`losses.signs.finished`).
+Each keeps whole tracks; denominators are then those of what is kept.
+Leaves out: tracks that were cut short (`losses.signs.finished`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The policy's own word on what will come of its tries: asked for before it tries, paid by how true it was, and believed.
+"""Forecasts of the policy about its own tries: asked for before it tries, rewarded for being right, used to choose problems.
 
-`asked_first` is a curriculum: it asks for forecasts and leaves out what they call settled. `with_forecasts` is a stage: it puts
-the forecasts beside the tries and pays them. Both go through `play`, so what is said counts in the run's budget. Left out:
-forecasts by a value head (`curricula/forecast_problems.py`), of lengths and of the notions that a solution will use.
+`asked_first` is a curriculum: it asks for forecasts and leaves out problems that they call settled.
+`with_forecasts` is a stage: it puts the forecasts beside the tries and pays them.
+Both go through `play`, so what is said counts in the run's budget.
+Leaves out: forecasts by a value head (`curricula/forecast_problems.py`), of lengths and of what a solution will use.
 """
 
 from __future__ import annotations

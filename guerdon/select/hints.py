@@ -1,8 +1,9 @@
 """Help from reference solutions: problems that no try solves are asked again, with the beginning of their solution.
 
-`hint` says how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything. What
-is learned is to answer the question as it was asked, hint included; after `unhinted` it is to answer it without. What is asked
-goes through `play`, so it counts in the run's budget. Left out: help that a model writes.
+`hint` says how a solution helps, `until_solved` gives as much help as it takes, `hinted` gives the same to everything.
+What is learned is to answer the question as it was asked, hint included; after `unhinted` it is to answer it without.
+What is asked goes through `play`, so it counts in the run's budget.
+Leaves out: help that a model writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Episode memory: what was tried in earlier steps, kept in the checkpoint and joined to later ones.
 
-Left out: which tracks are worth keeping (`filters.py`), and correcting for their age: they carry the log-probs they were
-sampled with, so a loss with a ratio does.
+Leaves out: which tracks are worth keeping (`filters.py`), and correcting for their age:
+they carry the log-probs they were sampled with, so a loss with a ratio does.
 """
 
 from __future__ import annotations

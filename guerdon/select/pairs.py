@@ -1,6 +1,6 @@
 """Pairs of tracks from a number per track: what preference losses learn from.
 
-Left out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), and softened labels.
+Leaves out: preferences that come as such, from people or from a judge of two (`judges/compare.py`), and softened labels.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""One's own tries as lessons, changed before they are imitated: told otherwise, or told more often the better they were.
+"""The policy's own tries as demonstrations: reworded, or repeated more often the better they scored.
 
-For `Learn(on=...)`: other stages see the tries as they were. Left out: which tries are good enough (`filters.py`).
+For `Learn(on=...)`: other stages see the tries as they were.
+Leaves out: which tries are good enough (`filters.py`).
 """
 
 from __future__ import annotations

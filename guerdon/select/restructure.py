@@ -1,7 +1,7 @@
-"""Problems made easier or told otherwise by how they just went: rewritten problems are tried in the same step and join it.
+"""Problems made easier or reworded by how they just went: rewritten problems are tried in the same step and join it.
 
-What is asked goes through `play`, so it counts in the run's budget. Left out: how a problem is rewritten (by rule:
-`tasks/rewriting.py`), and learning to rewrite.
+What is asked goes through `play`, so it counts in the run's budget.
+Leaves out: how a problem is rewritten (by rule: `tasks/rewriting.py`), and learning to rewrite.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A second role acts on what a first did in this step: a verifier, critic, reviser, teacher, opponent or summariser.
 
-`follow_up` asks and joins: what the second role does is stored, paid and learned from like anything else. `heard` is the way
-back: what followers came to, as a column of what they follow. What is asked goes through `play`, so it counts in the run's
-budget. Left out: asking the same again (`again.py`, `hints.py`), and judges, which are rewards and never learn (`judges`).
+`follow_up` asks and joins: what the second role does is stored, paid and learned from like anything else.
+`heard` is the way back: what followers came to, as a column of what they follow.
+What is asked goes through `play`, so it counts in the run's budget.
+Leaves out: asking the same again (`again.py`, `hints.py`), and judges, which are rewards and never learn (`judges`).
 """
 
 from __future__ import annotations

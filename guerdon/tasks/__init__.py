@@ -1,4 +1,7 @@
-"""Problems: families with exact truth down to the step, rows of a file, and changes of either. `load` finds them by name."""
+"""Problems: families with exact truth down to the step, rows of a file, and changes of either.
+
+`load` finds them by name.
+"""
 
 from guerdon.core.lazy import front_door
 

@@ -1,4 +1,4 @@
-"""What sources have in common that change something about the problems of another: all of it but that change."""
+"""Base of sources that change something about the problems of another: everything but that change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Some of a source's problems: the first few, or those picked by number. The held-out problems stay all there."""
+"""Some of a source's problems: the first few, or those picked by number.
+
+The held-out problems stay all there.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The text the built-in model learns from: conversations in every role over every family, written without end.
 
-A family joins by being listed in `guerdon.tasks.NAMES`. Hard problems are solved as carefully as easy ones, only more rarely,
-each level half as often as the one below it: what is hard for the model is what is long and what it has seen little of.
-Judges see more of the hard levels, and problems are proposed at all levels alike: reading a solution teaches no solving, for
-only what is said is learned.
+A family joins by being listed in `guerdon.tasks.NAMES`.
+Hard problems are solved as carefully as easy ones, only more rarely, each level half as often as the one below it:
+what is hard for the model is what is long and what it has seen little of.
+Judges see more of the hard levels, and problems are proposed at all levels alike:
+reading a solution teaches no solving, for only what is said is learned.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a generated problem family is: problems with exact truth, down to the step.
 
-A family makes problems from a seed, checks a final answer, writes a worked solution in steps, names the first wrong step of
-anyone's solution, and makes near-misses: answers that look right and are not. Solutions are text: one step a line, then a
-last line `= answer`.
+A family makes problems from a seed, checks a final answer, writes a worked solution in steps,
+names the first wrong step of anyone's solution, and makes near-misses: answers that look right and are not.
+Solutions are text: one step a line, then a last line `= answer`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """JSON lines that somebody wrote, one by one, and what is wrong with a line that is no good.
 
-A line ends with a newline and with nothing else that Unicode takes for one: U+2028, U+0085 and form feeds are text. What
-cannot be read at all (a folder, a pipe, UTF-16) is refused at once; a line that cannot be read is a fault of that line, for
-the caller to refuse with all the others or to pass over. Left out: what the values mean.
+A line ends with a newline and with nothing else that Unicode takes for one: U+2028, U+0085 and form feeds are text.
+What cannot be read at all (a folder, a pipe, UTF-16) is refused at once;
+a line that cannot be read is a fault of that line, for the caller to refuse with all the others or to pass over.
+Leaves out: what the values mean.
 """
 
 from __future__ import annotations

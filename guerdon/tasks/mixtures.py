@@ -1,6 +1,6 @@
 """Several kinds of problems as one source: what curricula choose among, and what a held-out accuracy is broken down by.
 
-Left out: how often which kind is drawn for training (`curricula/`); read in order, all come equally often.
+Leaves out: how often which kind is drawn for training (`curricula/`); read in order, all come equally often.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Problems told otherwise by rule: simpler, with the first step of their solution done, or the same in other words.
+"""Problems rewritten by rule: simpler, with the first step of their solution done, or in other words.
 
-What is asked for stays the same: a target, a printed value, a number at the end. Three families know how. Left out: rewriting
-by a model, which is any callable in place of `by_rule`.
+What is asked for stays the same: a target, a printed value, a number at the end.
+Three families know how.
+Leaves out: rewriting by a model, which is any callable in place of `by_rule`.
 """
 
 from __future__ import annotations

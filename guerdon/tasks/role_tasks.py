@@ -1,5 +1,6 @@
-"""A role as a task: `verify/chain:3` asks a model to verify attempts at chains of level 3, and can be trained or evaluated
-like any other family."""
+"""A role as a task: `verify/chain:3` asks a model to verify attempts at chains of level 3,
+and can be trained or evaluated like any other family.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The parts a model can be asked to play besides solving, each with its question, its exact truth and how to read a reply.
 
-A judge thinks before it speaks: it goes through a solution line by line, writes each with `+` (follows) or `-` (does not,
-and there it stops), then says its verdict. One who proposes a problem works it out first. Truth comes from the family's step
-checker, so every reply of every role can be checked.
+A judge thinks before it speaks: it goes through a solution line by line,
+writes each with `+` (follows) or `-` (does not, and there it stops), then says its verdict.
+One who proposes a problem works it out first.
+Truth comes from the family's step checker, so every reply of every role can be checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers without their mark: problems whose last line counts as the answer, whether or not it begins as it should."""
+"""Problems whose last line counts as the answer, whether or not it begins with the mark of an answer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Many small runs at once, each in a process of its own: they share one GPU, or the processor's cores.
 
-A small model leaves a GPU idle most of the time while Python gets the next step ready; several processes fill each other's
-gaps. Every run has a folder named by what it computes, so that what is finished is read and what was interrupted goes on.
-Left out: several machines.
+A small model leaves a GPU idle most of the time while Python gets the next step ready;
+several processes fill each other's gaps.
+Every run has a folder named by what it computes, so that what is finished is read and what was interrupted goes on.
+Leaves out: several machines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Holding a method against itself: how often does the machine see a difference where there is none?
 
-The two arms are the same recipe with other seeds, paired at random. From the pairs, proofs of the usual size are drawn over
-and over, each pair turned either way round by a coin: the share of them that end in *holds* or *reversed* is what a verdict is
-wrong in, and should be 5 % at most (10 % is the alarm).
+The two arms are the same recipe with other seeds, paired at random.
+From the pairs, proofs of the usual size are drawn over and over, each pair turned either way round by a coin:
+the share of them that end in *holds* or *reversed* is what a verdict is wrong in,
+and should be 5 % at most (10 % is the alarm).
 """
 
 from __future__ import annotations

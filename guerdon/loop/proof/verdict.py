@@ -1,15 +1,17 @@
-"""From paired differences to one of four words. Pure arithmetic, decided before anything is run.
+"""From paired differences to one of four words.
 
-A difference is the method's score minus the baseline's of the same seed, turned so that more is better. The verdict follows
-from the 95 % t-interval of the mean difference and the smallest effect that counts, which the claim states beforehand:
+Pure arithmetic, decided before anything is run.
+A difference is the method's score minus the baseline's of the same seed, turned so that more is better.
+The verdict follows from the 95 % t-interval of the mean difference and the smallest effect that counts,
+which the claim states beforehand:
 
 - **holds**: the interval lies above 0 and the mean is at least the effect;
 - **reversed**: the interval lies below 0 and the mean is at most minus the effect;
 - **no difference**: the whole interval lies within the effect either side of 0;
 - **inconclusive**: anything else; more seeds would tell.
 
-Over a family of claims, *holds* and *reversed* must also survive control of the false discovery rate (Benjamini & Hochberg
-1995): of the discoveries that are reported, 5 % at most are expected to be false.
+Over a family of claims, *holds* and *reversed* must also survive control of the false discovery rate (Benjamini &
+Hochberg 1995): of the discoveries that are reported, 5 % at most are expected to be false.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""The gate of a feed-forward block, act(gate) * up, with gradients. Left out: the matrix products on either side.
+"""The gate of a feed-forward block, act(gate) * up, with gradients.
 
+Leaves out: the matrix products on either side.
 Both activations are g * sigmoid(z(g)): SiLU has z = g, and GELU's tanh form has z = 2 sqrt(2 / pi) (g + 0.044715 g³),
-since 1 + tanh(z / 2) = 2 sigmoid(z). So act' = s + g s (1 - s) z' serves both, and no tanh is needed.
+since 1 + tanh(z / 2) = 2 sigmoid(z).
+So act' = s + g s (1 - s) z' serves both, and no tanh is needed.
 
 Axes: M rows, F width of the block.
 """

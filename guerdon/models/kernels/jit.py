@@ -1,5 +1,6 @@
-"""What the kernels share: `kernel`, which is triton.jit under a name that mypy can follow, how many warps a row takes, and how
-what they are given must lie. Left out: the kernels.
+"""What the kernels share: `kernel`, which is triton.jit under a name that mypy can follow, how many warps a row takes,
+and how what they are given must lie.
+Leaves out: the kernels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Log-probability and entropy of tokens from logits in one reading, and their gradient written over the logits.
 
-Made for a head that makes logits a chunk at a time and makes them again in its backward pass: nothing of their size is kept,
-and no copy in float32 is made. Left out: the product with the head, autograd (`grad_logits_` is called by who made the logits).
+Made for a head that makes logits a chunk at a time and makes them again in its backward pass:
+nothing of their size is kept, and no copy in float32 is made.
+Leaves out: the product with the head, autograd (`grad_logits_` is called by who made the logits).
 
 Axes: N rows, V vocabulary. z are logits times the inverse temperature, p their softmax, H its entropy.
 """

@@ -1,8 +1,10 @@
-"""A matrix product whose rows do not know each other: what a row comes to is the same to the last bit however many there are.
+"""A matrix product whose rows do not know each other: what a row comes to is the same to the last bit however many there
+are.
 
-Libraries choose another kernel, another tile or another order of summation for another number of rows, so that a sample would
-depend on its company. Here tiles follow from the weight's shape and type alone, and a row is summed in one order.
-Left out: gradients (learning sees the same rows every time), and the last tenth of a library's speed.
+Libraries choose another kernel, another tile or another order of summation for another number of rows,
+so that a sample would depend on its company.
+Here tiles follow from the weight's shape and type alone, and a row is summed in one order.
+Leaves out: gradients (learning sees the same rows every time), and the last tenth of a library's speed.
 
 Axes: M rows, K what is summed over, N columns.
 """

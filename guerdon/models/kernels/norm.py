@@ -1,10 +1,12 @@
 """RMS norm, alone or after adding a residual, with gradients: each reads its inputs once and writes its outputs once.
 
-Rounding is Hugging Face's: Llama and Qwen normalise in float32, round, then multiply by the weight; Gemma (`plus_one`)
-multiplies by 1 + weight in float32 and rounds last. Backward computes the norm again from its input, which costs nothing
-since that row is in registers anyway. Left out: layer norm, the norm of single heads while decoding (`rope.py`).
+Rounding is Hugging Face's: Llama and Qwen normalise in float32, round, then multiply by the weight;
+Gemma (`plus_one`) multiplies by 1 + weight in float32 and rounds last.
+Backward computes the norm again from its input, which costs nothing since that row is in registers anyway.
+Leaves out: layer norm, the norm of single heads while decoding (`rope.py`).
 
-Axes: M rows, E width, P programs of the backward pass. In the kernels R and C are a block's rows and its padded width.
+Axes: M rows, E width, P programs of the backward pass.
+In the kernels R and C are a block's rows and its padded width.
 """
 
 from __future__ import annotations

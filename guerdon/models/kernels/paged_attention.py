@@ -1,10 +1,11 @@
 """Attention of one new token a row over its cached keys and values, which lie scattered in pages.
 
-A row costs what its own length costs, and its result depends on no other row, to the last bit: it is split every `SPAN`
-tokens, whatever the others are. Left out: attention over whole prompts, who owns which page.
+A row costs what its own length costs, and its result depends on no other row, to the last bit:
+it is split every `SPAN` tokens, whatever the others are.
+Leaves out: attention over whole prompts, who owns which page.
 
-Axes: B rows, h query heads, kv key heads, D width of a head, N pages of a row, S splits. In the kernels G is the padded
-number of queries that share a key head and C the power of two that holds D.
+Axes: B rows, h query heads, kv key heads, D width of a head, N pages of a row, S splits.
+In the kernels G is the padded number of queries that share a key head and C the power of two that holds D.
 """
 
 from __future__ import annotations

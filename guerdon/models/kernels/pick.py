@@ -1,7 +1,7 @@
 """The gradient of picking rows: each row's is the sum over the places it was picked for, in their order.
 
-A GPU's own way adds them up as its programs come by, so that the last bits differ from time to time. Left out: the picking
-itself, which torch does.
+A GPU's own way adds them up as its programs come by, so that the last bits differ from time to time.
+Leaves out: the picking itself, which torch does.
 
 Axes: N rows, P places that rows are picked for, W width of a row.
 """

@@ -1,7 +1,8 @@
 """Rotary positions: `rotate` with gradients for training, and `rotate_and_store`, all that decoding does to q, k and v.
 
-Heads are split in halves, the first turned against the second (Hugging Face's order; Meta's interleaves). Turning is done
-in float32 and rounded once. Left out: how angles are made (frequencies, scaling), who hands out slots.
+Heads are split in halves, the first turned against the second (Hugging Face's order; Meta's interleaves).
+Turning is done in float32 and rounded once.
+Leaves out: how angles are made (frequencies, scaling), who hands out slots.
 
 Axes: M rows of any kind, B rows being decoded, H or h query heads, kv key heads, D width of a head, P positions.
 In the kernels HALF is D / 2 and C the power of two that holds it.

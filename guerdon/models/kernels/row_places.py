@@ -1,6 +1,6 @@
 """The bookkeeping of rows that are being decoded, on the device: where the next token goes, and what was drawn.
 
-Left out: who owns which page, and who reads what was noted down.
+Leaves out: who owns which page, and who reads what was noted down.
 
 Axes: B rows, N pages of a row, T tokens between two looks of the host.
 """

@@ -1,7 +1,8 @@
 """Drawing tokens from logits in one reading: the Gumbel-max draw and the log-probability of what was drawn.
 
-The noise of a row is a function of (its seed, its position, the index of a token) and nothing else, so a draw depends neither
-on the other rows of a batch nor on `splits`. Left out: top-k and top-p, which need the vocabulary sorted.
+The noise of a row is a function of (its seed, its position, the index of a token) and nothing else,
+so a draw depends neither on the other rows of a batch nor on `splits`.
+Leaves out: top-k and top-p, which need the vocabulary sorted.
 
 Axes: B rows, V vocabulary, S splits of it.
 """

@@ -1,8 +1,8 @@
 """What every reward promises, as a check any author can run before training: `print(gd.check_reward(mine, "countdown:4"))`.
 
-A reward is asked about solutions whose worth is known (gold ones, and near-misses that look right and are not) and about
-odd ones (nothing, blanks, very much, strange letters). Left out: what a trained policy would make of it; nothing is
-sampled here, and a reward that passes can still be gamed.
+A reward is asked about solutions whose worth is known (gold ones,
+and near-misses that look right and are not) and about odd ones (nothing, blanks, very much, strange letters).
+Leaves out: what a trained policy would make of it; nothing is sampled here, and a reward that passes can still be gamed.
 """
 
 from __future__ import annotations

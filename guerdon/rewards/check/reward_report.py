@@ -1,4 +1,7 @@
-"""What `check_reward` found, as plain data and as a page to read. Left out: the finding (`contract.py`)."""
+"""What `check_reward` found, as plain data and as a page to read.
+
+Leaves out: the finding (`reward_contract.py`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Conditions on rewards that no operator builds: a base with a bonus, a shaped reward kept near another, first this then that.
+"""Conditions on rewards that no operator builds: a base with a bonus, a shaped reward kept near another,
+first this then that.
 
 A condition that does not apply is open; one that failed or timed out makes the result that.
 Leaves out: `gate` and `veto`, which `gated_by` and `vetoed_by` build (`reward.py`).

@@ -1,4 +1,4 @@
-"""A weight that follows a metric of the run, where a schedule follows the step."""
+"""A weight that depends on a metric of the run, where a schedule depends on the step."""
 
 from __future__ import annotations
 

@@ -3,9 +3,10 @@
 A reward is a formula.
 Its leaves (a function, a judge, a model) look at samples; they may be slow, fail or be asked early.
 All above the leaves is arithmetic over the samples of a step at once, where groups and schedules are known.
-What is missing is defined: failed or timed out in a part that counts, so is the whole; not applicable, the part is left out.
-Leaves out: how leaves are asked (`rewards/asking`), how a formula is worked out (`rewards/stage/scorer.py`), formulas without
-an operator (`algebra.py`, `gates.py`, `per_step.py`).
+What is missing is defined: failed or timed out in a part that counts, so is the whole;
+not applicable, the part is left out.
+Leaves out: how leaves are asked (`rewards/asking`), how a formula is worked out (`rewards/stage/scorer.py`),
+formulas without an operator (`algebra.py`, `gates.py`, `per_step.py`).
 """
 
 from __future__ import annotations

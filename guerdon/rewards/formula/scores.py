@@ -1,5 +1,6 @@
-"""Scores of many samples at once: a number each, or the reason why there is none. What formulas compute with.
+"""Scores of many samples at once: a number each, or the reason why there is none.
 
+What formulas compute with.
 A sample's score may come in steps (one number for each turn, line or action); its value is then their sum.
 `sound` and `held` are the half of the one gate that tensors pass: finite in float32, or *failed*.
 The other half, for what somebody's code returned, is `asking/outcomes.py`.

@@ -1,7 +1,8 @@
 """A reward's version: a short hash of what it computes, so that a run can say which reward it was trained on.
 
-It is made of source, knobs and models; of a formula, with the versions of its parts. Comments, docstrings and layout do not
-count. Left out: functions that the function calls, and libraries: their change is not seen.
+It is made of source, knobs and models; of a formula, with the versions of its parts.
+Comments, docstrings and layout do not count.
+Leaves out: functions that the function calls, and libraries: their change is not seen.
 """
 
 from __future__ import annotations

@@ -4,9 +4,10 @@ A line is one rating, in a form that needs nothing of this library:
 
     {"task": "addition/17", "completion": "so 42", "rating": 0.5, "by": "Ada"}
 
-`task` is the task's key (`family/id`) or its id; in its place may stand `prompt`, the text that was shown. In place of
-`completion` may stand `hash`, the SHA-256 of its UTF-8 bytes in hexadecimal. Whatever else a line has is ignored. Left out: how
-people are asked, beyond the files of a queue.
+`task` is the task's key (`family/id`) or its id; in its place may stand `prompt`, the text that was shown.
+In place of `completion` may stand `hash`, the SHA-256 of its UTF-8 bytes in hexadecimal. Whatever else a line has is
+ignored.
+Leaves out: how people are asked, beyond the files of a queue.
 """
 
 from __future__ import annotations

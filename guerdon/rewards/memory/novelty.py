@@ -1,8 +1,9 @@
 """Rewards for what has not been seen before: by counting, by distance to a memory, by how badly it is predicted.
 
-All three remember what they scored; what they remember is state, so it goes to the checkpoint and a resumed run goes on as if
-it had never stopped. They pay for being different and not for being right: add them to a reward that knows the truth, with a
-small weight. Samples of one step are all rated before any is remembered, or all after, so their order never counts.
+All three remember what they scored; what they remember is state,
+so it goes to the checkpoint and a resumed run goes on as if it had never stopped.
+They pay for being different and not for being right: add them to a reward that knows the truth, with a small weight.
+Samples of one step are all rated before any is remembered, or all after, so their order never counts.
 """
 
 from __future__ import annotations

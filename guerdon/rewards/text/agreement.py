@@ -1,6 +1,6 @@
 """Rewards from the other tries at the same task: agreement with the most, and how many another reward puts below.
 
-Left out: normalising within the group (`algebra.py`), judges that compare two texts.
+Leaves out: normalising within the group (`formula/algebra.py`), judges that compare two texts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Rewards that depend on how hard a problem is for the policy now: on the share of right tries in the group.
 
-Easy problems are to be answered briefly, hard ones thought about, and which is which is to be said aloud. They are arithmetic
-over the group, so a sample alone is a group of one. Left out: what is right (any reward: 1 or True is, from `least` on).
+Easy problems are to be answered briefly, hard ones thought about, and which is which is to be said aloud.
+They are arithmetic over the group, so a sample alone is a group of one.
+Leaves out: what is right (any reward: 1 or True is, from `least` on).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 r"""Finding an answer in text: what stands after a mark, numbers, lists of items, a JSON value.
 
-Plain functions that never fail and take time linear in the text, for rewards that compare answers. Left out: algebra
-(`maths` in `answers.py`), number words, decimal commas, units (`5 km` is 5) and vulgar fractions such as ½.
+Plain functions that never fail and take time linear in the text, for rewards that compare answers.
+Leaves out: algebra (`maths` in `answers.py`), number words, decimal commas,
+units (`5 km` is 5) and vulgar fractions such as ½.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Work of the shelf's rewards that can take for ever on a text a model wrote: patterns, formulas, JSON schemas.
 
-Plain functions for `guarded.py`, which runs them in workers: so there is no torch here. Left out: everything that takes
-time linear in the text (`reading.py`, `overlap.py`).
+Plain functions for `asking/guarded.py`, which runs them in workers: so there is no torch here.
+Leaves out: everything that takes time linear in the text (`extracting.py`, `overlap.py`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How much two texts share: the tokens that SQuAD, BLEU and ROUGE count, and the counting.
 
-Plain functions from text to numbers. Left out: several references, stemming, languages that do not put spaces between words.
+Plain functions from text to numbers.
+Leaves out: several references, stemming, languages that do not put spaces between words.
 """
 
 from __future__ import annotations

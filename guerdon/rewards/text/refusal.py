@@ -1,7 +1,8 @@
 """Refusing to answer: what a refusal is worth by how far it came, and how well a policy knows what it cannot do.
 
-A refusal is a solution whose last line gives `no` for an answer: a word that sprig knows to end on, which a mark it never ends
-on is not. For problems that may be answered so it is no refusal. Left out: refusals in prose.
+A refusal is a solution whose last line gives `no` for an answer:
+a word that sprig knows to end on, which a mark it never ends on is not.
+For problems that may be answered so it is no refusal. Leaves out: refusals in prose.
 """
 
 from __future__ import annotations

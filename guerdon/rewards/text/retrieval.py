@@ -1,8 +1,9 @@
 """Rewards for ranked lists: how many of the relevant ids are found, and how far up.
 
-What is relevant is the task's `relevant` (a key of its meta): ids, or ids with grades. The ranking is `ranking` where a search
-put one there (a key of the meta), else the list in the completion. Without anything relevant none of them applies; a completion
-without a list has found nothing, and earns 0. Left out: searching, and whether a found text was used.
+What is relevant is the task's `relevant` (a key of its meta): ids, or ids with grades.
+The ranking is `ranking` where a search put one there (a key of the meta), else the list in the completion.
+Without anything relevant none of them applies; a completion without a list has found nothing, and earns 0.
+Leaves out: searching, and whether a found text was used.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rewards that look at a completion's form and not at what it says: tags, length, repetition.
 
 They are to be added to, or gated by, a reward that knows the truth: alone, all of them are earned by empty or idle text.
-Left out: lengths compared within a group, which `algebra.py` can express.
+Leaves out: lengths compared within a group, which `formula/algebra.py` can express.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Arithmetic read from a solver's text: sums and products with brackets, at most linear in one letter, in exact fractions.
 
-What a solver writes is never run as code. Text that is too long, nested too deep, not linear or divides by zero has no
-value, so that a checker can ask about any text at all.
+What a solver writes is never run as code.
+Text that is too long, nested too deep, not linear or divides by zero has no value,
+so that a checker can ask about any text at all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Countdown: reach a target with the given numbers, each used exactly once. Finding how is search; checking is not."""
+"""Countdown: reach a target with the given numbers, each used exactly once.
+
+Finding how is search; checking is not.
+"""
 
 from __future__ import annotations
 

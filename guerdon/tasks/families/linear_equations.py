@@ -1,4 +1,7 @@
-"""Linear equations in x. Each step is an equation with the same solution; which one is up to the solver."""
+"""Linear equations in x.
+
+Each step is an equation with the same solution; which one is up to the solver.
+"""
 
 from __future__ import annotations
 

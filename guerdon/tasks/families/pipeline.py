@@ -1,8 +1,9 @@
 """What several families share: values carried through a row of operations, sums in any order, slips of the pen.
 
-A `Pipeline` family says what one operation does and which operations may change places; its steps, its step checker and
-its near-misses follow from that. Step checkers here build the lines that would be right and compare text with them: no
-step that a model wrote is ever parsed, so nothing it writes can make them fail.
+A `Pipeline` family says what one operation does and which operations may change places;
+its steps, its step checker and its near-misses follow from that.
+Step checkers here build the lines that would be right and compare text with them:
+no step that a model wrote is ever parsed, so nothing it writes can make them fail.
 """
 
 from __future__ import annotations
