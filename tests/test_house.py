@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,7 @@ GUESTS = {  # a place that may use one library more, and how it comes there
 
 LONG_FILES: dict[str, str] = {}  # file: why it is over 400 lines
 LONG_FUNCTIONS: dict[str, str] = {}  # file:function: why it is over 60 lines
+UNCLEAR_STILL = {"recipes", "studies"}  # folders in which a local name may still be `found`
 MANY_KNOBS = {
     "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",
     "Exam": "a recipe in small: each field is one of the places an exam can differ from training in",
@@ -208,3 +210,50 @@ def test_every_public_name_loads():
         assert getattr(guerdon, name) is not None
     with pytest.raises(AttributeError):
         _ = guerdon.no_such_name
+
+
+def _is_recipe_file(path: Path) -> bool:
+    return "recipes" in path.relative_to(PACKAGE).parts
+
+
+def test_no_two_public_classes_share_a_name():
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        for node in tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_two_modules_share_a_name():
+    """But for `__init__`, and `recipe.py` and `parts.py` of a recipe that has a folder."""
+    places: dict[str, list[str]] = {}
+    for path in modules():
+        if path.stem != "__init__" and not (_is_recipe_file(path) and path.stem in ("recipe", "parts")):
+            places.setdefault(path.stem, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_module_has_the_name_of_a_part_in_it():
+    """`from guerdon.credit import centre` must be the part."""
+    for path in modules():
+        for node in tree(path).body:
+            marks = [getattr(getattr(d, "func", d), "id", "") for d in getattr(node, "decorator_list", [])]
+            assert "part" not in marks or node.name != path.stem, f"{path.relative_to(ROOT)} holds the part {node.name}"
+
+
+def test_local_names_say_what_they_hold():
+    for path in modules():
+        if path.relative_to(PACKAGE).parts[0] not in UNCLEAR_STILL:
+            for node in ast.walk(tree(path)):
+                is_stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found"
+                is_taken = isinstance(node, ast.arg) and node.arg == "found"
+                assert not is_stored and not is_taken, f"{path.relative_to(ROOT)}:{node.lineno}: found what?"
+
+
+def test_files_that_are_referred_to_exist():
+    """A bare `file.py` is of the same folder; any other is named with its folder."""
+    for path in modules():
+        for name in re.findall(r"`([\w/]+\.py)`", path.read_text()):
+            starts = [path.parent] if "/" not in name else [path.parent, path.parent.parent, PACKAGE, ROOT]
+            assert any((start / name).is_file() for start in starts), f"{path.relative_to(ROOT)} refers to {name}"

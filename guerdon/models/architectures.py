@@ -1,8 +1,7 @@
 """config.json of a model family as a `DecoderConfig`, and back: Llama, Mistral, Qwen 2, Qwen 3, Gemma 3 (text).
 
-Keys are read in the old spelling (`rope_theta`, `rope_scaling`, `rope_local_base_freq`,
-`sliding_window_pattern`) and in that of transformers 5 (`rope_parameters`, `layer_types`),
-and written in the old one, which both it and vLLM load.
+Keys are read in the old spelling (`rope_theta`, `rope_scaling`) and in that of transformers 5 (`rope_parameters`).
+They are written in the old one, which both it and vLLM load.
 What the decoder cannot do is refused by name.
 Leaves out: the files themselves (`huggingface.py`, `gguf.py`).
 """

@@ -2,9 +2,9 @@
 
 Paper: Li et al. 2025, Knapsack RL (arXiv:2509.25849), and the authors' code (github.com/liziniu/KnapsackRL). A step's
 `prompts` times `tries` tries go where they are most likely to differ and to help, by each problem's success rate when it last
-came (`tries_by_worth.py` has the formula and the cases at 0, at 1 and unseen). Nothing else of GRPO changes: rewards are
-compared within a problem's own tries, however many, and as in that code every token weighs the same (`mean="step"`), so a
-problem weighs as its tries do.
+came (`curricula/tries_by_worth.py` has the formula and the cases at 0, at 1 and unseen).
+Nothing else of GRPO changes: rewards are compared within a problem's own tries, however many.
+As in that code every token weighs the same (`mean="step"`), so a problem weighs as its tries do.
 Leaves out: the code's bound of 5 on advantages (reached by the one right among 27 or more), its clip upwards of 0.28 and its
 8 updates of a batch (with one, as here, nothing is clipped).
 """

@@ -1,7 +1,7 @@
 """Rewards that are a model's own confidence in what it said: no answer, no judge and no label is asked.
 
 They sharpen what a model already believes, right or wrong, and all three can be earned by saying little or saying it again
-and again; watch them beside a reward that knows the truth. Left out: agreement between samples (`groups.py`).
+and again; watch them beside a reward that knows the truth. Left out: agreement between samples (`rewards/text/agreement.py`).
 """
 
 from __future__ import annotations
