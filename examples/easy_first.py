@@ -44,7 +44,7 @@ class ladder:
     ),
     on=grpo,
 )
-def easy_first(made: gd.Recipe, task: Any, *, done: float = 0.5, tries: int = 8) -> gd.Recipe:
+def easy_first(base: gd.Recipe, task: Any, *, done: float = 0.5, tries: int = 8) -> gd.Recipe:
     """GRPO on problems that become harder."""
-    made.curriculum = ladder(task, tries, done)
-    return made
+    base.curriculum = ladder(task, tries, done)
+    return base

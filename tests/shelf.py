@@ -11,7 +11,6 @@ from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.losses.critic import value
 from guerdon.losses.distillation import distilled
-from guerdon.losses.eased import eased_kl
 from guerdon.losses.imitation import advantage_weighted, sft
 from guerdon.losses.old_policy import masked, sampled, truncated
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
@@ -21,6 +20,7 @@ from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, out
 from guerdon.losses.row_weights import weighed
 from guerdon.losses.signs import by_sign
 from guerdon.losses.unpaired import kto
+from guerdon.recipes.curriculum.clpo.parts import eased_kl
 
 TOP = 3
 

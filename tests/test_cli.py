@@ -33,9 +33,9 @@ from guerdon.recipes.house.grpo import grpo
 
 
 @gd.recipe("examined", on=grpo)
-def examined(made, task):
-    made.exams = [gd.Exam(task, [coverage()], name="wide", tries=4)]
-    return made
+def examined(base, task):
+    base.exams = [gd.Exam(task, [coverage()], name="wide", tries=4)]
+    return base
 """
 
 # --- what each verb does --------------------------------------------------------------------------------------------

@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from guerdon.loop.catalog import listings
+from guerdon.loop.catalog import listings, part_modules
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "guerdon"
@@ -166,9 +167,26 @@ def test_rooms_are_small():
 
 
 def test_recipes_are_short():
-    for path in sorted((PACKAGE / "recipes").glob("*/*.py")):
-        if "@recipe(" in path.read_text():
-            assert path.read_text().count("\n") <= 70, f"{path.name}: a recipe is about 60 lines"
+    for path in sorted((PACKAGE / "recipes").rglob("*.py")):
+        text = path.read_text()
+        if "@recipe(" in text:
+            heads = [node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom)]
+            lines = text.count("\n") - sum((node.end_lineno or 0) - node.lineno + 1 for node in heads)
+            assert lines <= 63, f"{path.relative_to(PACKAGE)}: a recipe is about 60 lines besides its imports"
+
+
+def test_a_recipes_own_stages_say_what_they_do():
+    """Those of a shelf are known by their folder; one that said nothing would be missing from `stages.credit`."""
+    from guerdon.core.learn import Learn
+    from guerdon.core.part import PARTS
+
+    for name in part_modules():
+        importlib.import_module(name)
+    for place, cls in PARTS.items():
+        is_stage = hasattr(cls, "needs") and hasattr(cls, "gives") and not issubclass(cls, Learn)
+        assert not (place.startswith("guerdon.recipes.") and is_stage) or getattr(cls, "shelf", ""), (
+            f'{place}: add `shelf = "credit"` ("scores", "select", ...)'
+        )
 
 
 def test_parts_have_few_knobs_and_a_docstring():

@@ -15,7 +15,11 @@ from command_line import Cli, command_line, refused
 import guerdon as gd
 from guerdon.credit.group_relative import centre
 from guerdon.loop.replaying import pearson, ranks
+from guerdon.models.tables import tabular
+from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
+from guerdon.recipes.house.grpo import grpo
 from guerdon.store.checksums import sealed
+from guerdon.tasks.families.tiny import successor
 
 WEIGHTS = """
 import guerdon as gd
@@ -180,6 +184,15 @@ def test_where_credit_is_found(trained: Cli) -> None:
     other = gd.replay("a", reward=correct, column="correct")
     assert other.credit_from.startswith("the default") and other.total["flips"] == 0
     assert other.old_advantage == "made by the same credit"
+
+
+def test_credit_that_lives_with_a_recipe_is_found_too(cli: Cli) -> None:
+    task, model = successor(), tabular(length=1)
+    recipe = grpo(task, model, prompts=4, tries=6, lr=0.3, steps=2)
+    gd.train(recipe.but(centre=spare_correct("correct")), out="a", options=gd.Options(eval_tasks=0))
+    replayed = gd.replay("a", reward="formulas.py:right")
+    assert (replayed.credit, replayed.credit_from) == ("sparing(reward='correct')", "the run's card")
+    assert replayed.total["flips"] == 0 and replayed.notes == []
 
 
 def test_another_credit_than_the_runs_is_said(cli: Cli) -> None:

@@ -3,7 +3,7 @@
 `@recipe` names a function that returns either.
 Its parameters `task`, `model` and `reward` are filled from what the user chose;
 all its other parameters are the recipe's knobs.
-One made `on` another recipe is handed that recipe as `made`, and changes what it does differently;
+One made `on` another recipe is handed that recipe as `base`, and changes what it does differently;
 it has the other's knobs too.
 """
 
@@ -25,7 +25,7 @@ from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
-MADE = "made"  # the parameter that a recipe made on another gets the other's by
+BASE = "base"  # the parameter by which a recipe made on another is handed what that one made
 RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
 
@@ -280,7 +280,7 @@ class RecipeEntry:
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         """By name: the recipe's own first, then what it has from the one it is made on. Its own defaults count."""
-        own = {n: p for n, p in inspect.signature(self.function).parameters.items() if n != MADE}
+        own = {n: p for n, p in inspect.signature(self.function).parameters.items() if n != BASE}
         return own if self.on is None else {**own, **{n: p for n, p in self.on.parameters().items() if n not in own}}
 
     def hints(self) -> dict[str, Any]:
@@ -356,9 +356,11 @@ def recipe(
 
     def enter(function: Callable[..., Recipe | Study]) -> RecipeEntry:
         claims = (claim,) if isinstance(claim, Claim) else claim
-        if on is not None and next(iter(inspect.signature(function).parameters), "") != MADE:
+        first = next(iter(inspect.signature(function).parameters), "")
+        if on is not None and first != BASE:
             raise UserError(
-                f"recipe {name!r} is made on {on.name!r}: its first parameter must be {MADE}, what that one made"
+                f"recipe {name!r} is made on {on.name!r}, so its first parameter must be called {BASE} (what that one made)"
+                + (f", not {first}" if first else "")
             )
         return RecipeEntry(name, family, paper, claims, function, on, absent or {})
 

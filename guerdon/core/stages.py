@@ -9,13 +9,13 @@ from guerdon.core.errors import unknown
 from guerdon.core.learn import Learn
 from guerdon.core.part import handles
 
-SHELF = {"rewards": "scores", "judges": "scores", "credit": "credit"}  # where a part lives says what it does
+SHELF = {"rewards": "scores", "judges": "scores", "credit": "credit"}  # what the stages of a folder do
 
 
 class Stages(list[Any]):
     """Stages in the order they run. `scores`, `credit` and `learners` are those of a kind, in that order: the stages of
-    `guerdon.rewards` and `guerdon.judges`, those of `guerdon.credit`, and every `Learn`. A class from elsewhere says which it
-    is, `shelf = "credit"`; a stage that is none of them is in none."""
+    `guerdon.rewards` and `guerdon.judges`, those of `guerdon.credit`, and every `Learn`. A class from elsewhere, a
+    recipe's own or a user's, says which it is, `shelf = "credit"`; a stage that is none of them is in none."""
 
     @property
     def scores(self) -> list[Any]:
@@ -31,9 +31,11 @@ class Stages(list[Any]):
 
 
 def shelf_of(stage: Any) -> str:
-    own = getattr(stage, "shelf", "learners" if isinstance(stage, Learn) else None)
-    house, _, room = type(stage).__module__.partition(".")
-    return str(own or (SHELF.get(room.partition(".")[0], "") if house == "guerdon" else ""))
+    """What a stage, or a class of stages, does: `scores`, `credit`, `learners`, or what else it says."""
+    cls = stage if isinstance(stage, type) else type(stage)
+    declared = getattr(stage, "shelf", "learners" if issubclass(cls, Learn) else "")
+    package, _, path = cls.__module__.partition(".")
+    return str(declared or (SHELF.get(path.partition(".")[0], "") if package == "guerdon" else ""))
 
 
 def put_stages(root: Any, before: Mapping[str, Any], after: Mapping[str, Any], instead: Mapping[str, Any]) -> None:

@@ -12,8 +12,6 @@ from guerdon.credit.pass_at_k import best_of_k as best_of_k
 from guerdon.credit.restart_values import restarts as restarts
 from guerdon.credit.returns import redistribute as redistribute
 from guerdon.credit.returns import reward_to_go as reward_to_go
-from guerdon.credit.set_baselines import below_promise as below_promise
-from guerdon.credit.set_baselines import spare_correct as spare_correct
 from guerdon.credit.teacher import liking as liking
 from guerdon.credit.tree import prefix_gain as prefix_gain
 from guerdon.credit.turns import turn_baseline as turn_baseline

@@ -7,7 +7,6 @@ from guerdon.curricula.choosers import ucb as ucb
 from guerdon.curricula.forecast_problems import predicted as predicted
 from guerdon.curricula.forecast_problems import prompts_alone as prompts_alone
 from guerdon.curricula.opponents import against as against
-from guerdon.curricula.own_attempts import histories as histories
 from guerdon.curricula.plain import apart as apart
 from guerdon.curricula.plain import uniform as uniform
 from guerdon.curricula.sequences import in_stages as in_stages
@@ -18,4 +17,3 @@ from guerdon.curricula.success_records import history_of as history_of
 from guerdon.curricula.success_records import recorded as recorded
 from guerdon.curricula.token_budgets import budgeted as budgeted
 from guerdon.curricula.tries_by_worth import knapsack as knapsack
-from guerdon.curricula.weak_kinds import weakness as weakness

@@ -1,6 +1,5 @@
 """How an episode goes."""
 
 from guerdon.envs.contrasting import side_by_side as side_by_side
-from guerdon.envs.revision import revised as revised
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn

@@ -1,6 +1,7 @@
-"""Recipes by name.
+"""Recipes by name. Listing reads the files without running them, so it needs neither torch nor time.
 
-Listing reads the files without running them, so it needs neither torch nor time.
+A recipe is a file, `recipes/<family>/<name>.py`, or a folder, `recipes/<family>/<name>/`. In a folder `recipe.py` holds it, and
+beside it lie the parts that only this recipe wants.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.user_file import load_file
 
 FOLDER = Path(__file__).resolve().parent.parent / "recipes"
+RECIPE = "recipe"  # the module of a recipe that has a folder
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,27 @@ class Listing:
 
 def listings() -> dict[str, Listing]:
     """Every recipe in the package by name."""
-    by_name: dict[str, Listing] = {}
-    for path in sorted(FOLDER.glob("*/*.py")):
-        module = f"guerdon.recipes.{path.parent.name}.{path.stem}"
-        for listing in _read(path, module):
-            by_name[listing.name] = listing
-    return by_name
+    every = [listing for path in sorted(_files()) for listing in _read(path, _module(path))]
+    return {listing.name: listing for listing in every}
+
+
+def part_modules() -> list[str]:
+    """The modules beside a recipe's own, in its folder: the parts that only this recipe wants."""
+    return sorted(_module(path) for path in FOLDER.glob("*/*/*.py") if path.stem not in ("__init__", RECIPE))
+
+
+def _files() -> list[Path]:
+    """The files that may hold a recipe. Those without one are what a family shares."""
+    return [*FOLDER.glob("*/*.py"), *FOLDER.glob(f"*/*/{RECIPE}.py")]
+
+
+def _module(path: Path) -> str:
+    return ".".join(["guerdon", "recipes", *path.relative_to(FOLDER).with_suffix("").parts])
 
 
 def _read(path: Path, module: str) -> list[Listing]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    listed = []
+    read = []
     for node in tree.body:
         for call in getattr(node, "decorator_list", []):
             if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "recipe":
@@ -54,7 +66,7 @@ def _read(path: Path, module: str) -> list[Listing]:
                     for k in c.keywords
                     if k.arg == "says" and isinstance(k.value, ast.Constant)
                 ) if "claim" in words else ()  # fmt: skip
-                listed.append(
+                read.append(
                     Listing(
                         name=ast.literal_eval(call.args[0]),
                         family=ast.literal_eval(words["family"]) if "family" in words else "mine",
@@ -64,7 +76,7 @@ def _read(path: Path, module: str) -> list[Listing]:
                         module=module,
                     )
                 )
-    return listed
+    return read
 
 
 def find_recipe(name: str) -> Any:
@@ -99,8 +111,8 @@ def entries_in(file: str) -> dict[str, Any]:
     from guerdon.core.recipe import RecipeEntry
 
     module = load_file(file, "recipe")
-    named = [e for e in vars(module).values() if isinstance(e, RecipeEntry)]
-    entries = {e.name: e for e in named if e.function.__module__ == module.__name__}
+    visible = [e for e in vars(module).values() if isinstance(e, RecipeEntry)]
+    entries = {e.name: e for e in visible if e.function.__module__ == module.__name__}
     if not entries:
         raise UserError(f"{file} defines no recipe: write @recipe(...) above a function that returns a Recipe")
     return entries

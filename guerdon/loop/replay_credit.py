@@ -26,11 +26,13 @@ from guerdon.core.learn import Learn
 from guerdon.core.part import PARTS, describe, label
 from guerdon.core.play import Env
 from guerdon.core.recipe import Recipe
+from guerdon.core.stages import shelf_of
 from guerdon.core.task import Ask, Sampling
 from guerdon.credit.group_relative import centre
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
+from guerdon.loop.catalog import part_modules
 from guerdon.loop.trained import Trained
 from guerdon.rewards.asking.samples import Roles
 from guerdon.store.run import Run
@@ -149,10 +151,11 @@ def _described_stages(run: Run) -> list[Any]:
 
 
 def _restored(described: Iterable[Any]) -> list[Any]:
-    """The stages of the credit folder from their description; what else a recipe has needs its own files to be rebuilt."""
-    for module in pkgutil.iter_modules(credit_folder.__path__):
-        importlib.import_module(f"{credit_folder.__name__}.{module.name}")
-    known = {label(c): c for place, c in PARTS.items() if place.startswith(f"{credit_folder.__name__}.")}
+    """The credit stages of the package from their description; what else a recipe has needs its own files to be rebuilt."""
+    on_shelf = [f"{credit_folder.__name__}.{module.name}" for module in pkgutil.iter_modules(credit_folder.__path__)]
+    for module in (*on_shelf, *part_modules()):
+        importlib.import_module(module)
+    known = {label(c): c for place, c in PARTS.items() if place.startswith("guerdon.") and shelf_of(c) == "credit"}
     ours = [d for d in described if d["part"] in known and "source" not in d]
     plain = [d for d in ours if not any(isinstance(v, dict) for v in d["knobs"].values())]
     return [known[d["part"]](**d["knobs"]) for d in plain]

@@ -1,10 +1,7 @@
 """What a learner minimises, term by term: `clipped() + kl(0.04)`."""
 
-from guerdon.losses.balance import balanced as balanced
-from guerdon.losses.balance import climbing as climbing
 from guerdon.losses.critic import value as value
 from guerdon.losses.distillation import distilled as distilled
-from guerdon.losses.eased import eased_kl as eased_kl
 from guerdon.losses.imitation import advantage_weighted as advantage_weighted
 from guerdon.losses.imitation import sft as sft
 from guerdon.losses.kl_in_reward import kl_cost as kl_cost

@@ -56,14 +56,10 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
-from guerdon.rewards.text.difficulty import first_word as first_word
-from guerdon.rewards.text.difficulty import knows_limits as knows_limits
-from guerdon.rewards.text.difficulty import length_by_rate as length_by_rate
 from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
-from guerdon.rewards.text.refusal import or_refused as or_refused
 from guerdon.rewards.text.retrieval import ndcg as ndcg
 from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive
 from guerdon.rewards.text.retrieval import recall as recall

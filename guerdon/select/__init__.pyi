@@ -7,16 +7,11 @@ from guerdon.select.filters import distinct as distinct
 from guerdon.select.filters import in_turn as in_turn
 from guerdon.select.filters import with_rate as with_rate
 from guerdon.select.filters import with_spread as with_spread
-from guerdon.select.forecasts import asked_first as asked_first
-from guerdon.select.forecasts import with_forecasts as with_forecasts
 from guerdon.select.hints import hint as hint
 from guerdon.select.hints import hinted as hinted
 from guerdon.select.hints import unhinted as unhinted
 from guerdon.select.hints import until_solved as until_solved
 from guerdon.select.memory import remembered as remembered
 from guerdon.select.pairs import paired as paired
-from guerdon.select.resample import resampled as resampled
-from guerdon.select.resample import retold as retold
-from guerdon.select.restructure import restructured as restructured
 from guerdon.select.second_roles import follow_up as follow_up
 from guerdon.select.second_roles import heard as heard

@@ -93,5 +93,7 @@ def accuracy(net: nn.Module, examples: Examples) -> float:
 
 def best_rate(optimiser: str, train: Callable[[float], nn.Module], by: Examples) -> float:
     """Of the learning rates tried with an optimiser, the one that trains the network with the lowest loss on `by`."""
-    found = {rate: loss(train(rate), by) for rate in RATES[optimiser]}
-    return min(found, key=lambda rate: found[rate] if math.isfinite(found[rate]) else math.inf)
+    losses_by_rate = {rate: loss(train(rate), by) for rate in RATES[optimiser]}
+    return min(
+        losses_by_rate, key=lambda rate: losses_by_rate[rate] if math.isfinite(losses_by_rate[rate]) else math.inf
+    )

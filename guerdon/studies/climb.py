@@ -24,14 +24,14 @@ def climb(
     """`go(best, place, number)` makes another of the best so far at a place, `rounds` times. What scores higher than all before
     is the best (the first always is), and the next place lies `size` further on; else it is dropped, and the next lies on the
     other side of the best one's."""
-    found, top, way = Climb(start, place), float("-inf"), 1
+    climbed, top, direction = Climb(start, place), float("-inf"), 1
     for number in range(rounds):
-        made = go(found.best, place, number)
-        value = score(made)
-        found.path.append((place, value))
+        candidate = go(climbed.best, place, number)
+        value = score(candidate)
+        climbed.path.append((place, value))
         if value > top:
-            found.best, found.place, top = made, place, value
+            climbed.best, climbed.place, top = candidate, place, value
         else:
-            way = -way
-        place = found.place + way * size
-    return found
+            direction = -direction
+        place = climbed.place + direction * size
+    return climbed

@@ -12,10 +12,10 @@ from guerdon.core.errors import UserError
 
 def held_out(run: Any) -> list[dict[str, Any]]:
     """Every evaluation of a run: the tokens `spent` before it, pass@1 as `value`, and, of several kinds, each in `kinds`."""
-    found = [
+    evaluations = [
         {"spent": spent["tokens"], "value": result["pass@1"], "kinds": result.get("kinds", {})}
         for spent, result in run.curve
     ]
-    if not found:
+    if not evaluations:
         raise UserError("this study reads the evaluations of its runs, and there are none: leave eval_tasks above 0")
-    return found
+    return evaluations

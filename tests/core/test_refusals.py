@@ -9,7 +9,7 @@ import torch
 
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.part import part
-from guerdon.core.recipe import Recipe
+from guerdon.core.recipe import Recipe, recipe
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.loop.api import train
@@ -101,6 +101,14 @@ def test_knobs_set_after_building_are_checked_before_a_run(tmp_path):
 
 
 # --- calling a recipe ---------------------------------------------------------------------------------------------
+
+
+def test_a_recipe_on_another_says_what_its_first_parameter_is_called():
+    with pytest.raises(UserError) as caught:
+        recipe("mine", on=grpo)(lambda made: made)
+    assert str(caught.value) == (
+        "recipe 'mine' is made on 'grpo', so its first parameter must be called base (what that one made), not made"
+    )
 
 
 def test_a_recipe_is_called_with_its_task_and_model():

@@ -19,6 +19,7 @@ from guerdon.core.example import ExamplePlay
 from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack
 from guerdon.core.part import PARTS
+from guerdon.core.stages import shelf_of
 from guerdon.credit.advantage_estimation import gae
 from guerdon.credit.baselines import role_baseline, weighted_baseline
 from guerdon.credit.batch_relative import whiten
@@ -26,11 +27,13 @@ from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.returns import redistribute, reward_to_go
-from guerdon.credit.set_baselines import below_promise, spare_correct
 from guerdon.credit.teacher import liking
 from guerdon.credit.track_steps import track_steps
 from guerdon.credit.tree import prefix_gain
 from guerdon.credit.turns import turn_baseline
+from guerdon.loop.catalog import part_modules
+from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
+from guerdon.recipes.curriculum.hbpo.parts import below_promise
 
 MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))
 PLAYED = {"greedy_baseline", "restarts"}  # tested in test_credit_played.py
@@ -62,8 +65,8 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "separately": lambda: separately(("reward", "process", "turns")),
     "role_baseline": lambda: role_baseline(start=0.5),
     "weighted_baseline": lambda: weighted_baseline(),
-    "shortfall": lambda: below_promise(mark="process"),
-    "sparing": lambda: spare_correct(right="reward"),
+    "below_promise": lambda: below_promise(mark="process"),
+    "spare_correct": lambda: spare_correct(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),
     "liking": lambda: liking(gives_to="advantage"),
     "turn_baseline": lambda: turn_baseline("process"),
@@ -104,11 +107,16 @@ def same(a, b):
     return torch.allclose(a.double(), b.double(), atol=1e-5, rtol=1e-5, equal_nan=True)
 
 
+def parts():
+    """The credit stages of the package by name: those of the shelf, and those that live with their recipe."""
+    for name in (*(f"guerdon.credit.{module}" for module in MODULES), *part_modules()):
+        importlib.import_module(name)
+    ours = [part for place, part in PARTS.items() if place.startswith("guerdon.")]
+    return {part.__name__: part for part in ours if shelf_of(part) == "credit"}
+
+
 def test_every_part_is_held_to_the_contract():
-    for name in MODULES:
-        importlib.import_module(f"guerdon.credit.{name}")
-    ours = {c.__name__ for place, c in PARTS.items() if place.startswith("guerdon.credit.")}
-    assert ours - PLAYED == {type(make()).__name__ for make in STAGES.values()}
+    assert set(parts()) - PLAYED == {type(make()).__name__ for make in STAGES.values()}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -117,11 +125,10 @@ def test_examples_in_docstrings(name):
 
 
 def test_every_part_says_what_it_assumes_and_where_it_is_biased():
-    for place, found in PARTS.items():
-        if place.startswith("guerdon.credit."):
-            text = found.__doc__ or ""
-            assert "$" in text and "*Assumes*" in text and re.search("nbiased|iased", text), place
-            assert ">>>" in text or found.__name__ in PLAYED, place
+    for name, part in parts().items():
+        text = part.__doc__ or ""
+        assert "$" in text and "*Assumes*" in text and re.search("nbiased|iased", text), name
+        assert ">>>" in text or name in PLAYED, name
 
 
 @pytest.mark.parametrize("name", STAGES)

@@ -133,8 +133,6 @@ def test_every_registered_loss_is_held_to_this():
         "kl_cost",
         "finished",
         "mismatched_kl",
-        "balanced",
-        "climbing",
     }  # stages
 
 

@@ -18,9 +18,9 @@ from guerdon.recipes.house.grpo import grpo
 
 @recipe("faster", on=grpo, claim=Claim(says="larger steps learn more", baseline="grpo lr=0.003", task="parity",
         model="tabular", settings="prompts=2 tries=4 tabular.length=1", budget=2000))
-def faster(made, *, lr: float = 0.3):
+def faster(base, *, lr: float = 0.3):
     """GRPO with a large step."""
-    return made
+    return base
 '''
 
 

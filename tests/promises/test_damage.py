@@ -47,8 +47,8 @@ from guerdon.recipes.house.grpo import grpo
 
 @recipe("faster", family="mine", on=grpo, claim=Claim(says="learns", baseline="grpo lr=0.003", task="successor:1",
     model="tabular", settings="prompts=4 tries=8", budget=400, unit="samples"))
-def faster(made, *, lr: float = 0.3):
-    return made
+def faster(base, *, lr: float = 0.3):
+    return base
 """
 
 Tried = Callable[..., None]

@@ -37,9 +37,9 @@ from guerdon.recipes.house.grpo import grpo
 
 
 @recipe("mine", on=grpo)
-def mine(made):
+def mine(base):
     """GRPO as it is."""
-    return made
+    return base
 '''
 
 

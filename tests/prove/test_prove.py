@@ -40,9 +40,9 @@ from guerdon.recipes.house.grpo import grpo
 @recipe("faster", family="mine", paper="arXiv:0000.00000", on=grpo, claim=Claim(
     says="a step a hundred times as large learns more", baseline="grpo lr=0.003", ablation="faster lr=0.003",
     task="successor:1", model="tabular", settings="prompts=4 tries=8", budget=2500, unit="tokens"))
-def faster(made: Recipe, *, lr: float = 0.3) -> Recipe:
+def faster(base: Recipe, *, lr: float = 0.3) -> Recipe:
     """GRPO with a large step."""
-    return made
+    return base
 '''
 
 
@@ -294,12 +294,12 @@ from guerdon.recipes.house.grpo import grpo
 @recipe("twice", family="mine", on=grpo, claim=Claim(
     says="x", baseline="twice times=1", task="successor:1", model="tabular", settings="prompts=4 tries=8 lr=0.3 steps=1000",
     metric="pass@1", budget=50000))
-def twice(made: Recipe, *, times: int = 2) -> Study:
+def twice(base: Recipe, *, times: int = 2) -> Study:
     """Several runs, one after the other, each from the weights of the one before."""
     def body(run, seed):
         for i in range(times):
-            trained = run.train(made, seed=seed + 100 * i, steps=1000 if i else 5)
-            made.models["policy"] = trained.model()
+            trained = run.train(base, seed=seed + 100 * i, steps=1000 if i else 5)
+            base.models["policy"] = trained.model()
         return RESULT
     return Study(body)
 '''
@@ -433,11 +433,11 @@ from guerdon.recipes.house.grpo import grpo
 @recipe("guided", family="mine", on=grpo, claim=Claim(
     says="near to one that knows is better", baseline="grpo lr=0.003", ablation="guided pull=0.1", task="successor:1",
     model="tabular", settings="prompts=4 tries=8", start={"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60"}, budget=5000))
-def guided(made: Recipe, *, lr: float = 0.003, pull: float = 5.0) -> Recipe:
+def guided(base: Recipe, *, lr: float = 0.003, pull: float = 5.0) -> Recipe:
     """GRPO that is held near to another model."""
-    made.models["guide"] = tabular()
-    made.stages[-1].loss += kl(pull, to="guide")
-    return made
+    base.models["guide"] = tabular()
+    base.stages[-1].loss += kl(pull, to="guide")
+    return base
 '''
 
 

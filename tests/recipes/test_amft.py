@@ -27,10 +27,10 @@ from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.catalog import find_recipe, listings
-from guerdon.losses.balance import balanced, climbing
 from guerdon.losses.imitation import sft
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
+from guerdon.recipes.curriculum.amft.parts import balanced, climbing
 from guerdon.select.hints import hint
 from guerdon.tasks import load
 

@@ -18,16 +18,16 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.group_relative import centre
-from guerdon.credit.set_baselines import below_promise, spare_correct
 from guerdon.curricula.token_budgets import budgeted
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.proof.proving import OPTIONS
 from guerdon.models.tables import tabular
+from guerdon.recipes.curriculum.dr_saf.parts import first_word, knows_limits, length_by_rate, spare_correct
+from guerdon.recipes.curriculum.hbpo.parts import below_promise
 from guerdon.rewards.formula.algebra import blend
 from guerdon.rewards.formula.scores import Outcome, Scores
 from guerdon.rewards.formula.where import Where
-from guerdon.rewards.text.difficulty import first_word, knows_limits, length_by_rate
 from guerdon.rewards.text.length_budgets import keeps_to, used, within_budget
 from guerdon.studies.schedules import decayed
 from guerdon.tasks.families.tiny import parity
@@ -370,10 +370,21 @@ def test_dr_saf_is_brief_where_it_is_sure():
     assert last[0][1] < last[1][1] - 1
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "alias"),
+    [("dr-saf", "sparing", "spare_correct"), ("hbpo", "shortfall", "below_promise")],
+)
+def test_a_renamed_part_is_set_by_both_of_its_names(name, part, alias):
+    built = [
+        find_recipe(name).build({"task": parity(), "model": tabular()}, {f"{n}.gives_to": "gap"}) for n in (part, alias)
+    ]
+    assert built[0].hash == built[1].hash != find_recipe(name).build({"task": parity(), "model": tabular()}, {}).hash
+
+
 def test_dr_safs_terms_are_those_of_the_code():
     made = find_recipe("dr-saf").build({"task": parity(), "model": tabular()}, {})
     assert str(made.stages[1].reward) == "correct + 0.06 * length_by_rate(correct) + knows_limits(correct)"
-    assert repr(made.stages[2]) == "sparing()"
+    assert repr(made.stages[2]) == "sparing()" and made.stages.credit == [made.stages[2]]
     plain = find_recipe("dr-saf").build({"task": parity(), "model": tabular()}, {"spare": False, "aware": False})
     assert repr(plain.stages[2]) == "centre()"
     assert len(made.stages[1].reward.leaves) == 3  # the truth is asked once

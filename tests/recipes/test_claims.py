@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import importlib
 import inspect
 import json
 
 import pytest
 
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.catalog import find_recipe, listings, part_modules
 from guerdon.loop.proof.arms import BASELINE, METHOD, arms_of
 from guerdon.loop.proof.proving import OPTIONS
 from guerdon.store import evidence
@@ -19,8 +20,20 @@ PUBLISHED = {name: listing for name, listing in listings().items() if listing.fa
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_it_stands_where_its_name_says(name):
-    _, _, family, stem = PUBLISHED[name].module.split(".")
-    assert (family, stem) == (PUBLISHED[name].family, name.replace("-", "_"))
+    _, _, *place = PUBLISHED[name].module.split(".")
+    file = [PUBLISHED[name].family, name.replace("-", "_")]
+    assert place in (file, [*file, "recipe"])
+
+
+def test_a_folder_holds_a_recipe_and_parts_of_its_own():
+    folders = {name.rpartition(".")[0] for name in part_modules()}
+    with_a_recipe = {listing.module.removesuffix(".recipe") for listing in PUBLISHED.values()}
+    assert folders and folders <= with_a_recipe
+
+
+@pytest.mark.parametrize("module", part_modules())
+def test_the_examples_of_its_parts_run(module):
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

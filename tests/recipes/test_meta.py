@@ -22,8 +22,8 @@ from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.proof.proving import OPTIONS
 from guerdon.models.tables import tabular
+from guerdon.recipes.curriculum.masa.parts import ROLE, asked_first, read_forecast, with_forecasts
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.select.forecasts import ROLE, asked_first, read_forecast, with_forecasts
 from guerdon.tasks.families.tiny import parity
 
 

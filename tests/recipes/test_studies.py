@@ -20,9 +20,23 @@ from guerdon.core.schedule import linear
 from guerdon.core.seeds import generator
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.study import StudyRun
-from guerdon.studies import classify, federated
+from guerdon.recipes.curriculum.curricula_in_federated_learning import parts as federated
+from guerdon.recipes.curriculum.curricula_in_federated_learning.parts import (
+    Clients,
+    dirichlet_split,
+    paced,
+    ranking,
+    visible,
+)
+from guerdon.recipes.curriculum.curriculum_designer.parts import (
+    distances,
+    one_at_a_time,
+    rank_agreement,
+    similarity_score,
+)
+from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle, drawn
+from guerdon.studies import classify
 from guerdon.studies import digits as data
-from guerdon.studies.class_orders import distances, one_at_a_time, rank_agreement, similarity_score
 from guerdon.studies.classify import (
     RATES,
     accuracy,
@@ -36,9 +50,7 @@ from guerdon.studies.classify import (
     shuffled,
 )
 from guerdon.studies.digits import Examples, digits
-from guerdon.studies.federated import Clients, dirichlet_split, paced, ranking, visible
 from guerdon.studies.schedules import rex
-from guerdon.studies.subsets import cycle, drawn
 
 STUDIES = [
     "rex",

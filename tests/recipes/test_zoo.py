@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 
 import pytest
@@ -17,20 +16,11 @@ from guerdon.loop.catalog import find_recipe, listings
 from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.models.tables import tabular
-from guerdon.rewards.text import marks
+from guerdon.recipes.curriculum.simplerl_zoo.parts import blunted, fitting, is_marked, marked, unmarked
 from guerdon.store.run import Run
-from guerdon.studies import bases
-from guerdon.studies.bases import blunted, fitting
 from guerdon.tasks import load
-from guerdon.tasks import without_marks as unmarked
-from guerdon.tasks.without_marks import is_marked, marked
 
 NAME = "simplerl-zoo"
-
-
-@pytest.mark.parametrize("module", [bases, unmarked, marks])
-def test_examples_run(module):
-    assert doctest.testmod(module).failed == 0
 
 
 # --- bases -------------------------------------------------------------------------------------------------------
@@ -78,7 +68,7 @@ def test_what_is_marked_and_how_to_mark_it():
 @pytest.mark.parametrize("name", ["countdown:3", "trace:2", "strings:1", "lists:1"])
 def test_an_answer_counts_with_or_without_its_mark(name):
     source = load(name)
-    lenient = unmarked.unmarked(source)
+    lenient = unmarked(source)
     for index in range(10):
         task = lenient.get("train", index)
         assert task == source.get("train", index)
@@ -88,9 +78,9 @@ def test_an_answer_counts_with_or_without_its_mark(name):
 
 
 def test_kinds_are_kept_and_lenient():
-    lenient = unmarked.unmarked(load("countdown:1-3"))
+    lenient = unmarked(load("countdown:1-3"))
     assert list(kinds_of(lenient)) == ["countdown:1", "countdown:2", "countdown:3"]
-    assert (lenient.size("train"), unmarked.unmarked(load("countdown:1@7")).size("train")) == (None, 7)
+    assert (lenient.size("train"), unmarked(load("countdown:1@7")).size("train")) == (None, 7)
     one = kinds_of(lenient)["countdown:2"]
     task = one.get("train", 0)
     assert one.check(task, task.answer) == 1.0
@@ -128,7 +118,7 @@ def result(run):
 
 
 def test_every_base_is_trained_on_half_of_the_kinds_and_examined_on_all(tmp_path, monkeypatch):
-    monkeypatch.setattr(unmarked.unmarked, "solution", lambda self, task: task.answer)  # parity knows none
+    monkeypatch.setattr(unmarked, "solution", lambda self, task: task.answer)  # parity knows none
     run = study(tmp_path / "run")
     found = result(run)
     assert list(found["bases"]) == ["as it is", "unmarked", "blunted"]

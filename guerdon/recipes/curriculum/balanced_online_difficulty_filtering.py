@@ -33,15 +33,15 @@ from guerdon.select.filters import with_rate
     on=grpo,
 )
 def balanced_online_difficulty_filtering(
-    made: Recipe,
+    base: Recipe,
     *,
     low: float = 0.2,  # low and high lie as far from 1/2, as the paper's balanced bands do; of 8 tries, 2 to 6 right
     high: float = 0.8,
     rounds: int = 10,  # as dapo
 ) -> Recipe:
     """GRPO on problems of intermediate success rate, asked for until there are enough."""
-    (credit,), (learner,) = made.stages.credit, made.stages.learners
-    keep = with_rate("correct", low, high, by="ask", most=made.prompts)
+    (credit,), (learner,) = base.stages.credit, base.stages.learners
+    keep = with_rate("correct", low, high, by="ask", most=base.prompts)
     credit.by, learner.on = "ask", keep
-    again = until_enough(made.curriculum, made.stages.scores, keep, groups=made.prompts, rounds=rounds)
-    return made.but(before={"centre": again})
+    again = until_enough(base.curriculum, base.stages.scores, keep, groups=base.prompts, rounds=rounds)
+    return base.but(before={"centre": again})

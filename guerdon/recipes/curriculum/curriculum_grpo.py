@@ -15,7 +15,7 @@ from typing import Any, Literal
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.schedule import linear
 from guerdon.curricula.token_budgets import NUMBER, budgeted
-from guerdon.recipes.curriculum.thinking import LONG, SHORTER
+from guerdon.recipes.curriculum.length_claims import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
 from guerdon.rewards.formula.algebra import blend
@@ -46,7 +46,7 @@ SHRINKS = "budget=128 final=48 announce=nothing"
     on=grpo,
 )
 def curriculum_grpo(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     reward: Any = None,
     *,
@@ -61,5 +61,5 @@ def curriculum_grpo(
     now: Any = decayed(budget, final) if decay == "steps" else linear(budget, final)
     right = worth(task, reward)
     line = {"sentence": "{prompt}\nUse exactly {budget} tokens.", "number": NUMBER, "nothing": ""}[announce]
-    made.curriculum = budgeted(made.curriculum, (now,), line, room=2.0, sampling=made.sampling)
-    return paid_by(made, blend(right=right.weight(correct), length=keeps_to(now).weight(brief)))
+    base.curriculum = budgeted(base.curriculum, (now,), line, room=2.0, sampling=base.sampling)
+    return paid_by(base, blend(right=right.weight(correct), length=keeps_to(now).weight(brief)))

@@ -33,7 +33,7 @@ from guerdon.recipes.house.grpo import grpo
     on=grpo,
 )
 def dump(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     window: int = 300,  # the authors' code
@@ -42,5 +42,5 @@ def dump(
     tries: int = 8,
 ) -> Recipe:
     """GRPO on kinds of problems drawn by UCB over their mean absolute advantage."""
-    made.curriculum = bandit(task, ucb(window=window, tau=tau, explore=explore), tries=tries)
-    return made
+    base.curriculum = bandit(task, ucb(window=window, tau=tau, explore=explore), tries=tries)
+    return base

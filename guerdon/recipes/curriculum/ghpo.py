@@ -34,7 +34,7 @@ from guerdon.select.hints import hint, hinted, until_solved
     on=grpo,
 )
 def ghpo(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     shares: tuple[float, ...] = (0.25, 0.5, 0.75),  # the released code
@@ -44,9 +44,9 @@ def ghpo(
     cold_share: float = 0.5,  # the released configuration's one hint ratio
 ) -> Recipe:
     """GRPO with as much of the solution given away as it takes to solve a problem at all."""
-    (credit,), (learner,) = made.stages.credit, made.stages.learners
+    (credit,), (learner,) = base.stages.credit, base.stages.learners
     clue = hint(task, how=how, solution=solution)
     credit.by, learner.on = "ask", at_least("hint", 0.0)
     if cold:
-        made.curriculum = hinted(made.curriculum, clue, cold_share, until=cold)
-    return made.but(before={"centre": until_solved(clue, made.stages.scores, shares, after=cold)})
+        base.curriculum = hinted(base.curriculum, clue, cold_share, until=cold)
+    return base.but(before={"centre": until_solved(clue, base.stages.scores, shares, after=cold)})

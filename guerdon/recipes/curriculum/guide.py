@@ -36,7 +36,7 @@ from guerdon.select.hints import hint, unhinted, until_solved
     on=grpo,
 )
 def guide(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     share: float = 0.5,  # ours: the paper's hint is one text, whatever its length
@@ -45,7 +45,7 @@ def guide(
     corrected: bool = True,  # the paper
 ) -> Recipe:
     """GRPO with a hint where nothing is solved, and the ratio to the question without it."""
-    (credit,), (learner,) = made.stages.credit, made.stages.learners
-    again = until_solved(hint(task, how=how, solution=solution), made.stages.scores, (share,))
+    (credit,), (learner,) = base.stages.credit, base.stages.learners
+    again = until_solved(hint(task, how=how, solution=solution), base.stages.scores, (share,))
     credit.by, learner.on = "ask", at_least("hint", 0.0)
-    return made.but(before={"centre": [again, unhinted(corrected)]})
+    return base.but(before={"centre": [again, unhinted(corrected)]})

@@ -33,7 +33,7 @@ from guerdon.recipes.house.grpo import grpo
     on=grpo,
 )
 def knapsack_rl(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     least: int = 2,  # the authors' script
@@ -42,6 +42,6 @@ def knapsack_rl(
     tries: int = 8,  # on average; the authors' script
 ) -> Recipe:
     """GRPO with as many tries at each problem as its success rate makes worthwhile."""
-    set_knob(made, "clipped.mean", "step")  # the authors' script
-    made.curriculum = knapsack(task, tries, least, most, gain=gain)
-    return made
+    set_knob(base, "clipped.mean", "step")  # the authors' script
+    base.curriculum = knapsack(task, tries, least, most, gain=gain)
+    return base

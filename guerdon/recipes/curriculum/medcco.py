@@ -40,7 +40,7 @@ from guerdon.tasks.mixtures import mixture
     on=grpo,
 )
 def medcco(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     tries: int = 8,
@@ -53,7 +53,7 @@ def medcco(
     both = mixture(f"{choices.name}+{task.name}", [*choices.sources, *kinds_of(task).values()])
     lessons = [uniform(choices, tries), uniform(task, tries)]
     if order == "mixed":
-        made.curriculum = uniform(both, tries)
+        base.curriculum = uniform(both, tries)
     elif order != "open":
-        made.curriculum = in_stages(lessons if order == "closed_first" else lessons[::-1], (at,))
-    return made.but(verified=verified(both))
+        base.curriculum = in_stages(lessons if order == "closed_first" else lessons[::-1], (at,))
+    return base.but(verified=verified(both))

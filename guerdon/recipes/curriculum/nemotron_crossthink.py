@@ -44,7 +44,7 @@ FORMS: Any = {"baseline": f"{NAME} template=choice", **ARMS}
     on=grpo,
 )
 def nemotron_crossthink(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     tries: int = 8,
@@ -61,5 +61,5 @@ def nemotron_crossthink(
     asked = closed_form(mixture(task.name, general)).sources if template == "choice" else general
     both = mixture(task.name, [*sums, *asked])
     weights = {kind: 1 / len(sums) if s in sums else ratio / len(general) for kind, s in both.kinds().items()}
-    made.curriculum = proportions(both, weights, tries)
-    return made.but(verified=verified(both))
+    base.curriculum = proportions(both, weights, tries)
+    return base.but(verified=verified(both))

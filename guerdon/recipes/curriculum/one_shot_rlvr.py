@@ -39,7 +39,7 @@ WHOLE: Any = {"baseline": "one-shot-rlvr train=all", "ablation": "one-shot-rlvr 
     on=grpo,
 )
 def one_shot_rlvr(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     train: Literal["chosen", "any", "all", "nothing"] = "chosen",
@@ -50,7 +50,7 @@ def one_shot_rlvr(
     """Choose one problem by historical variance, and train on it alone."""
     if (size := task.size("train")) is None:
         raise UserError(f"{task.name} never ends, and a problem is chosen from a set: --task {task.name}@128")
-    made = made.but(**{"centre.by": "ask", "learn.loss": made.stages.learners[0].loss + bonus(entropy)})
+    made = base.but(**{"centre.by": "ask", "learn.loss": base.stages.learners[0].loss + bonus(entropy)})
 
     def picked(run: Any, seed: int) -> int:
         if train == "any":

@@ -38,7 +38,7 @@ from guerdon.recipes.house.shared import paid
     on=grpo,
 )
 def pcl(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     model: Model,
     *,
@@ -49,10 +49,10 @@ def pcl(
     tries: int = 8,  # the paper's n is 16
 ) -> Recipe:
     """GRPO on the prompts that a value model expects to be solved half of the time."""
-    set_knob(made, "centre.std", False)  # the paper's form of GRPO
-    column = paid(made.stages.scores)
+    set_knob(base, "centre.std", False)  # the paper's form of GRPO
+    column = paid(base.stages.scores)
     prompts, opt = prompts_alone(column=column), adam(lr=forecast_lr)
-    made.stages.append(Learn("forecaster", outcome("rate"), on=prompts, opt=opt, epochs=forecast_epochs))
-    made.models["forecaster"] = with_head(model)
-    made.curriculum = predicted(task, tries, times=times, target=target, column=column)
-    return made
+    base.stages.append(Learn("forecaster", outcome("rate"), on=prompts, opt=opt, epochs=forecast_epochs))
+    base.models["forecaster"] = with_head(model)
+    base.curriculum = predicted(task, tries, times=times, target=target, column=column)
+    return base

@@ -35,7 +35,7 @@ from guerdon.recipes.house.grpo import grpo
     on=grpo,
 )
 def sec(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     alpha: float = 0.5,  # the authors' scripts, all of them
@@ -43,5 +43,5 @@ def sec(
     tries: int = 8,
 ) -> Recipe:
     """GRPO on kinds of problems drawn by a Boltzmann bandit over their absolute advantage."""
-    made.curriculum = bandit(task, boltzmann(alpha=alpha, tau=tau), tries=tries)
-    return made
+    base.curriculum = bandit(task, boltzmann(alpha=alpha, tau=tau), tries=tries)
+    return base

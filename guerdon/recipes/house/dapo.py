@@ -51,9 +51,9 @@ def dapo(
     stages = scored(task, reward)
     kept = in_turn([keep, *([finished()] if overlong == "leave_out" else [])])
     learner = learn(clipped(low=low, high=high, mean="step"), lr, updates=updates, on=kept)
-    made = on_policy(
+    composition = on_policy(
         task, model, stages, prompts=prompts, tries=tries, temperature=temperature, max_tokens=max_tokens, steps=steps
     )
-    again = until_enough(made.curriculum, stages, keep, groups=prompts, rounds=rounds)
-    made.stages = [*stages, again, centre(paid(stages), by="ask"), learner]
-    return made
+    again = until_enough(composition.curriculum, stages, keep, groups=prompts, rounds=rounds)
+    composition.stages = [*stages, again, centre(paid(stages), by="ask"), learner]
+    return composition

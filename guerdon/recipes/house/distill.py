@@ -49,8 +49,8 @@ def distill(
         stages += [liking(), reward_to_go("teacher_gain", gamma, gives_to="advantage"), learn(clipped(mean="step"), lr)]
     else:
         stages.append(learn(distilled(mix), lr))
-    made = on_policy(
+    composition = on_policy(
         task, model, stages, prompts=prompts, tries=tries, temperature=1.0, max_tokens=max_tokens, steps=steps
     )
-    made.models["teacher"] = guide
-    return made
+    composition.models["teacher"] = guide
+    return composition

@@ -16,11 +16,11 @@ def with_head(model: Model) -> Model:
         raise UserError(
             f"a {label(model)} has no value head, so it can be neither critic nor scorer: use an lm (--model sprig)"
         )
-    made: Any = copy.deepcopy(model)
-    made.value = made.value or True
-    if getattr(made.value, "outputs", 1) != 1:
+    headed: Any = copy.deepcopy(model)
+    headed.value = headed.value or True
+    if getattr(headed.value, "outputs", 1) != 1:
         raise UserError(
-            f"a critic or scorer says one number, and this head says {made.value.outputs}: give it outputs=1"
+            f"a critic or scorer says one number, and this head says {headed.value.outputs}: give it outputs=1"
         )
-    scorer: Model = made
+    scorer: Model = headed
     return scorer

@@ -55,8 +55,8 @@ def ppo(
         learn(clipped(low=clip, high=clip, mean="step"), lr, updates=updates),
         Learn("critic", error, opt=adam(lr=critic_lr), updates=updates),
     ]
-    made = on_policy(
+    composition = on_policy(
         task, model, stages, prompts=prompts, tries=tries, temperature=temperature, max_tokens=max_tokens, steps=steps
     )
-    made.models["critic"] = critic
-    return made
+    composition.models["critic"] = critic
+    return composition

@@ -16,7 +16,7 @@ from guerdon.tasks.searched_solutions import searching
 
 @recipe("searcher", family="house", on=sft)
 def searcher(
-    made: Recipe,
+    base: Recipe,
     task: Any,
     *,
     most: int = 3,  # other ways before the right one
@@ -25,5 +25,5 @@ def searcher(
     steps: int = 600,
 ) -> Recipe:
     """Imitate solutions that go other ways first."""
-    made.curriculum.task = searching(task, most)
-    return made
+    base.curriculum.task = searching(task, most)
+    return base

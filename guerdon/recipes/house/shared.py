@@ -30,12 +30,12 @@ def worth(source: Any, reward: Any) -> Reward:
     return checker(source) if reward is None else as_reward(reward)
 
 
-def paid_by(made: Recipe, reward: Any) -> Recipe:
+def paid_by(base: Recipe, reward: Any) -> Recipe:
     """The recipe with another reward than the one it was given, where it was given any. The truth is scored as before."""
-    (truth, *_), (credit,) = made.stages.scores, made.stages.credit
+    (truth, *_), (credit,) = base.stages.scores, base.stages.credit
     credit.reward = "reward"
-    made.stages = [truth, score(reward), credit, *made.stages.learners]
-    return made
+    base.stages = [truth, score(reward), credit, *base.stages.learners]
+    return base
 
 
 def paid(stages: Sequence[Any]) -> str:

@@ -116,7 +116,7 @@ class within_budget(Leaf):
 @part
 class promise(Leaf):
     """What a right answer within the ask's budget is worth, whatever was said: the mark that a group under one budget is held
-    against (`credit.set_baselines.below_promise`). Not applicable to an ask without one.
+    against (HBPO's `below_promise`). Not applicable to an ask without one.
 
     >>> promise(within_budget(9))(budget=6)  # 4 cos(60 degrees)
     2.0000000000000004

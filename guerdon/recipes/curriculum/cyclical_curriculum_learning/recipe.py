@@ -1,0 +1,70 @@
+"""Cyclical curriculum learning: from pass to pass the data grow from a few easy examples to all of them, and shrink again.
+
+Paper: Kesgin & Amasyali 2022, Cyclical Curriculum Learning (arXiv:2202.05531), and the authors' code
+(github.com/CyclicalCurriculum/Cyclical-Curriculum). A pass takes a share of the examples that goes up and down
+(`parts.py`); which ones is drawn by scores, 1 / loss under a network trained before in the plain way. That network
+costs as much as the run itself; as in the paper it is not counted. All arms see equally many samples. Followed: sizes, scores,
+drawing, defaults. Different: the authors report the best test accuracy of any pass, and a cyclical run has more of them; here
+all arms look equally often, and the best look on held-out digits counts. Leaves out: other data, scores that follow the model.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import accumulate
+from typing import Any, Literal
+
+import torch
+
+from guerdon.core.optim import adam
+from guerdon.core.recipe import Claim, Study, recipe
+from guerdon.recipes.curriculum.cyclical_curriculum_learning.parts import cycle, drawn
+from guerdon.studies.classify import accuracy, fitted, learn, losses, network
+from guerdon.studies.digits import digits
+
+BATCH, LOOKS = 32, 40
+
+
+@recipe(
+    "cyclical-curriculum-learning",
+    family="curriculum",
+    paper="arXiv:2202.05531",
+    claim=Claim(
+        says="Data sizes that go up and down, easy examples first, classify better than all examples at every pass.",
+        baseline="cyclical-curriculum-learning start=1 scores=equal",
+        ablation="cyclical-curriculum-learning scores=equal",
+        model="",
+        metric="accuracy",
+        effect=0.005,
+        budget=20_000,
+        unit="samples",
+    ),
+)
+def cyclical_curriculum_learning(
+    start: float = 0.25,  # start, end, alpha: the authors' script
+    end: float = 1.0,
+    alpha: float = 0.5,
+    scores: Literal["easy", "equal"] = "easy",
+    samples: int = 20_000,  # 20 passes over the digits; the authors give their data sets 4 to 48
+) -> Study:
+    """Data sizes that go up and down: a network on scikit-learn's digits."""
+
+    def body(run: Any, seed: int) -> dict[str, Any]:
+        data, net, opt = digits(seed), network(seed), adam()
+        chances = torch.ones(len(data.train), dtype=torch.float64)
+        if scores == "easy":
+            plain = partial(fitted, seed, data.train, opt, samples // BATCH, BATCH)
+            told = run.remember("losses", lambda: losses(plain(), data.train).tolist())
+            chances = 1.0 / torch.tensor(told, dtype=torch.float64).clamp(min=1e-9)
+        batches = list(drawn(data.train, chances, cycle(start, end, alpha), samples, BATCH, seed))
+        seen, every, looks = [0, *accumulate(map(len, batches))], samples // LOOKS, []
+
+        def look(net: torch.nn.Module, done: int) -> None:
+            if seen[done] // every > seen[done - 1] // every:
+                looks.append((accuracy(net, data.validation), accuracy(net, data.test), seen[done]))
+
+        learn(net, batches, opt, len(batches), look)
+        curve = [{"spent": spent, "value": value} for _, value, spent in looks]
+        return {"accuracy": max(looks, key=lambda x: x[0])[1], "last": looks[-1][1], "curve": curve}
+
+    return Study(body)
