@@ -18,9 +18,7 @@ from guerdon.curricula import blends
 from guerdon.curricula.blends import proportions
 from guerdon.curricula.laps import APART
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.record import Options
+from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
 
@@ -139,10 +137,3 @@ def test_a_run_draws_in_proportion():
 def test_one_domain_is_no_blend():
     with pytest.raises(UserError, match="countdown:1-2 is of one domain"):
         find_recipe(NAME).build({"task": load("countdown:1-2"), "model": tabular()}, {})
-
-
-def test_its_claims_can_be_run():
-    entry = find_recipe(NAME)
-    assert listings()[NAME].claims == tuple(claim.says for claim in entry.claims)
-    for claim, arms in zip(entry.claims, (3, 2), strict=True):
-        assert len({arm.hash for arm in arms_of(NAME, claim, Options()).values()}) == arms

@@ -19,9 +19,7 @@ from guerdon.core.schedule import at, linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.group_relative import centre
 from guerdon.curricula.token_budgets import budgeted
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.proof.proving import OPTIONS
+from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dr_saf.parts import first_word, knows_limits, length_by_rate, spare_correct
 from guerdon.recipes.curriculum.hbpo.parts import below_promise
@@ -347,7 +345,7 @@ def test_hbpos_advantage_is_the_papers():
 
 def test_the_budget_shrinks_over_the_run_and_answers_with_it():
     """The final budget leaves room for what the hard ones need."""
-    run, _, last = pondering("curriculum-grpo", budget=8, final=5, announce="nothing", brief=0.3)
+    run, _, last = pondering("curriculum-grpo", tries=16, budget=8, final=5, announce="nothing", brief=0.3)
     assert [row["budget/mean"] for row in run.rows[::30]] == [8, 7, 6, 5]
     assert last[0][0] > 0.9 and last[1][0] > 0.9
     assert last[0][1] == pytest.approx(5, abs=1)  # easy ones too: the triangle pays for using the budget up
@@ -388,16 +386,6 @@ def test_dr_safs_terms_are_those_of_the_code():
     plain = find_recipe("dr-saf").build({"task": parity(), "model": tabular()}, {"spare": False, "aware": False})
     assert repr(plain.stages[2]) == "centre()"
     assert len(made.stages[1].reward.leaves) == 3  # the truth is asked once
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_it_is_listed_with_claims_whose_arms_can_be_built(name):
-    assert listings()[name].family == "curriculum"
-    for claim in find_recipe(name).claims:
-        arms = arms_of(name, claim, OPTIONS)
-        for arm in arms.values():
-            arm.build().recipe.check()
-        assert len({arm.hash for arm in arms.values()}) == len(arms)  # they differ
 
 
 @pytest.mark.parametrize("name", NAMES)

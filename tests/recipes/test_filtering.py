@@ -16,7 +16,7 @@ from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.laps import APART
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.select.again import until_enough
 from guerdon.select.filters import at_least, in_turn, with_rate, with_spread
@@ -143,17 +143,6 @@ def test_what_it_is_made_of():
     assert stages(made)[2:] == ["centre(reward='correct', by='ask')", f"Learn(loss=clipped(), on={band})"]
     assert (made.stages[1].keep.low, made.stages[1].keep.high) == (0.2, 0.8)
     made.check()
-
-
-def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
-    assert listings()[NAME].family == "curriculum"
-    entry = find_recipe(NAME)
-    (claim,) = entry.claims
-    settings = dict(word.split("=") for word in claim.settings.split())
-    for arm in (NAME, claim.baseline, claim.ablation):
-        name, *knobs = arm.split()
-        own = dict(word.split("=") for word in knobs)
-        build(RunRequest(name, claim.task, claim.model, settings={**settings, **own}, text=True)).recipe.check()
 
 
 def test_with_a_kl_it_keeps_the_start_model():

@@ -18,9 +18,7 @@ from guerdon.core.task import Ask, Task
 from guerdon.credit.group_relative import centre
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.proof.proving import OPTIONS
+from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.masa.parts import ROLE, asked_first, read_forecast, with_forecasts
 from guerdon.rewards.stage.score_stages import verified
@@ -175,15 +173,6 @@ def test_what_it_is_made_of():
     assert made.stages[1].curriculum is made.curriculum and made.stages[1].column == "correct"
     assert repr(made.stages[2]) == "centre(reward='aligned')"
     made.check()
-
-
-def test_it_is_listed_with_a_claim_whose_arms_can_be_built():
-    assert listings()["masa"].family == "curriculum"
-    (claim,) = find_recipe("masa").claims
-    arms = arms_of("masa", claim, OPTIONS)
-    for arm in arms.values():
-        arm.build().recipe.check()
-    assert len({arm.hash for arm in arms.values()}) == 3
 
 
 def wish(**settings):

@@ -23,9 +23,7 @@ from guerdon.curricula import success_records as records
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.success_records import by_variance, history_of, rates, recorded
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.record import Options
+from guerdon.loop.catalog import find_recipe
 from guerdon.loop.study import run_study
 from guerdon.models.tables import tabular
 from guerdon.store.event_types import Evaluated, StepDone
@@ -185,12 +183,3 @@ def test_a_study_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
 def test_an_endless_source_is_refused():
     with pytest.raises(UserError, match=r"parity never ends, .*: --task parity@128"):
         find_recipe(NAME).build({"task": load("parity"), "model": tabular()}, {})
-
-
-def test_its_claims_can_be_run():
-    entry = find_recipe(NAME)
-    assert listings()[NAME].claims == tuple(claim.says for claim in entry.claims)
-    for claim in entry.claims:
-        arms = arms_of(NAME, claim, Options())
-        assert list(arms) == ["method", "baseline", "ablation"]
-        assert len({arm.hash for arm in arms.values()}) == 3

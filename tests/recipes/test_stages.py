@@ -16,9 +16,7 @@ from guerdon.curricula import sequences as stages
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.sequences import in_stages
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.record import Options
+from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.tasks import closed, load
 from guerdon.tasks.closed import closed_form
@@ -148,9 +146,3 @@ def test_it_resumes_across_the_change(tmp_path):
     again = train(resume=tmp_path / "broken")
     assert again.weights == whole.weights
     assert [e.task.key for e in again.batch(3).episodes] == [e.task.key for e in whole.batch(3).episodes]
-
-
-def test_its_claim_can_be_run():
-    (claim,) = find_recipe("medcco").claims
-    assert listings()["medcco"].claims == (claim.says,)
-    assert len({arm.hash for arm in arms_of("medcco", claim, Options()).values()}) == 3

@@ -17,9 +17,7 @@ from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, part, set_state
 from guerdon.curricula.laps import APART
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.loop.proof.arms import arms_of
-from guerdon.loop.record import Options
+from guerdon.loop.catalog import find_recipe
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.sws.parts import failure_rates, is_weak, shared_out, slope, weakness
 from guerdon.rewards.stage.score_stages import verified
@@ -229,9 +227,3 @@ def test_it_resumes_in_the_middle_of_either_phase(tmp_path):
         wish = {"task": load("parity:1+parity:4"), "model": tabular("01", length=1, rows=256), "settings": SMALL}
         again = gd.train("sws", resume=tmp_path / f"{step}", **wish)
         assert again.weights == whole
-
-
-def test_its_claim_can_be_run():
-    (claim,) = find_recipe("sws").claims
-    assert listings()["sws"].claims == (claim.says,)
-    assert len({arm.hash for arm in arms_of("sws", claim, Options()).values()}) == 3
