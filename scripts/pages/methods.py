@@ -27,7 +27,8 @@ def method_pages() -> dict[str, str]:
     for name in listings():
         places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name))
     for name, proof in every.items():
-        places[f"{EVIDENCE}/{name}.md"] = page(proof, stale.get(name, ""))
+        around = f"[The recipe](../../methods/{name}.md) · [every verdict](all.md)\n"
+        places[f"{EVIDENCE}/{name}.md"] = f"{page(proof, stale.get(name, ''))}\n{around}"
     places[f"{EVIDENCE}/all.md"] = index(every, evidence.read_null(evidence.SHIPPED), stale)
     return places
 

@@ -54,6 +54,7 @@ def docstring(public: Public) -> str:
     members = not public.is_part or public.room == PYTHON
     options = {
         "show_root_heading": not public.is_part,
+        "show_root_toc_entry": not public.is_part,
         "heading": public.written if public.of_gd else public.name,
         "heading_level": 2 if public.is_part else 1,
         "members": None if members else False,
