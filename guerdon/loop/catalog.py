@@ -1,6 +1,6 @@
 """Recipes by name. Listing reads the files without running them, so it needs neither torch nor time.
 
-A recipe is a file, `recipes/<family>/<name>.py`, or a folder, `recipes/<family>/<name>/`. In a folder `recipe.py` holds it, and
+A recipe is a file, `recipes/<family>/<name>.py`, or a folder, `recipes/<family>/<name>/`. In a folder a file named recipe holds it, and
 beside it lie the parts that only this recipe wants.
 """
 
