@@ -1,7 +1,8 @@
-"""Recipes by name. Listing reads the files without running them, so it needs neither torch nor time.
+"""Recipes by name.
 
-A recipe is a file, `recipes/<family>/<name>.py`, or a folder, `recipes/<family>/<name>/`. In a folder a file named recipe holds it, and
-beside it lie the parts that only this recipe wants.
+Listing reads the files without running them, so it needs neither torch nor time.
+A recipe is a file, `recipes/<family>/<name>.py`, or a folder, `recipes/<family>/<name>/`.
+In a folder a file named recipe holds it, and beside it lie the parts that only this recipe wants.
 """
 
 from __future__ import annotations
