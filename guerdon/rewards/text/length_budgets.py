@@ -1,7 +1,7 @@
 """Rewards for keeping to a budget of length: one that follows a schedule, one that an ask brings.
 
 They know nothing of the truth: add them to a reward that does, or gate them by it.
-Leaves out: limits that never move (`shape.py`), lengths compared with those of other tries (`difficulty.py`),
+Leaves out: limits that never move (`shape.py`), lengths compared with those of other tries (`length_by_rate` of DR. SAF),
 and who hands out budgets (`curricula/token_budgets.py`).
 """
 
