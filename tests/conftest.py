@@ -1,29 +1,26 @@
-"""Shared by all tests: modules in this folder (`strategies`) can be imported, hypothesis repeats itself, what guerdon
-remembers of its runs stays out of the home of whoever runs the tests, and signals are heard as in a terminal."""
+"""What every test has: modules in this folder (`strategies`) can be imported; hypothesis repeats itself, and tries little in a
+plain run and much in `make slow`; a test that compares with another library is skipped where that is not installed."""
 
-import signal
-import tempfile
-from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 from hypothesis import HealthCheck, settings
+from packaging.requirements import Requirement
 
-settings.register_profile(
-    "guerdon", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("guerdon")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def state_apart() -> Iterator[None]:
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", folder)
-        yield
+always = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", always, max_examples=12)
+settings.register_profile("thorough", always, max_examples=100)
+settings.load_profile("quick")  # pytest --hypothesis-profile thorough
 
 
-@pytest.fixture(scope="session", autouse=True)
-def signals_heard() -> None:
-    """Whoever runs the tests in the background, or under nohup, has them and all that they start ignore signals."""
-    for number, plain in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, plain)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    lacking = [name for mark in item.iter_markers("peers") for name in mark.args if not installed(Requirement(name))]
+    if lacking:
+        pytest.skip(f"{' and '.join(lacking)} not installed: make peers")
+
+
+def installed(wanted: Requirement) -> bool:
+    try:
+        return version(wanted.name) in wanted.specifier
+    except PackageNotFoundError:
+        return False

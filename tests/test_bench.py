@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.slow
+@pytest.mark.peers("trl")
 def test_both_arms_do_the_same_work(tmp_path):
-    pytest.importorskip("trl")
     out = tmp_path / "numbers.json"
     command = [sys.executable, "-m", "bench.grpo_step", "--config", "tiny", "--rounds", "1", "--steps", "2"]
     subprocess.run([*command, "--patience", "0", "--out", str(out)], cwd=ROOT, check=True, timeout=600)

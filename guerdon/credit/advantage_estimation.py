@@ -53,9 +53,8 @@ class gae(FieldColumns):
         unrolled, gamma = track_steps(batch), play.at(self.gamma)
         failed_K = batch.failed_K
         value_M = unrolled.at(value.value).double()
-        delta_M = (
-            paid(batch, reward, unrolled).sub_(value_M).add_(_next_value(batch, value_M, final, unrolled), alpha=gamma)
-        )
+        earned_M = paid(batch, reward, unrolled)  # may be the column itself: not to be written into
+        delta_M = (earned_M - value_M).add_(_next_value(batch, value_M, final, unrolled), alpha=gamma)
         if bool(failed_K.any()):
             delta_M.masked_fill_(unrolled.of(failed_K), float("nan"))
         advantage_M = decayed_sum(delta_M, gamma * play.at(self.lam), unrolled.track)

@@ -76,10 +76,7 @@ def test_a_request_that_is_none():
 
 def client(monkeypatch):
     """OpenRLHF's executor from its own file: the package around it needs deepspeed and ray, so its logger is a stand-in."""
-    pytest.importorskip("aiohttp")
     found = importlib.util.find_spec("openrlhf")
-    if found is None or found.origin is None:
-        pytest.skip("openrlhf is not installed")
     stand_in = SimpleNamespace(init_logger=logging.getLogger)
     for name in ("openrlhf", "openrlhf.utils"):
         monkeypatch.setitem(sys.modules, name, SimpleNamespace())
@@ -125,6 +122,7 @@ class Engine:
         return SimpleNamespace(outputs=[made])
 
 
+@pytest.mark.peers("openrlhf", "aiohttp")
 def test_the_real_client_reads_it(monkeypatch):
     executor_of = client(monkeypatch)
     server = HTTPServer(("127.0.0.1", 0), Answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 from types import SimpleNamespace
 
 import pytest
@@ -175,7 +176,7 @@ class Kept:
 
 def train(folder, functions, weights, conversational):
     """Two steps of GRPO on a small model with random weights. Returns the trainer."""
-    datasets, trl, transformers = (pytest.importorskip(name) for name in ("datasets", "trl", "transformers"))
+    datasets, trl, transformers = map(importlib.import_module, ("datasets", "trl", "transformers"))
     source = folder / "model"
     source.mkdir()
     small_lm(source)
@@ -208,6 +209,7 @@ def native(formula, prompts, completions, answers):
     return score(formula)(pack(episodes), SimpleNamespace(step=0, steps=2, seed=0)).cols
 
 
+@pytest.mark.peers("trl", "datasets")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("conversational", [False, True], ids=["strings", "conversations"])
 def test_the_trainer_logs_what_our_own_stage_computes(tmp_path, conversational):

@@ -1,8 +1,9 @@
-"""The bridge to verifiers, with the real library where it is installed: rubrics in 0.3.1, tasks in 0.4.0."""
+"""The bridge to verifiers, with the real library: rubrics in 0.3.1, tasks in 0.4.0."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import math
 
 import pytest
@@ -28,12 +29,12 @@ async def careful(completion):
     return None if completion == "" else 0.5
 
 
+rubrics = pytest.mark.peers("verifiers<0.4")
+tasks = pytest.mark.peers("verifiers>=0.4")
+
+
 def library():
-    vf = pytest.importorskip("verifiers")
-    try:
-        return vf if vf.Rubric else None
-    except AttributeError:
-        pytest.skip("this version of verifiers has no Rubric")
+    return importlib.import_module("verifiers")
 
 
 def state(text, answer="4", chat=True, **info):
@@ -42,6 +43,7 @@ def state(text, answer="4", chat=True, **info):
     return {"prompt": asked, "completion": said, "answer": answer, "info": info, "trajectory": []}
 
 
+@rubrics
 def test_in_a_rubric_rollout_by_rollout():
     rubric = library().Rubric(funcs=[for_verifiers(blend(exact=exact, careful=careful)), for_verifiers(exact)])
     for text, chat, want in (("4", True, 2.5), ("5", True, 0.5), ("4", False, 2.5), ("", True, 0.0)):
@@ -51,6 +53,7 @@ def test_in_a_rubric_rollout_by_rollout():
         assert set(rollout["metrics"]) == {"blend", "exact"}
 
 
+@rubrics
 def test_in_a_rubric_by_group():
     rubric = library().Rubric(funcs=[for_verifiers(normalised(exact, scale=False), group=True), for_verifiers(exact)])
     rollouts = [state(text) for text in ("4", "5", "5", "4")]
@@ -59,6 +62,7 @@ def test_in_a_rubric_by_group():
     assert [r["reward"] for r in rollouts] == [1.5, -0.5, -0.5, 1.5]
 
 
+@rubrics
 def test_info_and_the_state_are_fields():
     @gd.reward
     def near(completion, target, state, info):
@@ -69,6 +73,7 @@ def test_info_and_the_state_are_fields():
     assert rollout["reward"] == 1.0
 
 
+@rubrics
 def test_a_missing_score_is_never_the_zero_a_rubric_makes_of_it():
     vf = library()
     for text, words in (("bad", "ValueError: no good"), ("", "not applicable")):
@@ -81,6 +86,7 @@ def test_a_missing_score_is_never_the_zero_a_rubric_makes_of_it():
         assert rollout["reward"] == -1.0
 
 
+@rubrics
 def test_nor_is_a_reward_that_asks_for_what_there_is_not():
     rollout = state("4")
     with pytest.warns(Notice, match="needs 'colour' and no sample has it"):
@@ -88,6 +94,7 @@ def test_nor_is_a_reward_that_asks_for_what_there_is_not():
     assert math.isnan(rollout["reward"])
 
 
+@rubrics
 def test_a_rubric_is_a_reward():
     vf = library()
 
@@ -107,6 +114,7 @@ def test_a_rubric_is_a_reward():
     assert rubric.funcs == [right, told]  # as it was
 
 
+@rubrics
 def test_what_a_rubrics_function_raises_is_failed_and_not_zero():
     vf = library()
 
@@ -121,6 +129,10 @@ def test_what_a_rubrics_function_raises_is_failed_and_not_zero():
 def test_what_is_no_rubric_is_refused():
     with pytest.raises(UserError, match="has score_rollout"):
         from_verifiers(exact)
+
+
+@rubrics
+def test_a_rubric_of_whole_groups_is_refused():
     grouped = library().Rubric(funcs=[for_verifiers(exact, group=True)])
     with pytest.raises(UserError, match="whole groups"):
         from_verifiers(grouped)
@@ -132,13 +144,9 @@ def test_what_is_no_rubric_is_refused():
 @pytest.fixture
 def rollout():
     """A function that scores one reply with a task of the real library that has a formula for its reward."""
-    pytest.importorskip("verifiers")
-    try:
-        vf = pytest.importorskip("verifiers.v1")
-        from verifiers.v1.graph import MessageNode
-        from verifiers.v1.trace import AgentInfo, TraceTask
-    except ImportError as error:
-        pytest.skip(f"this version of verifiers has no tasks: {error}")
+    import verifiers.v1 as vf
+    from verifiers.v1.graph import MessageNode
+    from verifiers.v1.trace import AgentInfo, TraceTask
 
     class Sum(vf.TaskData):
         answer: str = ""
@@ -158,12 +166,14 @@ def rollout():
     return play
 
 
+@tasks
 @pytest.mark.filterwarnings("ignore")
 def test_in_a_task(rollout):
     assert rollout("4").reward == 3.0 and rollout("5").reward == 1.0
     assert set(rollout("4").rewards) == {"score_it"}
 
 
+@tasks
 @pytest.mark.filterwarnings("ignore")
 def test_a_task_records_no_reward_for_a_missing_score(rollout):
     with pytest.raises(Exception) as caught:

@@ -1,15 +1,13 @@
-"""The bridge to verl: the file it loads, read by verl's own loader and scored by its own reward manager where installed."""
+"""The bridge to verl: the file it loads, read by verl's own loader and scored by its own reward manager."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-import importlib.util
 import math
 import sys
 import warnings
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -84,23 +82,12 @@ def test_what_is_wrong_is_said_when_it_is_written(tmp_path, written):
 
 
 @pytest.fixture
-def verl(monkeypatch):
-    """Opens verl's own modules. The package needs ray and tensordict; without them it and `verl.utils` are bare stand-ins with
-    the real folders, and only what is opened below them is verl's."""
-    found = importlib.util.find_spec("verl")
-    if found is None or found.origin is None:
-        pytest.skip("verl is not installed")
+def verl():
+    """Opens verl's own modules, and forgets them."""
     before = set(sys.modules)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            importlib.import_module("verl.utils")
-    except ImportError:
-        for name, path in (("verl", Path(found.origin).parent), ("verl.utils", Path(found.origin).parent / "utils")):
-            module = ModuleType(name)
-            module.__path__ = [str(path)]
-            monkeypatch.setitem(sys.modules, name, module)
-        sys.modules["verl"].DataProto = object
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        importlib.import_module("verl.utils")
     yield importlib.import_module
     for name in set(sys.modules) - before:
         if name.partition(".")[0] == "verl":
@@ -112,6 +99,7 @@ def custom(path):
     return SimpleNamespace(reward={"custom_reward_function": settings})
 
 
+@pytest.mark.peers("verl")
 def test_its_loader_takes_the_file(verl, written):
     score = verl("verl.trainer.ppo.reward").get_custom_reward_fn(custom(written))
     found = score(data_source="gsm", solution_str="four", ground_truth="four", extra_info={"limit": 2})
@@ -126,12 +114,10 @@ def reward_value(written, completion, answer, limit):
     return score_samples(formula, [{"completion": completion, "answer": answer, "limit": limit}]).whole[0]
 
 
+@pytest.mark.peers("verl")
 @pytest.mark.filterwarnings("ignore")
 def test_its_manager_takes_the_score(verl, written):
-    try:
-        manager_of = verl("verl.experimental.reward_loop.reward_manager.naive").NaiveRewardManager
-    except ImportError as error:
-        pytest.skip(f"verl's reward managers need {error.name}")
+    manager_of = verl("verl.experimental.reward_loop.reward_manager.naive").NaiveRewardManager
     manager = object.__new__(manager_of)  # past a constructor that only wires up a tokenizer and a config
     manager.compute_score = verl("verl.trainer.ppo.reward").get_custom_reward_fn(custom(written))
     manager.is_async_reward_score, manager.reward_router_address = False, None

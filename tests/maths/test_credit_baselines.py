@@ -9,7 +9,7 @@ import statistics
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import episode, segment, task
 
@@ -138,7 +138,6 @@ def test_no_baseline_has_less_variance_than_the_one_weighted_by_squared_norms():
 # --- best_of_k ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.sampled_from([0.0, 1.0, 1.0, -0.5, 3.25]), min_size=4, max_size=7), min_size=1, max_size=3),
     st.integers(1, 3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 
 import numpy as np
@@ -103,7 +102,7 @@ def test_explained_variance_is_one_for_a_perfect_critic():
     assert play.metrics["critic/explained_variance"] == pytest.approx(0.0)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("stable_baselines3") is None, reason="stable-baselines3 is not installed")
+@pytest.mark.peers("stable-baselines3")
 @pytest.mark.parametrize(("gamma", "lam"), [(0.99, 0.95), (1.0, 1.0), (0.9, 0.0)])
 def test_gae_is_that_of_stable_baselines3(gamma, lam):
     from gymnasium import spaces

@@ -1,4 +1,4 @@
-"""Group-relative advantages against TRL's own lines, run on random rewards. Skipped where TRL is not installed."""
+"""Group-relative advantages against TRL's own lines, run on random rewards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import separately
 
-trl = pytest.importorskip("trl")
+pytestmark = pytest.mark.peers("trl")
 
 
 def lines(trainer, first, last):
@@ -26,7 +26,10 @@ def lines(trainer, first, last):
 
 
 def theirs(trainer, first, rewards, weights=(1.0,), **settings):
+    import trl
     from trl.trainer.utils import nanstd
+
+    trainer = getattr(trl, trainer)
 
     tries_of = rewards.shape[1]
     scope = {
@@ -57,7 +60,7 @@ def ours(rewards):
 def test_grpo(scale):
     rewards = random_rewards(16, 6)
     settings = {"multi_objective_aggregation": "sum_then_normalize", "scale_rewards": scale}
-    want = theirs(trl.GRPOTrainer, "unscorable_mask = torch.isnan", rewards, **settings)
+    want = theirs("GRPOTrainer", "unscorable_mask = torch.isnan", rewards, **settings)
     found = centre(std=scale == "group")(ours(rewards), ExamplePlay())["advantage"].nan_to_num()
     assert torch.allclose(found, want, atol=1e-5)
 
@@ -65,7 +68,7 @@ def test_grpo(scale):
 @pytest.mark.parametrize("normalise", [False, True])
 def test_rloo(normalise):
     rewards = random_rewards(16, 6)
-    want = theirs(trl.RLOOTrainer, "grouped_rewards = rewards.view", rewards, normalize_advantages=normalise)
+    want = theirs("RLOOTrainer", "grouped_rewards = rewards.view", rewards, normalize_advantages=normalise)
     batch = centre(std=False, others=True)(ours(rewards), ExamplePlay())
     batch = whiten(over="track", eps=1e-4)(batch, ExamplePlay()) if normalise else batch
     assert torch.allclose(batch["advantage"].nan_to_num(), want, atol=1e-5)
@@ -75,7 +78,7 @@ def test_rewards_normalised_apart():
     """TRL adds 0 for a reward that broke, as we do for one that does not apply."""
     rewards = random_rewards(16, 6, 2)
     settings = {"multi_objective_aggregation": "normalize_then_sum"}
-    want = theirs(trl.GRPOTrainer, "unscorable_mask = torch.isnan", rewards, (1.0, 0.3), **settings)
+    want = theirs("GRPOTrainer", "unscorable_mask = torch.isnan", rewards, (1.0, 0.3), **settings)
     batch = example_tries([[0.0] * 6] * 16)
     for name, value in zip("ab", rewards.reshape(-1, 2).T.contiguous(), strict=True):
         reason = torch.where(value.isnan(), int(Reason.NOT_APPLICABLE), 0).to(torch.int8)

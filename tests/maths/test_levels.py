@@ -8,7 +8,8 @@ from collections import defaultdict
 
 import pytest
 import torch
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import episode, episode_lists, naive_members, naive_tracks, segment
 
@@ -29,7 +30,7 @@ def close(a, b):
     return torch.allclose(a, torch.as_tensor(b, dtype=a.dtype), rtol=1e-12, atol=1e-12, equal_nan=True)
 
 
-@settings(max_examples=100)
+@examples(2)
 @given(climb=st.sampled_from(CLIMBS), eps=episode_lists())
 def test_a_sum_up_is_the_sum_over_the_members(climb, eps):
     fine, coarse = climb
@@ -42,7 +43,7 @@ def test_a_sum_up_is_the_sum_over_the_members(climb, eps):
 
 
 @pytest.mark.parametrize("by", ["mean", "std", "max", "min", "count"])
-@settings(max_examples=25)
+@examples(0.5)
 @given(
     climb=st.sampled_from([("step", "track"), ("segment", "track"), ("track", "task"), ("ask", "task")]),
     eps=episode_lists(),
@@ -87,7 +88,7 @@ def test_ones_up_to_tracks_count_the_steps_along_each_path(eps):
     assert batch.up(torch.ones(batch.S), "track").tolist() == want
 
 
-@settings(max_examples=100)
+@examples(2)
 @given(climb=st.sampled_from(CLIMBS), eps=episode_lists())
 def test_down_gives_the_mean_over_the_tracks_that_share_a_row(climb, eps):
     fine, coarse = climb

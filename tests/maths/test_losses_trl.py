@@ -1,4 +1,4 @@
-"""Our losses against TRL's own code, called on the same random numbers. Skipped where TRL is not installed.
+"""Our losses against TRL's own code, called on the same random numbers.
 
 TRL's trainers are made without their constructors, and what would run a model is replaced by the numbers it would give.
 """
@@ -6,7 +6,7 @@ TRL's trainers are made without their constructors, and what would run a model i
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
+import importlib
 import os
 import warnings
 from collections import defaultdict
@@ -28,7 +28,7 @@ from guerdon.losses.reward_modelling import bradley_terry
 from guerdon.losses.unpaired import kto
 
 pytestmark = [
-    pytest.mark.skipif(importlib.util.find_spec("trl") is None, reason="TRL is not installed"),
+    pytest.mark.peers("trl"),
     pytest.mark.filterwarnings("ignore"),
 ]
 LENGTHS = [3, 1, 5, 2, 4, 4]

@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import episode, segment
 
@@ -24,7 +25,7 @@ def numpy_dpo(logp, reference, tracks, better, worse, label, beta):
     return np.mean(label * np.logaddexp(0, -m) + (1 - label) * np.logaddexp(0, m)), m.mean()
 
 
-@settings(max_examples=40)
+@examples(0.6)
 @given(st.integers(0, 10_000), st.sampled_from([0.05, 0.1, 2.0]), st.booleans())
 def test_the_loss_is_the_formula(seed, beta, soft):
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import re
 from string import ascii_lowercase, digits
 
 import pytest
+from effort import little_and_much
 from families import every
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,13 +58,16 @@ JUNK = [
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_contract_holds(name, level):
-    counts = check_task(load(f"{name}:{level}"), problems=60)
-    assert counts["problems"] == 120
-    assert counts["near misses"] >= 240
+@little_and_much("problems", 10, 60)
+def test_the_contract_holds(name, level, problems):
+    counts = check_task(load(f"{name}:{level}"), problems=problems)
+    assert counts["problems"] == 2 * problems
+    assert counts["near misses"] >= 4 * problems
 
 
-def run_seeds(name: str, seeds: int) -> None:
+@pytest.mark.parametrize("name", NAMES)
+@little_and_much("seeds", 100, 10_000)
+def test_seeds(name, seeds):
     for seed in range(seeds):
         family = load(name, level=seed % 8 + 1)
         problem = family.make(random.Random(seed))
@@ -81,22 +85,12 @@ def run_seeds(name: str, seeds: int) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_some_seeds(name):
-    run_seeds(name, 400)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_ten_thousand_seeds(name):
-    run_seeds(name, 10_000)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_there_are_many_problems_and_meta_is_json(name):
+@little_and_much("count", 200, 800)
+def test_there_are_many_problems_and_meta_is_json(name, count):
     for level in LEVELS:
         family = load(name, level=level)
-        made = [family.make(random.Random(seed)) for seed in range(800)]
-        assert len({problem.prompt for problem in made}) >= (300 if level == 1 else 600)
+        made = [family.make(random.Random(seed)) for seed in range(count)]
+        assert len({problem.prompt for problem in made}) >= count * (3 / 8 if level == 1 else 3 / 4)
         assert all(json.loads(json.dumps(problem.meta)) == problem.meta for problem in made)
 
 

@@ -6,7 +6,8 @@ import random
 import re
 
 import pytest
-from hypothesis import given, settings
+from effort import examples, little_and_much
+from hypothesis import given
 from hypothesis import strategies as st
 
 from guerdon.core.task import Task
@@ -31,12 +32,13 @@ LEVELS = range(1, 9)
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_contract(family, level):
-    counts = check_task(family(level=level), problems=60)
-    assert counts["problems"] == 120 and counts["near misses"] >= 240
+@little_and_much("problems", 10, 60)
+def test_contract(family, level, problems):
+    counts = check_task(family(level=level), problems=problems)
+    assert counts["problems"] == 2 * problems and counts["near misses"] >= 4 * problems
 
 
-@pytest.mark.parametrize("seeds", [800, pytest.param(10_000, marks=pytest.mark.slow)])
+@little_and_much("seeds", 160, 10_000)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_many_seeds_raise_nothing_and_stay_short(family, seeds):
     for seed in range(seeds):
@@ -59,12 +61,13 @@ def test_many_seeds_raise_nothing_and_stay_short(family, seeds):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_there_are_many_problems_and_levels_get_longer(family):
+@little_and_much("count", 300, 1500)
+def test_there_are_many_problems_and_levels_get_longer(family, count):
     lengths = []
     for level in LEVELS:
         source, draw = family(level=level), random.Random(level)
-        made = [source.make(draw) for _ in range(1500)]
-        assert len({p.prompt for p in made}) > (300 if level == 1 else 1000)
+        made = [source.make(draw) for _ in range(count)]
+        assert len({p.prompt for p in made}) > (count / 5 if level == 1 else count * 2 / 3)
         assert all(re.fullmatch(r"[a-z0-9 :,+*^/-]+", p.prompt) for p in made)
         lengths.append(sum(len(source.solution(Task("", p.prompt, p.answer, "", level, p.meta))) for p in made))
     assert lengths == sorted(lengths)
@@ -89,7 +92,7 @@ SOURCES = {family.__name__: [(family(level=n), family(level=n).get("train", n)) 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(level=st.sampled_from(LEVELS), keep=st.integers(0, 8), steps=st.lists(GARBAGE, min_size=1, max_size=6))
-@settings(max_examples=150)
+@examples(2)
 def test_no_text_makes_a_checker_fail(family, level, keep, steps):
     source, task = SOURCES[family.__name__][level - 1]
     gold = source.steps(task)[:keep]

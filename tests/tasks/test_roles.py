@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from effort import little_and_much
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
@@ -192,11 +193,12 @@ def wrong_replies(source: in_role, task: Task) -> list[str]:
 
 @pytest.mark.parametrize("role", CHECKED)
 @pytest.mark.parametrize("name", NAMES)
-def test_the_true_reply_is_right_and_others_are_not(name, role):
+@little_and_much("problems", 2, 10)
+def test_the_true_reply_is_right_and_others_are_not(name, role, problems):
     for level in LEVELS:
         source = load(f"{role}/{name}:{level}")
         assert isinstance(source, in_role) and (source.name, source.level) == (f"{role}/{name}", level)
-        for index in range(10):
+        for index in range(problems):
             task = source.get("test", index)
             assert task == source.get("test", index) and task.level == level and task.prompt.startswith(role)
             assert source.check(task, task.answer) == 1.0
@@ -224,23 +226,25 @@ def test_a_proposal_may_be_any_problem_of_the_level(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_judges_face_right_and_wrong_alike(name):
+@little_and_much("problems", 20, 50)
+def test_judges_face_right_and_wrong_alike(name, problems):
     right: dict[str, list[bool]] = {"verify": [], "score": [], "prefer": []}
     for role, best in (("verify", "= yes"), ("score", "= 5"), ("prefer", "= a")):
         for level in LEVELS:
             source = load(f"{role}/{name}:{level}")
-            right[role] += [source.get("train", index).answer.endswith(best) for index in range(50)]
+            right[role] += [source.get("train", index).answer.endswith(best) for index in range(problems)]
     shares = {role: sum(answers) / len(answers) for role, answers in right.items()}
     assert all(0.4 < share < 0.6 for share in shares.values()), shares
 
 
 @pytest.mark.parametrize("role", parts.ROLES)
 @pytest.mark.parametrize("name", NAMES)
-def test_train_and_test_never_meet(name, role):
+@little_and_much("problems", 4, 20)
+def test_train_and_test_never_meet(name, role, problems):
     for level in LEVELS:
         source = load(f"{role}/{name}:{level}")
-        train, test = ({source.get(split, index).meta["problem"] for index in range(20)} for split in ("train", "test"))
-        assert not train & test
+        seen = [{source.get(split, i).meta["problem"] for i in range(problems)} for split in ("train", "test")]
+        assert not seen[0] & seen[1]
 
 
 def test_settings_that_are_refused():

@@ -1,0 +1,26 @@
+"""Shared by all tests and by the examples in docstrings: what guerdon remembers of its runs stays out of the home of whoever
+runs them, signals are heard as in a terminal, and what needs a library that is not here is left out."""
+
+import signal
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import pytest
+
+collect_ignore = [] if find_spec("triton") else ["guerdon/models/kernels"]  # make kernels
+
+
+@pytest.fixture(scope="session", autouse=True)
+def state_apart() -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", folder)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_heard() -> None:
+    """Whoever runs the tests in the background, or under nohup, has them and all that they start ignore signals."""
+    for number, plain in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, plain)
