@@ -51,6 +51,10 @@ class remote(Leaf):
     sent, be answered to the last byte, and be sent again to a server that is busy or whose connection was lost, after pauses
     that grow; then its samples *timed out*. A server that stays away, or answers with what is no scores: *failed*. A
     request that it refuses is a mistake that stops the run.
+
+    >>> import guerdon as gd
+    >>> print(gd.remote("http://127.0.0.1:8000").weight(0.5) + gd.exact())
+    0.5 * remote + exact
     """
 
     alone: ClassVar[bool] = False

@@ -85,7 +85,15 @@ class Exam:
 @dataclass(frozen=True)
 class Sitting:
     """An exam as it was sat: what a metric is called with, to return JSON numbers by name. `tries` is how many each problem
-    had. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`."""
+    had. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`.
+
+    >>> import guerdon as gd
+    >>> def all_right(sitting):
+    ...     correct = sitting.batch.up(sitting.batch["correct"], "ask", of="track", by="min")
+    ...     return {"all_right": float(correct.mean())}
+    >>> gd.evaluate("tabular", exam=gd.Exam(gd.tasks.load("parity"), metrics=[all_right]), tasks=4, tries=2)
+    {'task': 'parity', 'tries': 2, 'all_right': 0.0}
+    """
 
     exam: Exam
     batch: Batch

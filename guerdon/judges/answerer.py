@@ -22,6 +22,11 @@ class JudgeQuestion:
 
     With `choices` the log-probs of these words are wanted: as the first word of the answer, or for one that `thinks`, in
     place of its last. `temperature` replaces the answerer's own; `seed` decides what is sampled.
+
+    >>> import guerdon as gd
+    >>> question = gd.JudgeQuestion((("user", "Is 2 + 2 = 4? Say yes or no."),), choices=("yes", "no"))
+    >>> question.messages[-1][1]
+    'Is 2 + 2 = 4? Say yes or no.'
     """
 
     messages: tuple[tuple[str, str], ...]  # (role, text)
@@ -33,7 +38,14 @@ class JudgeQuestion:
 
 @dataclass(frozen=True)
 class JudgeAnswer:
-    """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain."""
+    """What came back. With an `error` there is no answer, and `late` says that it was waited for in vain.
+
+    >>> import guerdon as gd
+    >>> gd.JudgeAnswer("It is right.\\nVerdict: yes", tokens_out=8).text.splitlines()[-1]
+    'Verdict: yes'
+    >>> gd.JudgeAnswer(error="no answer in 60 s", late=True).text
+    ''
+    """
 
     text: str = ""
     choices: Mapping[str, float] = field(
@@ -48,7 +60,17 @@ class JudgeAnswer:
 
 
 class Answerer(abc.ABC):
-    """Who answers. One of your own is a part with `answer`."""
+    """Who answers. One of your own is a part with `answer`.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class says(gd.Answerer):
+    ...     text: str
+    ...     async def answer(self, questions, models):
+    ...         return [gd.JudgeAnswer(self.text) for _ in questions]
+    >>> gd.score_samples(gd.judge(says("Verdict: 4"), scale=(1, 5)), [{"prompt": "2+2", "completion": "4"}]).whole
+    [0.75]
+    """
 
     waits: ClassVar[bool] = True  # asking it takes waiting rather than work of this process
 

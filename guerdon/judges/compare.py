@@ -56,6 +56,18 @@ class pairwise(Judging):
     applicable*; a pair that came to no verdict is left out, and a sample of which no pair is left *failed*.
 
     Source: Zheng et al. 2023, arXiv:2306.05685, pairwise comparison with swapped positions.
+
+    A judge that always says the first is better has told nothing:
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class says(gd.Answerer):
+    ...     text: str
+    ...     async def answer(self, questions, models):
+    ...         return [gd.JudgeAnswer(self.text) for _ in questions]
+    >>> tries = [{"prompt": "2+2", "completion": "4"}, {"prompt": "2+2", "completion": "5"}]
+    >>> gd.score_samples(gd.pairwise(says("Verdict: A")), tries).whole
+    [0.5, 0.5]
     """
 
     by: Any
@@ -151,6 +163,16 @@ class listwise(Judging):
     The question is asked in two orders, as the samples come and shuffled by seed, and the ranks are averaged; equal
     completions get their mean. A sample that is alone is *not applicable*; where one order came to no ranking, the group
     *failed*. `sprig` does not rank: use `pairwise`.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class says(gd.Answerer):
+    ...     text: str
+    ...     async def answer(self, questions, models):
+    ...         return [gd.JudgeAnswer(self.text) for _ in questions]
+    >>> tries = [{"prompt": "2+2", "completion": "4"}, {"prompt": "2+2", "completion": "5"}]
+    >>> gd.score_samples(gd.listwise(says("Verdict: 1 > 2")), tries).whole  # whichever stands first
+    [0.5, 0.5]
     """
 
     by: Any

@@ -52,6 +52,11 @@ class endpoint(CachedAnswerer):
     `key_env` names the environment variable that holds the key; the key itself is never given here. `prices` are for a
     million tokens in and out. With `max_cost` the run stops before a question that could take what it spent beyond it.
     Answers are kept in `cache`: a file, True for the default place, False for none.
+
+    >>> import guerdon as gd
+    >>> grader = gd.endpoint("http://127.0.0.1:8000/v1", "qwen3-8b", prices=(0.1, 0.4), max_cost=2.0)
+    >>> print(gd.judge(grader, question="Is the proof complete?") + gd.exact())
+    judge + exact
     """
 
     url: str

@@ -38,6 +38,12 @@ class local(CachedAnswerer):
     """A model that lies here: `local("sprig")`, a Hugging Face folder or a .gguf file. Its weights decide what is in the cache.
 
     It keeps this process busy: an episode is judged when all of the step have been played.
+
+    >>> import guerdon as gd
+    >>> judge = gd.judge(gd.local("sprig", cache=False), scale="yes")
+    >>> tries = [{"prompt": "chain 8 +9 -6", "completion": f"8+9=17\\n17-6={n}\\n= {n}"} for n in (11, 12)]
+    >>> gd.score_samples(judge, tries).whole
+    [1.0, 0.0]
     """
 
     model: str = knob(default="sprig", hashed=False)
@@ -67,7 +73,12 @@ class local(CachedAnswerer):
 @part
 class run_model(CachedAnswerer):
     """A model of the run by its name, as it is now: `run_model("policy")` lets the policy judge itself. Never cached, for it
-    learns."""
+    learns.
+
+    >>> import guerdon as gd
+    >>> gd.judge(gd.run_model("critic"), scale="yes")
+    judge(by=run_model(name='critic'), scale='yes')
+    """
 
     name: str = "policy"
     sampling: Sampling = knob(factory=_greedy)

@@ -115,6 +115,12 @@ def yes(by: Any, question: str = "", prompt: str = "", name: str = "yes") -> jud
     first, as it learned to, and the words are compared where its verdict stands.
 
     Source: Zhang et al. 2024, arXiv:2408.15240.
+
+    >>> import guerdon as gd
+    >>> sure = gd.yes(gd.local("sprig", cache=False))
+    >>> tries = [{"prompt": "chain 8 +9 -6", "completion": f"8+9=17\\n17-6={n}\\n= {n}"} for n in (11, 12)]
+    >>> [round(value) for value in gd.score_samples(sure, tries).whole]
+    [1, 0]
     """
     return judge(by, question, "yes", True, prompt, name)
 
@@ -124,6 +130,10 @@ def self_judge(question: str = "", scale: Scale = "yes", sure: bool = False, pro
 
     Source: Yuan et al. 2024, arXiv:2401.10020. Such a reward is as good as the judge, and nothing holds the two apart: watch
     the truth beside it.
+
+    >>> import guerdon as gd
+    >>> print(gd.exact() + gd.self_judge("Is the answer polite?").weight(0.2))
+    exact + 0.2 * self_judge
     """
     return judge(run_model("policy"), question, scale, sure, prompt, "self_judge")
 

@@ -41,7 +41,12 @@ MET = 0.5  # a veto is met from this probability on
 @part
 class criterion:
     """One thing to look for, as a sentence that is true of a good answer. A `veto` is indispensable: an answer that does not
-    meet it gets the rubric's `floor` whatever else it does. `name` is what it is called in metrics."""
+    meet it gets the rubric's `floor` whatever else it does. `name` is what it is called in metrics.
+
+    >>> import guerdon as gd
+    >>> gd.criterion("Names its sources.", weight=2.0, name="sources").title
+    'sources'
+    """
 
     text: str
     weight: float = knob(default=1.0, ge=0.0)
@@ -62,6 +67,17 @@ class rubric(Judging):
     *not applicable*. With `together` all are put in one question: cheaper, and less careful. With `sure` a criterion is
     met by p(yes) / (p(yes) + p(no)) in place of yes or no. One criterion that came to no verdict makes the whole *failed*.
     `prompt` may be your own, with the places {prompt}, {completion}, {answer}, {criterion}, {mark} and {form}.
+
+    >>> import guerdon as gd
+    >>> @gd.part
+    ... class says(gd.Answerer):
+    ...     text: str
+    ...     async def answer(self, questions, models):
+    ...         return [gd.JudgeAnswer(self.text) for _ in questions]
+    >>> criteria = ["Shows each step.", gd.criterion("Ends in a number.", veto=True)]
+    >>> strict = gd.rubric(criteria, by=says("Verdict: no"), floor=-1.0)
+    >>> gd.score_samples(strict, [{"prompt": "2+2", "completion": "four"}]).whole
+    [-1.0]
     """
 
     criteria: Sequence[Any]

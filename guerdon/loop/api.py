@@ -61,6 +61,13 @@ def train(
     FILE.py:FUNCTION. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`).
     With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier
     run of the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone.
+
+    >>> import tempfile
+    >>> import guerdon as gd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = gd.train("grpo", task="successor", model="tabular", steps=2, lr=0.3, out=f"{folder}/run")
+    ...     run.status, run.steps_done, gd.evaluate(run.model(), task="successor", tasks=8)["task"]
+    ('complete', 2, 'successor')
     """
     here = absolute("")  # before code of the user's runs, which may go elsewhere
     request = RunRequest(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
@@ -230,7 +237,13 @@ def evaluate(
     sampling: Sampling | None = None,
 ) -> dict[str, Any]:
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
-    each of several, measures. `models` are others that exams seat or read, by the names they have for them."""
+    each of several, measures. `models` are others that exams seat or read, by the names they have for them.
+
+    >>> import guerdon as gd
+    >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
+    >>> result["task"], result["tasks"], result["tries"], result["pass@1"]
+    ('chain', 8, 1, 1.0)
+    """
     source = find_task(task, data)
     exams = [exam] if isinstance(exam, Exam) else list(exam or ())
     if (source is None) == (not exams):
@@ -265,7 +278,13 @@ def best_of(
 ) -> dict[str, Any]:
     """Accuracy on held-out problems of the try that `reward` likes best among `n`, beside pass@1 and pass@n of the same tries:
     an exam with the metrics `accuracy` and `best_of`. `models` are those that the reward reads, by the names it has for them:
-    `best_of("sprig", gd.outcome_model("rm"), task="countdown:2", models={"rm": run.model("rm")})`."""
+    `best_of("sprig", gd.outcome_model("rm"), task="countdown:2", models={"rm": run.model("rm")})`.
+
+    >>> import guerdon as gd
+    >>> result = gd.best_of("sprig", gd.majority(), task="chain:2", n=2, tasks=4)
+    >>> [name for name in result if name.endswith("@2")]
+    ['pass@2', 'best_of@2']
+    """
     source = find_task(task)
     if source is None or n < 1:
         raise UserError("best of what? give a task, and n of at least 1")

@@ -99,6 +99,14 @@ def replay(
     `reward`, or what the run's credit reads where there is none. New advantages are made by the run's own credit stage;
     where it cannot be found, or for another comparison, give a part as `credit`. `progress` hears (steps done, of all).
     A run that names Python files and was not made by this user on this computer is replayed with `trust` alone.
+
+    >>> import tempfile
+    >>> import guerdon as gd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = gd.train("grpo", task="successor", model="tabular", steps=2, lr=0.3, out=f"{folder}/run")
+    ...     new = gd.replay(run, reward=gd.exact() + gd.length(4).weight(0.1))
+    >>> new.reward, new.column, new.total["samples"]
+    ('exact + 0.1 * length', 'correct', 256)
     """
     stored = run if isinstance(run, Run) else Run(run)
     if not isinstance(stored, Trained):

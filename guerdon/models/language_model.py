@@ -58,6 +58,11 @@ class lm(TextModel):
 
     With `value` it has a head that says a number: a critic, or a reward model. A fresh one says 0. `value` may also be a
     `head(outputs=3, width=64)`, of several numbers or with a hidden layer.
+
+    >>> import guerdon as gd
+    >>> policy = gd.models.load("sprig", lora=8)
+    >>> isinstance(policy, gd.models.lm), policy.lora, policy.decode(policy.encode("chain 5 -3 *4"))
+    (True, 8, 'chain 5 -3 *4')
     """
 
     source: str = knob(hashed=False)

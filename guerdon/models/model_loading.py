@@ -27,7 +27,14 @@ INSIDE = (".", "base", "adapter")  # the places there are
 
 
 def load(name: str, **settings: Any) -> Model:
-    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder or a GGUF file."""
+    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder or a GGUF file.
+
+    >>> import guerdon as gd
+    >>> gd.models.load("tabular", vocab="ab", length=1)
+    tabular(vocab='ab', length=1)
+    >>> gd.models.load("sprig").parameters
+    2450304
+    """
     folder = SHIPPED.get(name, Path(name))
     if is_there(folder / "model.json"):
         return _load_folder(folder, settings)
@@ -62,6 +69,15 @@ def save(model: Model, folder: str | Path) -> None:
     """Write a model so that `load(folder)` gives it back: its knobs as JSON, its weights as safetensors.
 
     A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder.
+
+    >>> import tempfile
+    >>> import guerdon as gd
+    >>> model = gd.models.tabular("ab", length=1, rows=8)
+    >>> model.start(0, {})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     gd.models.save(model, folder)
+    ...     gd.models.load(folder)
+    tabular(vocab='ab', length=1, rows=8)
     """
     from safetensors.torch import save_file
 

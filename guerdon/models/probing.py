@@ -37,6 +37,13 @@ def probe(
     A text is said whole, with what ends a turn after it; actions in its place (an array) are just those, and None is
     nothing. A view of None shows nothing: the turn of the path goes on. None stands for what is longer than the model can
     look at. `sampling` is the distribution that log-probs are of (`Sampling()`), `grad` makes all of it differentiable.
+
+    >>> import guerdon as gd
+    >>> model = gd.models.tabular("0123456789", length=2)
+    >>> model.start(0, {})
+    >>> [reading] = gd.models.probe(model, [((), "11 + 13 =", "24")], ["logp"])
+    >>> reading["logp"].exp()
+    tensor([0.1000, 0.1000])
     """
     levels = readable(model, want, label(model))
     how = sampling or Sampling()

@@ -39,6 +39,10 @@ class tabular(Model):
     on included; 0: until the end action is chosen.
 
     `spread` is the standard deviation of the first logits: 0 starts every situation uniform.
+
+    >>> import guerdon as gd
+    >>> gd.models.tabular("abc", length=2)
+    tabular(vocab='abc', length=2)
     """
 
     vocab: str = "0123456789"

@@ -27,6 +27,11 @@ class base(StandIn):
     are read in place, and a checkpoint holds them once.
 
     If `of` started from a trained adapter, this is the model below that adapter, not the one the run began with.
+
+    >>> import guerdon as gd
+    >>> models = {"policy": gd.models.load("sprig", lora=8), "reference": gd.models.base("policy")}
+    >>> "logp" in models["reference"].readings(models)
+    True
     """
 
     of: str

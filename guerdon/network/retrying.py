@@ -27,7 +27,12 @@ class patience:
     """How an endpoint is tried: `at_once` requests under way, `timeout` seconds for each try from its first byte to its last,
     `retries` more tries after a lost connection, a 429 or a server's error. Before the first of them it waits about `wait`
     seconds, then each time twice as long; where the server says how long (`Retry-After`), at least that. `total` seconds are
-    for all tries of a question and the waits between them."""
+    for all tries of a question and the waits between them.
+
+    >>> import guerdon as gd
+    >>> gd.endpoint("http://127.0.0.1:8000/v1", "qwen3-8b", trying=gd.patience(at_once=4, retries=2)).trying
+    patience(at_once=4, retries=2)
+    """
 
     at_once: int = knob(default=16, ge=1)
     timeout: float = knob(default=60.0, gt=0.0)

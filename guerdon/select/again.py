@@ -30,6 +30,13 @@ class until_enough(FieldColumns):
 
     *Biased* towards tasks that `keep` likes, on purpose. Steps differ in cost: `again/asked` are the asks that were added,
     `again/rounds` how often, `again/short` the groups that are still missing (then it is learned from what there is).
+
+    >>> import guerdon as gd
+    >>> task = gd.tasks.load("countdown:2")
+    >>> problems, right, keep = gd.curricula.uniform(task), gd.rewards.verified(task), gd.select.with_spread("correct")
+    >>> more = gd.select.until_enough(problems, [right], keep, groups=8)
+    >>> more.needs, more.gives
+    (('correct',), ('correct',))
     """
 
     curriculum: Any

@@ -120,6 +120,12 @@ class until_solved(FieldColumns):
     Notes `hints/asked` (asks with a hint), `hints/needed` (the share of problems that got one) and, where there were some,
     `hints/level` (the mean share that the last of them gave), `hints/solved` (the share of them that was then solved) and
     `hints/hopeless` (how many were not).
+
+    >>> import guerdon as gd
+    >>> task = gd.tasks.load("chain:2")
+    >>> helped = gd.select.until_solved(gd.select.hint(task, how="start"), [gd.rewards.verified(task)], shares=(0.5, 1.0))
+    >>> helped.needs, helped.gives
+    (('correct',), ('correct', 'hint'))
     """
 
     hint: Any
@@ -190,6 +196,13 @@ class hinted:
 
     A cold start: GHPO (Liu et al. 2025, arXiv:2507.10628) may begin so, before it looks at what is solved without help. As a
     curriculum that always hints it is the plain idea that adaptive hints are held against.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay
+    >>> task = gd.tasks.load("chain:1@1")
+    >>> some = gd.select.hint(task, template="{prompt} ({hint}...)")
+    >>> gd.select.hinted(gd.curricula.uniform(task), some, share=0.3).draw(1, ExamplePlay())[0].shown
+    'chain 5 -3 *4 (5-3=...)'
     """
 
     curriculum: Any

@@ -37,7 +37,16 @@ def drop_damaged(folder: RunFolder) -> list[str]:
 
 
 class Run:
-    """A run folder, read. Nothing is cached: a run that is still going shows what it has."""
+    """A run folder, read. Nothing is cached: a run that is still going shows what it has.
+
+    >>> import tempfile
+    >>> import guerdon as gd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     run = gd.train("grpo", task="successor", model="tabular", steps=2, lr=0.3, out=f"{folder}/run")
+    ...     again = gd.Run(f"{folder}/run")
+    ...     again.name, again.progress, again.rollout_steps, again.metrics.num_rows
+    ('grpo', '2 of 2 steps', [0, 1], 2)
+    """
 
     def __init__(self, path: str | Path | RunFolder) -> None:
         self.folder = path if isinstance(path, RunFolder) else RunFolder(path)

@@ -56,7 +56,12 @@ class chosen:
 
 
 def first(source: Any, count: int) -> chosen:
-    """The first `count` training problems of a source."""
+    """The first `count` training problems of a source.
+
+    >>> import guerdon as gd
+    >>> gd.tasks.first(gd.tasks.chain(level=2), 256).size("train")
+    256
+    """
     size = source.size("train")
     if count < 1 or (size is not None and size < count):
         there = "never end" if size is None else f"are {size}"

@@ -22,7 +22,13 @@ ANSWER = "= "
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem as its family makes it. `meta` holds what the checkers need, as JSON values."""
+    """A problem as its family makes it. `meta` holds what the checkers need, as JSON values.
+
+    >>> import guerdon as gd
+    >>> problem = gd.tasks.equation(level=1).read_problem("equation x-8=8")
+    >>> problem.prompt, problem.answer
+    ('equation x-8=8', '16')
+    """
 
     prompt: str
     answer: str
@@ -32,7 +38,15 @@ class Problem:
 @dataclass(frozen=True)
 class NearMiss:
     """A whole solution that looks right and is not. `kind` names the error; `step` is the first wrong step (the number of
-    steps, when the steps are right and only the answer is wrong)."""
+    steps, when the steps are right and only the answer is wrong).
+
+    >>> import random
+    >>> import guerdon as gd
+    >>> family = gd.tasks.chain(level=1)
+    >>> miss = family.near_misses(family.get("train", 0), random.Random(0))[0]
+    >>> miss.text.splitlines(), miss.kind, miss.step
+    (['5-3=2', '2*4=9', '= 9'], 'off by one', 1)
+    """
 
     text: str
     kind: str
@@ -40,7 +54,14 @@ class NearMiss:
 
 
 class Family(abc.ABC):
-    """Base of the generated families; a family is a part whose `level`, 1 to 8, sets the difficulty."""
+    """Base of the generated families; a family is a part whose `level`, 1 to 8, sets the difficulty.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.load("chain:1")
+    >>> problem = family.get("train", 0)
+    >>> isinstance(family, gd.tasks.Family), problem.prompt, family.first_wrong(problem, ["5-3=2", "2*4=9"])
+    (True, 'chain 5 -3 *4', 1)
+    """
 
     level: int
 

@@ -33,6 +33,15 @@ class rows:
 
     A malformed row is refused with its line number, all of them before anything runs; `skip_bad` drops them instead and names
     them. So is a row whose prompt leaves the model no room for an answer. What is malformed: docs/your_own_task.md.
+
+    >>> import json, tempfile
+    >>> import guerdon as gd
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+    ...     for n in range(10):
+    ...         print(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}), file=file, flush=True)
+    ...     source = gd.tasks.rows(file.name, held_out=0.2)
+    ...     source.size("train"), source.get("train", 3).prompt, source.check(source.get("train", 3), "4")
+    (8, '3+1=', 1.0)
     """
 
     path: str = knob(hashed=False)

@@ -21,7 +21,16 @@ WORDS = {"verify": ("yes", "no"), "score": ("1", "2", "3", "4", "5"), "prefer": 
 class in_role:
     """`role` played on the problems of `family`. Judges face right and wrong attempts alike; a reply is right when it says
     the true verdict, a revision when it solves the problem, a proposal when it is a problem of the asked level, a tool
-    user's first turn when it is a well-formed call."""
+    user's first turn when it is a well-formed call.
+
+    >>> import guerdon as gd
+    >>> verify = gd.tasks.load("verify/chain:1")
+    >>> problem = verify.get("train", 0)
+    >>> problem.prompt.splitlines()
+    ['verify', 'chain 5 -3 *4', '5-3=2', '2*4=8', '= 18']
+    >>> verify.check(problem, "= no")
+    1.0
+    """
 
     role: str = knob(choices=tuple(ROLES))
     family: Any

@@ -34,6 +34,14 @@ def load(name: str, **settings: Any) -> TaskSource:
 
     NAME or NAME:LEVEL is a family; NAME:LOW-HIGH its levels from LOW to HIGH, mixed; A+B several of these, mixed; ROLE/NAME
     asks for another role than solving (`verify/chain:3`); NAME@N has only the first N training problems.
+
+    >>> import guerdon as gd
+    >>> gd.tasks.load("countdown:3").get("train", 0).prompt
+    'countdown 8 5 7 make 4'
+    >>> sorted(gd.tasks.load("chain:1-2+clock:3").kinds())
+    ['chain:1', 'chain:2', 'clock:3']
+    >>> gd.tasks.load("chain:2@256").size("train")
+    256
     """
     rest, at, count = name.partition("@")
     if at and not count.isdigit():

@@ -53,6 +53,10 @@ class low_entropy(_Confidence):
 
     `losses.penalties.entropy` is the opposite: a bonus in the loss for *high* entropy. $p_t$ is the distribution that was
     sampled from, cuts and all. `model` is a name of the run's models.
+
+    >>> import guerdon as gd
+    >>> print(gd.exact() + gd.low_entropy().weight(0.01))
+    exact + 0.01 * low_entropy
     """
 
     model: str = "policy"
@@ -66,6 +70,10 @@ class likelihood(_Confidence):
 
     Of the policy itself it is confidence; of another model (`model`, a name of the run's models) it is how natural that one
     finds the text. Taken over its own samples its mean is minus the entropy, so it rewards low entropy as well.
+
+    >>> import guerdon as gd
+    >>> gd.likelihood("reference")
+    likelihood(model='reference')
     """
 
     model: str = "policy"

@@ -33,6 +33,12 @@ class boolean(Family):
 
     The worked solution evaluates on each line all that has only values in it. A step is right when it comes from the line
     before by putting values for sub-expressions, as many as one likes and in any order. Level n has n + 2 values.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.boolean(level=1)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.check(problem, "= f")
+    ('boolean not t xor not (f or f)', 't', 0.0)
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -15,7 +15,14 @@ NUMBER = "[1-9][0-9]?"
 
 @part
 class chain(Family):
-    """`chain 7 +5 *3 -4`: start at 7 and do each in turn. Level n has n + 1 operations; numbers grow from level 4 on."""
+    """`chain 7 +5 *3 -4`: start at 7 and do each in turn. Level n has n + 1 operations; numbers grow from level 4 on.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.chain(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.first_wrong(problem, ["5*2=10", "10-3=6"])
+    ('chain 5 *2 -3 -2', '5', 1)
+    """
 
     level: int = knob(default=1, ge=1, le=8)
 

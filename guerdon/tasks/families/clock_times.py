@@ -29,6 +29,12 @@ class clock(Pipeline):
     The solution: `+2h: sat 00:30`, `-50min: fri 23:40`, `+3d: mon 23:40`, `= mon 23:40`; additions may be done in any
     order. Levels 1 to 3 ask for a time of day or for a weekday, one to three operations; from level 4 on day and time go
     together, so that midnight changes the day, up to seven operations with amounts beyond a day and beyond a week.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.clock(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.check(problem, "= fri")
+    ('clock mon: -1d, +5d', 'fri', 1.0)
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -48,6 +48,12 @@ class countdown(Family):
     A step joins two of the numbers at hand into a whole number and may say what is left, in any order. A step that leads
     nowhere is no wrong step: it is true, it only does not help. Any expression that uses the numbers and makes the target
     is right. Level 1 has 2 numbers and + -, level 3 has 3 and + - *, level 5 has 4, level 8 has 6 numbers up to 25.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.countdown(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.check(problem, "= 6+7+4"), family.check(problem, "= 7+4")
+    ('countdown 7 6 4 make 17', '7+4+6', 1.0, 0.0)
     """
 
     level: int = knob(default=1, ge=1, le=8)

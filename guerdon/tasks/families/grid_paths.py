@@ -30,6 +30,12 @@ class grid(Family):
 
     A step says what it costs at least to reach each cell of a row (`row 2: ...`) or of a column (`col 2: ...`), # where
     one cannot; any true one is right, in any order. Level 1 is 2 by 2, level 3 is 3 by 3, level 8 is 5 by 5 with 4 walls.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.grid(level=1)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.first_wrong(problem, ["row 1: 6 15", "row 2: 10 22"])
+    ('grid 6 9 / 4 7', '17', 1)
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -37,6 +37,12 @@ class equation(Family):
     A step is right when it is an equation with the same one solution as the problem, so any way of solving is. Level 1 is
     `x+4=19`, level 2 has a factor, level 3 negative numbers, level 4 x on both sides, level 5 that with negative numbers,
     level 6 brackets, level 7 brackets and x on both sides, level 8 brackets on both sides.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.equation(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.first_wrong(problem, ["3x+4=16", "3x=13"])
+    ('equation 9x+12=48', '4', 1)
     """
 
     level: int = knob(default=1, ge=1, le=8)

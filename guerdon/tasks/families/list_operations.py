@@ -41,6 +41,12 @@ class lists(Pipeline):
     The solution: `rev: 8 4 1 3`, `+2: 10 6 3 5`, `take 3: 10 6 3`, `sum: 19`, `= 19`. Operations that may change places
     (`rev` and `+2`) may be done in either order. A level has longer lists, more operations and larger numbers: from three
     digits and one operation to seven numbers up to 50 and six operations.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.lists(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('lists 1 1 4 9: +2, odds', ['+2: 3 3 6 11', 'odds: 3 3 11', '= 3 3 11'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

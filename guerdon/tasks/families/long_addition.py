@@ -26,6 +26,12 @@ class addition(Family):
     The sum of a column is written whole; its last digit stays, its first is the carry. The terms of a column may come in
     any order, a 0 may be left out, and a borrow may be taken off the upper digit first (`9-9=0`). Level n has numbers of
     up to n + 1 digits, the second up to two digits shorter.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.addition(level=1)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('addition 93-35', ['13-5=8', '9-3-1=5', '= 58'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -33,6 +33,12 @@ class modular(Family):
     taken: `^2: 7*7=49=9`, `^4: 9*9=81=1`, `^5: 1*7=7=7`, `*4: 7*4=28=8`, `+3: 8+3=11=1`, `= 1`. Any way of building the
     power from smaller ones is right, as long as each line brings a new one. A level has larger powers and moduli: from
     `7*4+3 mod 9` to powers up to 24 and moduli up to 99.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.modular(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('modular 3^2*4+2 mod 8', ['^2: 3*3=9=1', '*4: 1*4=4=4', '+2: 4+2=6=6', '= 6'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

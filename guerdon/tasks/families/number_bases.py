@@ -33,6 +33,12 @@ class bases(Family):
     `2*4+1=9`, `9*4+3=39`, `39/5=7 r 4`, `7/5=1 r 2`, `1/5=0 r 1`, `= 124`. To ten one may also go by powers in any order:
     `3*1=3`, `2*16=32`, `1*4=4`, `32+4+3=39`. A level has larger numbers, and more often both halves of the work: from
     numbers up to 30 to or from ten, to numbers of four digits between two other bases.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.bases(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('bases 21 from 10 to 4', ['21/4=5 r 1', '5/4=1 r 1', '1/4=0 r 1', '= 111'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

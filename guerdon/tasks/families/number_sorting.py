@@ -23,6 +23,12 @@ class sorting(Family):
     Each step takes the next number and says what is left: `1: 5 2 9`, `2: 5 9`, `5: 9`, `= 1 2 5 9`. What is left may
     be written in any order. A level has more and larger numbers, from three digits to nine numbers up to 99, and from
     level 3 on a number may come twice.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.sorting(level=1)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('sorting 9 6 5', ['5: 9 6', '6: 9', '= 5 6 9'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -50,6 +50,12 @@ class trace(Family):
     One step for each action done and each condition tried, in the order of the program; `b=7` for `b=3+4=7` is right too.
     Level 1 sets one variable from another, level 3 has five actions, level 4 an `if`, level 5 an `else`, level 6 a loop of
     2 to 4 rounds in its place, level 7 both, level 8 two actions in the loop.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.trace(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.first_wrong(problem, ["d=6", "c=5", "d=10"])
+    ('trace d=6; c=5; d+=c; print d', '11', 2)
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -25,6 +25,12 @@ class strings(Pipeline):
     `swap a b: bcab`, `dbl c: bccab`, `count c: 2`, `= 2`. Operations that may change places (`rev` and `swap a b`) may be
     done in either order. A level has longer words, more operations and more letters: from four letters and one operation
     to eight letters and seven operations.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.strings(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('strings bebd: rev, rot 2', ['rev: dbeb', 'rot 2: ebdb', '= ebdb'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

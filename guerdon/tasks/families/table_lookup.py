@@ -27,6 +27,12 @@ class lookup(Family):
 
     Every value is a key too, so the end does not give itself away. Level 1 has 4 pairs and 1 hop, level 8 has 16 pairs and
     10 hops; from level 4 on keys are two-digit numbers, which look more alike than letters.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.lookup(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, problem.answer, family.check(problem, "= y")
+    ('lookup g:n n:g y:v t:y v:t ; t 2 hops', 'v', 0.0)
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -34,7 +34,13 @@ class Tiny:
 
 @part
 class successor(Tiny):
-    """What comes after n? `level` is the number of digits: 10 prompts at level 1, 100 at level 2."""
+    """What comes after n? `level` is the number of digits: 10 prompts at level 1, 100 at level 2.
+
+    >>> import guerdon as gd
+    >>> problem = gd.tasks.successor(level=2).get("train", 0)
+    >>> problem.prompt, problem.answer
+    ('after 24?', '25')
+    """
 
     level: int = knob(default=1, ge=1, le=4)
 
@@ -45,7 +51,13 @@ class successor(Tiny):
 
 @part
 class parity(Tiny):
-    """Is n odd (1) or even (0)? One digit to say; `level` is the number of digits shown."""
+    """Is n odd (1) or even (0)? One digit to say; `level` is the number of digits shown.
+
+    >>> import guerdon as gd
+    >>> problem = gd.tasks.parity(level=2).get("train", 0)
+    >>> problem.prompt, problem.answer
+    ('odd 85?', '1')
+    """
 
     level: int = knob(default=1, ge=1, le=4)
 

@@ -28,6 +28,12 @@ class units(Family):
     `= 395min`. Parts may be converted and added in any order, and a conversion may pass over several units at once. A
     level has more parts and more units between the largest and the one asked for: from two neighbouring units to six
     parts from weeks down to seconds.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.units(level=2)
+    >>> problem = family.get("train", 0)
+    >>> problem.prompt, family.solution(problem).splitlines()
+    ('units 7km 94m + 26m in m', ['7km=7000m', '7000m+94m=7094m', '7094m+26m=7120m', '= 7120m'])
     """
 
     level: int = knob(default=1, ge=1, le=8)
