@@ -84,18 +84,16 @@ def _recipes() -> list[dict[str, Any]]:
 
 
 def _tasks() -> list[dict[str, Any]]:
-    from guerdon import tasks
+    from guerdon.tasks.task_loading import NAMES
 
-    return [{"task": n, "about": _about(n, module)} for n, module in sorted(tasks.NAMES.items())]
+    return [{"task": n, "about": _about(n, module)} for n, module in sorted(NAMES.items())]
 
 
 def _models() -> list[dict[str, Any]]:
-    from guerdon import models
+    from guerdon.models.model_loading import NAMES, SHIPPED
 
-    shipped = [
-        {"model": n, "about": "comes with the package: small, and trained on every task"} for n in models.SHIPPED
-    ]
-    return shipped + [{"model": n, "about": _about(n, module)} for n, module in sorted(models.NAMES.items())]
+    shipped = [{"model": n, "about": "comes with the package: small, and trained on every task"} for n in SHIPPED]
+    return shipped + [{"model": n, "about": _about(n, module)} for n, module in sorted(NAMES.items())]
 
 
 def _rewards() -> list[dict[str, Any]]:

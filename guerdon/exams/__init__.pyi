@@ -1,7 +1,6 @@
 """What is asked of a run's models on held-out things, and what is measured of it."""
 
 from guerdon.exams.best_of_n import best_of as best_of
-from guerdon.exams.best_of_n import chosen as chosen
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
 from guerdon.exams.games import games_won as games_won

@@ -11,7 +11,6 @@ from guerdon.judges.local_models import run_model as run_model
 from guerdon.judges.pointwise import judge as judge
 from guerdon.judges.pointwise import self_judge as self_judge
 from guerdon.judges.pointwise import yes as yes
-from guerdon.judges.rubrics import checklist as checklist
 from guerdon.judges.rubrics import criterion as criterion
 from guerdon.judges.rubrics import rubric as rubric
 from guerdon.network.retrying import patience as patience

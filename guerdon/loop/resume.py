@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model, weights_hash
@@ -18,6 +17,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
 from guerdon.loop.rollouts import Played
+from guerdon.models import model_loading
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
 from guerdon.store.checksums import write_manifest
 from guerdon.store.folder import RunFolder
@@ -89,9 +89,9 @@ def _give_weights(checkpoint: Checkpoint, name: str, model: Model) -> None:
 def save_models(folder: RunFolder, recipe: Recipe) -> None:
     """The trained models on their own, to be loaded by name of the folder."""
     for name, model in recipe.models.items():
-        if model.trains and models.is_named(model):
+        if model.trains and model_loading.is_named(model):
             with atomic(folder.models / name) as scratch:
-                models.save(model, scratch)
+                model_loading.save(model, scratch)
                 write_manifest(scratch, MODEL_SUMS)
 
 

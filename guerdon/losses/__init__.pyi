@@ -24,6 +24,5 @@ from guerdon.losses.row_weights import weighed as weighed
 from guerdon.losses.signs import by_sign as by_sign
 from guerdon.losses.signs import finished as finished
 from guerdon.losses.terms import Term as Term
-from guerdon.losses.terms import total as total
 from guerdon.losses.unpaired import kto as kto
 from guerdon.losses.unpaired import mismatched_kl as mismatched_kl

@@ -5,7 +5,6 @@ from guerdon.rewards.asking.function import reward as reward
 from guerdon.rewards.asking.samples import Samples as Samples
 from guerdon.rewards.check.reward_contract import check_reward as check_reward
 from guerdon.rewards.formula.algebra import blend as blend
-from guerdon.rewards.formula.algebra import extreme as extreme
 from guerdon.rewards.formula.algebra import least as least
 from guerdon.rewards.formula.algebra import most as most
 from guerdon.rewards.formula.algebra import normalised as normalised
@@ -18,12 +17,10 @@ from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.reward import Reward as Reward
 from guerdon.rewards.formula.reward import as_reward as as_reward
-from guerdon.rewards.formula.reward import blended as blended
 from guerdon.rewards.formula.reward import clip as clip
 from guerdon.rewards.formula.reward import gate as gate
 from guerdon.rewards.formula.reward import product as product
 from guerdon.rewards.formula.reward import veto as veto
-from guerdon.rewards.formula.reward import weighted as weighted
 from guerdon.rewards.formula.scores import Outcome as Outcome
 from guerdon.rewards.formula.scores import Scores as Scores
 from guerdon.rewards.formula.where import Where as Where

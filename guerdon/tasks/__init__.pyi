@@ -1,6 +1,5 @@
 """Problems: families with exact truth down to the step, rows of a file, and changes of either. `load` finds them by name."""
 
-from guerdon.tasks.choosing import by_kind as by_kind
 from guerdon.tasks.choosing import chosen as chosen
 from guerdon.tasks.choosing import first as first
 from guerdon.tasks.closed import closed_form as closed_form
@@ -29,5 +28,4 @@ from guerdon.tasks.files import rows as rows
 from guerdon.tasks.mixtures import mixture as mixture
 from guerdon.tasks.role_tasks import in_role as in_role
 from guerdon.tasks.searched_solutions import searching as searching
-from guerdon.tasks.task_loading import NAMES as NAMES
 from guerdon.tasks.task_loading import load as load

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guerdon import models
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, RecipeEntry
 from guerdon.loop.catalog import find_recipe
@@ -18,6 +17,7 @@ from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
 from guerdon.loop.proof.results import mean_curve, result_of
 from guerdon.loop.proof.verdict import Comparison, among, compare, discoveries
 from guerdon.loop.record import Options
+from guerdon.models.model_loading import version
 from guerdon.store import evidence
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import RESULTS
@@ -176,7 +176,7 @@ def setting(model: str, jobs: Iterable[RunJob]) -> dict[str, Any]:
     """What results depend on besides the recipe: the model, and the machine and versions that its last run was made with."""
     config = max((RunFolder(job.folder).read_config() for job in jobs), key=lambda each: str(each["created"]))
     return {
-        "model": {"name": model, "version": models.version(model)},
+        "model": {"name": model, "version": version(model)},
         "versions": {**config["versions"], "at_a_time": config["at_a_time"]},
         "created": config["created"][:10],
     }
