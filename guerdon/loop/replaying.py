@@ -104,13 +104,10 @@ def replay(
     >>> import guerdon as gd
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     run = gd.train("grpo", task="successor", model="tabular", steps=2, lr=0.3, out=f"{folder}/run")
-    ...     new = gd.replay(run, reward=gd.exact() + gd.length(4).weight(0.1))
-    >>> new.reward, new.column, new.total["samples"]
-    ('exact + 0.1 * length', 'correct', 256)
+    ...     gd.replay(run, reward=gd.exact() + gd.length(4).weight(0.1)).total["samples"]
+    256
     """
-    stored = run if isinstance(run, Run) else Run(run)
-    if not isinstance(stored, Trained):
-        check_trust(stored.folder.named, stored.config, trust)
+    stored = _opened(run, trust)
     chosen = _chosen(stored, steps)
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     first = stored.batch(chosen[0])
@@ -145,6 +142,14 @@ def replay(
         failures=_failures(whole, top),
         notes=_notes(credited, other, len(whole.new)),
     )
+
+
+def _opened(run: str | Path | Run, trust: bool) -> Run:
+    """The run to replay. What this process trained itself needs no trust."""
+    stored = run if isinstance(run, Run) else Run(run)
+    if not isinstance(stored, Trained):
+        check_trust(stored.folder.named, stored.config, trust)
+    return stored
 
 
 def _chosen(run: Run, steps: Sequence[int] | None) -> list[int]:
