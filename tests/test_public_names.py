@@ -15,7 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import docs_site  # noqa: F401 - with it the scripts of the site can be imported
 import pytest
+from pages.discover import pages
+from pages.reference import undocumented
 
 from guerdon.core.lazy import places_of
 
@@ -72,7 +75,7 @@ def opens_with_a_sentence(text: str) -> bool:
 def test_the_list_of_public_names_is_as_committed():
     now, then = set(places()), set(LIST.read_text().split())
     changes = [f"+ {name}" for name in sorted(now - then)] + [f"- {name}" for name in sorted(then - now)]
-    assert not changes, f"{', '.join(changes)}: if that is meant, write the list anew: python {Path(__file__).name}"
+    assert not changes, f"{', '.join(changes)}: if that is meant, write the list anew: python tests/{Path(__file__).name}"
 
 
 def test_every_public_name_loads_and_says_what_it_is():
@@ -83,6 +86,11 @@ def test_every_public_name_loads_and_says_what_it_is():
 def test_every_public_name_has_an_example():
     bare = [name for name, value in documented().items() if ">>> " not in docstring(value)]
     assert bare == [], "their docstrings show no example, >>> ..."
+
+
+def test_the_docs_site_has_a_page_for_every_public_name():
+    assert undocumented() == []
+    assert [name for name, value in documented().items() if callable(value) and id(value) not in pages()] == []
 
 
 def test_a_docstring_that_says_too_little_is_found_out():

@@ -12,6 +12,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -114,7 +115,7 @@ def rooms() -> dict[str, dict[str, Public]]:
 
 def _offered() -> list[Any]:
     """Parts, what `gd` offers, and what a room's package offers: each once."""
-    values = [cls for path, cls in PARTS.items() if path.startswith("guerdon.")]
+    values = [cls for path, cls in PARTS.items() if path.startswith("guerdon.") and stands_in_its_module(cls)]
     values += [getattr(guerdon, name) for name in guerdon.__all__]
     for package in pkgutil.iter_modules(guerdon.__path__, "guerdon."):
         if package.ispkg and package.name.split(".")[1] not in HIDDEN:
@@ -138,6 +139,11 @@ def imported_by_pages() -> list[Any]:
         module, names = line.split(" import ")
         values += [getattr(importlib.import_module(module), name.split()[0]) for name in names.split(",")]
     return values
+
+
+def stands_in_its_module(cls: type) -> bool:
+    """Not so a part that an example in a docstring defines: it is known once the example has run."""
+    return getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls
 
 
 def room_of(value: Any) -> str | None:
