@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import functools
+import importlib
 import io
 import json
 import os
@@ -22,6 +23,8 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from starting import USED_LATER
 
 MARK = "GUERDON_TESTS_STARTED_BY"  # in the environment of all that a child starts
 
@@ -142,7 +145,8 @@ def mother() -> None:
     All that a run imports is imported here, what libraries import only when they are first used too: a child would take two
     seconds for it.
     """
-
+    for name in USED_LATER:
+        importlib.import_module(name)
     import guerdon.cli.main
     import guerdon.cli.train
     import guerdon.loop.api

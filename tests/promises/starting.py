@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 STARTS = 6
-USED_LATER = ("pandas", "pyarrow.parquet", "torch._dynamo")  # libraries import these when a run first uses them
+USED_LATER = (
+    "pandas",
+    "pyarrow.parquet",
+    "pydantic",
+    "torch._dynamo",
+)  # libraries import these when a run first uses them
 TINY: dict[str, Any] = {"task": "parity", "model": "tabular", "steps": 2}
 KNOBS = {"tabular.length": 1, "prompts": 2, "tries": 4}
 
