@@ -75,7 +75,9 @@ def opens_with_a_sentence(text: str) -> bool:
 def test_the_list_of_public_names_is_as_committed():
     now, then = set(places()), set(LIST.read_text().split())
     changes = [f"+ {name}" for name in sorted(now - then)] + [f"- {name}" for name in sorted(then - now)]
-    assert not changes, f"{', '.join(changes)}: if that is meant, write the list anew: python tests/{Path(__file__).name}"
+    assert not changes, (
+        f"{', '.join(changes)}: if that is meant, write the list anew: python tests/{Path(__file__).name}"
+    )
 
 
 def test_every_public_name_loads_and_says_what_it_is():
