@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import itertools
 import math
-import pkgutil
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +12,6 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 import guerdon as gd
-from guerdon import exams
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.pack import pack
@@ -203,8 +199,3 @@ def test_confidence_by_hand():
     with pytest.raises(UserError, match="between 0 and 1"):
         calibration("rm.final")(example_sitting(said, answer="4", rm__final=[0.5, 2.0, 0.1]))
     assert calibration("rm.final").needs == ("correct", "rm.final")
-
-
-@pytest.mark.parametrize("module", [m.name for m in pkgutil.iter_modules(exams.__path__)])
-def test_examples_in_docstrings(module):
-    assert doctest.testmod(importlib.import_module(f"guerdon.exams.{module}")).failed == 0

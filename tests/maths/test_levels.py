@@ -8,9 +8,9 @@ from collections import defaultdict
 
 import pytest
 import torch
-from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling import examples
 from strategies import episode, episode_lists, naive_members, naive_tracks, segment
 
 from guerdon.core.batch import ORDER

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling import examples
 from strategies import episode, segment
 
 from guerdon.core.batch import Pairs

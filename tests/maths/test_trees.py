@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from effort import examples
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scheduling import examples
 from strategies import episode, episode_lists, expanded, segment
 
 from guerdon.core.column import Column, Reason
@@ -170,7 +170,7 @@ def test_a_tree_is_its_chains_where_scores_failed_and_steps_are_muted(mean, eps,
     eps = sampled(eps)
     tree = with_columns(eps, seed)
     own = (tree.shared == 1)[tree.seg]
-    # a track without a step of its own cannot be told from those it shares with
+    # a track without a step of its own that counts cannot be told from those it shares with
     assume(tree.S and bool((tree.up(own.double(), "track") > 0).all()))
     first = torch.ones(tree.S, dtype=torch.bool)
     first[1:] = tree.seg[1:] != tree.seg[:-1]
@@ -178,7 +178,8 @@ def test_a_tree_is_its_chains_where_scores_failed_and_steps_are_muted(mean, eps,
     hole = ~first & (torch.rand(tree.S, generator=dice) < 0.3)  # a tail, or anything but where a segment begins
     failed = torch.rand(tree.K, generator=dice) < 0.3
     muted = torch.rand(tree.S, generator=dice) < data.draw(st.sampled_from([0.0, 0.3]))
-    tree = dataclasses.replace(tree, muted=muted)
+    silenced = tree.up((own & ~muted).double(), "track") == 0
+    tree = dataclasses.replace(tree, muted=muted & ~(own & (tree.down(silenced.double(), "track") > 0)))
 
     def credited(batch, hole):
         """What a stage of credit gives: the mean over a step's tracks that have a value, and none in the holes."""
@@ -192,8 +193,7 @@ def test_a_tree_is_its_chains_where_scores_failed_and_steps_are_muted(mean, eps,
     loss = reweighted(low=0.0, high=0.0, mean=mean)  # linear in the advantage, as a mean over tracks must be
     one = rows_of(credited(tree, hole), loss)
     other = rows_of(credited(chains, hole[track_steps(tree).step]), loss)
-    left_out = failed & (tree.up((own & ~muted).double(), "track") > 0)  # one that is all muted has nothing to lack
-    assert one.K == other.K == int((~left_out & ~tree.failed_K).sum())
+    assert one.K == other.K == int((~failed & ~tree.failed_K).sum())
     assert one.count == other.count
     (value_one, grad_one), (value_other, grad_other) = learned(loss, one), learned(loss, other)
     assert torch.allclose(value_one, value_other, rtol=1e-5, atol=1e-8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import doctest
 
 import pytest
 import torch
@@ -21,7 +20,6 @@ from guerdon.core.pack import pack
 from guerdon.core.schedule import linear
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.credit.group_relative import centre
-from guerdon.curricula import plain as uniforms
 from guerdon.curricula.plain import apart, uniform
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
@@ -269,7 +267,6 @@ def test_problems_apart_are_others_than_those_trained_on():
     assert [a.task for a in first + second] == [source.get("train", 2**20 * play.seed + 2**19 + i) for i in range(5)]
     assert not seen & {a.task.prompt for a in first + second}
     assert theirs.drawn == 5
-    assert doctest.testmod(uniforms).failed == 0
 
 
 # --- the recipe --------------------------------------------------------------------------------------------------

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from scheduling import examples
 from watching import Watched
 
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
 from guerdon.core.part import get_state, set_state
-from guerdon.curricula import blends
 from guerdon.curricula.blends import proportions
 from guerdon.curricula.laps import APART
 from guerdon.loop.build import RunRequest, build
@@ -24,10 +23,6 @@ from guerdon.tasks import load
 
 NAME = "nemotron-crossthink"
 MIX = load("countdown:1-2+chain:1+trace:1")
-
-
-def test_examples_run():
-    assert doctest.testmod(blends).failed == 0
 
 
 def kinds(draws, n, play=None):
@@ -61,7 +56,7 @@ def test_draws_go_on_where_the_last_ended_and_problems_come_in_turn():
     assert play.metrics == {"share/chain:1": pytest.approx(2 / 3), "share/trace:1": pytest.approx(1 / 3)}
 
 
-@settings(max_examples=40, deadline=None)
+@examples(0.6)
 @given(st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any), st.integers(1, 60))
 def test_numbers_stay_close_to_their_shares(weights, n):
     draws = proportions(MIX, dict(zip(MIX.kinds(), map(float, weights), strict=True)))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-
 import pytest
 import torch
 from strategies import episode, segment
@@ -29,11 +26,6 @@ def kept(batch, chosen):
 
 def said(words, role="policy", parent=-1):
     return segment(words, role, parent)
-
-
-@pytest.mark.parametrize("name", ["filters", "again", "hints"])
-def test_examples_run(name):
-    assert doctest.testmod(importlib.import_module(f"guerdon.select.{name}")).failed == 0
 
 
 def test_at_least_keeps_what_is_good_enough_and_counts_it():

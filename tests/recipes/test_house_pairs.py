@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import itertools
 
 import pytest
@@ -192,9 +190,3 @@ def test_a_step_without_a_pair_is_skipped(tmp_path):
     run = gd.train("online_dpo", task=chain(), model=model, out=tmp_path / "run", steps=1, options=KEPT, **SMALL)
     (row,) = run.metrics.to_pylist()  # a random model is never right: all its tries are equal
     assert row["pairs"] == 0.0 and row["unpaired_share"] == 1.0 and row["policy/skipped"] == 1.0
-
-
-@pytest.mark.parametrize("module", ["select.pairs", "curricula.solutions_to_recite", "envs.contrasting"])
-def test_examples_in_docstrings(module):
-    found = doctest.testmod(importlib.import_module(f"guerdon.{module}"))
-    assert found.attempted and found.failed == 0

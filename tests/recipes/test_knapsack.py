@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 import json
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from killing import killed_at
 from strategies import episode, segment
 
 import guerdon as gd
-import guerdon.curricula.tries_by_worth as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
@@ -40,10 +38,6 @@ def total(rates, given_, gain=True):
     return sum(worth(p, int(n), gain) for p, n in zip(rates, given_, strict=True))
 
 
-def test_examples_run():
-    assert doctest.testmod(module).failed == 0
-
-
 # --- the knapsack ------------------------------------------------------------------------------------------------
 
 
@@ -60,7 +54,6 @@ def test_each_try_more_is_worth_less_which_is_why_the_best_next_is_best(p, n):
     assert three - two <= two - one + 1e-12
 
 
-@settings(deadline=None)
 @given(
     rates=st.lists(RATES, min_size=1, max_size=4),
     least=st.integers(1, 3),
@@ -147,7 +140,6 @@ def test_levelling_raises_the_lowest_and_stops_at_the_most():
     assert given_.tolist() == [2, 8, 3]
 
 
-@settings(deadline=None)
 @given(
     rates=st.lists(st.one_of(st.none(), st.sampled_from([0.0, 1.0]), RATES), min_size=1, max_size=12),
     least=st.integers(1, 8),

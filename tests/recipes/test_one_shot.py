@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 
 import pytest
@@ -19,7 +18,6 @@ from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.recipe import Study
 from guerdon.core.task import Ask, Task
-from guerdon.curricula import success_records as records
 from guerdon.curricula.plain import uniform
 from guerdon.curricula.success_records import by_variance, history_of, rates, recorded
 from guerdon.loop.build import RunRequest, build
@@ -34,10 +32,6 @@ from guerdon.studies.curves import held_out
 from guerdon.tasks import load
 
 NAME = "one-shot-rlvr"
-
-
-def test_examples_run():
-    assert doctest.testmod(records).failed == 0
 
 
 # --- histories ---------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 
 import pytest
@@ -12,7 +11,6 @@ from small import small_lm
 from strategies import episode, segment
 
 import guerdon as gd
-import guerdon.curricula.forecast_problems as module
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay
@@ -31,10 +29,6 @@ from guerdon.models.language_model import lm
 from guerdon.models.tables import tabular
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import parity, successor
-
-
-def test_examples_run():
-    assert doctest.testmod(module).failed == 0
 
 
 def reader(folder, opinion=True):

@@ -8,9 +8,10 @@ from itertools import islice, pairwise, permutations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from killing import Killed
+from scheduling import examples
 from scipy.stats import spearmanr
 
 import guerdon as gd
@@ -181,7 +182,7 @@ def test_a_pass_draws_by_scores_without_replacement_and_the_budget_is_kept():
 # --- clients ------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None)
+@examples(0.3)
 @given(st.integers(1, 12), st.floats(0.01, 100.0), st.integers(0, 1000))
 def test_a_split_among_clients_deals_out_every_row_once(clients, alpha, seed):
     labels = torch.arange(200) % 10

@@ -9,10 +9,10 @@ import re
 from string import ascii_lowercase, digits
 
 import pytest
-from effort import little_and_much
 from families import every
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling import little_and_much
 
 from guerdon.core.task import Task
 from guerdon.tasks import load

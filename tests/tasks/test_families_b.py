@@ -6,9 +6,9 @@ import random
 import re
 
 import pytest
-from effort import examples, little_and_much
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling import examples, little_and_much
 
 from guerdon.core.task import Task
 from guerdon.tasks import load

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from effort import little_and_much
+from scheduling import little_and_much
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
