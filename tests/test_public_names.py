@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import doctest
 import importlib
 import inspect
 import re
@@ -90,6 +92,27 @@ def test_every_public_name_has_an_example():
     assert bare == [], "their docstrings show no example, >>> ..."
 
 
+def test_every_example_runs_as_it_stands():
+    """For whoever pastes it: what it uses it imports, though doctest would find it in the module."""
+    lacking = {name: free for name, value in documented().items() if (free := free_names(docstring(value)))}
+    assert lacking == {}, "their examples use what they do not import: write gd.NAME after import guerdon as gd"
+
+
+def free_names(text: str) -> set[str]:
+    """What the examples of a docstring use and neither define nor import."""
+    used, bound = set(), set(dir(builtins))
+    for node in ast.walk(ast.parse("".join(example.source for example in doctest.DocTestParser().get_examples(text)))):
+        if isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+        elif isinstance(node, ast.ExceptHandler | ast.ClassDef | ast.FunctionDef):
+            bound.add(str(node.name))
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    return used - bound
+
+
 def test_the_docs_site_has_a_page_for_every_public_name():
     assert undocumented() == []
     assert [name for name, value in documented().items() if callable(value) and id(value) not in pages()] == []
@@ -100,6 +123,7 @@ def test_a_docstring_that_says_too_little_is_found_out():
         pass
 
     assert docstring(heir) == "" and docstring(documented) != ""
+    assert free_names(">>> for x in [1]:\n...     centre(x)\n1") == {"centre"}
     assert not any(map(opens_with_a_sentence, ("", "Centred.", "no sentence at all")))
     assert opens_with_a_sentence("`a`: what is\ndone.\n\nmore")
 

@@ -73,6 +73,7 @@ class Batch:
     `cols` holds every further number, per step or per track, by name; `batch["reward"]` is such a column's values. `up` sums or
     averages from steps to segments, tracks, asks and tasks, `down` spreads back. Stages give a new batch and change none.
 
+    >>> import torch
     >>> import guerdon as gd
     >>> turn = gd.Segment("policy", "2 + 2 =", context=[5, 6], actions=[4, 1], logp=[-0.1, -0.2], text="4")
     >>> batch = gd.pack([gd.Episode(gd.Ask(gd.Task("7", "2 + 2 =", "4"), n=2), (turn,), attempt=i) for i in range(2)])

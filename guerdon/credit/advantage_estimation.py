@@ -35,9 +35,10 @@ class gae(FieldColumns):
     several tracks share has the mean of their advantages. `critic/explained_variance` is logged: 1 for a perfect critic,
     0 for one that is no better than a constant.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0]], steps=2, critic__value=[0.5, 0.25], critic__final=[9.0])
-    >>> gae(gamma=1.0, lam=0.5)(batch, ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.gae(gamma=1.0, lam=0.5)(batch, ExamplePlay())["advantage"].tolist()
     [0.125, 0.75]
     """
 

@@ -28,8 +28,9 @@ class role_baseline(FieldColumns):
     The first step has the baseline `start`, and what is learned first replaces it as any later mean does. A role without
     a valued track keeps its baseline; a track without a value has no advantage. The baselines are in the checkpoint.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> stage = role_baseline(decay=0.5)
+    >>> stage = gd.credit.role_baseline(decay=0.5)
     >>> [stage(example_tries([[4.0]]), ExamplePlay())["advantage"].item() for step in range(3)]
     [4.0, 2.0, 1.0]
     """
@@ -81,8 +82,10 @@ class weighted_baseline(FieldColumns):
     A track without a reward or a weight is in neither sum; without a reward it has no advantage. Alone with its value, or
     where the weights add up to 0, it gets 0; the share of such groups is `NAME/single_groups`.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> weighted_baseline(weights="size")(example_tries([[0.0, 4.0]], size=[1.0, 3.0]), ExamplePlay())["advantage"].tolist()
+    >>> batch = example_tries([[0.0, 4.0]], size=[1.0, 3.0])
+    >>> gd.credit.weighted_baseline(weights="size")(batch, ExamplePlay())["advantage"].tolist()
     [-3.0, 1.0]
     """
 

@@ -30,8 +30,9 @@ class whiten(FieldColumns):
     In a tree, a step's number counts as often as there are tracks through it. Missing and given steps are in neither mean
     nor spread. Without any spread all of a role get 0, and `NAME/flat` is logged as 1.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> batch = whiten("reward", eps=0.0)(example_tries([[0.0, 2.0], [4.0, None]]), ExamplePlay())
+    >>> batch = gd.credit.whiten("reward", eps=0.0)(example_tries([[0.0, 2.0], [4.0, None]]), ExamplePlay())
     >>> [round(a, 3) for a in batch["advantage"].tolist()]
     [-1.0, 0.0, 1.0, nan]
     """

@@ -34,9 +34,8 @@ class greedy_baseline(FieldColumns):
 
     A track without a value has no advantage, nor has one whose greedy try failed.
 
-    >>> from guerdon.rewards.stage.score_stages import verified
-    >>> from guerdon.tasks.families.tiny import successor
-    >>> stage = greedy_baseline(verified(successor()))
+    >>> import guerdon as gd
+    >>> stage = gd.credit.greedy_baseline(gd.rewards.verified(gd.tasks.successor()))
     >>> stage.needs, stage.gives
     (('correct',), ('advantage',))
     """

@@ -35,10 +35,11 @@ class centre(FieldColumns):
     A row without a value is in no mean and gets no advantage. The only value of a group gets 0; `NAME/single_groups` and
     `NAME/flat_groups` (no spread) say how many groups there are that teach nothing.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> centre(std=False)(example_tries([[0.0, 2.0, 4.0], [5.0]]), ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.centre(std=False)(example_tries([[0.0, 2.0, 4.0], [5.0]]), ExamplePlay())["advantage"].tolist()
     [-2.0, 0.0, 2.0, 0.0]
-    >>> centre(std=False, others=True)(example_tries([[0.0, 2.0, 4.0]]), ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.centre(std=False, others=True)(example_tries([[0.0, 2.0, 4.0]]), ExamplePlay())["advantage"].tolist()
     [-3.0, 0.0, 3.0]
     """
 

@@ -30,9 +30,10 @@ class mixed(FieldColumns):
     A column that does not apply to a step says nothing there and adds 0; a step to which none applies has no advantage. A
     broken one leaves the sum without a value: half of it is not what was asked for.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0]], steps=2, episode=[3.0], step=[0.0, 10.0])
-    >>> mixed(("episode", "step"), (1.0, 0.5))(batch, ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.mixed(("episode", "step"), (1.0, 0.5))(batch, ExamplePlay())["advantage"].tolist()
     [3.0, 8.0]
     """
 
@@ -62,9 +63,10 @@ class separately(FieldColumns):
     A reward that does not apply to a track adds 0 and is in no group there; a track to which none applies has no
     advantage, nor has one of whose scores any is broken. `NAME.REWARD/flat_groups` is logged for each.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 1.0]], style=[100.0, 0.0])
-    >>> separately(("reward", "style"), (2.0, 1.0), eps=0.0)(batch, ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.separately(("reward", "style"), (2.0, 1.0), eps=0.0)(batch, ExamplePlay())["advantage"].tolist()
     [-0.7071067690849304, 0.7071067690849304]
     """
 

@@ -30,8 +30,9 @@ class best_of_k(FieldColumns):
     A try without a value is in no subset. In a group with $k$ values or fewer all get 0; the share of such groups is
     `NAME/short_groups`. `NAME/best` is the estimate of the best of k itself.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> best_of_k(k=2)(example_tries([[1.0, 0.0, 0.0]]), ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.best_of_k(k=2)(example_tries([[1.0, 0.0, 0.0]]), ExamplePlay())["advantage"].tolist()
     [2.0, -1.0, -1.0]
     """
 

@@ -46,9 +46,8 @@ class restarts(FieldColumns):
     Tracks without a reward are not played on and have no advantage; nor have the steps on either side of a place none of
     whose tries has a score. `NAME/places` is logged, and column `value` is $\hat V$ at each step's place.
 
-    >>> from guerdon.rewards.stage.score_stages import verified
-    >>> from guerdon.tasks.families.tiny import successor
-    >>> stage = restarts(verified(successor()), tries=4, every=16)
+    >>> import guerdon as gd
+    >>> stage = gd.credit.restarts(gd.rewards.verified(gd.tasks.successor()), tries=4, every=16)
     >>> stage.needs, stage.gives
     (('correct',), ('advantage', 'value'))
     """

@@ -30,9 +30,10 @@ class reward_to_go(FieldColumns):
     A step to which the column does not apply was paid nothing. A broken reward leaves it and the steps before it without
     a return. A step that several tracks share has their mean.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0]], steps=3, process=[1.0, 0.0, 4.0])
-    >>> reward_to_go("process", gamma=0.5)(batch, ExamplePlay())["return"].tolist()
+    >>> gd.credit.reward_to_go("process", gamma=0.5)(batch, ExamplePlay())["return"].tolist()
     [2.0, 2.0, 4.0]
     """
 
@@ -69,9 +70,10 @@ class redistribute(FieldColumns):
 
     Given steps get a share like any other. A track without a return has none to spread; a step without a weight gets 0.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[8.0]], steps=3, care=[1.0, 0.0, 3.0])
-    >>> redistribute(weights="care")(batch, ExamplePlay())["reward_steps"].tolist()
+    >>> gd.credit.redistribute(weights="care")(batch, ExamplePlay())["reward_steps"].tolist()
     [2.0, 0.0, 6.0]
     """
 

@@ -25,11 +25,11 @@ class liking(FieldColumns):
     alone. Steps that were given have 0.
 
     >>> import torch
-    >>> from guerdon.core.column import Column
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0, 0.0]])
-    >>> read = {"teacher.logp": Column.full("step", batch.logp + torch.tensor([0.5, -1.0]))}
-    >>> liking()(batch.with_cols(read), ExamplePlay())["teacher_gain"].tolist()
+    >>> read = {"teacher.logp": gd.Column.full("step", batch.logp + torch.tensor([0.5, -1.0]))}
+    >>> gd.credit.liking()(batch.with_cols(read), ExamplePlay())["teacher_gain"].tolist()
     [0.5, -1.0]
     """
 

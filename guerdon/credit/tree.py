@@ -29,8 +29,9 @@ class prefix_gain(FieldColumns):
     Tracks without a value are in no mean. A segment none of whose tracks has a value has no advantage. The share of only
     children among the segments is `NAME/only_children`: where it is high, `centre` is the better choice.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> prefix_gain()(example_tries([[0.0, 1.0]]), ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.prefix_gain()(example_tries([[0.0, 1.0]]), ExamplePlay())["advantage"].tolist()
     [-0.5, 0.5]
     """
 

@@ -32,9 +32,10 @@ class turn_baseline(FieldColumns):
     A try with a missing return is in no baseline. The only one of a group gets 0; the share of such groups is
     `NAME/single_groups`.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 0.0]], steps=2, returns=[3.0, 2.0, 1.0, 1.0])
-    >>> turn_baseline("returns", per="step")(batch, ExamplePlay())["advantage"].tolist()
+    >>> gd.credit.turn_baseline("returns", per="step")(batch, ExamplePlay())["advantage"].tolist()
     [2.0, 1.0, -2.0, -1.0]
     """
 

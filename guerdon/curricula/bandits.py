@@ -54,10 +54,9 @@ class bandit:
     *Assumes* that problems of a kind are worth about the same. *Biased* on purpose: accuracy over what was drawn is not
     accuracy over all kinds. With `ahead=True` a step is drawn before the step before it has been seen.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> from guerdon.curricula.choosers import ucb
-    >>> from guerdon.tasks import load
-    >>> draws = bandit(load("countdown:1-3"), ucb())
+    >>> draws = gd.curricula.bandit(gd.tasks.load("countdown:1-3"), gd.curricula.ucb())
     >>> draws.choose.update({"countdown:1": [0.0] * 8, "countdown:3": [1.0] * 8}, ExamplePlay())
     >>> [ask.task.kind for ask in draws.draw(3, ExamplePlay())]  # never tried, so its bonus is the largest
     ['countdown:2', 'countdown:2', 'countdown:2']

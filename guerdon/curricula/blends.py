@@ -25,9 +25,9 @@ class proportions:
 
     Nemotron-CrossThink (Akter et al. 2025, arXiv:2504.13941) compares such blends.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> from guerdon.tasks import load
-    >>> draws = proportions(load("countdown:1-2+chain:1"), {"countdown": 2.0, "chain": 1.0})
+    >>> draws = gd.curricula.proportions(gd.tasks.load("countdown:1-2+chain:1"), {"countdown": 2.0, "chain": 1.0})
     >>> [ask.task.kind for ask in draws.draw(6, ExamplePlay())]
     ['countdown:1', 'countdown:2', 'chain:1', 'countdown:1', 'countdown:2', 'chain:1']
     """

@@ -29,8 +29,9 @@ class ucb:
     *Biased* as the mean lags behind what is learned, by up to `window` tries; and the bonus shrinks with all tries ever
     made, so late changes in a kind that is rarely drawn are seen late.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> rule = ucb(window=2)
+    >>> rule = gd.curricula.ucb(window=2)
     >>> rule.update({"easy:1": [5.0, 0.5, 0.0]}, ExamplePlay())
     >>> [round(score, 3) for score in rule.scores(["easy:1", "hard:1"])]  # 0.25 + sqrt(ln 4 / 2), and sqrt(2 ln 4)
     [1.083, 1.665]
@@ -75,8 +76,9 @@ class boltzmann:
     *Biased* as a mean over about $1/\alpha$ steps lags; and it forgets by steps, not by tries: one try in a step moves a value
     as far as a hundred do. Nothing but `tau` makes it explore.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> rule = boltzmann(alpha=0.5, tau=1.0)
+    >>> rule = gd.curricula.boltzmann(alpha=0.5, tau=1.0)
     >>> for values in ([1.0, 0.0], [1.0]):
     ...     rule.update({"hard:1": values}, ExamplePlay())
     >>> rule.scores(["easy:1", "hard:1"])

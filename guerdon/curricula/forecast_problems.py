@@ -50,7 +50,8 @@ class predicted:
     `forecast/error` (the mean absolute gap to it) and `forecast/correlation`. The last is over the chosen, who were chosen
     for being alike: it is far below what it would be over all candidates. With `times=1` nothing is chosen, and it is whole.
 
-    >>> predicted(task=None, times=4).target
+    >>> import guerdon as gd
+    >>> gd.curricula.predicted(task=None, times=4).target
     0.5
     """
 
@@ -110,7 +111,8 @@ class prompts_alone(FieldColumns):
     For `Learn(model, outcome("rate"), on=prompts_alone())`: a model taught so learns what the policy of this step comes to,
     from the prompt. Unbiased for the prompts it is shown, and those are the chosen ones.
 
-    >>> prompts_alone().gives
+    >>> import guerdon as gd
+    >>> gd.curricula.prompts_alone().gives
     ('rate',)
     """
 

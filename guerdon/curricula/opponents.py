@@ -25,16 +25,16 @@ class against:
     what opponents did teaches nobody unless they have a `Learn` of their own. Asks with seats of their own keep the others.
     Notes `opponent/updates`, how many updates the opponents had had on average.
 
+    >>> import guerdon as gd
     >>> from types import SimpleNamespace as model
-    >>> from guerdon.core.task import Task
     >>> from guerdon.core.example import ExamplePlay
-    >>> @part
+    >>> @gd.part
     ... class games:
     ...     def draw(self, n, play):
-    ...         return [Ask(Task(str(i), "")) for i in range(n)]
+    ...         return [gd.Ask(gd.Task(str(i), "")) for i in range(n)]
     >>> class Run(ExamplePlay):
     ...     models = {"old": model(version=0), "new": model(version=3)}
-    >>> [ask.seats for ask in against(games(), ("old", "new"), newest=1.0).draw(2, Run())]
+    >>> [ask.seats for ask in gd.curricula.against(games(), ("old", "new"), newest=1.0).draw(2, Run())]
     [{'second': 'new'}, {'second': 'new'}]
     """
 

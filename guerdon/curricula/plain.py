@@ -40,10 +40,10 @@ class apart(uniform):
     seed begins, which no run comes to. A finite set has no such place: there they are its training problems, in an order of
     their own. The held-out problems of the source, which exams are made of, are never drawn.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> from guerdon.tasks import load
-    >>> source = load("chain")
-    >>> apart(source).draw(1, ExamplePlay())[0].task == source.get("train", 2**19)
+    >>> source = gd.tasks.load("chain")
+    >>> gd.curricula.apart(source).draw(1, ExamplePlay())[0].task == source.get("train", 2**19)
     True
     """
 

@@ -19,10 +19,10 @@ class in_stages:
 
     MedCCO (Rui et al. 2025, arXiv:2505.19213) learns to choose answers first and to give them after. Notes `stage`, from 0.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> from guerdon.curricula.plain import uniform
-    >>> from guerdon.tasks import load
-    >>> stages, play = in_stages([uniform(load("chain:1")), uniform(load("chain:3"))], (0.5,)), ExamplePlay()
+    >>> easy, hard = (gd.curricula.uniform(gd.tasks.load(name)) for name in ("chain:1", "chain:3"))
+    >>> stages, play = gd.curricula.in_stages([easy, hard], (0.5,)), ExamplePlay()
     >>> play.steps = 4
     >>> for play.step in range(4):
     ...     print(stages.draw(1, play)[0].task.kind)

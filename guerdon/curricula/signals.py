@@ -18,8 +18,9 @@ class magnitude:
     too hard, it is 0; with rewards of 0 and 1 divided by their spread, a kind that is solved with probability $p$ has a mean
     of about $2\sqrt{p(1-p)}$.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
-    >>> magnitude()(example_tries([[0.0, 1.0, None]], advantage=[-1.5, 0.5, 1.0])).tolist()
+    >>> gd.curricula.magnitude()(example_tries([[0.0, 1.0, None]], advantage=[-1.5, 0.5, 1.0])).tolist()
     [1.5, 0.5, 1.0]
     """
 

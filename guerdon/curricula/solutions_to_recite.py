@@ -23,8 +23,8 @@ class contrasts:
     Which near-misses follows from the run's seed and the problem. They are a family's typical errors, one to a solution,
     and not those that a policy makes: what is learned from them alone is biased towards what they look like.
 
-    >>> from guerdon.tasks.families.chained_arithmetic import chain
-    >>> contrasts(chain(level=1)).ask("test", 0, seed=0).note["say"]
+    >>> import guerdon as gd
+    >>> gd.curricula.contrasts(gd.tasks.chain(level=1)).ask("test", 0, seed=0).note["say"]
     ['7*2=14\\n14-1=13\\n= 13', '7*2=14\\n14-1=12\\n= 12']
     """
 

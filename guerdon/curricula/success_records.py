@@ -27,9 +27,10 @@ class recorded:
     For sets of finite size, whose problems come again: the numbers of a problem, step after step (`history_of`), are its
     history. A number a problem is much for a record: some hundred problems are well, many thousand are not.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> play = ExamplePlay()
-    >>> recorded(None, column="reward").observe(example_tries([[0.0, 1.0], [1.0, None], [None]]), play)
+    >>> gd.curricula.recorded(None, column="reward").observe(example_tries([[0.0, 1.0], [1.0, None], [None]]), play)
     >>> play.metrics
     {'history/task/0': 0.5, 'history/task/1': 1.0}
     """
@@ -58,7 +59,8 @@ def rates(batch: Batch, column: str) -> dict[str, float]:
 def history_of(steps: Iterable[Mapping[str, float | None]]) -> dict[str, list[float]]:
     """By the key of its task, each problem's rates in the order of the steps whose metrics these are (None: it has none).
 
-    >>> history_of([{"history/a": 0.5, "loss": 1.0}, {"history/b": 0.0}, {"history/a": 1.0}])
+    >>> import guerdon as gd
+    >>> gd.curricula.history_of([{"history/a": 0.5, "loss": 1.0}, {"history/b": 0.0}, {"history/a": 1.0}])
     {'a': [0.5, 1.0], 'b': [0.0]}
     """
     history: dict[str, list[float]] = {}
@@ -76,10 +78,10 @@ def by_variance(source: TaskSource, history: Mapping[str, list[float]]) -> list[
     The historical variance score of Wang et al. 2025 (arXiv:2504.20571): what was learned, or forgotten, while others were
     learned too.
 
-    >>> from guerdon.tasks import load
-    >>> few = load("chain:1@3")
+    >>> import guerdon as gd
+    >>> few = gd.tasks.load("chain:1@3")
     >>> key = [few.get("train", i).key for i in range(3)]
-    >>> by_variance(few, {key[0]: [0.5, 1.0], key[2]: [0.0, 1.0]})
+    >>> gd.curricula.by_variance(few, {key[0]: [0.5, 1.0], key[2]: [0.0, 1.0]})
     [2, 0, 1]
     """
     spread = {key: statistics.pvariance(rates) for key, rates in history.items()}

@@ -32,12 +32,12 @@ class budgeted:
     With `room`, a try is cut short at `room` times its budget (never later than `sampling`, the recipe's, has it). Logs
     `budget/mean`, over the tries.
 
-    >>> from guerdon.core.task import Task
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> class one:
     ...     def draw(self, n, play):
-    ...         return [Ask(Task(str(i), f"{i}+{i}"), 5) for i in range(n)]
-    >>> [(a.n, a.shown) for a in budgeted(one(), (8, 16), "{prompt} in {budget}").draw(1, ExamplePlay())]
+    ...         return [gd.Ask(gd.Task(str(i), f"{i}+{i}"), 5) for i in range(n)]
+    >>> [(a.n, a.shown) for a in gd.curricula.budgeted(one(), (8, 16), "{prompt} in {budget}").draw(1, ExamplePlay())]
     [(3, '0+0 in 8'), (2, '0+0 in 16')]
     """
 

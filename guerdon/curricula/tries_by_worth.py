@@ -48,7 +48,13 @@ class knapsack:
     mean tries each such problem gets (`knapsack/tries_hopeless`); and `knapsack/useful`, the share of tries that stand beside
     others of their ask with another value in `column`, and so have a gradient.
 
-    >>> shares([0.5, 0.25, 0.0, 1.0], tries=4, least=2, most=16).tolist()
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay
+    >>> draws = gd.curricula.knapsack(gd.tasks.load("countdown:1-6@512"), tries=4)
+    >>> [ask.n for ask in draws.draw(3, ExamplePlay())]  # of problems that were never tried
+    [4, 4, 4]
+    >>> from guerdon.curricula.tries_by_worth import shares
+    >>> shares([0.5, 0.25, 0.0, 1.0], tries=4, least=2, most=16).tolist()  # by their rates
     [5, 7, 2, 2]
     """
 

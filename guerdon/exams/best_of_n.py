@@ -37,7 +37,7 @@ class best_of:
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> longest = gd.reward(lambda completion: float(len(completion)), isolate=False)
-    >>> best_of(longest)(example_sitting([["so\n= 4", "= 5"], ["= 4", "no\n= 5"]], answer="4"))["best_of@2"]
+    >>> gd.exams.best_of(longest)(example_sitting([["so\n= 4", "= 5"], ["= 4", "no\n= 5"]], answer="4"))["best_of@2"]
     0.5
     """
 

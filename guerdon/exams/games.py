@@ -19,8 +19,9 @@ class mean_return:
 
     Episodes that failed, or paid the role nothing at all, are left out. Unbiased.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> mean_return()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 3.0], [1.0, 3.0]]))
+    >>> gd.exams.mean_return()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 3.0], [1.0, 3.0]]))
     {'return': 2.0, 'return_std': 1.0, 'episodes': 4}
     """
 
@@ -37,8 +38,9 @@ class games_won:
     No formula. Which model plays the role, and against whom, is the exam's `seats`; `seat_exams` makes an exam for each seat.
     Games that failed, or paid the role nothing at all, are left out; `games` are the others.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = games_won()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
+    >>> numbers = gd.exams.games_won()(example_sitting([["a", "b"], ["c", "d"]], paid=[[1.0, 1.0], [-1.0, 0.0]]))
     >>> numbers["win_rate"], numbers["draw_rate"], numbers["loss_rate"], numbers["games"]
     (0.5, 0.25, 0.25, 4)
     """

@@ -27,8 +27,9 @@ class accuracy:
     no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
     has the pass@1 of each. Unbiased.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = accuracy()(example_sitting([["= 4", "= 5"], ["= 5", "= 5"]], answer="4"))
+    >>> numbers = gd.exams.accuracy()(example_sitting([["= 4", "= 5"], ["= 5", "= 5"]], answer="4"))
     >>> numbers["pass@1"], numbers["pass@2"], numbers["tasks"]
     (0.25, 0.5, 2)
     """
@@ -57,8 +58,9 @@ class answer_length:
     r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
     what they have.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> answer_length()(example_sitting([["ab", "abcd"]]))
+    >>> gd.exams.answer_length()(example_sitting([["ab", "abcd"]]))
     {'length': 3.0}
     """
 
@@ -92,8 +94,9 @@ class majority_vote(_Votes):
     answer is, is as in the reward `majority`: what follows the last place of the first of `marks` that occurs, else the
     whole text or its last number.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = majority_vote()(example_sitting([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
+    >>> numbers = gd.exams.majority_vote()(example_sitting([["= 4", "= 4", "= 5"], ["= 4", "= 5", "= 6"]], answer="4"))
     >>> round(numbers["majority@3"], 4)
     0.6667
     """
@@ -134,8 +137,9 @@ class coverage(_Votes):
 
     No formula. Grows with the number of tries: compare exams with as many.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = coverage()(example_sitting([["= 4", "= 4", "= 5"], ["= 6", "= 5", "= 6"]], answer="4"))
+    >>> numbers = gd.exams.coverage()(example_sitting([["= 4", "= 4", "= 5"], ["= 6", "= 5", "= 6"]], answer="4"))
     >>> numbers["coverage"], numbers["distinct_answers"]
     (0.5, 2.0)
     """

@@ -30,9 +30,10 @@ class pair_accuracy:
     with tries of one kind only make no pair; `pairs_examined` says how many there were. Pairs of one problem are not
     independent.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
     >>> sitting = example_sitting([["= 4", "= 5"], ["= 6", "= 4"]], answer="4", rm__final=[2.0, 1.0, 1.0, 0.0])
-    >>> numbers = pair_accuracy("rm")(sitting)
+    >>> numbers = gd.exams.pair_accuracy("rm")(sitting)
     >>> numbers["pair_accuracy"], numbers["pairs_examined"]
     (0.5, 2)
     """
@@ -73,7 +74,8 @@ class first_error(FieldColumns):
     $p<\frac12$ is the first wrong one), `cleared_share` of the right ones, and `first_error_f1`. Solutions that were cut short
     are in no share. `lines_examined` says how many lines there were.
 
-    >>> first_error("prm").needs
+    >>> import guerdon as gd
+    >>> gd.exams.first_error("prm").needs
     ('prm.after',)
     """
 
@@ -111,8 +113,9 @@ class calibration:
     `confidence` is a reward, or the name of a column with a number for each try, such as a model's reading `rm.final`; with
     `squash` $p$ is its $\sigma$. Anything outside of 0 to 1 is refused. ECE is biased upwards where bins hold few.
 
+    >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
-    >>> numbers = calibration("rm.final")(example_sitting([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))
+    >>> numbers = gd.exams.calibration("rm.final")(example_sitting([["= 4", "= 5"]], answer="4", rm__final=[0.9, 0.2]))
     >>> round(numbers["ece"], 4), round(numbers["brier"], 4), round(numbers["confidence"], 4)
     (0.15, 0.025, 0.55)
     """

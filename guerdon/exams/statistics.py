@@ -11,7 +11,8 @@ Z95 = 1.959963984540054
 def pass_at_k(n: int, right: int, k: int) -> float:
     """The chance that at least one of `k` tries is right, without bias from `n >= k` tries (arXiv:2107.03374).
 
-    >>> pass_at_k(4, 2, 1), pass_at_k(4, 2, 4)
+    >>> import guerdon as gd
+    >>> gd.exams.pass_at_k(4, 2, 1), gd.exams.pass_at_k(4, 2, 4)
     (0.5, 1.0)
     """
     if not 0 <= right <= n or not 1 <= k <= n:
@@ -25,7 +26,8 @@ def interval(rates: Sequence[float], z: float = Z95) -> tuple[float, float, floa
     Tries at one task are not independent, so the sample is the tasks: their variance gives the number of independent
     yes/no trials they are worth (never fewer than the tasks, which keeps the interval honest when all rates are equal).
 
-    >>> [round(x, 2) for x in interval([1.0, 1.0, 0.0, 1.0], 1)]  # the rate, and from where to where
+    >>> import guerdon as gd
+    >>> [round(x, 2) for x in gd.exams.interval([1.0, 1.0, 0.0, 1.0], 1)]  # the rate, and from where to where
     [0.75, 0.5, 0.9]
     """
     m = len(rates)

@@ -13,7 +13,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import live, part, state
 from guerdon.judges.answerer import JudgeQuestion
 from guerdon.judges.judging import Judging, failed, models_of, why
-from guerdon.judges.local_models import as_answerer, local, run_model  # noqa: F401 - `local` is in an example
+from guerdon.judges.local_models import as_answerer, run_model
 from guerdon.judges.spending import Tally
 from guerdon.judges.wording import (
     POINTWISE,
@@ -53,7 +53,8 @@ class judge(Judging):
     Sources: Zheng et al. 2023, arXiv:2306.05685 (single-answer grading); Liu et al. 2023, arXiv:2303.16634 (weighing by
     probabilities).
 
-    >>> checked = judge(local("sprig", cache=False), scale="yes")
+    >>> import guerdon as gd
+    >>> checked = gd.judge(gd.local("sprig", cache=False), scale="yes")
     >>> print(checked.explain(prompt="chain 8 +9 -6", completion="8+9=17\\n17-6=11\\n= 11").splitlines()[0])
     judge: 1 (8+9=17 +
     """

@@ -35,9 +35,10 @@ class value(Term):
     $1-\text{Var}(R-V)/\text{Var}(R)$ over the steps: 1 perfect, 0 no better than a constant, below 0 worse.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch = example_tries([[1.0, 0.0]], **{"return": [1.0, 0.0]})
-    >>> round(float(value(weight=0.5)(batch, {"value": torch.tensor([0.5, 0.5])})[0]), 4)
+    >>> round(float(gd.losses.value(weight=0.5)(batch, {"value": torch.tensor([0.5, 0.5])})[0]), 4)
     0.125
     """
 

@@ -46,12 +46,12 @@ class distilled(Term):
     biases it for the divergence of whole tracks.
 
     >>> import torch
-    >>> from guerdon.core.column import Column
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
-    >>> named = Column.full("step", torch.tensor([[0.5, 0.5]]).log())
+    >>> named = gd.Column.full("step", torch.tensor([[0.5, 0.5]]).log())
     >>> batch = example_tries([[1.0]]).with_cols({"teacher.top_logp": named})
     >>> live = {"logp_at": torch.tensor([[0.8, 0.2]]).log()}
-    >>> round(float(distilled(mix=0.0, rest="drop")(batch, live)[0]), 4)  # log 0.5 - (log 0.8 + log 0.2) / 2
+    >>> round(float(gd.losses.distilled(mix=0.0, rest="drop")(batch, live)[0]), 4)  # log 0.5 - (log 0.8 + log 0.2) / 2
     0.2231
     """
 

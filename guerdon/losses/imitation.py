@@ -26,8 +26,9 @@ class sft(Term):
     what was done is worth doing. No paper: maximum likelihood.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
-    >>> round(float(sft()(example_tries([[1.0, 1.0]]), {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)
+    >>> round(float(gd.losses.sft()(example_tries([[1.0, 1.0]]), {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)
     1.0
     """
 
@@ -51,9 +52,10 @@ class advantage_weighted(Term):
     and `effective_samples`.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch = example_tries([[1.0, 0.0]], advantage=[1.0, -1.0])
-    >>> loss, noted = advantage_weighted(most=2.0)(batch, {"logp": torch.tensor([-1.0, -1.0])})
+    >>> loss, noted = gd.losses.advantage_weighted(most=2.0)(batch, {"logp": torch.tensor([-1.0, -1.0])})
     >>> round(float(loss), 4), float(noted["bounded"])  # (2 + 1/e) / 2
     (1.1839, 0.5)
     """

@@ -34,9 +34,10 @@ class kl_cost(FieldColumns):
     and `per` must be "step". What was given costs nothing. A track without a reward has none after; a step that was
     learned but never sampled has no cost to take, and is not applicable.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[1.0]], steps=2, reference__logp=[-1.0, -3.0])  # sampled with log-prob 0
-    >>> [round(x, 3) for x in kl_cost(0.05, per="step")(batch, ExamplePlay())["reward"].tolist()]
+    >>> [round(x, 3) for x in gd.losses.kl_cost(0.05, per="step")(batch, ExamplePlay())["reward"].tolist()]
     [-0.05, 0.85]
     """
 

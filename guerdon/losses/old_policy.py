@@ -30,8 +30,8 @@ class sampled(FieldColumns):
     beyond it pull no more, whatever the sign of its advantage: biased, and the way to keep one broken step from an
     infinite ratio (verl keeps the logarithm within 20; no paper).
 
-    >>> from guerdon.losses.policy import clipped
-    >>> clipped(old=sampled(bound=20.0))
+    >>> import guerdon as gd
+    >>> gd.losses.clipped(old=gd.losses.sampled(bound=20.0))
     clipped(old=sampled(bound=20.0))
     """
 
@@ -52,8 +52,8 @@ class truncated(FieldColumns):
     weight, the default, leaves the steps before it uncorrected: less noise, some bias. Truncation biases towards the
     sampler's policy (the cap of 3 is TRL's). `bound` is that of `sampled`.
 
-    >>> from guerdon.losses.policy import clipped
-    >>> clipped(old=truncated(2.0)).needs
+    >>> import guerdon as gd
+    >>> gd.losses.clipped(old=gd.losses.truncated(2.0)).needs
     ('advantage', 'policy.logp')
     """
 
@@ -79,8 +79,8 @@ class masked(FieldColumns):
     and denominators still count it.
     `level="track"` judges, and leaves out, whole tracks by the product over their steps.
 
-    >>> from guerdon.losses.policy import clipped
-    >>> clipped(old=masked(0.5, 5.0))
+    >>> import guerdon as gd
+    >>> gd.losses.clipped(old=gd.losses.masked(0.5, 5.0))
     clipped(old=masked(high=5.0))
     """
 

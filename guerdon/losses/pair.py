@@ -48,10 +48,10 @@ class dpo(Term):
     `worse_gain`, the means of $\beta h$: both sinking is the usual way it goes wrong.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), ExamplePlay())
-    >>> round(float(dpo()(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # -log sigma(0.1 * 1)
+    >>> batch = gd.select.paired()(example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0]), ExamplePlay())
+    >>> round(float(gd.losses.dpo()(batch, {"logp": torch.tensor([-0.5, -1.5])})[0]), 4)  # -log sigma(0.1 * 1)
     0.6444
     """
 
@@ -103,10 +103,10 @@ class odds_ratio(Term):
     beyond. Assumes that a mean log-prob makes tracks of different lengths comparable: biased between them where it does not.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
-    >>> round(float(odds_ratio(1.0)(batch, {"logp": torch.tensor([0.5, 0.2]).log()})[0]), 4)  # -log sigma(log 4)
+    >>> batch = gd.select.paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
+    >>> round(float(gd.losses.odds_ratio(1.0)(batch, {"logp": torch.tensor([0.5, 0.2]).log()})[0]), 4)  # -log sigma(log 4)
     0.2231
     """
 
@@ -137,10 +137,10 @@ class better_nll(Term):
     short one counts more.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
-    >>> float(better_nll(0.2)(batch, {"logp": torch.tensor([-0.5, -1.5])})[0])
+    >>> batch = gd.select.paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
+    >>> float(gd.losses.better_nll(0.2)(batch, {"logp": torch.tensor([-0.5, -1.5])})[0])
     0.10000000149011612
     """
 

@@ -40,9 +40,10 @@ class kl(Term):
     The reference is a model of the recipe; one that follows the policy is `snapshot("policy", every=100)`.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch, live = example_tries([[1.0]], reference__logp=[-1.0]), {"logp": torch.tensor([-1.5])}
-    >>> [round(float(kl(1.0, kind=k)(batch, live)[0]), 4) for k in ("k1", "k2", "k3")]
+    >>> [round(float(gd.losses.kl(1.0, kind=k)(batch, live)[0]), 4) for k in ("k1", "k2", "k3")]
     [-0.5, 0.125, 0.1487]
     """
 
@@ -81,8 +82,9 @@ class entropy(Term):
     it for the entropy of whole tracks. Assumes that the steps are the policy's own.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
-    >>> round(float(entropy(0.01)(example_tries([[1.0, 0.0]]), {"entropy": torch.tensor([2.0, 1.0])})[0]), 4)
+    >>> round(float(gd.losses.entropy(0.01)(example_tries([[1.0, 0.0]]), {"entropy": torch.tensor([2.0, 1.0])})[0]), 4)
     -0.015
     """
 

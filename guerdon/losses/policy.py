@@ -144,10 +144,11 @@ class clipped(PolicyLoss):
     long.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch = example_tries([[1.0, 0.0]], advantage=[1.0, -1.0])  # sampled with log-prob 0
     >>> live = {"logp": torch.tensor([1.5, 0.5]).log(), "entropy": torch.zeros(2)}
-    >>> round(float(clipped(high=0.28)(batch, live)[0]), 4)  # (-1.28 + 0.8) / 2
+    >>> round(float(gd.losses.clipped(high=0.28)(batch, live)[0]), 4)  # (-1.28 + 0.8) / 2
     -0.24
     """
 
@@ -196,10 +197,11 @@ class reweighted(PolicyLoss):
     uncorrected.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> logp = torch.tensor([6.0, 0.5]).log().requires_grad_()  # ratios, for the steps were sampled with log-prob 0
     >>> batch = example_tries([[1.0, 0.0]], advantage=[1.0, -1.0])
-    >>> reweighted()(batch, {"logp": logp, "entropy": torch.zeros(2)})[0].backward()
+    >>> gd.losses.reweighted()(batch, {"logp": logp, "entropy": torch.zeros(2)})[0].backward()
     >>> logp.grad.tolist()  # 6 is bounded by 5; the mean over two steps
     [-2.5, 0.25]
     """

@@ -40,10 +40,10 @@ class bradley_terry(Term):
     and `score_mean`.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> from guerdon.select.pairs import paired
-    >>> batch = paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
-    >>> round(float(bradley_terry()(batch, {"final": torch.tensor([1.5, 0.5])})[0]), 4)  # -log sigma(1)
+    >>> batch = gd.select.paired()(example_tries([[1.0, 0.0]]), ExamplePlay())
+    >>> round(float(gd.losses.bradley_terry()(batch, {"final": torch.tensor([1.5, 0.5])})[0]), 4)  # -log sigma(1)
     0.3133
     """
 
@@ -87,9 +87,10 @@ class outcome(Term):
     chance.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> read = {"final": torch.tensor([0.0, 0.0])}
-    >>> [round(float(outcome(kind=k)(example_tries([[1.0, 0.0]]), read)[0]), 4) for k in ("square", "logistic")]
+    >>> [round(float(gd.losses.outcome(kind=k)(example_tries([[1.0, 0.0]]), read)[0]), 4) for k in ("square", "logistic")]
     [0.5, 0.6931]
     """
 
@@ -130,9 +131,10 @@ class step_labels(Term):
     (labels cut at 1/2).
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch = example_tries([[1.0]], steps=2, labels=[1.0, 0.0])
-    >>> round(float(step_labels()(batch, {"after": torch.tensor([2.0, 2.0])})[0]), 4)  # (0.1269 + 2.1269) / 2
+    >>> round(float(gd.losses.step_labels()(batch, {"after": torch.tensor([2.0, 2.0])})[0]), 4)  # (0.1269 + 2.1269) / 2
     1.1269
     """
 
@@ -178,10 +180,11 @@ class implicit_outcome(Term):
     `outcome_accuracy`.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch = example_tries([[1.0]], steps=2, reference__logp=[-1.0, -1.0])
     >>> read = {"logp": torch.tensor([-0.5, -0.5])}
-    >>> round(float(implicit_outcome(1.0, target="reward")(batch, read)[0]), 4)  # -log sigma(1)
+    >>> round(float(gd.losses.implicit_outcome(1.0, target="reward")(batch, read)[0]), 4)  # -log sigma(1)
     0.3133
     """
 

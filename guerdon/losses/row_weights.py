@@ -30,10 +30,10 @@ class weighed(Term):
     unless $c$ is an importance weight. No paper: a tool for those that weigh tokens (by entropy, by gain) or turns.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
-    >>> from guerdon.losses.imitation import sft
     >>> batch = example_tries([[1.0, 1.0]], care=[3.0, 0.5])
-    >>> float(weighed(sft(), by="care")(batch, {"logp": torch.tensor([-1.0, -2.0])})[0])  # (3 + 1) / 2
+    >>> float(gd.losses.weighed(gd.losses.sft(), by="care")(batch, {"logp": torch.tensor([-1.0, -2.0])})[0])  # (3 + 1) / 2
     2.0
     """
 

@@ -29,10 +29,11 @@ class by_sign(Term):
     gradient, on purpose.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
-    >>> from guerdon.losses.policy import clipped
-    >>> batch, zero = example_tries([[1.0, 0.0]], advantage=[1.0, -1.0]), torch.zeros(2)
-    >>> round(float(by_sign(clipped(), positive=0.1)(batch, {"logp": zero, "entropy": zero})[0]), 4)  # (-0.1 + 1) / 2
+    >>> batch = example_tries([[1.0, 0.0]], advantage=[1.0, -1.0])
+    >>> loss = gd.losses.by_sign(gd.losses.clipped(), positive=0.1)
+    >>> round(float(loss(batch, {"logp": torch.zeros(2), "entropy": torch.zeros(2)})[0]), 4)  # (-0.1 + 1) / 2
     0.45
     """
 
@@ -80,9 +81,8 @@ class finished(FieldColumns):
     about the try. Biased where it does: a policy is never told that it runs on for ever. Watch `cut_share`, or punish
     length softly in the reward.
 
-    >>> from guerdon.core.learn import Learn
-    >>> from guerdon.losses.policy import clipped
-    >>> Learn("policy", clipped(high=0.28, mean="step"), on=finished()).on
+    >>> import guerdon as gd
+    >>> gd.Learn("policy", gd.losses.clipped(high=0.28, mean="step"), on=gd.losses.finished()).on
     finished()
     """
 

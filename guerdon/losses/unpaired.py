@@ -37,10 +37,11 @@ class kto(Term):
     of $\beta h$.
 
     >>> import torch
+    >>> import guerdon as gd
     >>> from guerdon.core.example import example_tries
     >>> batch = example_tries([[1.0, 0.0]], reference__logp=[-1.0, -1.0])
     >>> read = {"logp": torch.tensor([0.0, -1.0])}
-    >>> round(float(kto(1.0, label="reward")(batch, read)[0]), 4)  # (sigma(-1) + 1/2) / 2
+    >>> round(float(gd.losses.kto(1.0, label="reward")(batch, read)[0]), 4)  # (sigma(-1) + 1/2) / 2
     0.3845
     """
 
@@ -85,7 +86,8 @@ class mismatched_kl(FieldColumns):
     the KL at all, for answers to other prompts are no samples of the policy; it is cheap, and it tells a policy that
     has drifted from one that has not.
 
-    >>> mismatched_kl().gives
+    >>> import guerdon as gd
+    >>> gd.losses.mismatched_kl().gives
     ('mismatched_kl',)
     """
 

@@ -39,7 +39,8 @@ class head:
     units before them, bent by `bend` (0: none, the head is linear). A fresh head says 0: its last layer is zero. The layer
     before that is the same for every seed of a run.
 
-    >>> head(outputs=3, width=64)
+    >>> import guerdon as gd
+    >>> gd.models.head(outputs=3, width=64)
     head(outputs=3, width=64)
     """
 

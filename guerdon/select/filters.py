@@ -25,8 +25,10 @@ from guerdon.core.play import Play
 class in_turn(FieldColumns):
     """Several selections one after the other: each sees what the one before it kept.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> in_turn([at_least("reward"), best("reward")])(example_tries([[0.0, 1.0, 2.0]]), ExamplePlay())["reward"].tolist()
+    >>> keep = gd.select.in_turn([gd.select.at_least("reward"), gd.select.best("reward")])
+    >>> keep(example_tries([[0.0, 1.0, 2.0]]), ExamplePlay())["reward"].tolist()
     [2.0]
     """
 
@@ -49,8 +51,9 @@ class at_least(FieldColumns):
     With `correct` and a loss that imitates it is rejection sampling: `kept_share` logs how many were good enough. Biased
     towards what is easy: a task that is never solved teaches nothing, one that is always solved teaches most.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> at_least("reward")(example_tries([[0.0, 1.0, None]]), ExamplePlay())["reward"].tolist()
+    >>> gd.select.at_least("reward")(example_tries([[0.0, 1.0, None]]), ExamplePlay())["reward"].tolist()
     [1.0]
     """
 
@@ -70,8 +73,9 @@ class distinct(FieldColumns):
 
     Groups are those of `Batch.group`. What is equal is equal, so which one is kept changes nothing but the record.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> distinct()(example_tries([[1.0, 1.0], [1.0]]), ExamplePlay()).K
+    >>> gd.select.distinct()(example_tries([[1.0, 1.0], [1.0]]), ExamplePlay()).K
     2
     """
 
@@ -99,8 +103,9 @@ class best(FieldColumns):
     Groups are those of `Batch.group`. With a loss that imitates it is best-of-n distillation; in a memory (`remembered`) it
     keeps the best that was ever tried of each task.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> best("reward")(example_tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), ExamplePlay())["reward"].tolist()
+    >>> gd.select.best("reward")(example_tries([[0.0, 2.0, 2.0], [None, -1.0], [None]]), ExamplePlay())["reward"].tolist()
     [2.0, -1.0]
     """
 
@@ -127,8 +132,9 @@ class with_spread(FieldColumns):
     first, asking until there are enough, is `until_enough`. A group of one value has no spread. The order is that in which
     the groups were asked.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> with_spread("reward")(example_tries([[0.0, 1.0], [1.0, 1.0], [1.0, None]]), ExamplePlay())["reward"].tolist()
+    >>> gd.select.with_spread("reward")(example_tries([[0.0, 1.0], [1.0, 1.0], [1.0, None]]), ExamplePlay())["reward"].tolist()
     [0.0, 1.0]
     """
 
@@ -156,8 +162,10 @@ class with_rate(FieldColumns):
     a band that reaches 0 or 1 keeps it. *Biased* by the choice: the tries that decide whether a group is kept are the ones
     that are learned from. `rate/below` and `rate/above` are the shares of groups outside, too hard and too easy.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> with_rate("reward", 0.25, 0.75)(example_tries([[0.0, 1.0], [1.0, 1.0], [0.0, None]]), ExamplePlay())["reward"].tolist()
+    >>> batch = example_tries([[0.0, 1.0], [1.0, 1.0], [0.0, None]])
+    >>> gd.select.with_rate("reward", 0.25, 0.75)(batch, ExamplePlay())["reward"].tolist()
     [0.0, 1.0]
     """
 

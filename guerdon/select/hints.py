@@ -45,13 +45,13 @@ class hint:
     The solution is `task.solution(problem)` where the source has it, and else column `solution` of the problem's row
     (`"answer"`: its answer, which is the whole secret if it is short).
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> from guerdon.tasks.families.chained_arithmetic import chain
-    >>> source = chain(level=1)
+    >>> source = gd.tasks.chain(level=1)
     >>> problem = source.get("test", 0)
     >>> source.solution(problem)
     '7*2=14\\n14-1=13\\n= 13'
-    >>> hint(source, template="{prompt} ({hint}...)").into(Ask(problem), 0.3, ExamplePlay()).shown
+    >>> gd.select.hint(source, template="{prompt} ({hint}...)").into(gd.Ask(problem), 0.3, ExamplePlay()).shown
     'chain 7 *2 -1 (7*2=14...)'
     """
 
@@ -233,7 +233,8 @@ class unhinted(FieldColumns):
     so: the ratio is then 1 at the first update, which is not what was done. *Biased* by what clipping drops, and by a ratio of
     the single step where the product of all of them would be due. Notes `hints/unhinted`, the tries it changed.
 
-    >>> unhinted().corrected
+    >>> import guerdon as gd
+    >>> gd.select.unhinted().corrected
     True
     """
 

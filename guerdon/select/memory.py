@@ -42,8 +42,9 @@ class remembered(FieldColumns):
     the age of each track, 0 for what is new. *Biased* as far as a loss does not correct for older weights. Notes
     `memory/size`, `memory/drawn` and, where there are any, `memory/age`, the mean age of what was drawn.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> memory, play = remembered(draw=1, by="reward", temperature=0.01), ExamplePlay()
+    >>> memory, play = gd.select.remembered(draw=1, by="reward", temperature=0.01), ExamplePlay()
     >>> first = memory(example_tries([[0.0, 1.0]]), play)
     >>> play.step = 3
     >>> later = memory(example_tries([]), play)

@@ -32,7 +32,8 @@ class paired(FieldColumns):
     noise of `column` too: the more tries, the larger the share of a pair's margin that is luck. Notes `pairs`,
     `unpaired_share` (of groups: all equal, too close, or alone) and `alone_share` (of groups with fewer than two values).
 
-    >>> paired("correct", which="all").needs, paired().gives
+    >>> import guerdon as gd
+    >>> gd.select.paired("correct", which="all").needs, gd.select.paired().gives
     (('correct',), ('pairs',))
     """
 

@@ -67,13 +67,13 @@ class follow_up(FieldColumns):
     them, and the other way round, but for columns that both are given. Compare tries `by="ask"`: followers of one task
     answer different questions. Notes `ROLE/asked`, ROLE being the first of `env`.
 
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> from guerdon.envs.simple import single_turn
     >>> class Run(ExamplePlay):
     ...     def __call__(self, asks, env=None, seats=None):
     ...         print(env.roles, [ask.shown for ask in asks], asks[1].note)
     ...         return []
-    >>> verify = follow_up(single_turn("verifier"), "{prompt}{attempt} right?", tells=("reward",))
+    >>> verify = gd.select.follow_up(gd.envs.single_turn("verifier"), "{prompt}{attempt} right?", tells=("reward",))
     >>> batch = verify(example_tries([[1.0, None, 0.0]]), Run())  # what has no reward is not asked about
     ('verifier',) [' right?', ' right?'] {'follows': [['0.0.2', 0, 1]], 'attempt': '', 'reward': 0.0}
     """
@@ -154,7 +154,8 @@ class heard(FieldColumns):
     A follower of several tracks counts for each. Where no follower has a value there is none: *not applicable* if there is
     no follower, else the worst of their reasons.
 
-    >>> heard("verdict").needs, heard("verdict").gives
+    >>> import guerdon as gd
+    >>> gd.select.heard("verdict").needs, gd.select.heard("verdict").gives
     (('verdict',), ('heard',))
     """
 

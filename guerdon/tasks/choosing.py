@@ -18,8 +18,8 @@ class chosen:
 
     What methods need that go through the same problems over and over: budgets by success rate, learning from one example.
 
-    >>> from guerdon.tasks import load
-    >>> few = load("countdown:1-6@256")
+    >>> import guerdon as gd
+    >>> few = gd.tasks.load("countdown:1-6@256")
     >>> few.size("train"), few.size("test"), few.get("train", 1).kind
     (256, None, 'countdown:2')
     """

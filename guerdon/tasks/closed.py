@@ -17,8 +17,8 @@ def closed_form(task: Any, role: Closed = "prefer") -> mixture:
     """The problems of a task as choices: two solutions of which one is right ("prefer": a or b), or one that is right or not
     ("verify": yes or no). Every kind of problem becomes a kind.
 
-    >>> from guerdon.tasks import load
-    >>> closed = closed_form(load("chain:1-2"))
+    >>> import guerdon as gd
+    >>> closed = gd.tasks.closed_form(gd.tasks.load("chain:1-2"))
     >>> closed.get("train", 1).kind, closed.get("train", 0).prompt.splitlines()[0]
     ('prefer/chain:2', 'prefer')
     """

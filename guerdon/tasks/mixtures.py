@@ -20,8 +20,8 @@ class mixture:
     Every source is one *kind*, named as its tasks are (`countdown:3`), and no two may share a name. `solution`,
     `near_misses` and `first_wrong` are asked of the source a task came from.
 
-    >>> from guerdon.tasks import load
-    >>> source = load("countdown:1-3")
+    >>> import guerdon as gd
+    >>> source = gd.tasks.load("countdown:1-3")
     >>> source.name, [source.get("train", i).kind for i in range(4)]
     ('countdown:1-3', ['countdown:1', 'countdown:2', 'countdown:3', 'countdown:1'])
     """

@@ -21,8 +21,8 @@ class searching(ChangedSource):
     answers differ in length and longer ones are right more often: what methods that shape length are about. Of families that
     can be searched (`searched(task, draw, ways)`: countdown).
 
-    >>> from guerdon.tasks import load
-    >>> long = searching(load("countdown:2"), most=2)
+    >>> import guerdon as gd
+    >>> long = gd.tasks.searching(gd.tasks.load("countdown:2"), most=2)
     >>> print(long.get("train", 2).prompt, long.solution(long.get("train", 2)), sep="\\n")
     countdown 2 5 9 make 16
     5+2=7 left 9 7

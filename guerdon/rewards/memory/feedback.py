@@ -42,9 +42,10 @@ class human_feedback(Leaf):
     samples fail, saying which line it is, until it is mended. Ratings are taken as they are: `.weight` and `.clip` scale them.
 
     >>> import pathlib, tempfile
+    >>> import guerdon as gd
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "ratings.jsonl"
     >>> _ = file.write_text('{"prompt": "2+2?", "completion": "4", "rating": 1}\n')
-    >>> liked = human_feedback(str(file))
+    >>> liked = gd.human_feedback(str(file))
     >>> liked("4", prompt="2+2?").value, liked("5", prompt="2+2?")
     (1.0, None)
     """

@@ -53,9 +53,9 @@ class count_novelty(_Remembers):
     it does not apply. Keys are counted for each `task` apart, or over the whole `run`; beyond `most` of them the oldest is
     forgotten, and new again.
 
-    >>> from guerdon import score_samples
-    >>> bold = count_novelty(key="number")
-    >>> [score_samples(bold, [{"completion": text}]).whole for text in ("so 4", "it is 4", "it is 5")]
+    >>> import guerdon as gd
+    >>> bold = gd.count_novelty(key="number")
+    >>> [gd.score_samples(bold, [{"completion": text}]).whole for text in ("so 4", "it is 4", "it is 5")]
     [[1.0], [0.7071067811865475], [1.0]]
     """
 
@@ -121,11 +121,11 @@ class embedding_novelty(_Remembers):
     a paraphrase is new. Of the last `memory` completions of earlier steps the nearest are taken; while there are none it does
     not apply.
 
-    >>> from guerdon import score_samples
-    >>> new = embedding_novelty(k=1)
-    >>> score_samples(new, [{"completion": "the cat sat"}]).whole
+    >>> import guerdon as gd
+    >>> new = gd.embedding_novelty(k=1)
+    >>> gd.score_samples(new, [{"completion": "the cat sat"}]).whole
     [None]
-    >>> [round(x, 2) for x in score_samples(new, [{"completion": t} for t in ("The cat sat", "the cat ran")]).whole]
+    >>> [round(x, 2) for x in gd.score_samples(new, [{"completion": t} for t in ("The cat sat", "the cat ran")]).whole]
     [0.0, 0.36]
     """
 
@@ -157,10 +157,10 @@ class rnd(_Remembers):
     then learned from in `updates` steps of gradient descent. The nets are drawn by the run's seed. Burda et al. learn with
     Adam, and divide by the running deviation of returns.
 
-    >>> from guerdon import score_samples
-    >>> curious = rnd()
-    >>> often = [score_samples(curious, [{"completion": "the cat sat"}]).whole[0] for _ in range(50)]
-    >>> often[-1] < 0.5 * often[0] < 2 * score_samples(curious, [{"completion": "357 + 12"}]).whole[0]
+    >>> import guerdon as gd
+    >>> curious = gd.rnd()
+    >>> often = [gd.score_samples(curious, [{"completion": "the cat sat"}]).whole[0] for _ in range(50)]
+    >>> often[-1] < 0.5 * often[0] < 2 * gd.score_samples(curious, [{"completion": "357 + 12"}]).whole[0]
     True
     """
 

@@ -34,7 +34,8 @@ class implicit(ModelLeaf):
     of the distributions that were sampled from: with top-k and the like, a token the reference cuts off has none, and the
     sample failed.
 
-    >>> print(implicit(per="line").weight(2.0))
+    >>> import guerdon as gd
+    >>> print(gd.implicit(per="line").weight(2.0))
     2 * implicit
     """
 

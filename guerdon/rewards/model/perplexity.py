@@ -23,7 +23,8 @@ class perplexity_gain(ModelLeaf):
     so where the policy sees the answer it learns to copy. Without an answer it does not apply; what is too long for the model
     failed.
 
-    >>> print(perplexity_gain("reader").clip(-1, 1))
+    >>> import guerdon as gd
+    >>> print(gd.perplexity_gain("reader").clip(-1, 1))
     clip(perplexity_gain, -1, 1)
     """
 

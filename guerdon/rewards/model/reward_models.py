@@ -29,7 +29,8 @@ class outcome_model(ModelLeaf):
     models of Cobbe et al. (2021, arXiv:2110.14168). `model` is a name of the run's models. One whose tokens are other than
     the player's is told the conversation again in its own; a sample too long for it failed.
 
-    >>> print(outcome_model("rm", squash=True).clip(0.1, 0.9))
+    >>> import guerdon as gd
+    >>> print(gd.outcome_model("rm", squash=True).clip(0.1, 0.9))
     clip(outcome_model, 0.1, 0.9)
     """
 
@@ -53,7 +54,8 @@ class process_model(ModelLeaf):
     `potential`; `detail` says after how many of its actions each step ends. Without `squash` numbers are as the head says
     them. `model` as in `outcome_model`.
 
-    >>> print(process_model("prm", aggregate="steps"))
+    >>> import guerdon as gd
+    >>> print(gd.process_model("prm", aggregate="steps"))
     process_model
     """
 

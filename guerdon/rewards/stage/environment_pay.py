@@ -36,12 +36,10 @@ class paid(FieldColumns):
     What was never paid is *not applicable*: a turn that was not, the steps of tracks that never were. FAILED segments, pay that
     is NaN or more than float32 holds, and sums that one is part of, have *failed*.
 
-    >>> from guerdon.core.episode import Episode, Segment
-    >>> from guerdon.core.pack import pack
-    >>> from guerdon.core.task import Ask, Task
+    >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
-    >>> turns = [Segment("policy", "", [], [0, 0], [0.0, 0.0], parent=i - 1, reward=r) for i, r in enumerate((1.0, 5.0))]
-    >>> batch = paid()(pack([Episode(Ask(Task("1", "")), tuple(turns))]), ExamplePlay())
+    >>> turns = [gd.Segment("policy", "", [], [0, 0], [0.0, 0.0], parent=i - 1, reward=r) for i, r in enumerate((1.0, 5.0))]
+    >>> batch = gd.rewards.paid()(gd.pack([gd.Episode(gd.Ask(gd.Task("1", "")), tuple(turns))]), ExamplePlay())
     >>> batch["reward"].tolist(), batch["reward_turns"].tolist(), batch["reward_steps"].tolist()
     ([6.0], [1.0, 5.0], [0.0, 1.0, 0.0, 5.0])
     """

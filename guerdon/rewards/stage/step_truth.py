@@ -29,8 +29,8 @@ class line_labels(FieldColumns):
     The answer is a line like any other. A solution that ends without one errs in its last line; of one that was cut short
     the lines that are there are labelled. Truth is the family's, so labels are exact; tracks of other roles have none.
 
-    >>> from guerdon.tasks.families.chained_arithmetic import chain
-    >>> line_labels(chain(level=2)).gives
+    >>> import guerdon as gd
+    >>> gd.rewards.line_labels(gd.tasks.chain(level=2)).gives
     ('labels',)
     """
 

@@ -36,9 +36,9 @@ class majority(Leaf):
     A completion without an answer cast no vote and earns 0. Where nobody in the group voted, and for a sample without a
     completion, it does not apply.
 
-    >>> from guerdon import score_samples
+    >>> import guerdon as gd
     >>> said = [{"completion": text} for text in ("so 4", "it is 4.0", "5", "who knows")]
-    >>> score_samples(majority(), said).whole, score_samples(majority(share=True), said[:3]).whole
+    >>> gd.score_samples(gd.majority(), said).whole, gd.score_samples(gd.majority(share=True), said[:3]).whole
     ([1.0, 1.0, 0.0, 0.0], [0.6666666666666666, 0.6666666666666666, 0.3333333333333333])
     """
 
@@ -87,10 +87,9 @@ class win_rate(Around):
     keep their reason and are beaten by nobody; the only one of its group that has a value beat nobody, and the win rate does
     not apply.
 
-    >>> from guerdon import score_samples
-    >>> from guerdon.rewards.text.shape import length
-    >>> brief = win_rate(length(1, margin=9, unit="words"))
-    >>> print(brief, score_samples(brief, [{"completion": text} for text in ("a", "b c", "d e f", "g h i")]).whole)
+    >>> import guerdon as gd
+    >>> brief = gd.win_rate(gd.length(1, margin=9, unit="words"))
+    >>> print(brief, gd.score_samples(brief, [{"completion": text} for text in ("a", "b c", "d e f", "g h i")]).whole)
     win_rate(length) [1.0, 0.6666666666666666, 0.16666666666666666, 0.16666666666666666]
     """
 

@@ -37,7 +37,8 @@ class exact(Leaf):
     `casefold` ignores case, `spaces` takes any run of space for one. With a `mark` ("Answer:", "<answer>", "####") only what
     follows its last place counts, and a completion without it is wrong.
 
-    >>> exact()(" Paris\\n", "Paris"), exact(casefold=True, mark="Answer:")("I think. Answer: paris", "Paris")
+    >>> import guerdon as gd
+    >>> gd.exact()(" Paris\\n", "Paris"), gd.exact(casefold=True, mark="Answer:")("I think. Answer: paris", "Paris")
     (1.0, 1.0)
     """
 
@@ -58,7 +59,8 @@ class one_of(Leaf):
 
     The right answers are the task's `answers` (a key of its meta) or, without them, `answer` split at `separator`.
 
-    >>> one_of()("NYC", "New York | NYC"), one_of()("NYC", answers=["New York"])
+    >>> import guerdon as gd
+    >>> gd.one_of()("NYC", "New York | NYC"), gd.one_of()("NYC", answers=["New York"])
     (1.0, 0.0)
     """
 
@@ -91,9 +93,10 @@ class same_set(Guarded):
     As sets: order and repeats do not matter, and `partial` pays F1 $= 2|A \cap B| / (|A| + |B|)$. With `ordered`, as lists,
     and `partial` pays the share of places that agree, over the longer list. `mark` as in `exact`; `seconds` as in `matches`.
 
-    >>> same_set()("[3, 1, 2]", "1, 2, 3"), same_set(partial=True)("1, 2, 4", "1, 2, 3")
+    >>> import guerdon as gd
+    >>> gd.same_set()("[3, 1, 2]", "1, 2, 3"), gd.same_set(partial=True)("1, 2, 4", "1, 2, 3")
     (1.0, 0.6666666666666666)
-    >>> same_set(ordered=True)("3, 1, 2", "1, 2, 3"), same_set(ordered=True, partial=True)("1, 3, 2", "1, 2, 3")
+    >>> gd.same_set(ordered=True)("3, 1, 2", "1, 2, 3"), gd.same_set(ordered=True, partial=True)("1, 3, 2", "1, 2, 3")
     (0.0, 0.3333333333333333)
     """
 
@@ -125,9 +128,10 @@ class numeric(Leaf):
     separators, fractions, powers and scientific notation, plain or in LaTeX. The tolerances `absolute` and `relative` are 0
     until a task asks for them. A percent sign is a `unit` to ignore, as in MATH's `is_equiv`, or a `hundredth`: 50% is 0.5.
 
-    >>> numeric()("48 / 2 = 24, 48 + 24 = 72 clips.\n#### 72", "72"), numeric()(r"It is \boxed{\frac{3}{4}}.", "0.75")
+    >>> import guerdon as gd
+    >>> gd.numeric()("48 / 2 = 24, 48 + 24 = 72 clips.\n#### 72", "72"), gd.numeric()(r"It is \boxed{\frac{3}{4}}.", "0.75")
     (1.0, 1.0)
-    >>> numeric()("about 3.14", "3.14159"), numeric(absolute=0.01)("about 3.14", "3.14159")
+    >>> gd.numeric()("about 3.14", "3.14159"), gd.numeric(absolute=0.01)("about 3.14", "3.14159")
     (0.0, 1.0)
     """
 
@@ -174,7 +178,9 @@ class maths(Guarded):
     (10^{10^{10}}) take for ever: it works in a worker process, and after `seconds` (Math-Verify's 5, here for reading and
     comparing together) the score has timed out.
 
-    >>> maths()(r"so it is $\boxed{\frac{2}{4}}$", r"\frac{1}{2}"), maths()(r"$(x+1)^2$", "x^2+2x+1"), maths()("$x$", "x+1")
+    >>> import guerdon as gd
+    >>> same = gd.maths()
+    >>> same(r"so it is $\boxed{\frac{2}{4}}$", r"\frac{1}{2}"), same(r"$(x+1)^2$", "x^2+2x+1"), same("$x$", "x+1")
     (1.0, 1.0, 0.0)
     """
 
@@ -201,7 +207,8 @@ class matches(Guarded):
     Python's `re` can take time exponential in the text for a pattern such as `(a+)+b`, and models find such texts: it works
     in a worker process, and after `seconds` the score has timed out.
 
-    >>> matches(r"\d+")("42"), matches(r"\d+")("42 apples"), matches(r"\d+", how="search")("42 apples")
+    >>> import guerdon as gd
+    >>> gd.matches(r"\d+")("42"), gd.matches(r"\d+")("42 apples"), gd.matches(r"\d+", how="search")("42 apples")
     (1.0, 0.0, 1.0)
     """
 
@@ -232,8 +239,9 @@ class json_schema(Guarded):
     meta). References to other documents are never fetched. Its patterns can take for ever: it works in a worker process, and
     after `seconds` the score has timed out.
 
+    >>> import guerdon as gd
     >>> wanted = {"type": "object", "required": ["name"]}
-    >>> json_schema(wanted)('Here: {"name": "Ada"}'), json_schema(wanted)('{"nom": "Ada"}'), json_schema()("{}")
+    >>> gd.json_schema(wanted)('Here: {"name": "Ada"}'), gd.json_schema(wanted)('{"nom": "Ada"}'), gd.json_schema()("{}")
     (1.0, 0.0, None)
     """
 
@@ -264,7 +272,8 @@ class token_f1(Leaf):
     r"""$F_1 = 2|C \cap A| / (|C| + |A|)$ over the words of completion and answer, repeats counted: SQuAD's F1
     (arXiv:1606.05250, normalised as in its evaluate-v2.0.py: lower case, without punctuation and articles).
 
-    >>> token_f1()("the cat sat", "A cat sat down.")
+    >>> import guerdon as gd
+    >>> gd.token_f1()("the cat sat", "A cat sat down.")
     0.8
     """
 
@@ -287,7 +296,8 @@ class bleu(Leaf):
     Tokens, smoothing and $N$, at most `order` and the completion's length, are those of sacreBLEU's `sentence_bleu`
     (arXiv:1804.08771); only for `add-k` sacreBLEU also counts orders above the length, as if all of them were right.
 
-    >>> round(bleu()("the cat sat on a mat", "the cat sat on the mat"), 4)
+    >>> import guerdon as gd
+    >>> round(gd.bleu()("the cat sat on a mat", "the cat sat on the mat"), 4)
     0.5373
     """
 
@@ -310,7 +320,8 @@ class rouge_l(Leaf):
     """F1 of the longest common subsequence of words, $2L / (|C| + |A|)$ (Lin, "ROUGE", 2004), as `rouge-score` counts it
     without stemming. Only a-z and 0-9 are words: a text in another script has none and gets 0.
 
-    >>> rouge_l()("the cat was found under the bed", "the cat was under the bed")
+    >>> import guerdon as gd
+    >>> gd.rouge_l()("the cat was found under the bed", "the cat was under the bed")
     0.9230769230769231
     """
 

@@ -25,7 +25,8 @@ class used(Leaf):
     """How long a completion is: a plain number, for formulas to make something of. Not applicable where the unit is actions
     and nobody knows them.
 
-    >>> used(unit="words")("a b c")
+    >>> import guerdon as gd
+    >>> gd.rewards.used(unit="words")("a b c")
     3.0
     """
 
@@ -48,11 +49,11 @@ class keeps_to(Around):
     what is too short is paid less, as what is too long is. Without `ramp` it is the paper's band instead (section 4.5), 1
     for all up to $B$, in which the shortest answers are the easiest to earn.
 
-    >>> from guerdon import score_samples
+    >>> import guerdon as gd
     >>> said = [{"completion": "a " * n} for n in (1, 4, 6, 9)]
-    >>> score_samples(keeps_to(4.0, reward=used("words")), said).whole
+    >>> gd.score_samples(gd.rewards.keeps_to(4.0, reward=gd.rewards.used("words")), said).whole
     [0.25, 1.0, 0.5, 0.0]
-    >>> score_samples(keeps_to(4.0, ramp=False, reward=used("words")), said).whole
+    >>> gd.score_samples(gd.rewards.keeps_to(4.0, ramp=False, reward=gd.rewards.used("words")), said).whole
     [1.0, 1.0, 0.5, 0.0]
     """
 
@@ -86,7 +87,8 @@ class within_budget(Leaf):
     costs 1 over the whole length are the released code's, which also takes the smaller of both lines where $n < b$; here it
     is as the equations have it. `budget` is read from the ask's note, where `curricula.budgets.budgeted` puts it.
 
-    >>> [round(within_budget(8, unit="words")("a " * n, budget=4), 3) for n in (1, 4, 6, 8, 9)]
+    >>> import guerdon as gd
+    >>> [round(gd.rewards.within_budget(8, unit="words")("a " * n, budget=4), 3) for n in (1, 4, 6, 8, 9)]
     [2.828, 2.828, 1.281, -0.5, 0.0]
     """
 
@@ -118,7 +120,8 @@ class promise(Leaf):
     """What a right answer within the ask's budget is worth, whatever was said: the mark that a group under one budget is held
     against (HBPO's `below_promise`). Not applicable to an ask without one.
 
-    >>> promise(within_budget(9))(budget=6)  # 4 cos(60 degrees)
+    >>> import guerdon as gd
+    >>> gd.rewards.promise(gd.rewards.within_budget(9))(budget=6)  # 4 cos(60 degrees)
     2.0000000000000004
     """
 

@@ -62,7 +62,8 @@ class recall(_Ranked):
 
     A list of everything has recall 1: set `k`, or pay for precision too.
 
-    >>> recall(2)("d3, d1, d2", relevant=["d1", "d2"]), recall(k=0)("d3, d1, d2", relevant=["d1", "d2"])
+    >>> import guerdon as gd
+    >>> gd.recall(2)("d3, d1, d2", relevant=["d1", "d2"]), gd.recall(k=0)("d3, d1, d2", relevant=["d1", "d2"])
     (0.5, 1.0)
     """
 
@@ -81,7 +82,8 @@ class ndcg(_Ranked):
 
     Gains are the grades themselves, as in scikit-learn's `ndcg_score`; for $2^g - 1$ give such grades.
 
-    >>> round(ndcg()("d2, d3, d1", relevant={"d1": 3, "d2": 1}), 4)
+    >>> import guerdon as gd
+    >>> round(gd.ndcg()("d2, d3, d1", relevant={"d1": 3, "d2": 1}), 4)
     0.6885
     """
 
@@ -105,7 +107,8 @@ class reciprocal_rank(_Ranked):
 
     Steep at the top and flat below it: from place 1 to 2 it loses a half, from 9 to 10 about a hundredth.
 
-    >>> reciprocal_rank()("d3, d1", relevant=["d1"]), reciprocal_rank(1)("d3, d1", relevant=["d1"])
+    >>> import guerdon as gd
+    >>> gd.reciprocal_rank()("d3, d1", relevant=["d1"]), gd.reciprocal_rank(1)("d3, d1", relevant=["d1"])
     (0.5, 0.0)
     """
 
@@ -127,8 +130,9 @@ class rank_incentive(_Ranked):
     ConvSearch-R1 (Zhu et al. 2025, arXiv:2505.15776); that the pieces are these two lines is our choice. Give it a long
     list: what the search returned, in `ranking`.
 
+    >>> import guerdon as gd
     >>> listed = [f"d{i}" for i in range(1, 200)]
-    >>> [rank_incentive()(ranking=listed, relevant=[one]) for one in ("d1", "d10", "d55", "d100", "d101")]
+    >>> [gd.rank_incentive()(ranking=listed, relevant=[one]) for one in ("d1", "d10", "d55", "d100", "d101")]
     [2.0, 1.0, 0.5, 0.0, 0.0]
     """
 

@@ -34,9 +34,10 @@ class has_format(Guarded):
     `opened` is for prompts that end with the first tag. A `pattern` is used instead of the template: a regular expression for
     the whole completion, its dots matching line ends too, looked for in a worker process for at most `seconds`.
 
-    >>> has_format()("<think>2+2</think>\n<answer>4</answer>"), has_format()("<think>2+2<answer>4</answer>")
+    >>> import guerdon as gd
+    >>> gd.has_format()("<think>2+2</think>\n<answer>4</answer>"), gd.has_format()("<think>2+2<answer>4</answer>")
     (1.0, 0.0)
-    >>> has_format(partial=True)("<think>2+2<answer>4</answer>"), has_format(pattern=r"A|B|C")("B")
+    >>> gd.has_format(partial=True)("<think>2+2<answer>4</answer>"), gd.has_format(pattern=r"A|B|C")("B")
     (0.6, 1.0)
     """
 
@@ -113,7 +114,8 @@ class length(Leaf):
     The clipped line of L1's LCPO-Max (arXiv:2503.04697), without its factor for a right answer: multiply by one that knows.
     Lengths are in actions (a language model's tokens), words or characters.
 
-    >>> [length(4, margin=2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f")]
+    >>> import guerdon as gd
+    >>> [gd.length(4, margin=2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f")]
     [1.0, 0.5, 0.0]
     """
 
@@ -140,7 +142,8 @@ class cosine_length(Leaf):
     meta or the call; only 1 or True is right. Defaults are those of open-r1's `get_cosine_scaled_reward`, which has no `over`
     and lets the cosine turn back beyond `limit`; None stays at $r_L$ instead.
 
-    >>> half = cosine_length(4, unit="words")
+    >>> import guerdon as gd
+    >>> half = gd.cosine_length(4, unit="words")
     >>> half("a b", correct=True), half("a b", correct=False), half("a b c d e", correct=True)
     (0.75, -0.75, 0.5)
     """
@@ -171,7 +174,8 @@ class overlong(Leaf):
     r"""DAPO's soft overlong punishment (arXiv:2503.14476, eq. 13): 0 up to `limit - margin`, then straight down to -1 at
     `limit`, -1 beyond. The defaults are the paper's: 16,384 tokens and 4,096 more in which the punishment grows.
 
-    >>> [overlong(6, 2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f g")]
+    >>> import guerdon as gd
+    >>> [gd.overlong(6, 2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f g")]
     [0.0, -0.5, -1.0]
     """
 
@@ -200,7 +204,8 @@ class repetition(Leaf):
     n-grams of words in lower case, or of characters, for scripts without spaces. A text shorter than one n-gram repeats
     nothing. `n=3` and `worst=-1` are open-r1's defaults.
 
-    >>> repetition(2)("no no no no"), repetition(2)("no one said so")
+    >>> import guerdon as gd
+    >>> gd.repetition(2)("no no no no"), gd.repetition(2)("no one said so")
     (-0.6666666666666666, 0.0)
     """
 
