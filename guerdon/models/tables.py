@@ -35,7 +35,9 @@ class Table(nn.Module):
 
 @part
 class tabular(Model):
-    """`vocab` holds the actions, one character each. A turn is `length` actions long, given ones and those of a turn that goes
+    """A policy in a table: a row of logits for each situation, so that nothing it learns carries over to another.
+
+    `vocab` holds the actions, one character each. A turn is `length` actions long, given ones and those of a turn that goes
     on included; 0: until the end action is chosen.
 
     `spread` is the standard deviation of the first logits: 0 starts every situation uniform.
