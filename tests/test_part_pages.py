@@ -73,7 +73,7 @@ def lacking(text: str) -> list[str]:
 
 def test_every_part_of_credit_and_losses_says_what_a_page_must():
     parts = {p.name: p for room in ("credit", "losses") for p in rooms()[room].values() if p.is_part}
-    assert len(parts) > 40
+    assert len(parts) >= 40
     wanting = {name: missing for name, public in parts.items() if (missing := lacking(public.about))}
     assert wanting == {}
 

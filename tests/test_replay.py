@@ -191,7 +191,7 @@ def test_credit_that_lives_with_a_recipe_is_found_too(cli: Cli) -> None:
     recipe = grpo(task, model, prompts=4, tries=6, lr=0.3, steps=2)
     gd.train(recipe.but(centre=spare_correct("correct")), out="a", options=gd.Options(eval_tasks=0))
     replayed = gd.replay("a", reward="formulas.py:right")
-    assert (replayed.credit, replayed.credit_from) == ("sparing(reward='correct')", "the run's card")
+    assert (replayed.credit, replayed.credit_from) == ("sparing(reward='correct')", "the run's config")
     assert replayed.total["flips"] == 0 and replayed.notes == []
 
 
