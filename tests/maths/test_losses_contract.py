@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import pkgutil
 
 import pytest
 import torch
+from scheduling import little_and_much
 from shelf import LOSSES, batch_of, live_of
 from strategies import episode, segment
 
@@ -30,6 +32,12 @@ def tries():
     return made
 
 
+@functools.cache
+def whole():
+    """The batch that every loss is held to, packed once. No loss writes into it."""
+    return batch_of(tries())
+
+
 def found(loss, batch):
     total, metrics = loss(batch, live_of(batch))
     return float(total), {n: float(x) for n, x in metrics.items()}
@@ -47,12 +55,12 @@ def test_the_order_of_tries_changes_nothing(name):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("most", [1, 12])
 def test_micro_batches_add_up_in_loss_and_metrics(name, most):
-    batch = batch_of(tries())
+    batch = whole()
     micros = batch.split(most)
     assert len(micros) > 1
-    whole, metrics = found(LOSSES[name], batch)
+    total, metrics = found(LOSSES[name], batch)
     parts = [found(LOSSES[name], micro) for micro in micros]
-    assert sum(p[0] for p in parts) == pytest.approx(whole, rel=1e-9)
+    assert sum(p[0] for p in parts) == pytest.approx(total, rel=1e-9)
     summed = {n: sum(p[1][n] for p in parts) for n in metrics}
     assert summed == {n: pytest.approx(x, rel=1e-5, abs=1e-7) for n, x in metrics.items()}
     derived = LOSSES[name].derive(summed)
@@ -60,22 +68,24 @@ def test_micro_batches_add_up_in_loss_and_metrics(name, most):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_the_gradient_is_that_of_finite_differences(name):
+@little_and_much("fast", True, False)
+def test_the_gradient_is_that_of_finite_differences(name, fast):
+    """Fast: along random directions. Else number by number."""
     if "cispo" in name or name in ("masked", "weights bounded by track", "tracks' advantages"):
         pytest.skip("its weight has no gradient on purpose")
-    batch = batch_of(tries())
+    batch = whole()
     wants = LOSSES[name].wants
     given = {n: x.clone().requires_grad_(n in wants) for n, x in live_of(batch).items()}
 
     def loss(*readings):
         return LOSSES[name](batch, {**given, **dict(zip(wants, readings, strict=True))})[0]
 
-    assert torch.autograd.gradcheck(loss, [given[n] for n in wants], eps=1e-7, atol=1e-6)
+    assert torch.autograd.gradcheck(loss, [given[n] for n in wants], eps=1e-7, atol=1e-6, fast_mode=fast)
 
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_steps_that_weigh_nothing_may_be_missing_and_get_no_gradient(name):
-    batch = batch_of(tries())
+    batch = whole()
     off = torch.arange(batch.S) % 5 == 4
     off &= batch.length[batch.seg] > 1  # a track keeps a step of its own
     batch = dataclasses.replace(batch, weight=torch.where(off, 0.0, batch.weight))
@@ -98,7 +108,7 @@ def test_steps_that_weigh_nothing_may_be_missing_and_get_no_gradient(name):
 
 @pytest.mark.parametrize("name", LOSSES)
 def test_no_tracks_at_all_are_no_loss(name):
-    batch = batch_of(tries())
+    batch = whole()
     nothing = batch.take(torch.zeros(batch.K, dtype=torch.bool))
     assert nothing.count == Count(0.0, 0)
     total, metrics = found(LOSSES[name], nothing)
@@ -111,7 +121,7 @@ def test_tracks_without_a_step_add_nothing_and_break_nothing(name):
     if name in ("bradley_terry", "bradley_terry, scaled") or name.startswith("outcome"):
         pytest.skip("a head reads a track that did nothing as well")
     eps = [*tries(), episode(segment([]), attempt=8)]
-    batch, plain = batch_of(eps), batch_of(tries())
+    batch, plain = batch_of(eps), whole()
     kept = dataclasses.replace(batch, count=plain.count)
     if name in ("kto", "kto, weighed", "implicit outcome"):  # its log-ratio is 0, which says something about its label
         assert torch.isfinite(torch.tensor(found(LOSSES[name], kept)[0]))
