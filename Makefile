@@ -1,4 +1,5 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
+# make peers: what compares with TRL, verifiers, verl and stable-baselines3, in an environment of its own, .venv-peers.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
 # make hooks: run the checks of .pre-commit-config.yaml at every commit. make check-files: run them now, over every file.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
@@ -8,8 +9,9 @@
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+PEERS ?= .venv-peers
 
-.PHONY: test lint types suite slow promises demo bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite slow peers promises demo bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint types suite
 
@@ -30,7 +32,19 @@ suite: $(VENV)/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # a thread each: two that use every core wait for each other
 
 slow: $(VENV)/.installed
-	$(BIN)/python -m pytest -q -m slow
+	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough
+
+peers: $(PEERS)/.installed
+	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -q -m peers
+	OMP_NUM_THREADS=1 PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
+
+$(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt requirements/peers_bare.txt requirements/peers_older.txt
+	test -x $(PEERS)/bin/python || $(PY) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/peers.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/peers_bare.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(PEERS)/older -r requirements/peers_older.txt
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 promises: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "slow or not slow" --record tests/promises
@@ -86,4 +100,4 @@ pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_promises.py
 
 clean:
-	rm -rf $(VENV) runs build dist site *.egg-info
+	rm -rf $(VENV) $(PEERS) runs build dist site *.egg-info

