@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import importlib
+import inspect
 import re
 import sys
 from posixpath import dirname, normpath
@@ -15,6 +17,9 @@ from pages.prose import cell_text, markdown
 from pages.reference import navigation, own_docstring, reference_pages, undocumented
 
 import guerdon
+from guerdon.core.part import PARTS
+from guerdon.core.stages import shelf_of
+from guerdon.loop.catalog import part_modules
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +77,15 @@ def lacking(text: str) -> list[str]:
 
 
 def test_every_part_of_credit_and_losses_says_what_a_page_must():
-    parts = {p.name: p for room in ("credit", "losses") for p in rooms()[room].values() if p.is_part}
-    assert len(parts) >= 40
-    wanting = {name: missing for name, public in parts.items() if (missing := lacking(public.about))}
+    texts = {p.name: p.about for room in ("credit", "losses") for p in rooms()[room].values() if p.is_part}
+    for module in part_modules():  # those that live with their recipe
+        importlib.import_module(module)
+    for place, cls in PARTS.items():
+        is_loss = hasattr(cls, "needs") and hasattr(cls, "wants")
+        if place.startswith("guerdon.recipes.") and (is_loss or shelf_of(cls) in ("credit", "learners")):
+            texts[cls.__name__] = inspect.getdoc(cls) or ""
+    assert len(texts) > 40
+    wanting = {name: missing for name, text in texts.items() if (missing := lacking(text))}
     assert wanting == {}
 
 
