@@ -15,6 +15,7 @@ import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.task import Sampling
 from guerdon.loop.api import answers
+from guerdon.tasks.task_loading import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
 FOLDER = ROOT / "guerdon" / "models" / "sprig"
@@ -35,7 +36,7 @@ def test_it_is_small_and_counts_in_digits(sprig):
 
 
 def test_the_card_covers_every_family_and_level():
-    families = {n for n in tasks.NAMES if isinstance(tasks.load(n), tasks.Family)}
+    families = {n for n in NAMES if isinstance(tasks.load(n), tasks.Family)}
     assert set(CARD) == families
     assert len(families) >= 12
     assert all(set(f["levels"]) == set("12345678") for f in CARD.values())
