@@ -120,12 +120,14 @@ class RunFolder:
             yield
 
     def _refuse_others(self) -> None:
+        # looked at first: what another process begins meanwhile is then seen as a run
+        is_taken = self.path.exists() and (not self.path.is_dir() or any(p.name[0] != "." for p in self.path.iterdir()))
         if self.exists():
             name = self.read_config().get("recipe", "?")
             raise UserError(
                 f"{self.named} holds another run ({name}); go on with it by --resume {self.named}, or choose another --out"
             )
-        if self.path.exists() and (not self.path.is_dir() or any(p.name[0] != "." for p in self.path.iterdir())):
+        if is_taken:
             raise UserError(f"{self.named} is not empty and not a run; choose another --out")
 
     def clear(self) -> None:
