@@ -171,6 +171,7 @@ def test_a_quick_look_is_kept_apart_and_says_so(quick_look):
     assert evidence.read_all(tmp_path / "evidence") == {}
 
 
+@pytest.mark.slow
 def test_workers_find_what_one_process_finds(mine, quick_look, tmp_path):
     (both,) = prove([mine], how(tmp_path, quick=True, jobs=2), quiet)
     assert json.dumps(quick_look[1]["claims"][0]["against"]) == json.dumps(both["claims"][0]["against"])

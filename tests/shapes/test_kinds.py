@@ -1,6 +1,6 @@
 """One small method of each kind, at most 40 lines: what the core must carry without being changed. Each must learn its toy.
 
-Each is broken off and gone on with in a plain run; those that take long to learn do so in `make slow`.
+A plain run tries most of them; those that take long, and the other breaks, are tried in `make slow`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_a_picture_in_the_prompt(tmp_path):
     assert view[1] == "which corner is bright?"
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", mostly_slow(KINDS, "verifying", "playing", "cotrained", "denoising", "corners"))
 def test_a_broken_run_of_each_kind_ends_with_the_same_weights(tmp_path, name):
     how = {"save_every": 2, "eval_tasks": 4, "steps": 5}
     whole = learn(name, tmp_path / "whole", **how)

@@ -148,6 +148,7 @@ def test_prime_reads_the_process_model_after_it_learned(tmp_path):
     )  # equal before the first update, so read after it
 
 
+@pytest.mark.slow
 def test_cream_sharpens_what_it_heard_and_labels_by_consistency(tmp_path):
     run = inner(learn("cream", tmp_path))
     before, after = run.evaluations[0]["pass@1"], run.evaluations[-1]["pass@1"]
