@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import functools
+import graphlib
 import importlib
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from guerdon.core.lazy import places_of
 from guerdon.loop.catalog import listings, part_modules
 
 ROOT = Path(__file__).parent.parent
@@ -89,29 +93,76 @@ def tree(path: Path) -> ast.Module:
 
 
 @functools.cache
-def imports(path: Path) -> set[str]:
-    """Every module a file imports, wherever in it, as dotted names."""
-    found = set()
-    for node in ast.walk(tree(path)):
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a file's syntax, gone through once for every test here."""
+    return list(ast.walk(tree(path)))
+
+
+def imported(nodes: Iterable[ast.AST], where: str) -> set[str]:
+    """What import statements among the nodes bring, as dotted names."""
+    names = set()
+    for node in nodes:
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            assert node.level == 0, f"{where}: relative import"
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@functools.cache
+def imports(path: Path) -> set[str]:
+    """Every module a file imports, wherever in it."""
+    return imported(nodes(path), str(path))
+
+
+def imports_of_examples(path: Path) -> set[str]:
+    """What the examples in a file's docstrings import."""
+    if ">>>" not in path.read_text():
+        return set()
+    holders = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    docstrings = [ast.get_docstring(node) or "" for node in nodes(path) if isinstance(node, holders)]
+    lines = [example.source for text in docstrings for example in doctest.DocTestParser().get_examples(text)]
+    return imported((node for line in lines for node in ast.walk(ast.parse(line))), str(path))
 
 
 @pytest.mark.parametrize("folder", sorted(MAY_IMPORT))
 def test_imports_go_one_way(folder):
+    """Examples in docstrings import what their folder may, or go in by the front door, `import guerdon as gd`."""
+    allowed = MAY_IMPORT[folder] | {folder}
     for path in sorted((PACKAGE / folder).rglob("*.py")):
-        for name in imports(path):
-            if name.startswith("guerdon."):
-                target = name.split(".")[1]
-                if (PACKAGE / target).is_dir():
-                    allowed = MAY_IMPORT[folder] | {folder}
-                    assert target in allowed, (
-                        f"{path.relative_to(ROOT)} imports {name}; {folder} may use {sorted(allowed)}"
-                    )
+        for name in imports(path) | imports_of_examples(path):
+            if name.startswith("guerdon.") and (PACKAGE / name.split(".")[1]).is_dir():
+                may = f"{folder} may use {sorted(allowed)}"
+                assert name.split(".")[1] in allowed, f"{path.relative_to(ROOT)} imports {name}; {may}"
+
+
+@functools.cache
+def module_named(name: str) -> str:
+    """The module that a dotted name is, or is in, or that the front door it stands at fetches it from."""
+    parent, _, last = name.rpartition(".")
+    for module in (name, parent):
+        place = ROOT.joinpath(*module.split("."))
+        if place.with_suffix(".py").is_file() or (module == name and (place / "__init__.py").is_file()):
+            return module
+    importlib.import_module(parent)
+    return places_of(parent).get(last, (parent, ""))[0] if (place / "__init__.pyi").is_file() else parent
+
+
+def is_for_types(test: ast.expr) -> bool:
+    return (getattr(test, "id", "") or getattr(test, "attr", "")) == "TYPE_CHECKING"
+
+
+def test_no_import_circles():
+    """Nor such as an import inside a function hides; what only a type checker reads does not count."""
+    graph = {}
+    for path in modules():
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        guards = [node for node in nodes(path) if isinstance(node, ast.If) and is_for_types(node.test)]
+        for_types = {below for guard in guards for below in ast.walk(guard)}
+        names = imported((node for node in nodes(path) if node not in for_types), str(path))
+        graph[module] = {module_named(name) for name in names if name.startswith("guerdon.")} - {module}
+    graphlib.TopologicalSorter(graph).prepare()  # a circle is a CycleError that lists it
 
 
 def test_no_two_test_files_share_a_name():
@@ -135,7 +186,7 @@ def test_nothing_outside_recipes_branches_on_a_recipes_name():
     names = set(listings())
     for path in modules():
         if "recipes" not in path.relative_to(PACKAGE).parts:
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
                 compared += [node.value] if isinstance(node, ast.MatchValue) else []
                 said = {c.value for part in compared for c in ast.walk(part) if isinstance(c, ast.Constant)}
@@ -157,7 +208,7 @@ def test_rooms_are_small():
         text, name = path.read_text(), str(path.relative_to(PACKAGE))
         if text.count("\n") > 400:
             long_files[name] = text.count("\n")
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if lines > 60:
@@ -190,7 +241,7 @@ def test_a_recipes_own_stages_say_what_they_do():
 
 def test_parts_have_few_knobs_and_a_docstring():
     for path in modules():
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             marks = [getattr(getattr(d, "func", d), "id", "") for d in getattr(node, "decorator_list", [])]
             if isinstance(node, ast.ClassDef) and "part" in marks:
                 fields = [n for n in node.body if isinstance(n, ast.AnnAssign) and not _is_hidden(n)]
@@ -262,7 +313,7 @@ def test_no_module_has_the_name_of_a_part_in_it():
 def test_local_names_say_what_they_hold():
     for path in modules():
         if path.relative_to(PACKAGE).parts[0] not in UNCLEAR_STILL:
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 is_stored = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "found"
                 is_taken = isinstance(node, ast.arg) and node.arg == "found"
                 assert not is_stored and not is_taken, f"{path.relative_to(ROOT)}:{node.lineno}: found what?"
