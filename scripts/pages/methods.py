@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.part import PARTS
 from guerdon.core.recipe import RecipeEntry
-from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.catalog import find_recipe, listings, part_modules
 from guerdon.store import evidence
 from guerdon.store.evidence_page import index, page
+from pages.discover import ROOT
+from pages.part import part_knobs
 from pages.prose import linked, markdown, table
 
 EVIDENCE = "evidence/recipes"  # of the site
@@ -77,8 +81,33 @@ def method_page(entry: RecipeEntry, proof: dict[str, Any] | None) -> str:
         "## Train it",
         f"```console\n$ guerdon train {entry.name} --model sprig\n```",
     ]
-    parts += ["## Source", f"```python\n{inspect.getsource(module).rstrip()}\n```"]
+    own = own_parts(entry)
+    parts += ["## Parts of its own"] * bool(own) + [own_part(cls) for cls in own]
+    parts += ["## Source", *(source_of(name) for name in own_modules(entry))]
     return "\n\n".join(parts) + "\n"
+
+
+def own_modules(entry: RecipeEntry) -> list[str]:
+    """The modules that only this recipe wants: its own first, then those beside it in a folder of its own."""
+    module = entry.function.__module__
+    folder = f"{module.rpartition('.')[0]}."
+    return [module, *(name for name in part_modules() if name.startswith(folder))]
+
+
+def own_parts(entry: RecipeEntry) -> list[type]:
+    """The parts that are defined there."""
+    for name in own_modules(entry):
+        importlib.import_module(name)
+    return [cls for cls in PARTS.values() if cls.__module__ in own_modules(entry)]
+
+
+def own_part(cls: type) -> str:
+    return "\n\n".join([f"### {cls.__name__}", markdown(inspect.getdoc(cls) or ""), part_knobs(cls)])
+
+
+def source_of(module: str) -> str:
+    path = f"{module.replace('.', '/')}.py"
+    return f"`{path}`\n\n```python\n{(ROOT / path).read_text().rstrip()}\n```"
 
 
 def knob_table(knobs: list[inspect.Parameter]) -> str:

@@ -65,7 +65,7 @@ def docstring(public: Public) -> str:
 
 def part_sections(public: Public, recipes: Built) -> list[str]:
     cls = public.value
-    sections = [knob_table(cls), columns(cls)]
+    sections = [f"## Knobs\n\n{part_knobs(cls)}", columns(cls)]
     if issubclass(cls, Family) and not inspect.isabstract(cls):
         sections.append(problems(cls))
     return [section for section in [*sections, used_by(cls, recipes)] if section]
@@ -78,7 +78,8 @@ def own_knobs(cls: type) -> list[dataclasses.Field[Any]]:
     return [f for f in dataclasses.fields(cls) if f.init]
 
 
-def knob_table(cls: type) -> str:
+def part_knobs(cls: type) -> str:
+    """What a part's knobs take, and what else of it goes to the checkpoint."""
     kept = [f.name for f in dataclasses.fields(cls) if f.metadata.get("state")]
     hints, beside = type_hints(cls), comments(cls)
     rows = [
@@ -92,7 +93,7 @@ def knob_table(cls: type) -> str:
     ]
     text = table(["knob", "takes", "default", ""], rows) if rows else "None."
     state = f"\n\nKept in the checkpoint: {', '.join(f'`{name}`' for name in kept)}." if kept else ""
-    return f"## Knobs\n\n{text}{state}"
+    return f"{text}{state}"
 
 
 def takes(hint: Any, limits: Mapping[str, Any]) -> str:
