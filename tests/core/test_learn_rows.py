@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 import torch
+from scheduling import mostly_slow
 from strategies import episode
 from test_learn import (
     MICROS,
@@ -216,8 +218,12 @@ def test_one_share_of_steps_is_all_tracks(build, apart):
     assert torch.equal(one, other) and said == noted
 
 
-@pytest.mark.parametrize("build", BUILDS)
-@pytest.mark.parametrize("mean", ["step", "track", "constant"])
+PLAIN = ("chains", "constant"), ("trees", "step"), ("roles", "track")
+
+
+@pytest.mark.parametrize(
+    ("build", "mean"), mostly_slow(itertools.product(BUILDS, ["step", "track", "constant"]), *PLAIN)
+)
 def test_leaving_steps_out_is_masking_them_and_micro_batches_change_nothing(build, mean):
     whole, said = after(4, "step", mean, build=BUILDS[build])
     for apart, micro in ((True, 1), (True, 8), (False, 0), (False, 1)):

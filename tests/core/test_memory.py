@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from scheduling import little_and_much
 from strategies import episode, segment
 from watching import Watched
 
@@ -115,7 +116,7 @@ def test_nothing_is_there_twice():
     assert keys(one.bank) == keys(other.bank) == ["0.0.0", "0.1.0", "1.0.0"]  # what was joined is not kept again
 
 
-def often(by, rewards, draws=2000, **knobs):
+def often(by, rewards, draws, **knobs):
     """How often each episode of the bank is drawn, one at a time."""
     memory = after(remembered(draw=1, by=by, **knobs), *rewards)
     bank, count = memory.bank, torch.zeros(len(memory.bank.episodes))
@@ -126,13 +127,15 @@ def often(by, rewards, draws=2000, **knobs):
     return (count / draws).tolist()
 
 
-def test_chances_are_those_that_are_said():
-    assert often("chance", [[0, 0], [0, 0]]) == pytest.approx([0.25] * 4, abs=0.03)
+@little_and_much("draws", 300, 2000)
+def test_chances_are_those_that_are_said(draws):
+    near = 1.4 / math.sqrt(draws)
+    assert often("chance", [[0, 0], [0, 0]], draws) == pytest.approx([0.25] * 4, abs=near)
     old, new = math.exp(-2), math.exp(-1)
-    assert often("age", [[0], [0]]) == pytest.approx([old / (old + new), new / (old + new)], abs=0.03)
+    assert often("age", [[0], [0]], draws) == pytest.approx([old / (old + new), new / (old + new)], abs=near)
     weights = torch.softmax(torch.tensor([0.0, 1.0, 2.0]) / 2.0, 0).tolist()
-    assert often("reward", [[0, 1, 2]], temperature=2.0) == pytest.approx(weights, abs=0.03)
-    assert often("age", [[0], [0]], temperature=0.01) == [0.0, 1.0]
+    assert often("reward", [[0, 1, 2]], draws, temperature=2.0) == pytest.approx(weights, abs=near)
+    assert often("age", [[0], [0]], draws, temperature=0.01) == [0.0, 1.0]
 
 
 def test_as_many_of_each_family():
