@@ -307,6 +307,7 @@ def test_gradient_against_finite_differences(tmp_path):
 # --- learning -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_learns_twenty_sentences_by_heart(tmp_path):
     model = small_lm(tmp_path, std=0.02, hidden=64, ff=128, weights=False)
     learn = Learn("policy", sft(), opt=adam(lr=3e-3))

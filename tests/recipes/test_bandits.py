@@ -304,6 +304,7 @@ def test_a_broken_run_draws_on_as_if_unbroken(tmp_path, monkeypatch, name, ahead
 # --- the recipes --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "least"), [("dump", 0.9), ("sec", 0.6)])
 def test_draws_move_to_the_kind_whose_tries_differ(tmp_path, name, least):
     run = toy(name, tmp_path / "run", steps=20)

@@ -343,6 +343,7 @@ def test_hbpos_advantage_is_the_papers():
         assert steps.tolist() == pytest.approx([float(want)] * len(steps), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_the_budget_shrinks_over_the_run_and_answers_with_it():
     """The final budget leaves room for what the hard ones need."""
     run, _, last = pondering("curriculum-grpo", tries=16, budget=8, final=5, announce="nothing", brief=0.3)

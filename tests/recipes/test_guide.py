@@ -295,6 +295,7 @@ def solves(model, source):
     return sum(source.check(e.task, e.segments[0].text) for e in batch.episodes) / 32
 
 
+@pytest.mark.slow
 def test_it_learns_without_hints_what_grpo_never_finds(follower):
     """What a hint makes possible is learned for the question without one."""
     template = {"share": 1.0, "hint.template": "{prompt} it is {hint}"}
@@ -315,6 +316,7 @@ def guided():
     return Watched(made(how="start", share=0.8), 60)
 
 
+@pytest.mark.slow
 def test_what_was_given_is_learned_too(guided):
     """After the beginning was given often enough it is said without: `ghpo`, which does not learn it, never says it."""
     unlearned = Watched(made("ghpo", how="start", shares=(0.8,)), 60)

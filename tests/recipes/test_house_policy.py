@@ -237,6 +237,7 @@ def test_runs_repeats_itself_and_resumes(name, tmp_path, monkeypatch, wish):
     assert resumed.batch(1).same(whole.batch(1))
 
 
+@pytest.mark.slow
 def test_a_table_learns_parity_by_each_of_them(wish):
     learned = {}
     for name in ON_A_TABLE:

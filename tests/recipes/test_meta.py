@@ -184,6 +184,7 @@ def watch(steps, **settings):
     return Watched(build(RunRequest("masa", **wish(**settings))).recipe, steps)
 
 
+@pytest.mark.slow
 def test_a_table_learns_to_forecast_and_then_skips_what_it_has_learned():
     run = watch(120, after=0.5)
     first, middle, last = run.rows[0], run.rows[58], run.rows[-1]

@@ -253,6 +253,7 @@ def train(out, name="pcl", every=1000, steps=3, **knobs):
     return gd.train(name, out=out, seed=2, options=options, steps=steps, **chosen)
 
 
+@pytest.mark.slow
 def test_with_one_candidate_for_each_prompt_it_is_grpo(tmp_path):
     one = train(tmp_path / "a", times=1, steps=2)
     other = train(tmp_path / "b", "grpo", steps=2, **{"centre.std": False})
@@ -273,6 +274,7 @@ def test_killed_and_resumed_it_draws_the_same(tmp_path):
     assert resumed.batch(2).same(whole.batch(2))
 
 
+@pytest.mark.slow
 def test_played_ahead_it_asks_the_forecaster_of_a_step_ago(tmp_path):
     spread = train(tmp_path / "run", ahead=True).metrics["forecast/std"].to_pylist()
     assert spread[:2] == [0.0, 0.0] and spread[2] > 0

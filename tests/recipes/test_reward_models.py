@@ -190,6 +190,7 @@ def test_a_recipe_runs_resumes_and_its_checkpoint_holds_the_head(name, tmp_path,
     assert not (whole.path / "models" / "author").exists()
 
 
+@pytest.mark.slow
 def test_a_fresh_head_is_at_chance_and_learns(tmp_path):
     run = train(
         "reward_model", small_lm(tmp_path / "lm", std=0.1), tmp_path / "run", steps=12, lr=3e-3, prompts=16, tries=0

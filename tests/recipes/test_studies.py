@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from killing import Killed
-from scheduling import examples
+from scheduling import examples, mostly_slow
 from scipy.stats import spearmanr
 
 import guerdon as gd
@@ -344,7 +344,10 @@ def test_a_study_gives_what_its_claim_compares_and_the_same_for_the_same_seed(na
     assert isinstance(first[metric], float)
 
 
-@pytest.mark.parametrize("name", ["rex", "refined-linear-decay", "curricula-in-federated-learning"])
+@pytest.mark.parametrize(
+    "name",
+    mostly_slow(["rex", "refined-linear-decay", "curricula-in-federated-learning"], "curricula-in-federated-learning"),
+)
 def test_a_killed_study_of_digits_does_not_repeat_what_it_learned(name, tmp_path, monkeypatch):
     study = find_recipe(name).build({}, SMALL[name][0])
     whole = ended(tmp_path / "whole", study, 5)
@@ -380,6 +383,7 @@ def test_cyclical_arms_see_equally_many_samples_and_look_equally_often(tmp_path)
     assert curves[0][-1]["spent"] == curves[1][-1]["spent"] == 4000
 
 
+@pytest.mark.slow
 def test_a_refinement_that_counts_its_first_run_has_half_the_steps(tmp_path):
     entry = find_recipe("refined-linear-decay")
     ends = {counted: ended(tmp_path / f"{counted}", entry.build({}, {"steps": 80, "count_first": counted}))["curve"][-1]["spent"] for counted in (False, True)}  # fmt: skip  # noqa: E501

@@ -57,6 +57,7 @@ def inner(run):
     return [Run(config.parent) for config in sorted(run.folder.inner.glob("*/run.json"))]
 
 
+@pytest.mark.slow
 def test_alone_each_domain_is_learned_and_helps_no_other_on_a_table(tmp_path):
     run = study(tmp_path / "run", 1)
     found = result(run)
