@@ -222,7 +222,7 @@ class refuses:
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
-    Path(mine).write_text(REFUSES + MINE.replace("return made", "return made.but(env=refuses()) if lr > 0.1 else made"))
+    Path(mine).write_text(REFUSES + MINE.replace("return base", "return base.but(env=refuses()) if lr > 0.1 else base"))
     with pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"):
         prove([mine], how(tmp_path, quick=True), quiet)
     assert len([p for p in (tmp_path / "runs").iterdir() if '"Ended"' in (p / "events.jsonl").read_text()]) == 2
@@ -253,7 +253,7 @@ LONGER = MINE.replace("budget=2500", "budget=25000")  # of which a quick look ma
 
 def test_ctrl_c_ends_a_proof_and_not_one_of_its_runs_alone(mine, tmp_path):
     """In this very process, where runs come one after the other: each hears Ctrl-C and ends its step."""
-    Path(mine).write_text(INTERRUPTS + LONGER.replace("return made", "return made.but(env=interrupts())"))
+    Path(mine).write_text(INTERRUPTS + LONGER.replace("return base", "return base.but(env=interrupts())"))
     with pytest.raises(KeyboardInterrupt):
         prove([mine], how(tmp_path, quick=True), quiet)
     assert len(list((tmp_path / "runs").iterdir())) == 1
@@ -492,7 +492,7 @@ def test_claims_with_a_dict_are_read_as_text(mine: str) -> None:
 
 
 def test_a_start_that_fails_is_what_is_told(mine: str, tmp_path: Path) -> None:
-    broken = HELPED.replace("return made", "return made.but(env=refuses()) if pull == 0 else made") + REFUSES
+    broken = HELPED.replace("return base", "return base.but(env=refuses()) if pull == 0 else base") + REFUSES
     Path(mine).write_text(broken.replace("grpo lr=0.3 prompts=4 tries=8 steps=60", "guided pull=0"))
     with pytest.raises(RunStopped, match=r"runs failed; guided pull=0 steps=10 seed 0: .*no table"):
         prove([mine], how(tmp_path, quick=True), quiet)
