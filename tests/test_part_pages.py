@@ -25,6 +25,7 @@ def made() -> dict[str, str]:
     return made_pages()
 
 
+@pytest.mark.slow
 def test_every_public_name_has_a_page_and_a_docstring(made):
     assert undocumented() == []
     offered = [getattr(guerdon, name) for name in guerdon.__all__ if callable(getattr(guerdon, name))]
@@ -57,6 +58,7 @@ def test_the_navigation_has_every_page_of_the_reference(made):
     assert named == {place for place in made if place.startswith("reference/")}
 
 
+@pytest.mark.slow
 def test_a_second_pass_makes_the_same_pages(made):
     assert reference_pages().items() <= made.items()
 

@@ -229,6 +229,7 @@ def test_correlations_by_hand() -> None:
     assert math.isnan(pearson(x, np.ones(4))) and math.isnan(pearson(x[:1], x[:1]))
 
 
+@pytest.mark.slow
 def test_the_page_on_replay_is_right(cli: Cli) -> None:
     page = (Path(__file__).parent.parent / "docs" / "replay.md").read_text()
     (block,) = re.findall(r"```python\n# my\.py\n(.*?)```", page, re.S)

@@ -42,6 +42,7 @@ def held(cases: list[Case]) -> None:
     assert not faults, f"{len(faults)} of {len(cases)}\n" + "\n".join(told)
 
 
+@pytest.mark.slow
 def test_a_few_of_a_run(tmp_path: Path, ledger: list[Case], tried: Callable[..., None]) -> None:
     """A harmed file of every kind in a run folder, and one of problems."""
     cases = campaign(tmp_path / "whole", tmp_path / "work", SEED, [(name, 0) for name in QUICK])

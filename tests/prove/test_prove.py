@@ -321,6 +321,7 @@ def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_pa
     assert arms["method"]["curve"][0]["spent"] == 0
 
 
+@pytest.mark.slow
 def test_what_a_study_returns_counts_before_what_its_runs_found(mine, tmp_path):
     Path(mine).write_text(STUDY.replace("RESULT", '{"pass@1": 7.0 + times, "spent": {"samples": 3}}'))
     (found,) = prove([mine], how(tmp_path, quick=True), quiet)

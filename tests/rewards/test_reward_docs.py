@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 PAGE = Path(__file__).parent.parent.parent / "docs" / "rewards.md"
 
 
+@pytest.mark.slow
 def test_the_page_runs_and_prints_what_it_says(capsys):
     text = PAGE.read_text()
     scope: dict[str, object] = {}
