@@ -35,8 +35,8 @@ slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough
 
 peers: $(PEERS)/.installed
-	OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -q -m peers
-	OMP_NUM_THREADS=1 PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
+	$(PEERS)/bin/python -m pytest -q -m peers
+	PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
 
 $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt requirements/peers_bare.txt requirements/peers_older.txt
 	test -x $(PEERS)/bin/python || $(PY) -m venv $(PEERS)
