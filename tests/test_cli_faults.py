@@ -314,6 +314,7 @@ def waits(answer, completion):
 """
 
 
+@pytest.mark.slow
 def test_sigint_in_the_middle_of_a_run(cli: Cli, tmp_path: Path) -> None:
     Path("waits.py").write_text(WAITS)
     line = (*TRAIN, "--reward", "waits.py:waits", "--save-every", "1000", "--rollouts-every", "0")

@@ -19,13 +19,14 @@ from guerdon.core.part import PARTS
 from guerdon.core.stages import shelf_of
 from guerdon.loop.catalog import part_modules
 
+pytestmark = pytest.mark.slow  # `make docs` builds these pages, and fails where one is wrong
+
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
     return made_pages()
 
 
-@pytest.mark.slow
 def test_every_public_name_has_a_page_and_a_docstring(made):
     assert undocumented() == []
     offered = [getattr(guerdon, name) for name in guerdon.__all__ if callable(getattr(guerdon, name))]
@@ -58,7 +59,6 @@ def test_the_navigation_has_every_page_of_the_reference(made):
     assert named == {place for place in made if place.startswith("reference/")}
 
 
-@pytest.mark.slow
 def test_a_second_pass_makes_the_same_pages(made):
     assert reference_pages().items() <= made.items()
 
@@ -185,7 +185,6 @@ def test_every_link_leads_to_something(made):
                 assert normpath(f"{dirname(place) or '.'}/{target}") in places(), f"{place} links to {target}"
 
 
-@pytest.mark.slow
 def test_the_site_builds_and_what_is_broken_ends_it(tmp_path):
     build = pytest.importorskip("mkdocs.commands.build")
     for library in ("mkdocstrings", "material", "latex2mathml"):

@@ -74,6 +74,7 @@ def test_every_outcome_is_typed(odd):
     assert "ValueError: no good" in found[1]["detail"]["error"]
 
 
+@pytest.mark.slow
 def test_answers_are_not_mixed_up(mixed):
     """200 requests from 16 clients; each sample's number comes back, in place."""
 

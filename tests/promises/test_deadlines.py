@@ -157,6 +157,7 @@ def test_the_clock_ends_a_call_in_any_case(pool, core, monkeypatch):
     assert answer.kind == "timed out" and "by the clock" in answer.error
 
 
+@pytest.mark.slow
 @on_linux
 def test_a_slow_start_on_a_busy_core_replaces_no_worker(pool, core, monkeypatch):
     """A function whose import takes 0.2 s of work, where workers must have loaded within 0.6 s of their own time."""

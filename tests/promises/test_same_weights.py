@@ -38,6 +38,7 @@ def trained(folder: Path, cores: set[int], **environment: str) -> tuple[str, lis
     return json.loads(done.stdout)["weights"], measured(folder)
 
 
+@pytest.mark.slow
 def test_other_surroundings(tmp_path, monkeypatch, capsys, tried):
     """Another process and folder, time zone, language, order of sets, and number of reward workers."""
     cores = os.sched_getaffinity(0)

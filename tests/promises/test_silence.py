@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from command_line import REWARDS, SMALL
 
 # Runs command lines in one process and writes down every name that is looked up and every address that is called.
@@ -35,6 +36,7 @@ assert not calls, calls
 """
 
 
+@pytest.mark.slow
 def test_no_verb_calls_anybody(tmp_path, tried):
     """Every name looked up and every address called while training, examining, listing, showing, replaying."""
     (tmp_path / "my.py").write_text(REWARDS)

@@ -108,6 +108,7 @@ CLOSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "code"), mostly_slow(CLOSED, CLOSED[0]), ids=["train", "list", "nothing", "help"])
 def test_streams_that_were_never_open(tmp_path, words, code):
     """`<&- >&- 2>&-`: nothing is printed into a file of the run that got the number 1 or 2."""
@@ -424,6 +425,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb", ["train", *(pytest.param(verb, marks=pytest.mark.slow) for verb in ("serve", "prove"))]
 )
@@ -466,6 +468,7 @@ def test_a_signal_ends_a_proof_and_all_its_runs(tmp_path, number):
     assert ends([*below], 600.0)
 
 
+@pytest.mark.slow
 def test_a_server_whose_terminal_is_closed(tmp_path):
     """SIGHUP, twice, to `serve`: it ends as by SIGTERM, with exit code 0 and no worker left."""
     process = started(tmp_path, *LONG["serve"][0])

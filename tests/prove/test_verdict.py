@@ -85,6 +85,7 @@ def test_only_discoveries_keep_their_word():
     assert among("no difference", False) == "no difference"
 
 
+@pytest.mark.slow
 def test_calibration_of_noise_and_of_a_difference():
     draw = random.Random(0)
     noise = [draw.gauss(0, 0.02) for _ in range(40)]

@@ -277,6 +277,7 @@ def toy(name, out, steps=8, **more):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [False, True], ids=["now", "ahead"])
 @pytest.mark.parametrize("name", ["dump", "sec"])
 def test_a_broken_run_draws_on_as_if_unbroken(tmp_path, monkeypatch, name, ahead):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from killing import Killed
+from scheduling import mostly_slow
 from small import small_lm
 from watching import SMALL, TABLE, Watched, stages, train
 
@@ -215,7 +216,7 @@ def test_the_command_line_shows_them(capsys):
 # --- running -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, "grpo", "rft", "distill"))
 def test_runs_repeats_itself_and_resumes(name, tmp_path, monkeypatch, wish):
     whole = train(name, tmp_path / "whole", wish(name))
     assert whole.complete

@@ -263,6 +263,7 @@ def test_with_one_candidate_for_each_prompt_it_is_grpo(tmp_path):
     assert one.metrics["policy/grad_norm"] == other.metrics["policy/grad_norm"]
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_it_draws_the_same(tmp_path):
     whole = train(tmp_path / "whole")
     assert whole.metrics["forecast/std"].to_pylist()[1] > 0  # it had learned to choose before the kill

@@ -110,6 +110,7 @@ def test_one_that_pays_for_the_wrong_thing():
     assert kinds == ["worth"] and "does not apply to any" in str(never)
 
 
+@pytest.mark.slow
 def test_a_formula_is_looked_at_part_by_part():
     def fragile(completion):
         if not completion:

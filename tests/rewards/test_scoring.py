@@ -147,6 +147,7 @@ def test_what_is_random_changes_with_the_step():
     assert first != second
 
 
+@pytest.mark.slow
 def test_a_run_with_random_rewards_resumes_to_the_same_weights(tmp_path):
     def made():
         recipe = everything.build({}, {"steps": 6})

@@ -262,6 +262,7 @@ def test_arguments_that_can_not_travel_fail_alone(pool):
     assert one(pool, double, x=threading.Lock()).kind == "failed"
 
 
+@pytest.mark.slow
 def test_what_a_call_started_ends_with_it(pool, tmp_path):
     note = tmp_path / "pid"
 

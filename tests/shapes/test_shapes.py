@@ -186,6 +186,7 @@ def rlbff(tmp_path_factory):
 PRINCIPLES = {"has no a": lambda s: "a" not in s, "is a mirror": lambda s: s == s[::-1]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("principle", mostly_slow(PRINCIPLES, "has no a"))
 def test_rlbff_policy_learns_the_principle_its_judge_is_asked(rlbff, principle):
     run, keeps = inner(rlbff(principle)), PRINCIPLES[principle]
