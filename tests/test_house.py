@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from guerdon.cli.list import WANT_EXTRAS
 from guerdon.core.lazy import places_of
 from guerdon.loop.catalog import listings, part_modules
 
@@ -202,6 +203,24 @@ def test_light_folders_need_light_libraries():
             assert not heavy, f"{path.relative_to(ROOT)} imports {heavy}"
 
 
+def test_parts_are_listed_without_the_extras():
+    """`guerdon list parts` imports all modules but a few: those begin without optional libraries, the few have no part."""
+    needed = {"cloudpickle", "jinja2", "numpy", "pyarrow", "rich", "safetensors", "tokenizers", "torch", "typer"}
+    needed |= {"markupsafe", "click"}  # jinja2's and typer's own
+    for path in modules():
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        if module.startswith(WANT_EXTRAS):
+            assert not any(mark == "part" for node in nodes(path) for mark in marks_of(node)), f"{module} has a part"
+            continue
+        first = {name.split(".")[0] for name in imported(iter(tree(path).body), str(path))}
+        assert not first - sys.stdlib_module_names - needed - {"guerdon"}, f"{module} begins with {first}"
+
+
+def marks_of(node: ast.AST) -> list[str]:
+    """The names of its decorators."""
+    return [getattr(getattr(mark, "func", mark), "id", "") for mark in getattr(node, "decorator_list", [])]
+
+
 def test_rooms_are_small():
     long_files, long_functions = {}, {}
     for path in modules():
@@ -242,8 +261,7 @@ def test_a_recipes_own_stages_say_what_they_do():
 def test_parts_have_few_knobs_and_a_docstring():
     for path in modules():
         for node in nodes(path):
-            marks = [getattr(getattr(d, "func", d), "id", "") for d in getattr(node, "decorator_list", [])]
-            if isinstance(node, ast.ClassDef) and "part" in marks:
+            if isinstance(node, ast.ClassDef) and "part" in marks_of(node):
                 fields = [n for n in node.body if isinstance(n, ast.AnnAssign) and not _is_hidden(n)]
                 assert len(fields) <= 8 or node.name in MANY_KNOBS, f"{node.name} has {len(fields)} knobs"
                 assert ast.get_docstring(node), f"part {node.name} in {path.name} says nothing about itself"

@@ -17,6 +17,8 @@ from guerdon.cli.options import Json
 from guerdon.cli.output import Output, first_paragraph, has_rate, percent
 from guerdon.core.errors import UserError, unknown
 
+# modules that begin with libraries which may be absent
+WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.models.kernels.", "guerdon.network.client")
 NOT_PARTS = ("cli", "loop", "recipes")  # packages without parts that a recipe is made of
 
 
@@ -113,9 +115,7 @@ def _parts() -> list[dict[str, Any]]:
     from guerdon.core.part import PARTS, label
 
     for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
-        if (
-            module.name.split(".")[1] not in NOT_PARTS and ".kernels." not in module.name
-        ):  # kernels need a GPU's library
+        if module.name.split(".")[1] not in NOT_PARTS and not module.name.startswith(WANT_EXTRAS):
             importlib.import_module(module.name)
     rows = []
     for where, cls in PARTS.items():
