@@ -39,7 +39,7 @@ from guerdon.models.tokenizer import ASSISTANT, END, USER, train_tokenizer
 from guerdon.tasks.corpus import conversations
 from guerdon.tasks.roles import Turns
 
-VERSION = "sprig-1"
+VERSION = "sprig-1.1"
 SHARD = 64  # rows a writer hands over at a time
 
 

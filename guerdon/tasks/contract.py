@@ -8,7 +8,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
 from guerdon.core.task import Task
-from guerdon.tasks.family import Family, read_solution
+from guerdon.tasks.family import Family, Problem, read_solution
 
 
 def check_task(family: Any, problems: int = 200) -> dict[str, int]:
@@ -32,7 +32,7 @@ def check_task(family: Any, problems: int = 200) -> dict[str, int]:
             where = f"{family.name}, {split} problem {index} ({task.prompt!r})"
             if family.get(split, index) != task:
                 raise UserError(f"{where}: the same index gave another problem")
-            seen[split].add(task.prompt)
+            seen[split].add(_canonical(family, task))
             counts["problems"] += 1
             _check_answers(family, task, where)
             if isinstance(family, Family):
@@ -43,6 +43,13 @@ def check_task(family: Any, problems: int = 200) -> dict[str, int]:
     if shared and isinstance(family, Family):
         raise UserError(f"{family.name}: {min(shared)!r} is in both train and test")
     return counts
+
+
+def _canonical(family: Any, task: Task) -> str:
+    """What must not be in both splits."""
+    if not isinstance(family, Family):
+        return task.prompt
+    return family.canonical(Problem(task.prompt, task.answer, task.meta))
 
 
 def _check_answers(family: Any, task: Any, where: str) -> None:

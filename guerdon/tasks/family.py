@@ -16,7 +16,7 @@ from typing import Any
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
 
-HELD_OUT = 5  # one problem in five, chosen by its text, is never trained on
+HELD_OUT = 5  # one problem in five, chosen by its canonical form, is never trained on
 ANSWER = "= "
 
 
@@ -97,18 +97,28 @@ class Family(abc.ABC):
         """Whether a final answer is right. Families with several right answers say so here."""
         return answer == task.answer
 
+    def canonical(self, problem: Problem) -> str:
+        """The same text for problems that are one and the same but for an order, a name or a side that does not matter: who
+        has solved one has solved the other. Families in which texts can differ so say so here."""
+        return problem.prompt
+
     # --- what follows from that ---------------------------------------------------------------------------------
 
     def size(self, split: Split) -> int | None:
         return None
 
     def get(self, split: Split, index: int) -> Task:
-        """Problem number `index` of a split. A problem's text alone decides its split, so that the two never meet."""
+        """Problem number `index` of a split. A problem's canonical form decides its split, so that the two never meet, not even
+        in another order."""
         draw = random.Random(derive(self.name, self.level, split, index))
         while True:
             problem = self.make(draw)
-            if is_held_out(self.name, problem.prompt) == (split == "test"):
+            if self.holds_out(problem) == (split == "test"):
                 return Task(problem.prompt, problem.prompt, problem.answer, self.name, self.level, problem.meta)
+
+    def holds_out(self, problem: Problem) -> bool:
+        """Whether a problem is never trained on."""
+        return derive(self.name, self.canonical(problem)) % HELD_OUT == 0
 
     def check(self, task: Task, completion: str) -> float | None:
         _, answer = read_solution(completion)
@@ -120,11 +130,6 @@ class Family(abc.ABC):
 
     def solution(self, task: Task) -> str:
         return write_solution(self.steps(task), task.answer)
-
-
-def is_held_out(family: str, prompt: str) -> bool:
-    """Whether a problem is never trained on, which its text alone decides."""
-    return derive(family, prompt) % HELD_OUT == 0
 
 
 def write_solution(steps: Sequence[str], answer: str) -> str:

@@ -55,6 +55,11 @@ class boolean(Family):
             return None
         return posed(node) if size(node) == self.level + 2 and grows(node) else None
 
+    def canonical(self, problem: Problem) -> str:
+        node = read(problem.meta["expression"])
+        assert node is not None
+        return show(in_order(node))
+
     def steps(self, task: Task) -> list[str]:
         return worked(problem(task))
 
@@ -132,6 +137,11 @@ def cuts_evenly(sizes: Sequence[int]) -> bool:
         sum(sizes[:at]) in allowed and cuts_evenly(sizes[:at]) and cuts_evenly(sizes[at:])
         for at in range(1, len(sizes))
     )
+
+
+def in_order(node: Node) -> Node:
+    """The expression with the parts of every operator in one order: for none of them does it matter."""
+    return (node[0], tuple(sorted(map(in_order, node[1]), key=show))) if isinstance(node, tuple) else node
 
 
 def size(node: Node) -> int:

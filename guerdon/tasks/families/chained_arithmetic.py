@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Sequence
@@ -55,6 +56,13 @@ class chain(Family):
                 return None
             value = apply(value, op)
         return Problem(prompt, str(value), {"start": int(match[1]), "ops": ops})
+
+    def canonical(self, problem: Problem) -> str:
+        """What is added or taken away in a row may come in any order, and so may factors; the start is the first of them."""
+        start, ops = problem.meta["start"], problem.meta["ops"]
+        first = "*" if ops[0][0] == "*" else "+"
+        rows = itertools.groupby([f"{first}{start}", *ops], key=lambda op: op[0] == "*")
+        return " ".join(op for _, row in rows for op in sorted(row))
 
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["start"], task.meta["ops"])

@@ -77,6 +77,9 @@ class countdown(Family):
         moves = search(tuple(sorted(numbers)), int(match[2]), signs)
         return None if moves is None else posed(numbers, moves)
 
+    def canonical(self, problem: Problem) -> str:
+        return f"{sorted(problem.meta['numbers'])} make {problem.meta['target']}"
+
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["numbers"], gold(task))
 

@@ -59,6 +59,13 @@ class grid(Family):
         rows = match[1].split(" / ")
         return posed([[None if cell == "#" else int(cell) for cell in row.split()] for row in rows])
 
+    def canonical(self, problem: Problem) -> str:
+        """Rows may be columns, and the way may be gone backwards."""
+        cells = problem.meta["cells"]
+        turned = [row[::-1] for row in cells[::-1]]
+        grids = [way for grid in (cells, turned) for way in (grid, list(map(list, zip(*grid, strict=True))))]
+        return min(" / ".join(map(show, grid)) for grid in grids)
+
     def steps(self, task: Task) -> list[str]:
         return written(costs(task.meta["cells"]))
 

@@ -71,6 +71,9 @@ class equation(Family):
         problem = posed(x, left, right, rest)
         return problem if problem.prompt == prompt else None  # written as this family writes it
 
+    def canonical(self, problem: Problem) -> str:
+        return "=".join(sorted((show(problem.meta["left"]), show(problem.meta["right"]))))
+
     def steps(self, task: Task) -> list[str]:
         lines, left, right = unfold(task.meta["left"], task.meta["right"])
         return lines + finish(left, right)[0]

@@ -58,6 +58,10 @@ class addition(Family):
             return None
         return posed(int(match[1]), match[2], int(match[3]))
 
+    def canonical(self, problem: Problem) -> str:
+        one, sign, other = (problem.meta[name] for name in ("one", "sign", "other"))
+        return f"{max(one, other)}{sign}{min(one, other)}"  # the smaller is never the first of a difference
+
     def steps(self, task: Task) -> list[str]:
         return work(task)[0]
 

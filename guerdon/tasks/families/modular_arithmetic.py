@@ -62,6 +62,11 @@ class modular(Family):
             return None
         return posed(base, power, times, plus, mod) if worth_asking(base, power, mod) else None
 
+    def canonical(self, problem: Problem) -> str:
+        base, power, times = (problem.meta[name] for name in ("base", "power", "times"))
+        factors = f"{base}^{power}*{times}" if power > 1 else f"{min(base, times)}*{max(base, times)}"
+        return f"{factors}+{problem.meta['plus']} mod {problem.meta['mod']}"
+
     def steps(self, task: Task) -> list[str]:
         return written(task)[0]
 

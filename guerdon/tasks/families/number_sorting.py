@@ -48,6 +48,9 @@ class sorting(Family):
             return None
         return posed(numbers, down=bool(match[1]))
 
+    def canonical(self, problem: Problem) -> str:
+        return f"{sorted(problem.meta['numbers'])} {problem.meta['down']}"
+
     def steps(self, task: Task) -> list[str]:
         return taken(task.meta["numbers"], sorted(task.meta["numbers"], reverse=task.meta["down"])[:-1])
 

@@ -56,6 +56,15 @@ class Pipeline(Family):
             return None
         return self.posed(start, ops)
 
+    def canonical(self, problem: Problem) -> str:
+        """Operations that may change places stand in one order: of those that may go first the smallest, again and again."""
+        start, left = problem.meta["start"], list(problem.meta["ops"])
+        ops = []
+        while left:
+            ops.append(min(op for at, op in enumerate(left) if self._may_go_first(op, left[:at])))
+            left.remove(ops[-1])
+        return f"{start}: {', '.join(ops)}"
+
     def steps(self, task: Task) -> list[str]:
         return self.written(task.meta["start"], task.meta["ops"])[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Sequence
@@ -83,6 +84,13 @@ class trace(Family):
             return None
         return posed(program, wanted, machine)
 
+    def canonical(self, problem: Problem) -> str:
+        """Variables may have other names, and those that begin with a number may begin in any order."""
+        program = [*problem.meta["program"], f"print {problem.meta['print']}"]
+        first = next(i for i, line in enumerate(program) if not re.fullmatch("[a-z]=[0-9]+", line))
+        orders = itertools.permutations(program[:first])
+        return min(renamed("; ".join([*order, *program[first:]])) for order in orders)
+
     def steps(self, task: Task) -> list[str]:
         return [line[0] for line in perform(task).lines]
 
@@ -118,6 +126,12 @@ class trace(Family):
                 at = self.first_wrong(task, steps)
                 return NearMiss(write_solution(steps, answer), kind, len(steps) if at is None else at)
         return None
+
+
+def renamed(program: str) -> str:
+    """A program whose variables are called by the order in which they come."""
+    names = dict(zip(dict.fromkeys(re.findall(r"\b[a-z]\b", program)), LETTERS, strict=False))
+    return re.sub(r"\b[a-z]\b", lambda name: names[name[0]], program)
 
 
 def posed(program: list[str], wanted: str, machine: Machine) -> Problem:

@@ -66,6 +66,11 @@ class lookup(Family):
         met = set(follow(table, match[2], hops))
         return posed(table, match[2], hops) if len(met) == hops + 1 else None
 
+    def canonical(self, problem: Problem) -> str:
+        """Pairs may be listed in any order; other names make another problem, for names are what is said."""
+        table, start, hops = (problem.meta[name] for name in ("table", "start", "hops"))
+        return f"{sorted(table.items())} {start} {hops}"
+
     def steps(self, task: Task) -> list[str]:
         return written(follow(task.meta["table"], task.meta["start"], task.meta["hops"]))
 

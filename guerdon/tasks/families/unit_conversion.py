@@ -79,6 +79,9 @@ class units(Family):
             return None
         return posed(quantities, match[2])
 
+    def canonical(self, problem: Problem) -> str:
+        return f"{sorted(problem.meta['terms'])} in {problem.meta['to']}"
+
     def steps(self, task: Task) -> list[str]:
         return written(task.meta["terms"], task.meta["to"])[0]
 

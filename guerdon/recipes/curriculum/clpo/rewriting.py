@@ -19,11 +19,12 @@ from guerdon.core.task import Ask, Task, kinds_of
 from guerdon.tasks.families import chained_arithmetic as chain
 from guerdon.tasks.families import countdown_search as countdown
 from guerdon.tasks.families import program_traces as trace
-from guerdon.tasks.family import Problem, is_held_out
+from guerdon.tasks.family import Family, Problem
 
 SIMPLIFY, VARY = "simplify", "vary"
 NOTE = "rewritten"  # of an ask: how its problem was rewritten
 TRIES = 8  # at another wording
+FAMILIES: dict[str, Family] = {"countdown": countdown.countdown(), "trace": trace.trace(), "chain": chain.chain()}
 
 
 @part
@@ -63,7 +64,7 @@ def rewritten(ask: Ask, how: str, draw: random.Random) -> Ask | None:
         problem = rule(task, draw) if rule is not None else None
         if problem is None:
             return None
-        if problem.prompt != task.prompt and not is_held_out(task.family, problem.prompt):
+        if problem.prompt != task.prompt and not FAMILIES[task.family].holds_out(problem):
             new = Task(problem.prompt, problem.prompt, problem.answer, task.family, task.level, problem.meta)
             return ask.but(task=new, prompt=None, note={**ask.note, NOTE: how})
     return None
