@@ -42,9 +42,11 @@ class Player:
         seed: int,
         steps: int,
         ended: Sequence[Listener] = (),
+        noise: int | None = None,
     ) -> None:
         self.models, self.seats, self.env, self.sampling = models, seats, env, sampling
         self.seed, self.steps, self.step = seed, steps, 0
+        self.noise = seed if noise is None else noise  # what tokens are drawn by; problems and all else, by the seed
         self.ended = ended  # who is told of every episode as soon as it has ended
         self.warned: dict[str, bool] = {}  # message: whether it was passed on
         self.begin(0)
@@ -89,7 +91,7 @@ class Player:
         jobs = []
         for number, ask in enumerate(asks, start=self.asked):
             for attempt in range(ask.n):
-                place = (self.seed, self.step, number, attempt)
+                place = (self.noise, self.step, number, attempt)
                 who = ask.seated(self.seats)
                 table = EpisodeSeats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))

@@ -16,6 +16,7 @@ from guerdon.core.model import Model
 from guerdon.core.part import knob, label, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask, Sampling
+from guerdon.exams.drawing import draw_problems
 
 TRUTH = "correct"  # the column of right and wrong, there wherever the source knows
 
@@ -54,9 +55,12 @@ class Exam:
         """Who can tell right from wrong: the source, or the task that it asks about; None where nobody can."""
         return next((s for s in (self.source, getattr(self.source, "task", None)) if hasattr(s, "check")), None)
 
-    def asks(self, tasks: int, tries: int, play: Play) -> list[Ask]:
+    def asks(self, tasks: int, tries: int, play: Play, drawn: int | None = None) -> list[Ask]:
+        """The first problems of the source, or those that the seed `drawn` draws; whatever a source asks itself."""
         if hasattr(self.source, "exam_asks"):
             return list(self.source.exam_asks(tasks, tries, play))
+        if drawn is not None:
+            return [Ask(task, tries) for task in draw_problems(self.source, tasks, drawn)]
         size = self.source.size("test")
         return [Ask(self.source.get("test", i), tries) for i in range(tasks if size is None else min(tasks, size))]
 
@@ -85,7 +89,8 @@ class Exam:
 @dataclass(frozen=True)
 class Sitting:
     """An exam as it was sat: what a metric is called with, to return JSON numbers by name. `tries` is how many each problem
-    had. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`.
+    had. The columns that the metric `needs` are in the batch: readings of models (`rm.final`), and `correct`. With `evenly`
+    kinds of problems weigh the same, however many problems there are of each.
 
     >>> import guerdon as gd
     >>> def all_right(sitting):
@@ -99,3 +104,4 @@ class Sitting:
     batch: Batch
     play: Play
     tries: int
+    evenly: bool = False

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.statistics import pass_at_k
+from guerdon.exams.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
 from guerdon.rewards.text.extracting import vote
 
@@ -25,7 +25,7 @@ class accuracy:
     Each comes with the ends of its 95 % interval over problems, `pass@k_low` and `pass@k_high` (Wilson's, on the effective
     number of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in
     no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
-    has the pass@1 of each. Unbiased.
+    has the pass@1 of each. Where an exam's problems were drawn by kind, kinds weigh the same. Unbiased.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
@@ -39,16 +39,17 @@ class accuracy:
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
         batch, right, problems = sitting.batch, rights(sitting), checked(sitting)
         tried = [[k for ask in asks for k in ask] for asks in problems]
+        episode = batch.episode[batch.leaf].tolist()
+        kind = [batch.episodes[episode[tracks[0]]].task.kind for tracks in tried]
         numbers: dict[str, Any] = {"tasks": len(problems)}
         for k in powers(sitting.tries):
-            each = [pass_at_k(len(t), sum(right[i] for i in t), k) for t in tried if len(t) >= k]
-            numbers |= with_interval(f"pass@{k}", each)
-        episode = batch.episode[batch.leaf].tolist()
-        kinds: dict[str, list[float]] = defaultdict(list)
-        for tracks in tried:
-            kinds[batch.episodes[episode[tracks[0]]].task.kind].append(fmean(right[i] for i in tracks))
-        if len(kinds) > 1:
-            numbers["kinds"] = {kind: fmean(rates) for kind, rates in kinds.items()}
+            by_kind: dict[str, list[float]] = defaultdict(list)
+            for name, t in zip(kind, tried, strict=True):
+                if len(t) >= k:
+                    by_kind[name].append(pass_at_k(len(t), sum(right[i] for i in t), k))
+            numbers |= with_interval(f"pass@{k}", by_kind, sitting.evenly)
+            if k == 1 and len(by_kind) > 1:
+                numbers["kinds"] = {name: fmean(rates) for name, rates in by_kind.items()}
         seen = {episode[i] for tracks in tried for i in tracks}
         return {**numbers, "missing": 1.0 - len(seen) / len(batch.episodes)}
 
@@ -56,7 +57,8 @@ class accuracy:
 @part(name="length", aliases=("answer_length",))
 class answer_length:
     r"""`length` $= \frac1K \sum_k T_k$: the mean number of steps (tokens) of the role's tries. Those that failed count for
-    what they have.
+    what they have. Where an exam's problems were drawn by kind, kinds weigh the same, and `length_low` and `length_high` are
+    the ends of its 95 % interval.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
@@ -65,9 +67,15 @@ class answer_length:
     """
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        batch = sitting.batch
-        steps = batch.up(batch.length.double(), "track", of="segment")[batch.tracks_of([sitting.exam.role])]
-        return {"length": float(steps.sum() / max(1, len(steps)))}
+        batch, tracks = sitting.batch, sitting.batch.tracks_of([sitting.exam.role])
+        steps = batch.up(batch.length.double(), "track", of="segment")[tracks]
+        if not sitting.evenly:
+            return {"length": float(steps.sum() / max(1, len(steps)))}
+        by_kind: dict[str, list[float]] = defaultdict(list)
+        for episode, length in zip(batch.episode[batch.leaf][tracks].tolist(), steps.tolist(), strict=True):
+            by_kind[batch.episodes[episode].task.kind].append(length)
+        mean, error = even_mean(by_kind)
+        return {"length": mean, "length_low": mean - Z95 * error, "length_high": mean + Z95 * error}
 
 
 class _Votes:

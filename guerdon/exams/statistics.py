@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 Z95 = 1.959963984540054
 
@@ -39,6 +39,22 @@ def interval(rates: Sequence[float], z: float = Z95) -> tuple[float, float, floa
     middle = (mean + z * z / (2 * worth)) / (1 + z * z / worth)
     half = z / (1 + z * z / worth) * math.sqrt(mean * (1 - mean) / worth + z * z / (4 * worth * worth))
     return mean, max(0.0, middle - half), min(1.0, middle + half)
+
+
+def even_mean(by_kind: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    r"""The mean over kinds of the mean of each, $\frac1L\sum_l \bar x_l$, and its standard error
+    $\frac1L\sqrt{\sum_l s_l^2/n_l}$: kinds weigh the same, however many values they have.
+
+    >>> even_mean({"easy": [1.0, 1.0], "hard": [0.0, 1.0, 0.0, 1.0]})
+    (0.75, 0.14433756729740643)
+    """
+    means, errors = [], []
+    for values in by_kind.values():
+        n = len(values)
+        means.append(math.fsum(values) / n)
+        spread = math.fsum((v - means[-1]) ** 2 for v in values) / (n - 1) if n > 1 else 0.0
+        errors.append(spread / n)
+    return math.fsum(means) / len(means), math.sqrt(math.fsum(errors)) / len(means)
 
 
 def t_tail(t: float, freedom: int) -> float:

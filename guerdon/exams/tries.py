@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from guerdon.core.errors import RunStopped
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.statistics import interval
+from guerdon.exams.statistics import Z95, even_mean, interval
 
 Asked = list[list[int]]  # of one problem: for each time that it was asked the tracks of the tries that could be checked
 
@@ -41,9 +41,17 @@ def texts(sitting: Sitting) -> list[str]:
     return [batch.episodes[e].segments[i].text for e, i in ends]
 
 
-def with_interval(name: str, rates: Sequence[float]) -> dict[str, float]:
-    """The mean of a rate per problem, and as NAME_low and NAME_high the ends of its 95 % interval."""
-    mean, low, high = interval(rates)
+def with_interval(
+    name: str, rates: Sequence[float] | Mapping[str, Sequence[float]], evenly: bool = False
+) -> dict[str, float]:
+    """The mean of a rate per problem, and as NAME_low and NAME_high the ends of its 95 % interval. Rates may come by kind of
+    problem; `evenly`, kinds weigh the same."""
+    by_kind = rates if isinstance(rates, Mapping) else {"": rates}
+    if evenly and len(by_kind) > 1:
+        mean, error = even_mean(by_kind)
+        low, high = max(0.0, mean - Z95 * error), min(1.0, mean + Z95 * error)
+    else:
+        mean, low, high = interval([rate for each in by_kind.values() for rate in each])
     return {name: mean, f"{name}_low": low, f"{name}_high": high}
 
 

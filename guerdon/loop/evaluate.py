@@ -32,22 +32,23 @@ def evaluate(
     tasks: int = 64,
     tries: int = 4,
     seed: int = 0,
+    drawn: int | None = None,
 ) -> dict[str, Any]:
     """Sit every exam; what it finds by name, `NAME/metric` for one that has a name. What an exam does not say itself (its
     seats, environment, sampling, how many problems and tries) is as told here. The same seed gives the same tries for equal
-    weights."""
+    weights. A seed in `drawn` draws the problems, as many of every kind; all kinds weigh the same then."""
     numbers: dict[str, Any] = {}
     for exam in exams:
         how = (exam.seats or seats, exam.env or env, exam.sampling or sampling)
         play = Player(models, *how, derive(seed, "evaluate"), 1)
-        measured = sit(exam, play, exam.tasks or tasks, exam.tries or tries)
+        measured = sit(exam, play, exam.tasks or tasks, exam.tries or tries, drawn)
         numbers |= {f"{exam.name}/{name}" if exam.name else name: value for name, value in measured.items()}
     return numbers
 
 
-def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
+def sit(exam: Exam, play: Player, tasks: int, tries: int, drawn: int | None = None) -> dict[str, Any]:
     """Play an exam and measure it."""
-    batch = pack(play(exam.asks(tasks, tries, play)))
+    batch = pack(play(exam.asks(tasks, tries, play, drawn)))
     if exam.truth is not None:
         batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
     numbers: dict[str, Any] = {"task": _name(exam), "tries": tries}
@@ -55,7 +56,7 @@ def sit(exam: Exam, play: Player, tasks: int, tries: int) -> dict[str, Any]:
     for metric in exam.metrics or (accuracy(), answer_length()):
         batch = fill_needs(batch, getattr(metric, "needs", ()), play)
         with torch.no_grad():
-            measured = metric(Sitting(exam, batch, play, tries))
+            measured = metric(Sitting(exam, batch, play, tries, evenly=drawn is not None))
         mine = getattr(metric, "__name__", label(metric))
         for name in measured:
             if name in given_by:

@@ -32,6 +32,7 @@ from guerdon.store.loggers import check_loggers
 from guerdon.store.rollout_files import write_batch
 from guerdon.store.summary import batch_metrics
 
+START, LATE, LAST = "start", "late", "last"  # points of a run at which the whole exam is sat
 CAUSES = 20  # of failures that are told apart in a step
 
 
@@ -41,8 +42,9 @@ class Options:
 
     `save_every` steps a checkpoint, the last `keep` of them kept; `rollouts_every` steps the batch is stored (0: never);
     `eval_every` steps an evaluation between the first and the last one (0: none; below 1: every such share of the run) on
-    `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). More than `failed_limit` of a
-    step's scores failing stops the run.
+    `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). The first and the last evaluation, and
+    one more after the share `eval_late` of the run, have `eval_whole` tasks where that is not 0. `eval_drawn`: the seed draws
+    the tasks, as many of every kind. More than `failed_limit` of a step's scores failing stops the run.
     `loggers` names dashboards that hear every event: tensorboard, wandb.
 
     >>> import guerdon as gd
@@ -56,6 +58,9 @@ class Options:
     eval_every: float = knob(default=0, ge=0)
     eval_tasks: int = knob(default=64, ge=0)
     eval_tries: int = knob(default=4, ge=1)
+    eval_whole: int = knob(default=0, ge=0)
+    eval_late: float = knob(default=0.0, ge=0.0, le=1.0)
+    eval_drawn: bool = False
     failed_limit: float = knob(default=0.2, ge=0.0, le=1.0)
     loggers: tuple[str, ...] = ()
 
@@ -70,12 +75,22 @@ class Options:
                 raise unknown("option in run.json", name, knobs(cls()))
         return cls(**config["options"])
 
-    def asks_for_evaluation(self, done: int, before: float, share: float) -> bool:
-        """Whether one is due after `done` steps, when the share of the run that is done went from `before` to `share`."""
+    def evaluation_at(self, done: int, before: float, share: float) -> str:
+        """What point of the run an evaluation is due for after `done` steps, when the share of it that is done went from
+        `before` to `share`; empty where none is."""
+        if share == 1.0:
+            return LAST
+        if before < self.eval_late <= share:
+            return LATE
         every = self.eval_every
         if 0 < every < 1:
-            return math.floor(share / every + 1e-9) > math.floor(before / every + 1e-9)
-        return every > 0 and done % int(every) == 0
+            passed = math.floor(share / every + 1e-9)
+            return f"{passed * every:g}" if passed > math.floor(before / every + 1e-9) else ""
+        return f"step {done}" if every > 0 and done % int(every) == 0 else ""
+
+    def tasks_at(self, point: str) -> int:
+        """How many problems the exam of a point has."""
+        return self.eval_whole or self.eval_tasks if point in (START, LATE, LAST) else self.eval_tasks
 
 
 @dataclass

@@ -100,7 +100,7 @@ class Rollouts:
         for model in models.values():
             model.weights.requires_grad_(False)
         play = self.play
-        return Player(models, play.seats, play.env, play.sampling, play.seed, play.steps, play.ended)
+        return Player(models, play.seats, play.env, play.sampling, play.seed, play.steps, play.ended, play.noise)
 
 
 def _own_stream() -> Any:

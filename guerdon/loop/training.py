@@ -21,7 +21,7 @@ from guerdon.engine.player import Player
 from guerdon.loop.evaluate import evaluate
 from guerdon.loop.host import undisturbed
 from guerdon.loop.readings import fill_needs
-from guerdon.loop.record import Interrupt, Options, Recorder
+from guerdon.loop.record import START, Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.models import template_clock as clock
@@ -43,7 +43,7 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
                 return
             play.steps = recipe.budget.steps(step, last)
         record.begin(step)
-        seed_globals(play.seed, step)
+        seed_globals(play.noise, step)
         batch = record.check(pack(rollouts.take(step)))
         for stage in recipe.stages:
             batch = record.check(stage(fill_needs(batch, stage.needs, play), play), stage)
@@ -54,15 +54,16 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         yield step + 1
 
 
-def start(recipe: Recipe, seed: int, total: int) -> tuple[Recipe, Player]:
-    """A private, started copy of the recipe, and its `play`. The caller's recipe and models stay as they are."""
+def start(recipe: Recipe, seed: int, total: int, noise: int | None = None) -> tuple[Recipe, Player]:
+    """A private, started copy of the recipe, and its `play`. The caller's recipe and models stay as they are. What begins and
+    what is asked follows from the seed, and so do the tokens that are drawn, unless there is another seed for `noise`."""
     recipe.check()
     recipe = copy.deepcopy(recipe)
     originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
     for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
     scorers = [functools.partial(stage.prefetch, seed=seed) for stage in recipe.stages if hasattr(stage, "prefetch")]
-    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers)
+    play = Player(recipe.models, recipe.seats, recipe.env, recipe.sampling, seed, total, scorers, noise)
     for _, part in walk(recipe):
         if hasattr(part, "optimiser"):
             part.start(play)
@@ -79,12 +80,13 @@ def run_recipe(
     warnings: Sequence[str] = (),
 ) -> bool:
     """Train in a folder, from its last checkpoint if it has one. True when the run is complete, False when interrupted."""
-    with folder.lock(), clock.as_of(folder.read_config()):
+    config = folder.read_config()
+    with folder.lock(), clock.as_of(config):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
             finish_report(folder)
             return True
-        recipe, play = start(recipe, seed, total)
+        recipe, play = start(recipe, seed, total, config.get("noise"))
         notes = [*warnings, *filter(None, [before.damage])]
         first, waiting = restore(folder, recipe, notes.append)
         heard = (*listeners, *open_loggers(options.loggers, folder))
@@ -131,12 +133,13 @@ def _to_the_end(
 ) -> bool:
     (first, total), options = span, record.options
     if first == 0:
-        _evaluate(recipe, play, record, 0)
+        _evaluate(recipe, play, record, 0, START)
     done, share = first, _share(recipe, first, total)
     for done in steps(recipe, play, record, rollouts, first, total):
         before, share = share, _share(recipe, done, total)
-        if share == 1.0 or options.asks_for_evaluation(done, before, share):
-            _evaluate(recipe, play, record, done)
+        point = options.evaluation_at(done, before, share)
+        if point:
+            _evaluate(recipe, play, record, done, point)
         if share == 1.0 or done % options.save_every == 0 or interrupt.asked:
             _save(recipe, record, rollouts, done)
         if interrupt.asked and share < 1.0:
@@ -187,12 +190,15 @@ def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> No
     record.emit(Saved(done - 1, path=path.name, weights=weights_of(recipe)))
 
 
-def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int) -> None:
+def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: str) -> None:
+    """Sit the exams. With problems that are drawn, each point of a run has its own, the same in all runs of a seed."""
     options = record.options
-    if not recipe.exams or options.eval_tasks == 0:
+    tasks = options.tasks_at(point)
+    if not recipe.exams or tasks == 0:
         return
     result = evaluate(
         recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
-        tasks=options.eval_tasks, tries=options.eval_tries, seed=play.seed,
+        tasks=tasks, tries=options.eval_tries, seed=play.seed,
+        drawn=derive(play.seed, point) if options.eval_drawn else None,
     )  # fmt: skip
-    record.emit(Evaluated(done - 1, result=result))
+    record.emit(Evaluated(done - 1, result={**result, "point": point} if options.eval_drawn else result))
