@@ -26,6 +26,7 @@ from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
 BASE = "base"  # the parameter by which a recipe made on another is handed what that one made
+ClaimKind = Literal["better", "at least as good", "equal", "cheaper", "bound", "slope"]
 RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
 
@@ -204,39 +205,47 @@ class Study:
 
 @dataclass(frozen=True)
 class Claim:
-    """A paper's word on its method, as an experiment: `metric` is better than `baseline`'s by `effect` or more at an equal
-    budget.
+    """A paper's word on its method, as an experiment at an equal budget. Everything that decides its numbers is in it.
+
+    The method's `metric` is held against `baseline`'s, and `effect` is the smallest difference that counts. `kind` is what is
+    said: "better"; "at least as good"; "equal"; "cheaper", less of the metric while `keeps` is at least as good, within `loss`;
+    "bound", the metric itself is on the better side of `bound`; "slope", it gets better by `effect` or more with every doubling
+    of a knob `along` some values (`tries=2,4,8`).
 
     `baseline` and `ablation` (the method without its idea) name a recipe, and knobs of it: `grpo kl=0.04 centre.std=false`;
     `method` has knobs of the method alone, `settings` those that all arms are given. `metric` is any number of any exam
     (`pass@1`, `rm/pair_accuracy`, `kinds/countdown:3`), at the end, or, after the word `mean`, on average over the budget;
     of a study a key of its result. `levels` are those of the task's that count (none: all). `start` is trained once, before
     the others and outside of their budget: all arms then begin with its policy; `start={"rm": "reward_model steps=60"}`
-    prepares models by name, for the arms that have one. `seeds` are how many, from `first_seed` on: not 0 where runs that had
-    been seen are done again with new ones.
+    prepares models by name, for the arms that have one. `model` names a version, so that no other is ever meant. `cuts`: the
+    claim is about answers that the limit cuts, so worked solutions need not fit it.
 
     >>> import guerdon as gd
     >>> claim = gd.Claim(says="It ends higher than GRPO.", baseline="grpo kl=0.04", task="countdown:4", budget=400_000)
-    >>> claim.metric, claim.seeds
-    ('pass@1', 8)
+    >>> claim.kind, claim.metric, claim.effect
+    ('better', 'pass@1', 0.02)
     """
 
     says: str
+    kind: ClaimKind = "better"
     baseline: str = "grpo"
     ablation: str = ""
     method: str = ""
     task: str = ""
-    model: str = "sprig"
+    model: str = "sprig-1.1"
     settings: str = ""
     start: str | dict[str, str] = ""
     metric: str = "pass@1"
     better: Literal["higher", "lower"] = "higher"
     levels: tuple[int, ...] = ()
     effect: float = 0.02
+    keeps: str = ""
+    loss: float = 0.02
+    bound: float = 0.0
+    along: str = ""
+    cuts: bool = False
     budget: float = 400_000
     unit: Unit = "tokens"
-    seeds: int = 8
-    first_seed: int = 0
 
 
 @dataclass(frozen=True)
