@@ -74,6 +74,12 @@ def t_tail(t: float, freedom: int) -> float:
     return max(0.0, 1.0 - inside)
 
 
+def t_above(t: float, freedom: int) -> float:
+    """The chance that Student's t of so many degrees of freedom is above `t`."""
+    further = t_tail(t, freedom) / 2
+    return further if t >= 0 else 1.0 - further
+
+
 def t_quantile(confidence: float, freedom: int) -> float:
     """How far from 0, to either side, a share `confidence` of Student's t lies."""
     low, high = 0.0, 1.0
@@ -85,17 +91,23 @@ def t_quantile(confidence: float, freedom: int) -> float:
     return (low + high) / 2
 
 
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """The mean of two or more values and their standard deviation (of a sample: by n - 1)."""
+    n = len(values)
+    if n < 2:
+        raise ValueError(f"a spread needs two values, not {n}")
+    mean = math.fsum(values) / n
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1))
+
+
 def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float, float]:
     """Mean, the two ends of its t-interval, and the two-sided p-value of a mean of 0.
 
     Values that are all the same have no spread to judge by: the interval is the mean itself, and p is 1 or 0.
     """
-    n = len(values)
-    if n < 2:
-        raise ValueError(f"an interval needs two values, not {n}")
-    mean = math.fsum(values) / n
-    error = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (n - 1) / n)
-    if error == 0:
+    mean, spread = mean_and_spread(values)
+    if spread == 0:
         return mean, mean, mean, float(mean == 0)
-    half = t_quantile(confidence, n - 1) * error
-    return mean, mean - half, mean + half, t_tail(mean / error, n - 1)
+    error, freedom = spread / math.sqrt(len(values)), len(values) - 1
+    half = t_quantile(confidence, freedom) * error
+    return mean, mean - half, mean + half, t_tail(mean / error, freedom)

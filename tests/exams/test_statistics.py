@@ -1,4 +1,4 @@
-"""Pass rates against brute force, intervals against scipy and against what they promise."""
+"""Pass rates against brute force, intervals and Student's t against scipy and against what they promise."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.stats import binomtest
 
-from guerdon.exams.statistics import interval, pass_at_k
+from guerdon.exams.statistics import interval, mean_and_spread, pass_at_k, t_above, t_interval, t_quantile, t_tail
 
 
 @pytest.mark.parametrize("n", range(1, 8))
@@ -72,3 +73,42 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says(spread, tries):
         centre = 0.4 if spread == "uneven tasks" else 0.3
         held.append(low <= centre <= high)
     assert 0.925 <= np.mean(held) <= 0.999
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 7, 8, 39, 100])
+@pytest.mark.parametrize("t", [0.0, 0.3, 1.0, -2.5, 7.0])
+def test_tails_of_students_t(freedom, t):
+    assert t_tail(t, freedom) == pytest.approx(2 * stats.t.sf(abs(t), freedom), abs=1e-13)
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 7, 31])
+@pytest.mark.parametrize("t", [0.0, 0.4, -0.4, 3.0, -3.0])
+def test_one_tail_of_students_t(freedom, t):
+    assert t_above(t, freedom) == pytest.approx(stats.t.sf(t, freedom), abs=1e-13)
+
+
+def test_a_spread_by_hand():
+    # 1, 2, 3, 6: mean 3, squares 4 + 1 + 0 + 9 = 14, over 3
+    assert mean_and_spread([1.0, 2.0, 3.0, 6.0]) == pytest.approx((3.0, (14 / 3) ** 0.5))
+    with pytest.raises(ValueError, match="two values"):
+        mean_and_spread([1.0])
+
+
+@pytest.mark.parametrize("freedom", [1, 7, 30])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_quantiles_of_students_t(freedom, confidence):
+    assert t_quantile(confidence, freedom) == pytest.approx(stats.t.ppf((1 + confidence) / 2, freedom), rel=1e-9)
+
+
+def test_an_interval_by_hand():
+    # 1, 2, 3: mean 2, deviation 1, error 1/sqrt(3), t(2 degrees, 95 %) = 4.3027
+    mean, low, high, p = t_interval([1.0, 2.0, 3.0])
+    assert (mean, low, high) == pytest.approx((2.0, 2 - 4.302653 / 3**0.5, 2 + 4.302653 / 3**0.5), abs=1e-5)
+    assert p == pytest.approx(stats.ttest_1samp([1.0, 2.0, 3.0], 0.0).pvalue)
+
+
+def test_an_interval_without_spread():
+    assert t_interval([0.0, 0.0]) == (0.0, 0.0, 0.0, 1.0)
+    assert t_interval([0.5, 0.5, 0.5]) == (0.5, 0.5, 0.5, 0.0)
+    with pytest.raises(ValueError, match="two values"):
+        t_interval([1.0])
