@@ -30,18 +30,15 @@ def prove(
         str | None, typer.Option("--family", metavar="F", help="All recipes of a family that claim something.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All recipes that claim something.")] = False,
-    null: Annotated[
-        bool, typer.Option("--null", help="Hold a recipe (grpo) against itself: how often is a verdict wrong?")
+    register: Annotated[
+        bool, typer.Option("--register", help="Run nothing: date and hash the claims, in DIR/register.json.")
+    ] = False,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
     ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Paired seeds.  [default: the claim's; --null: 40 pairs]")
-    ] = None,
-    first_seed: Annotated[
-        int | None, typer.Option("--first-seed", metavar="N", min=0, help="Begin with seed N.  [default: the claim's]")
-    ] = None,
     task: Task = None,
     model: Model = None,
     budget: Annotated[
@@ -53,17 +50,21 @@ def prove(
     runs: Annotated[str, typer.Option("--runs", metavar="DIR", help="Where the runs go.")] = "runs/prove",
     as_json: Json = False,
 ) -> int:
-    """Run the claims of recipes: method, baseline and ablation at equal budget over paired seeds, and an honest verdict.
+    """Run the claims of recipes by the rule, and say better, worse, equal, not known or not testable here.
 
-    What is finished is read, not run again, so the same command goes on after an interruption. Writes DIR/NAME.json with
-    every seed's curve, and a page with its figure.
+    Method and baseline have the same budget and paired seeds: 8, then 16 and 32 while the claim is open. Learning rates are
+    tuned first; after *better* the ablation is run, and 8 fresh seeds as a replication. Register claims before you prove them
+    (--register). What is known, from runs or from evidence, is not run again: after an interruption the same command goes on.
+    Writes DIR/NAME.json with every seed's curve, and a page with its figure.
     """
     output = Output(as_json)
-    chosen = _choose(names or [], family, every, null)
-    how = _how(null, {"task": task, "model": model, "budget": budget}, quick, (seeds, first_seed), jobs, out, runs)
+    chosen = _choose(names or [], family, every, calibrate)
+    how = _how({"task": task, "model": model, "budget": budget}, quick, jobs, out, runs)
+    if register:
+        return _register(output, chosen, how)
     with Tally(output.console) as tally:
-        if null:
-            return _null(output, chosen[0], seeds, how, tally)
+        if calibrate:
+            return _calibrate(output, how, tally)
         from guerdon.loop.proof.proving import prove as run
 
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
@@ -74,13 +75,13 @@ def prove(
     return 0
 
 
-def _choose(names: list[str], family: str | None, every: bool, null: bool) -> list[str]:
+def _choose(names: list[str], family: str | None, every: bool, calibrate: bool) -> list[str]:
     from guerdon.loop.catalog import listings
 
-    if sum((bool(names), family is not None, every)) > 1 or (null and (family or every or len(names) > 1)):
-        raise UserError("choose one of: recipes by name, --family F, --all; --null takes one recipe at most")
-    if null:
-        return names or ["grpo"]
+    if sum((bool(names), family is not None, every, calibrate)) > 1:
+        raise UserError("choose one of: recipes by name, --family F, --all, --calibrate")
+    if calibrate:
+        return []
     if names:
         return names
     claiming = {name: listing for name, listing in listings().items() if listing.claims}
@@ -94,15 +95,7 @@ def _choose(names: list[str], family: str | None, every: bool, null: bool) -> li
     return members
 
 
-def _how(
-    null: bool,
-    claims: dict[str, str | None],
-    quick: bool,
-    seeds: tuple[int | None, int | None],
-    jobs: int,
-    out: str,
-    runs: str,
-) -> How:
+def _how(claims: dict[str, str | None], quick: bool, jobs: int, out: str, runs: str) -> How:
     from guerdon.core.budget import read_budget
     from guerdon.loop.proof.proving import How
 
@@ -110,30 +103,38 @@ def _how(
     if claims["budget"] is not None:
         read = read_budget(claims["budget"])
         changes |= {"budget": read.amount, "unit": read.unit}
-    number, first = seeds
-    changes |= {k: v for k, v in {"seeds": None if null else number, "first_seed": first}.items() if v is not None}
-    values = {"seeds": number, "first-seed": first, **claims}
     flags = ["--quick"] if quick else []
-    flags += [w for name, value in values.items() if value is not None for w in (f"--{name}", str(value))]
-    return How(
-        out=Path(out),
-        runs=Path(runs),
-        jobs=jobs,
-        quick=quick,
-        changes=changes,
-        flags=tuple(flags),
-    )
+    flags += [w for name, value in claims.items() if value is not None for w in (f"--{name}", str(value))]
+    return How(out=Path(out), runs=Path(runs), jobs=jobs, quick=quick, changes=changes, flags=tuple(flags))
 
 
-def _null(output: Output, recipe: str, pairs: int | None, how: How, tally: Tally) -> int:
-    from guerdon.loop.proof.null import ALARM, PAIRS, prove_null
+def _register(output: Output, names: list[str], how: How) -> int:
+    from guerdon.loop.proof.proving import register_claims
 
-    number = pairs if pairs is not None else 4 if how.quick else PAIRS
-    result = _until_interrupted(lambda: prove_null(recipe, number, how, tally))
-    if not output.as_json:
-        shares = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in result["verdicts"].items())
-        output.say(f"{recipe} against itself, {number} pairs, proofs of {result['proofs_of']}: {shares}")
-        output.say(f"wrong verdicts: {100 * result['wrong']:.1f} %")
+    batch = register_claims(names, how)
+    if batch is None:
+        output.say("all of these claims are registered as they are")
+    else:
+        number = sum(map(len, batch["claims"].values()))
+        output.say(
+            f"batch {batch['batch']}, {batch['date']}: {number} claims of {len(batch['claims'])} recipes registered"
+        )
+        output.say("commit register.json before you run them: then everybody can see what came first")
+    output.finish({"batch": batch})
+    return 0
+
+
+def _calibrate(output: Output, how: How, tally: Tally) -> int:
+    from guerdon.loop.proof.calibration import ALARM, calibrate
+
+    result = _until_interrupted(lambda: calibrate(how, tally))
+    for each in result["settings"] if not output.as_json else ():
+        shares = ", ".join(f"{100 * each['errors'][w]:.1f} % {w}" for w in ("better", "worse", "equal", "not known"))
+        output.say(
+            f"{each['arm']} on {each['claim']['task']}, against itself, {len(each['differences'])} pairs: {shares}"
+        )
+        seen = ", ".join(f"{100 * p['better']:.0f} % at {p['times']:g} times the effect" for p in each["power"])
+        output.say(f"  an effect is seen as better: {seen}")
     output.finish(result)
     if result["wrong"] > ALARM and not how.quick:
         raise RunStopped(f"{100 * result['wrong']:.1f} % of verdicts are wrong: they are not to be trusted")

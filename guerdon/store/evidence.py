@@ -18,8 +18,9 @@ from guerdon.store.evidence_page import index, page
 from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.whole_files import write_readable_json, write_text
 
-FORMAT = 1
-NULL = "null"
+FORMAT = 2
+CALIBRATION = "calibration"
+REGISTER = "register.json"
 SHIPPED = Path(__file__).resolve().parent.parent / "evidence"  # of the package's own recipes
 
 
@@ -41,7 +42,8 @@ def read(folder: Path, name: str) -> dict[str, Any]:
 
 def read_all(folder: Path) -> dict[str, dict[str, Any]]:
     """Every recipe's evidence in a folder, by name."""
-    return {path.stem: read(folder, path.stem) for path in sorted(folder.glob("*.json")) if path.stem != NULL}
+    apart = (CALIBRATION, Path(REGISTER).stem)
+    return {path.stem: read(folder, path.stem) for path in sorted(folder.glob("*.json")) if path.stem not in apart}
 
 
 def stale(proof: Mapping[str, Any]) -> str:
@@ -68,17 +70,20 @@ def write(folder: Path, proof: dict[str, Any]) -> None:
     write_text(folder / f"{name}.md", page(proof, stale(proof)))
 
 
-def write_null(folder: Path, proof: dict[str, Any]) -> None:
-    write_readable_json(folder / f"{NULL}.json", sealed(proof))
+def write_calibration(folder: Path, result: dict[str, Any]) -> None:
+    write_readable_json(folder / f"{CALIBRATION}.json", sealed(result))
 
 
-def read_null(folder: Path) -> dict[str, Any] | None:
-    return read(folder, NULL) if (folder / f"{NULL}.json").is_file() else None
+def read_calibration(folder: Path) -> dict[str, Any] | None:
+    """How often verdicts are wrong, and how often they see what is there; None where nobody looked."""
+    return read(folder, CALIBRATION) if (folder / f"{CALIBRATION}.json").is_file() else None
 
 
 def write_index(folder: Path) -> None:
     every = read_all(folder)
-    write_text(folder / "README.md", index(every, read_null(folder), {n for n, proof in every.items() if stale(proof)}))
+    write_text(
+        folder / "README.md", index(every, read_calibration(folder), {n for n, proof in every.items() if stale(proof)})
+    )
 
 
 def _number(i: int) -> str:

@@ -14,8 +14,8 @@ from guerdon.core.pack import played_at
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
     """For every column of tracks or segments its mean, its spread and the share that failed of what should have a value;
-    for the length of tracks the mean and spread; for episodes the share that failed; and how many asks were about each
-    kind of problem (`draws/countdown:3`).
+    for the length of tracks the mean and spread; for episodes the share that failed; how many asks were about each kind of
+    problem (`draws/countdown:3`); and the share of them that showed the problem `as_is`, without a hint or anything else.
 
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`. Episodes of earlier steps, which
     a memory joined to those of this one, are in none of them.
@@ -33,9 +33,10 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
 
 def _draws(batch: Batch) -> dict[str, float]:
     """Asks by kind of problem."""
-    asks = {(e.step, e.number): e.task.kind for e in batch.episodes}
-    count = Counter(asks.values())
-    return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
+    asks = {(e.step, e.number): e.ask for e in batch.episodes}
+    count = Counter(ask.task.kind for ask in asks.values())
+    as_is = sum(ask.prompt is None and ask.view is None for ask in asks.values())
+    return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())} | {"as_is": as_is / max(1, len(asks))}
 
 
 def _spread(name: str, value: Tensor, role: Tensor, batch: Batch) -> dict[str, float]:

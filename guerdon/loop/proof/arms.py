@@ -12,15 +12,17 @@ from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
-from guerdon.core.recipe import Claim
+from guerdon.core.recipe import Claim, Recipe, RecipeEntry
 from guerdon.loop.api import set_length
-from guerdon.loop.build import Built, RunRequest, build
-from guerdon.loop.catalog import entries_in, in_file
+from guerdon.loop.build import Built, RunRequest, build, versions
+from guerdon.loop.catalog import entries_in, find_recipe, in_file
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import RESULTS, code_hash, modules_of
 
-METHOD, BASELINE, ABLATION = "method", "baseline", "ablation"
+METHOD, BASELINE, ABLATION, PLAIN = "method", "baseline", "ablation", "plain"
+GRPO = "grpo"  # what is plain: it stands beside every method that learns by reinforcement
+RATE = "lr"  # the knob of a learning rate
 POLICY = "policy"
 START_SEED = 0  # of what arms begin with: one model, as one that was downloaded is
 
@@ -38,7 +40,7 @@ class Arm:
 
     def begun(self, runs: Path) -> Arm:
         """The arm as it is run: it begins with what its starts left among the runs."""
-        left = {name: RunFolder(runs / start.key(START_SEED)) for name, start in self.starts.items()}
+        left = {name: RunFolder(runs / start.folder(START_SEED)) for name, start in self.starts.items()}
         model = str(left.pop(POLICY).path) if POLICY in left else self.request.model
         named = {name: str(run.models / self.starts[name].trains(name)) for name, run in left.items()}
         return replace(self, request=replace(self.request, model=model, prepared=named))
@@ -87,12 +89,43 @@ class Arm:
         """What an evidence file says of it: its words, and what it was."""
         return {"what": self.what, "hash": self.hash, "source": self.source, "modules": [*self.modules]}
 
-    def key(self, seed: int) -> str:
-        """The same for all runs that would come out the same: which function made a recipe does not matter, the code of its
+    def key(self, seed: int, noise: int | None = None) -> str:
+        """The same for all runs that are the same experiment: which function made a recipe does not matter, the code of its
         parts does."""
         before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
         spends = None if self.budget is None else knobs(self.budget)
-        return fingerprint([*self._made[:2], RESULTS, spends, knobs(self.options), seed, *before])
+        apart = [] if noise is None else [["noise", noise]]
+        return fingerprint([*self._made[:2], RESULTS, spends, knobs(self.options), seed, *apart, *before])
+
+    def folder(self, seed: int, noise: int | None = None) -> str:
+        """What the folder of a run is called: by its key, and by the machine that its numbers come of."""
+        return f"{self.key(seed, noise)}-{machine()}"
+
+    @functools.cached_property
+    def rate(self) -> float | None:
+        """The learning rate that it has where nobody tunes it; None where it has no knob for one."""
+        default = find_recipe(self.request.recipe).knobs().get(RATE)
+        rate = self.request.settings.get(RATE, default)
+        return float(rate) if isinstance(rate, int | float | str) else None
+
+    def at_rate(self, factor: float) -> Arm:
+        """The same with a learning rate so many times as high."""
+        if factor == 1.0 or self.rate is None:
+            return self
+        if factor not in self._at_rates:
+            settings = {**self.request.settings, RATE: f"{self.rate * factor:.6g}"}
+            self._at_rates[factor] = replace(self, request=replace(self.request, settings=settings))
+        return self._at_rates[factor]
+
+    @functools.cached_property
+    def _at_rates(self) -> dict[float, Arm]:
+        return {}
+
+
+@functools.cache
+def machine() -> str:
+    """What the same experiment may come out otherwise on: the device and the library of its arithmetic."""
+    return fingerprint([versions()[name] for name in ("torch", "device", "machine")])[:8]
 
 
 def unspent(budget: Budget) -> Budget:
@@ -101,12 +134,23 @@ def unspent(budget: Budget) -> Budget:
 
 
 def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
-    """The method, the baseline and, where the claim has one, the ablation; each with the starts that it has a model for."""
+    """The method and what it is held against; each with the starts that it has a model for. Where the method is GRPO's kin and
+    its paper's baseline is not plain GRPO, that stands beside them."""
     file, name = in_file(recipe)
     beside = entries_in(file) if file else {}
     method = f"{name or next(iter(beside))} {claim.method}".strip()
-    named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
+    if claim.kind == "slope":
+        named = {f"{METHOD} {value}": f"{method} {value}" for value in points_of(claim)}
+    elif claim.kind == "bound":
+        named = {METHOD: method}
+    else:
+        named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
     arms = {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
+    first = next(iter(arms.values()))
+    if BASELINE in arms and claim.baseline.split()[0] != GRPO and learns_by_grpo(first):
+        arms[PLAIN] = make_arm(GRPO, claim, options, file, beside)
+    if METHOD not in arms:
+        return arms
     for model, start in arms[METHOD].starts.items():
         if model != POLICY:
             start.trains(model)
@@ -115,6 +159,24 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
                 f"start prepares the model {model!r}, which no arm has: name one of the models of its recipes"
             )
     return {n: replace(a, starts={m: s for m, s in a.starts.items() if a.has(m)}) for n, a in arms.items()}
+
+
+def learns_by_grpo(arm: Arm) -> bool:
+    """Whether it is one run of a recipe that is made on GRPO, so that plain GRPO is its like."""
+    entry: RecipeEntry | None = find_recipe(arm.request.recipe)
+    if not isinstance(arm.build().recipe, Recipe):
+        return False
+    while entry is not None and entry.name != GRPO:
+        entry = entry.on
+    return entry is not None
+
+
+def points_of(claim: Claim) -> list[str]:
+    """The settings that a slope goes along: `tries=2`, `tries=4`, ..."""
+    knob, equals, values = claim.along.partition("=")
+    if not equals or values.count(",") < 1:
+        raise UserError(f"a slope goes along values of a knob, along='tries=2,4,8', not {claim.along!r}")
+    return [f"{knob}={value}" for value in values.split(",")]
 
 
 def starts_of(claim: Claim) -> dict[str, str]:

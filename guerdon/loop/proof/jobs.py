@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -42,6 +42,7 @@ from guerdon.workers.processes import die_with_parent
 INTERRUPTED = "interrupted"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
+SPARE = 2  # jobs that lie ready for the workers
 
 
 _stop: Event | None = None  # in a worker: whether the user asked to stop
@@ -54,6 +55,8 @@ class RunJob:
     arm: Arm
     seed: int
     folder: Path
+    key: str = ""
+    noise: int | None = None  # what tokens are drawn by, where that is not the seed
     at_a_time: int = 1  # how many run at once, which is what their seconds depend on
     keeps: bool = False  # its models, for others to begin with
     after: tuple[Path, ...] = ()  # folders of the runs that it begins with
@@ -87,7 +90,8 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
     notes = drop_damaged(folder)
     if not folder.exists():
         config = config_of(built, arm.request, job.seed, steps, options)
-        folder.create({**config, "at_a_time": job.at_a_time})
+        apart = {} if job.noise is None else {"noise": job.noise}
+        folder.create({**config, **apart, "at_a_time": job.at_a_time})
         notes += remember(config, here)
     if isinstance(recipe, Study):
         run_study(recipe, folder, options, job.seed, warnings=notes)
@@ -107,48 +111,50 @@ def at_a_time() -> int:
     return min(ON_GPU, cores) if torch.cuda.is_available() else cores
 
 
-def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], None]) -> None:
-    """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends.
+def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Iterable[RunJob]]) -> None:
+    """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends,
+    and says what to run besides, before all that waits.
 
     One that fails does not stop the others: all that failed are told together at the end.
     """
-    left = [dataclasses.replace(job, at_a_time=workers) for job in jobs if not is_done(job.folder)]
-    left.sort(key=lambda job: bool(job.after))
+    queue = sorted((dataclasses.replace(job, at_a_time=workers) for job in jobs), key=lambda job: bool(job.after))
     failed: dict[str, str | BaseException] = {}
+    number = 0
     with _asked_to_stop():
-        for job, why in _each(left, min(workers, len(left))):
+        for job, why in _each(queue, workers):
+            number += 1
             if why == INTERRUPTED:
                 raise CtrlC
             if why:
                 failed[job.name] = why
             else:
-                done(job)
+                queue[:0] = [dataclasses.replace(more, at_a_time=workers) for more in done(job)]
     if failed:
         name, why = next(iter(failed.items()))
-        summary = f"{len(failed)} of {len(left)} runs failed; {name}"
+        summary = f"{len(failed)} of {number} runs failed; {name}"
         if isinstance(why, BaseException):  # a fault of the program's: where it happened is wanted
             why.add_note(summary)
             raise why
         raise RunStopped(f"{summary}: {why}")
 
 
-def _each(jobs: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | BaseException]]:
-    """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own."""
-    if workers <= 1:
-        yield from ((job, run_job(job)) for job in jobs)
+def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | BaseException]]:
+    """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own. Jobs may
+    be added to the queue on the way."""
+    if workers <= 1 or len(queue) <= 1:
+        while queue:
+            job = queue.pop(0)
+            yield job, run_job(job)
         return
     spawn = multiprocessing.get_context("spawn")
     with _no_signals():  # for the process that Python starts to tidy up after all of us
         stop = spawn.Event()
-    held, under_way = list(jobs), dict[Future[str], RunJob]()
+    under_way = dict[Future[str], RunJob]()
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
         try:
-            while held or under_way:
-                missing = {job.folder for job in (*held, *under_way.values())}
-                ready = [job for job in held if missing.isdisjoint(job.after)]
-                held = [job for job in held if not missing.isdisjoint(job.after)]
+            while queue or under_way:
                 with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
-                    under_way |= {pool.submit(_work, job): job for job in ready}
+                    under_way |= {pool.submit(_work, job): job for job in _ready(queue, under_way, workers)}
                 for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                     error = future.exception()
                     if isinstance(error, BrokenProcessPool):
@@ -164,6 +170,16 @@ def _each(jobs: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Base
                 for worker in _workers():
                     worker.kill()
                 raise
+
+
+def _ready(queue: list[RunJob], under_way: Mapping[Future[str], RunJob], workers: int) -> list[RunJob]:
+    """Jobs to hand over now, taken off the queue: enough that no worker waits, and none whose beginnings are not there."""
+    missing = {job.folder for job in (*queue, *under_way.values())}
+    free = workers + SPARE - len(under_way)
+    ready = [job for job in queue if missing.isdisjoint(job.after)][: max(0, free)]
+    chosen = {job.folder for job in ready}
+    queue[:] = [job for job in queue if job.folder not in chosen]
+    return ready
 
 
 def _begin(stop: Event) -> None:

@@ -1,4 +1,4 @@
-"""`prove`: run the claims of recipes and write down what came out."""
+"""`prove`: run the claims of recipes by the rule, and write down what came out."""
 
 from __future__ import annotations
 
@@ -7,26 +7,40 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, RecipeEntry
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, POLICY, START_SEED, Arm, arms_of, changed
+from guerdon.loop.proof.arms import POLICY, START_SEED, Arm, arms_of, changed, machine
 from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
-from guerdon.loop.proof.results import mean_curve, result_of
-from guerdon.loop.proof.verdict import Comparison, among, compare, discoveries
+from guerdon.loop.proof.judging import judged, settle
+from guerdon.loop.proof.known import Known
+from guerdon.loop.proof.records import record_of
+from guerdon.loop.proof.register import register, registered, size_of
+from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun, standing
+from guerdon.loop.proof.verdict import Comparison
 from guerdon.loop.record import Options
 from guerdon.models.model_loading import version
 from guerdon.store import evidence
-from guerdon.store.folder import RunFolder
 from guerdon.store.identity import RESULTS
 from guerdon.store.whole_files import absolute
 
-SEEDS = 8
-OPTIONS = Options(save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=384, eval_tries=2)
-QUICK_SEEDS, QUICK_SHARE = 2, 0.1
-QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_tasks=48, eval_tries=1)
+WHOLE, BETWEEN = 2000, 384  # problems of an exam: at the start and at the last two points, and between
+OPTIONS = Options(
+    save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=BETWEEN, eval_tries=1,
+    eval_whole=WHOLE, eval_late=0.9, eval_drawn=True,
+)  # fmt: skip
+QUICK_SHARE = 0.1
+QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_late=0.0, eval_tasks=48, eval_whole=0)
+
+Progress = Callable[[int, int, RunJob | None], None]
+
+
+class Wanting(Protocol):
+    """What is known makes it want runs, until it wants none."""
+
+    def wanted(self, known: Known) -> list[WantedRun]: ...
 
 
 @dataclass(frozen=True)
@@ -53,75 +67,48 @@ class How:
         return QUICK_OPTIONS if self.quick else OPTIONS
 
     @property
+    def rules(self) -> Rules:
+        return QUICK if self.quick else Rules()
+
+    @property
     def folder(self) -> Path:
         """Where evidence goes; a quick look is kept apart from it."""
         return self.out / "quick" if self.quick else self.out
 
-
-@dataclass(frozen=True)
-class Trial:
-    """A claim with its arms."""
-
-    claim: Claim
-    arms: dict[str, Arm]
-
     @property
-    def seeds(self) -> range:
-        return range(self.claim.first_seed, self.claim.first_seed + self.claim.seeds)
-
-    def jobs(self, how: How) -> dict[str, RunJob]:
-        """By key, seed after seed: equal arms are one."""
-        after = {
-            name: tuple(how.runs / start.key(START_SEED) for start in arm.starts.values())
-            for name, arm in self.arms.items()
-        }
-        pairs = [(arm, seed, after[name]) for seed in self.seeds for name, arm in self.arms.items()]
-        return {arm.key(seed): RunJob(arm, seed, how.runs / arm.key(seed), after=first) for arm, seed, first in pairs}
-
-    def starts(self, how: How) -> dict[str, RunJob]:
-        """By key: what must be there before arms can begin."""
-        keyed = {start.key(START_SEED): start for arm in self.arms.values() for start in arm.starts.values()}
-        return {key: RunJob(arm, START_SEED, how.runs / key, keeps=True) for key, arm in keyed.items()}
-
-    def is_done(self, how: How) -> bool:
-        return all(is_done(job.folder) for job in self.jobs(how).values())
+    def known(self) -> Known:
+        """What the runs in these folders came to. The package's own evidence counts as well: its keys name their code."""
+        return Known.read(self.runs, evidence.SHIPPED, self.folder)
 
 
-def prove(names: Sequence[str], how: How, progress: Callable[[int, int, RunJob | None], None]) -> list[dict[str, Any]]:
+def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, Any]]:
     """Evidence for each recipe, written to its folder. `progress` hears how many runs of how many are done, and which one was
     last."""
     how = how.from_here()
     entries = {name: _claiming(find_recipe(name)) for name in names}
-    trials = {name: [_trial(name, claim, how) for claim in entry.claims] for name, entry in entries.items()}
+    trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
+    known = how.known
     try:
-        run_trials([trial for each in trials.values() for trial in each], how, progress)
+        run_trials([trial for each in trials.values() for trial in each], known, how, progress)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
-        done = {name: entry for name, entry in entries.items() if all(trial.is_done(how) for trial in trials[name])}
-        for name, entry in done.items():
-            evidence.write(how.folder, _found(name, entry, trials[name], how))
-        for family in dict.fromkeys(entry.family for entry in done.values()):
-            settle(how.folder, family)
+        done = [name for name in names if all(_is_told(trial, known) for trial in trials[name])]
+        for name in done:
+            evidence.write(how.folder, _evidence(name, entries[name], trials[name], known, how))
         if done:
+            settle_all(how.folder)
             evidence.write_index(how.folder)
     return [evidence.read(how.folder, entry.name) for entry in entries.values()]
 
 
-def run_trials(trials: Sequence[Trial], how: How, progress: Callable[[int, int, RunJob | None], None]) -> None:
-    """Run the arms that are not done, each after what it begins with."""
-    starts = {key: job for trial in trials if not trial.is_done(how) for key, job in trial.starts(how).items()}
-    run_jobs({**starts, **{key: job for trial in trials for key, job in trial.jobs(how).items()}}, how, progress)
+def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
+    """Date and hash the claims of recipes, before anything is run."""
+    how = how.from_here()
+    entries = {name: _claiming(find_recipe(name)) for name in names}
+    return register(how.folder, [trial for name, entry in entries.items() for trial in trials_of(name, entry, how)])
 
 
-def run_jobs(jobs: Mapping[str, RunJob], how: How, progress: Callable[[int, int, RunJob | None], None]) -> None:
-    done = sum(is_done(job.folder) for job in jobs.values())
-    progress(done, len(jobs), None)
-
-    def one(job: RunJob) -> None:
-        nonlocal done
-        done += 1
-        progress(done, len(jobs), job)
-
-    run_all(jobs.values(), how.jobs or at_a_time(), one)
+def trials_of(name: str, entry: RecipeEntry, how: How) -> list[Trial]:
+    return [_trial(name, entry.name, claim, how) for claim in entry.claims]
 
 
 def _claiming(entry: RecipeEntry) -> RecipeEntry:
@@ -130,18 +117,11 @@ def _claiming(entry: RecipeEntry) -> RecipeEntry:
     return entry
 
 
-def _trial(name: str, claim: Claim, how: How) -> Trial:
-    if how.quick:
-        claim = changed(claim, seeds=QUICK_SEEDS)
+def _trial(name: str, recipe: str, claim: Claim, how: How) -> Trial:
     claim = changed(claim, **how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_starts(name, claim, how))
-    least = QUICK_SEEDS if how.quick else SEEDS
-    if claim.seeds < least:
-        raise UserError(
-            f"a proof takes at least {least} seeds, not {claim.seeds}" + ("" if how.quick else " (--quick takes 2)")
-        )
-    return Trial(claim, arms_of(name, claim, how.options))
+    return Trial(recipe, claim, arms_of(name, claim, how.options), how.rules)
 
 
 def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:
@@ -157,7 +137,82 @@ def _quick_steps(start: Arm) -> int:
     return max(1, round(QUICK_SHARE * recipe.steps))
 
 
-def _found(name: str, entry: RecipeEntry, trials: Sequence[Trial], how: How) -> dict[str, Any]:
+# --- running ------------------------------------------------------------------------------------------------------
+
+
+def run_trials(trials: Sequence[Wanting], known: Known, how: How, progress: Progress) -> None:
+    """Run what trials want until they want nothing more. What one run tells may make others wanted."""
+    wanted = {i: {run.key: run for run in trial.wanted(known)} for i, trial in enumerate(trials)}
+
+    def more(key: str) -> list[WantedRun]:
+        """What is wanted now that a run is known: of trials that waited for nothing else."""
+        new: dict[str, WantedRun] = {}
+        for i, runs in wanted.items():
+            if runs.pop(key, None) is not None and not runs:
+                runs |= {run.key: run for run in trials[i].wanted(known)}
+                new |= runs
+        return list(new.values())
+
+    run_wanted(
+        list({key: run for runs in wanted.values() for key, run in runs.items()}.values()), more, known, how, progress
+    )
+
+
+def run_wanted(
+    runs: Sequence[WantedRun], more: Callable[[str], list[WantedRun]], known: Known, how: How, progress: Progress
+) -> None:
+    """Run them and whatever comes to be wanted on the way; each is known as soon as it is done."""
+    asked, number = set[str](), 0
+
+    def jobs_of(some: Iterable[WantedRun]) -> list[RunJob]:
+        jobs = [job for run in some if run.key not in asked for job in _jobs(run, how)]
+        asked.update(job.key for job in jobs)
+        return list({job.folder: job for job in jobs if job.key or not is_done(job.folder)}.values())
+
+    first = jobs_of(runs)
+    progress(0, len(first), None)
+    total = len(first)
+
+    def done(job: RunJob) -> list[RunJob]:
+        nonlocal number, total
+        number += 1
+        new = []
+        if job.key:
+            known.add({**record_of(job.folder), "key": job.key, "machine": machine(), "seed": job.seed})
+            new = jobs_of(more(job.key))
+            total += len(new)
+        progress(number, total, job)
+        return new
+
+    run_all(first, how.jobs or at_a_time(), done)
+
+
+def _jobs(run: WantedRun, how: How) -> list[RunJob]:
+    """A run as a job, after the jobs of what it begins with."""
+    starts = list(run.arm.starts.values())
+    before = [RunJob(start, START_SEED, how.runs / start.folder(START_SEED), keeps=True) for start in starts]
+    folder = how.runs / (run.arm.folder(run.seed, run.noise) + ("-again" if run.again else ""))
+    mine = RunJob(run.arm, run.seed, folder, run.key, run.noise, after=tuple(job.folder for job in before))
+    return [*(job for job in before if not is_done(job.folder)), mine]
+
+
+# --- telling ------------------------------------------------------------------------------------------------------
+
+
+def _is_told(trial: Trial, known: Known) -> bool:
+    """Whether there is enough for a first look."""
+    try:
+        judged(trial, known)
+    except (ValueError, IndexError, KeyError, StopIteration):
+        return False
+    return True
+
+
+def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Known, how: How) -> dict[str, Any]:
+    claims = []
+    for trial in trials:
+        claim = judged(trial, known)
+        claims.append({**claim, "registered": registered(how.folder, trial), "verdict": claim["alone"]})
     return {
         "format": evidence.FORMAT,
         "recipe": entry.name,
@@ -167,63 +222,61 @@ def _found(name: str, entry: RecipeEntry, trials: Sequence[Trial], how: How) -> 
         "quick": how.quick,
         "results": RESULTS,
         "command": how.command(name),
-        "claims": [_measured(trial, how) for trial in trials],
-        **setting(trials[0].claim.model, trials[0].jobs(how).values()),
+        "claims": claims,
+        **setting(trials[0].claim.model, claims),
     }
 
 
-def setting(model: str, jobs: Iterable[RunJob]) -> dict[str, Any]:
+def setting(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What results depend on besides the recipe: the model, and the machine and versions that its last run was made with."""
-    config = max((RunFolder(job.folder).read_config() for job in jobs), key=lambda each: str(each["created"]))
+    runs = [run for claim in claims for arm in claim["arms"].values() for run in arm["runs"]]
+    last = max(runs, key=lambda run: str(run["created"]))
     return {
-        "model": {"name": model, "version": version(model)},
-        "versions": {**config["versions"], "at_a_time": config["at_a_time"]},
-        "created": config["created"][:10],
+        "model": {"name": model, "version": version(model) if model else ""},
+        "versions": {**last["versions"], "at_a_time": last["at_a_time"]},
+        "created": last["created"],
     }
 
 
-def measured(trial: Trial, how: How) -> dict[str, dict[str, Any]]:
-    """What the runs of each arm found."""
-    arms = {}
-    for name, arm in trial.arms.items():
-        runs = [result_of(how.runs / arm.key(seed), seed, trial.claim) for seed in trial.seeds]
-        arms[name] = {**arm.identity(), "curve": mean_curve(runs), "runs": runs}
-    return arms
-
-
-def _measured(trial: Trial, how: How) -> dict[str, Any]:
-    claim = trial.claim
-    arms = measured(trial, how)
-    score = {name: [run["score"] for run in arm["runs"]] for name, arm in arms.items()}
-    against = {
-        name: dataclasses.asdict(compare(score[METHOD], score[name], claim.effect, claim.better))
-        for name in (BASELINE, ABLATION)
-        if name in score
-    }
-    alone = against[BASELINE]["verdict"]
-    return {"claim": dataclasses.asdict(claim), "arms": arms, "against": against, "alone": alone, "verdict": alone}
-
-
-def settle(folder: Path, family: str) -> None:
-    """Give every claim of a family the verdict it has beside the others, and write pages."""
-    files = [proof for proof in evidence.read_all(folder).values() if proof["family"] == family]
-    claims = [claim for proof in files for claim in proof["claims"]]
-    kept = discoveries([claim["against"][BASELINE]["p"] for claim in claims])
-    for claim, is_discovery in zip(claims, kept, strict=True):
-        claim["verdict"] = among(claim["alone"], is_discovery)
-        claim["how"] = explain(Comparison(**claim["against"][BASELINE]), claim["verdict"], len(claims))
-    for proof in files:
+def settle_all(folder: Path) -> None:
+    """Give every claim in a folder the verdict it has beside the others of its batch, and write files and pages."""
+    files = evidence.read_all(folder)
+    batches: dict[int, list[dict[str, Any]]] = {}
+    for proof in files.values():
+        for claim in proof["claims"]:
+            batch = (claim["registered"] or {}).get("batch", 0)
+            batches.setdefault(batch, []).append(claim)
+    for number, claims in batches.items():
+        waiting = size_of(folder, number) - len(claims) if number else 0
+        settle(claims, max(0, waiting))
+    for proof in files.values():
+        for claim in proof["claims"]:
+            tell(claim)
         evidence.write(folder, proof)
 
 
-def explain(comparison: Comparison, verdict: str, claims: int) -> str:
-    """Why the verdict is what it is, in a sentence."""
-    interval = f"95 % interval {comparison.low:+.4f} to {comparison.high:+.4f}, p = {comparison.p:.4f}"
-    seen = (
-        f"better by {comparison.mean:+.4f} on average, {interval}, over {len(comparison.differences)} paired seeds;"
-        f" {comparison.effect:g} or more counts"
+def tell(claim: dict[str, Any]) -> None:
+    """Whether the claim stands, and why, in words."""
+    words, comparisons = [claim["verdict"]], [Comparison(**claim["against"]["baseline"])]
+    if claim["claim"]["kind"] == "cheaper":
+        comparisons.append(Comparison(**claim["quality"]))
+        words.append(comparisons[1].alone)
+    claim["stands"] = (
+        "open" if words[0] == "not testable here" else standing(claim["claim"]["kind"], words, comparisons)
     )
-    if verdict != comparison.verdict:
-        alone = f"Alone it would be {comparison.verdict!r}"
-        return f"{seen}. {alone}, but it is no discovery among the {claims} claims of its family."
+    claim["how"] = explain(claim)
+
+
+def explain(claim: Mapping[str, Any]) -> str:
+    """Why the verdict is what it is, in a sentence or two."""
+    gap, word = claim["against"]["baseline"], claim["verdict"]
+    seen = (
+        f"better by {gap['mean']:+.4f} on average, 95 % interval {gap['low']:+.4f} to {gap['high']:+.4f}, over"
+        f" {len(gap['differences'])} paired seeds; {gap['effect']:g} or more counts"
+    )
+    if word == "not testable here":
+        return f"Not tried: {'; '.join(g['why'] for g in claim['gates'] if not g['open'])}. ({seen}.)"
+    alone = claim["alone"]
+    if word != alone:
+        return f"{seen}. Alone it would be {alone!r}, but it is no discovery among the claims it was registered with."
     return f"{seen}."

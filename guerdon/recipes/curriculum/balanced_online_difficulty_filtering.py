@@ -27,8 +27,6 @@ from guerdon.select.filters import with_rate
         ablation="balanced-online-difficulty-filtering low=0.01 high=0.99",
         task="countdown:1-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
-        seeds=16,
-        first_seed=100,  # new ones: the first eight had not told
     ),
     on=grpo,
 )

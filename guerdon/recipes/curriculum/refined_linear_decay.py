@@ -28,7 +28,6 @@ SHAPES: dict[str, Callable[[float], Any]] = {"linear": lambda peak: linear(peak,
 NAME = "refined-linear-decay"
 ARMS: dict[str, Any] = {"baseline": f"{NAME} schedule=linear", "ablation": f"{NAME} schedule=cosine", "model": ""}
 ARMS |= {"metric": "loss", "better": "lower", "effect": 0.005, "budget": 200, "unit": "steps"}
-ARMS |= {"seeds": 24, "first_seed": 100}  # new ones: the first eight had not told
 
 
 @recipe(

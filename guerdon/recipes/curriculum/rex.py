@@ -31,7 +31,7 @@ PROFILES: dict[str, Callable[[float, int], Any]] = {
     "constant": lambda peak, steps: peak,
 }
 ARMS: dict[str, Any] = {"baseline": "rex schedule=linear", "ablation": "rex schedule=cosine", "model": ""}
-ARMS |= {"metric": "accuracy", "effect": 0.005, "budget": 320, "unit": "steps", "seeds": 24, "first_seed": 100}
+ARMS |= {"metric": "accuracy", "effect": 0.005, "budget": 320, "unit": "steps"}
 
 
 @recipe(

@@ -35,7 +35,6 @@ TAUGHT, BATCH, TOP = 5, 10, 12
 NAME = "curriculum-designer"
 ARMS: dict[str, Any] = {"baseline": f"{NAME} rank=random", "ablation": f"{NAME} rank=reversed", "model": ""}
 ARMS |= {"budget": 500, "unit": "samples"}  # about as many as there are of five digits, for every order
-ARMS |= {"seeds": 24, "first_seed": 100}  # new ones: the first eight had not told
 
 
 @recipe(

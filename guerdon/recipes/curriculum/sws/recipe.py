@@ -31,8 +31,6 @@ from guerdon.recipes.house.grpo import grpo
         ablation="sws by=even",
         task="countdown:1-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
-        seeds=16,
-        first_seed=100,  # new ones: the first eight had not told
     ),
     on=grpo,
 )

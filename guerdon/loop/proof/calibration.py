@@ -1,0 +1,131 @@
+"""Is the machine honest? An arm is held against itself: same start, same problems, same exams, other noise.
+
+Two arms that are the same in all but what tokens are drawn by are tuned, each on its own, and run in pairs. Proofs by the whole
+rule are then drawn from the pairs: whatever they say but *equal* and *not known* is wrong. The same pairs, moved by an effect,
+say how often an effect of that size is seen; and a table says what a planted collapse does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from guerdon.core.recipe import Claim
+from guerdon.loop.proof.arms import Arm, make_arm
+from guerdon.loop.proof.known import Known
+from guerdon.loop.proof.power import collapse_table, error_rates, power
+from guerdon.loop.proof.proving import How, Progress, run_trials
+from guerdon.loop.proof.records import Record, score_of
+from guerdon.loop.proof.trial import WantedRun
+from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS, choose
+from guerdon.store import evidence
+
+PAIRS, QUICK_PAIRS = 24, 2
+ALARM = 0.05
+APART = 1_000_000  # what the noise of the second arm is away from that of the first
+SPREADS, EFFECTS = (0.01, 0.02, 0.03, 0.05), (0.01, 0.02)
+SMALL = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
+HALF = 200_000  # tokens: half of what most claims spend
+SETTINGS = (
+    Claim("GRPO is no better than itself", task="countdown:1-6", settings=SMALL, budget=HALF),
+    Claim(
+        "choosing problems is no better than itself", baseline="dump", task="countdown:1-6", settings=SMALL, budget=HALF
+    ),
+    Claim("GRPO on few problems is no better than itself", task="countdown:1-6@256", settings=SMALL, budget=HALF),
+)
+
+
+@dataclass(frozen=True)
+class SelfTrial:
+    """An arm twice, with noise of its own each time."""
+
+    claim: Claim
+    arm: Arm
+    pairs: int
+    tunes: bool
+
+    def tuning(self, side: int) -> dict[float, list[WantedRun]]:
+        return {f: [self._run(self.arm.at_rate(f), seed, side) for seed in TUNING_SEEDS] for f in FACTORS}
+
+    def wanted(self, known: Known) -> list[WantedRun]:
+        tuning = [run for side in (0, 1) for runs in self.tuning(side).values() for run in runs] if self.tunes else []
+        missing = [run for run in tuning if self.record(known, run) is None]
+        if missing:
+            return missing
+        return [run for pair in self.paired(known) for run in pair if self.record(known, run) is None]
+
+    def paired(self, known: Known) -> list[list[WantedRun]]:
+        arms = [self.arm.at_rate(self.factor(known, side)) for side in (0, 1)]
+        return [[self._run(arms[side], seed, side) for side in (0, 1)] for seed in range(self.pairs)]
+
+    def runs(self, known: Known) -> list[WantedRun]:
+        """All that it is made of."""
+        tuning = [run for side in (0, 1) for runs in self.tuning(side).values() for run in runs] if self.tunes else []
+        return [*tuning, *(run for pair in self.paired(known) for run in pair)]
+
+    def factor(self, known: Known, side: int) -> float:
+        if not self.tunes:
+            return 1.0
+        scores = {f: fmean(self.scores(known, runs)) for f, runs in self.tuning(side).items()}
+        return choose(scores, self.claim.effect)
+
+    def scores(self, known: Known, runs: list[WantedRun]) -> list[float]:
+        return [score_of(record, self.claim) for run in runs if (record := self.record(known, run)) is not None]
+
+    def record(self, known: Known, run: WantedRun) -> Record | None:
+        return known.get(run.key, known.home([run.key]))
+
+    @staticmethod
+    def _run(arm: Arm, seed: int, side: int) -> WantedRun:
+        return WantedRun(arm, seed, seed + side * APART)
+
+    def result(self, known: Known) -> dict[str, Any]:
+        """What its pairs say about proofs."""
+        pairs = self.paired(known)
+        scores = [self.scores(known, pair) for pair in pairs]
+        differences = [a - b for a, b in scores]
+        return {
+            "claim": dataclasses.asdict(self.claim),
+            "arm": self.arm.what,
+            "factors": [self.factor(known, side) for side in (0, 1)],
+            "scores": scores,
+            "differences": differences,
+            "errors": error_rates(differences, self.claim.effect),
+            "power": power(differences, self.claim.effect),
+        }
+
+
+def calibrate(how: How, progress: Progress) -> dict[str, Any]:
+    """Run the arms against themselves; what proofs of them come to is written to `calibration.json`."""
+    how = how.from_here()
+    known = how.known
+    trials = [_self_trial(claim, how) for claim in SETTINGS]
+    run_trials(trials, known, how, progress)
+    settings = [trial.result(known) for trial in trials]
+    records = [_record(trial, known, run) for trial in trials for run in trial.runs(known)]
+    result = {
+        "format": evidence.FORMAT,
+        "quick": how.quick,
+        "command": how.command("--calibrate"),
+        "settings": settings,
+        "wrong": max(setting["errors"]["wrong"] for setting in settings),
+        "collapses": collapse_table(SPREADS, EFFECTS, draws=4000),
+        "runs": [record for record in records if record is not None],
+    }
+    evidence.write_calibration(how.folder, result)
+    evidence.write_index(how.folder)
+    return result
+
+
+def _self_trial(claim: Claim, how: How) -> SelfTrial:
+    if how.quick:
+        claim = dataclasses.replace(claim, budget=claim.budget / 10)
+    arm = make_arm(claim.baseline, claim, how.options)
+    return SelfTrial(claim, arm, QUICK_PAIRS if how.quick else PAIRS, not how.quick)
+
+
+def _record(trial: SelfTrial, known: Known, run: WantedRun) -> dict[str, Any] | None:
+    record = trial.record(known, run)
+    return None if record is None else {**record, "points": record["points"][-2:]}

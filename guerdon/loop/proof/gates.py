@@ -1,0 +1,128 @@
+"""Whether a claim can be tried here at all. Where it cannot, there is no verdict, only the reason.
+
+- **start**: what the arms begin with solves 10 to 80 % of the exam, so that there is room both ways;
+- **learnable**: plain GRPO gains at least three times the effect, or nothing that methods do differently would show;
+- **fits**: worked solutions fit the token limit on every level that is trained on, unless the claim is about that limit;
+- **asked**: training shows problems in the form that the exam asks them in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from guerdon.core.recipe import Claim, Recipe
+from guerdon.core.task import kinds_of
+from guerdon.exams.exam import Exam
+from guerdon.loop.proof.arms import BASELINE, METHOD, PLAIN, Arm
+from guerdon.loop.proof.records import ACCURACY, Record, score_of, start_of
+from guerdon.loop.training import start
+
+LOWEST, HIGHEST = 0.10, 0.80
+TIMES = 3.0
+FIT, LOOKED_AT = 0.95, 64  # the share of worked solutions that must fit, of how many problems of a level
+SHOWN = 0.05  # the least share of training in the exam's form
+
+Gate = dict[str, Any]  # which, whether it is open, and why, in words
+
+
+def gates_of(claim: Claim, arms: Mapping[str, Arm], records: Mapping[str, Sequence[Record]]) -> list[Gate]:
+    """The gates that runs open or close; those that do not concern a claim are left out."""
+    method = arms.get(METHOD, next(iter(arms.values())))
+    tried = [_start(claim, records), _learnable(claim, arms, records), _asked(method, records)]
+    return [gate for gate in tried if gate is not None]
+
+
+def closed(gates: Sequence[Gate]) -> str:
+    """Why a claim cannot be tried here; empty where it can."""
+    return "; ".join(gate["why"] for gate in gates if not gate["open"])
+
+
+def _start(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Gate | None:
+    starts = [start_of(r, ACCURACY, claim.levels) for r in _of(records, METHOD)]
+    known = [value for value in starts if value is not None]
+    if not known:
+        return None
+    mean = fmean(known)
+    return {
+        "gate": "start",
+        "open": LOWEST <= mean <= HIGHEST,
+        "why": f"the start solves {100 * mean:.1f} % of the exam, and {100 * LOWEST:.0f} to {100 * HIGHEST:.0f} % is asked for",
+    }
+
+
+def _learnable(claim: Claim, arms: Mapping[str, Arm], records: Mapping[str, Sequence[Record]]) -> Gate | None:
+    """For claims about accuracy: what plain GRPO gains over the start, by the claim's own metric."""
+    plain = PLAIN if PLAIN in arms else BASELINE if _is_plain(arms.get(BASELINE)) else ""
+    if not plain or claim.metric.removeprefix("mean ") != ACCURACY:
+        return None
+    gains = [
+        score_of(r, claim, ACCURACY) - before
+        for r in _of(records, plain)
+        if (before := start_of(r, ACCURACY, claim.levels)) is not None
+    ]
+    if not gains:
+        return None
+    gain = fmean(gains)
+    return {
+        "gate": "learnable",
+        "open": gain >= TIMES * claim.effect,
+        "why": f"plain GRPO gains {100 * gain:+.1f} points, and {100 * TIMES * claim.effect:.0f} are asked for",
+    }
+
+
+def _is_plain(arm: Arm | None) -> bool:
+    return arm is not None and arm.what.split()[0] == "grpo"
+
+
+def _of(records: Mapping[str, Sequence[Record]], name: str) -> Sequence[Record]:
+    return records.get(name) or next(iter(records.values()), ())
+
+
+def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
+    """The gate that needs no run. Worked solutions are counted with the mark that ends them."""
+    built = arm.build()
+    recipe, source = built.recipe, built.task
+    if claim.cuts or not isinstance(recipe, Recipe) or source is None or not hasattr(source, "solution"):
+        return None
+    model, most = recipe.models["policy"], recipe.sampling.max_tokens
+    if not hasattr(model, "recite"):
+        return None
+    worst, share = "", 1.0
+    for kind, level in kinds_of(source).items():
+        tasks = [level.get("train", i) for i in range(LOOKED_AT)]
+        lengths = [len(model.recite(task.prompt, source.solution(task), []).actions) for task in tasks]
+        fit = sum(length <= most for length in lengths) / len(lengths)
+        if fit < share:
+            worst, share = kind, fit
+    return {
+        "gate": "fits",
+        "open": share >= FIT,
+        "why": f"{100 * share:.0f} % of the worked solutions of {worst or 'every level'} fit {most} tokens"
+        + (f", and {100 * FIT:.0f} % are asked for" if share < FIT else ""),
+    }
+
+
+def _asked(arm: Arm, records: Mapping[str, Sequence[Record]]) -> Gate | None:
+    """By what the runs recorded of their asks, and by the first problems of the exam."""
+    shares = [r["as_is"] for r in _of(records, METHOD) if "as_is" in r]
+    recipe = arm.build().recipe
+    if not shares or not isinstance(recipe, Recipe) or not recipe.exams or recipe.exams[0].env is not None:
+        return None
+    share = fmean(shares) if _asks_as_is(recipe) else 1 - fmean(shares)
+    return {
+        "gate": "asked",
+        "open": share >= SHOWN,
+        "why": f"{100 * share:.0f} % of what was trained on was asked in the exam's form"
+        + (f", and {100 * SHOWN:.0f} % are asked for" if share < SHOWN else ""),
+    }
+
+
+def _asks_as_is(recipe: Recipe) -> bool:
+    """Whether the exam shows problems as they are."""
+    exam: Exam = recipe.exams[0]
+    if not hasattr(exam.source, "exam_asks"):
+        return True
+    started, play = start(recipe, 0, 1)
+    return all(ask.prompt is None and ask.view is None for ask in started.exams[0].asks(4, 1, play))

@@ -1,0 +1,174 @@
+"""What a finished run says, for any claim: its evaluations with what had been spent by then, and its cost.
+
+A record is plain JSON, and all that a proof keeps of a run: scores, curves and costs are read off it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from guerdon.core.errors import UserError, unknown
+from guerdon.core.recipe import Claim
+from guerdon.exams.statistics import Z95, t_interval
+from guerdon.loop.record import LAST, LATE, START
+from guerdon.store.checksums import Damaged
+from guerdon.store.event_types import StepDone
+from guerdon.store.run import Run
+
+MEAN = "mean "
+ACCURACY = "pass@1"
+Record = Mapping[str, Any]
+
+
+def record_of(folder: Path) -> dict[str, Any]:
+    """A finished run as a record. One that is damaged has no say."""
+    run = Run(folder)
+    if run.damage:
+        raise Damaged(f"{folder} is damaged ({'; '.join(run.damage)}): run the same command again, which makes it anew")
+    record: dict[str, Any] = {
+        "weights": run.weights,
+        "spent": {unit: round(cost, 3) for unit, cost in run.spent.items() if cost},
+        "points": [{"spent": _short(spent), "result": _short(result)} for spent, result in run.curve],
+        "versions": {k: run.config["versions"][k] for k in ("guerdon", "torch", "device")},
+        "at_a_time": run.config["at_a_time"],
+        "created": run.config["created"][:10],
+    }
+    if run.config["kind"] == "study":
+        result = run.result or {}
+        record |= {"result": _short(result), "spent": record["spent"] | result.get("spent", {})}
+    else:
+        plain = [e.metrics["as_is"] for e in run.events(StepDone) if "as_is" in e.metrics]
+        record["as_is"] = round(fmean(plain), 4) if plain else 1.0
+    return record
+
+
+def _short(value: Any) -> Any:
+    """JSON without digits that mean nothing."""
+    if isinstance(value, Mapping):
+        return {k: _short(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_short(v) for v in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+# --- scores -------------------------------------------------------------------------------------------------------
+
+
+def score_of(record: Record, claim: Claim, metric: str = "") -> float:
+    """The number that arms are compared by: of a study a key of its result; else the mean of the last two whole exams, or the
+    mean over what was spent."""
+    metric = metric or claim.metric
+    if metric in record.get("result", {}):
+        return float(record["result"][metric])
+    if metric.startswith(MEAN):
+        curve = curve_of(record, claim, metric=metric)
+        area = math.fsum((b["spent"] - a["spent"]) * (a["value"] + b["value"]) / 2 for a, b in pairwise(curve))
+        return float(area / (curve[-1]["spent"] - curve[0]["spent"]))
+    return fmean(value_of(point["result"], metric, claim.levels) for point in ends_of(record))
+
+
+def start_of(record: Record, metric: str, levels: tuple[int, ...] = ()) -> float | None:
+    """The same before training, where it was measured."""
+    result = record["points"][0]["result"] if record["points"] else {}
+    is_start = result.get("point", START) == START
+    return value_of(result, metric, levels) if is_start and metric in numbers_of(result) else None
+
+
+def ends_of(record: Record) -> list[Mapping[str, Any]]:
+    """The last two whole exams; the last one, where exams are not told apart."""
+    if not record["points"]:
+        raise UserError("a run without evaluations has no score: leave eval_tasks above 0")
+    last = record["points"][-1]
+    late = [point for point in record["points"] if point["result"].get("point") == LATE]
+    return [*late[-1:], last] if last["result"].get("point") == LAST else [last]
+
+
+def exam_error(record: Record, claim: Claim, metric: str = "") -> float | None:
+    """The standard error of a score by its exams alone: other problems and other tries would have given other numbers; None
+    where exams do not tell."""
+    metric, errors = metric or claim.metric, []
+    for point in ends_of(record) if record["points"] and metric not in record.get("result", {}) else ():
+        result = point["result"]
+        if claim.levels and metric == ACCURACY and "kinds" in result:
+            each = result["tasks"] / len(result["kinds"])
+            rates = _levels(result["kinds"], claim.levels)
+            errors.append(math.sqrt(sum(p * (1 - p) / each for p in rates)) / len(rates))
+        elif f"{metric}_low" in result:
+            errors.append((result[f"{metric}_high"] - result[f"{metric}_low"]) / (2 * Z95))
+    return math.sqrt(math.fsum(e * e for e in errors)) / len(errors) if errors else None
+
+
+def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) -> float:
+    """A metric of an evaluation; of certain levels, where only those count."""
+    if not levels:
+        there = numbers_of(result)
+        if metric not in there:
+            raise unknown("metric of an evaluation", metric, there)
+        return there[metric]
+    kinds = _levels(result.get(f"{metric.removesuffix(ACCURACY)}kinds", {}), levels)
+    if not metric.endswith(ACCURACY) or not kinds:
+        raise UserError(
+            f"levels {levels} of {metric!r}: only pass@1 is told by level, of a task with several (NAME:1-6)"
+        )
+    return fmean(kinds)
+
+
+def _levels(kinds: Mapping[str, float], levels: tuple[int, ...]) -> list[float]:
+    return [rate for kind, rate in kinds.items() if int(kind.rpartition(":")[2]) in levels]
+
+
+def numbers_of(result: Mapping[str, Any], at: str = "") -> dict[str, float]:
+    """Every number of an evaluation by its name: `pass@1`, `rm/pair_accuracy`, `kinds/countdown:3`."""
+    numbers: dict[str, float] = {}
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            numbers |= numbers_of(value, f"{at}{name}/")
+        elif isinstance(value, int | float):
+            numbers[f"{at}{name}"] = float(value)
+    return numbers
+
+
+# --- curves -------------------------------------------------------------------------------------------------------
+
+
+def curve_of(record: Record, claim: Claim, unit: str = "", metric: str = "") -> list[dict[str, float]]:
+    """What every evaluation found over what had been spent of a unit; empty where a study tells of none."""
+    metric, unit = (metric or claim.metric).removeprefix(MEAN), unit or claim.unit
+    if "curve" in record.get("result", {}):
+        return [dict(point) for point in record["result"]["curve"] if "spent" in point] if unit == claim.unit else []
+    points = record["points"]
+    if not all(metric in numbers_of(point["result"]) for point in points):
+        return []
+    return [
+        {"spent": float(point["spent"][unit]), "value": value_of(point["result"], metric, claim.levels)}
+        for point in points
+        if unit in point["spent"]
+    ]
+
+
+def mean_curve(curves: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
+    """The curves of several seeds as one: at equal amounts spent the mean and its 95 % t-interval."""
+    if any(len(curve) < 2 for curve in curves) or len(curves) < 2:
+        return []
+    points, end = max(map(len, curves)), min(curve[-1]["spent"] for curve in curves)
+    start = max(curve[0]["spent"] for curve in curves)
+    averaged = []
+    for i in range(points):
+        spent = start + (end - start) * i / (points - 1)
+        mean, low, high, _ = t_interval([at(curve, spent) for curve in curves])
+        averaged.append({k: round(v, 5) for k, v in {"spent": spent, "mean": mean, "low": low, "high": high}.items()})
+    return averaged
+
+
+def at(curve: Sequence[Mapping[str, float]], spent: float) -> float:
+    """A curve's value at an amount, on the straight line between the evaluations around it."""
+    for a, b in pairwise(curve):
+        if a["spent"] <= spent <= b["spent"] > a["spent"]:
+            share = (spent - a["spent"]) / (b["spent"] - a["spent"])
+            return float(a["value"] + share * (b["value"] - a["value"]))
+    return float(curve[-1]["value"])
