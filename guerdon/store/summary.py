@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,11 +12,13 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.pack import played_at
 
+ASKED, LINES = "asked/", 3
+
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
     """For every column of tracks or segments its mean, its spread and the share that failed of what should have a value;
     for the length of tracks the mean and spread; for episodes the share that failed; how many asks were about each kind of
-    problem (`draws/countdown:3`); and the share of them that showed the problem `as_is`, without a hint or anything else.
+    problem (`draws/countdown:3`) and were asked in which form (`asked/countdown`): the first word of every line that was shown.
 
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`. Episodes of earlier steps, which
     a memory joined to those of this one, are in none of them.
@@ -35,8 +38,21 @@ def _draws(batch: Batch) -> dict[str, float]:
     """Asks by kind of problem."""
     asks = {(e.step, e.number): e.ask for e in batch.episodes}
     count = Counter(ask.task.kind for ask in asks.values())
-    as_is = sum(ask.prompt is None and ask.view is None for ask in asks.values())
-    return {f"draws/{kind}": float(n) for kind, n in sorted(count.items())} | {"as_is": as_is / max(1, len(asks))}
+    forms = Counter(form_of_words(ask.shown) for ask in asks.values())
+    drawn = {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
+    return drawn | {f"{ASKED}{form}": float(n) for form, n in sorted(forms.items())}
+
+
+def form_of_words(shown: Any) -> str:
+    """What kind of question something is, whatever it asks: the first word of each of its first lines, numbers as 0.
+
+    >>> form_of_words("48\\ncountdown 3 7 25 make 54")
+    '0 countdown'
+    """
+    if not isinstance(shown, str):
+        return "view"
+    words = [(line.split(maxsplit=1) or [""])[0] for line in shown.split("\n", LINES)[:LINES]]
+    return " ".join("0" if word.isdigit() else word[:12] for word in words)
 
 
 def _spread(name: str, value: Tensor, role: Tensor, batch: Batch) -> dict[str, float]:

@@ -162,9 +162,10 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
 
 
 def learns_by_grpo(arm: Arm) -> bool:
-    """Whether it is one run of a recipe that is made on GRPO, so that plain GRPO is its like."""
+    """Whether it is one run of a recipe that is made on GRPO and sits the same kind of exam, so that plain GRPO is its like."""
     entry: RecipeEntry | None = find_recipe(arm.request.recipe)
-    if not isinstance(arm.build().recipe, Recipe):
+    recipe = arm.build().recipe
+    if not isinstance(recipe, Recipe) or (recipe.exams and recipe.exams[0].env is not None):
         return False
     while entry is not None and entry.name != GRPO:
         entry = entry.on

@@ -14,10 +14,12 @@ from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.core.task import kinds_of
+from guerdon.exams.drawing import draw_problems
 from guerdon.exams.exam import Exam
 from guerdon.loop.proof.arms import BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.records import ACCURACY, Record, score_of, start_of
 from guerdon.loop.training import start
+from guerdon.store.summary import form_of_words
 
 LOWEST, HIGHEST = 0.10, 0.80
 TIMES = 3.0
@@ -105,12 +107,13 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
 
 
 def _asked(arm: Arm, records: Mapping[str, Sequence[Record]]) -> Gate | None:
-    """By what the runs recorded of their asks, and by the first problems of the exam."""
-    shares = [r["as_is"] for r in _of(records, METHOD) if "as_is" in r]
+    """By the forms that the runs recorded of their asks, and those of the exam's first problems."""
+    counted = [r["asked"] for r in _of(records, METHOD) if r.get("asked")]
     recipe = arm.build().recipe
-    if not shares or not isinstance(recipe, Recipe) or not recipe.exams or recipe.exams[0].env is not None:
+    if not counted or not isinstance(recipe, Recipe) or not recipe.exams or recipe.exams[0].env is not None:
         return None
-    share = fmean(shares) if _asks_as_is(recipe) else 1 - fmean(shares)
+    forms = _exam_forms(recipe)
+    share = sum(n for each in counted for form, n in each.items() if form in forms) / sum(map(_total, counted))
     return {
         "gate": "asked",
         "open": share >= SHOWN,
@@ -119,10 +122,14 @@ def _asked(arm: Arm, records: Mapping[str, Sequence[Record]]) -> Gate | None:
     }
 
 
-def _asks_as_is(recipe: Recipe) -> bool:
-    """Whether the exam shows problems as they are."""
+def _total(counts: Mapping[str, int]) -> int:
+    return sum(counts.values())
+
+
+def _exam_forms(recipe: Recipe) -> set[str]:
     exam: Exam = recipe.exams[0]
-    if not hasattr(exam.source, "exam_asks"):
-        return True
-    started, play = start(recipe, 0, 1)
-    return all(ask.prompt is None and ask.view is None for ask in started.exams[0].asks(4, 1, play))
+    if hasattr(exam.source, "exam_asks"):
+        started, play = start(recipe, 0, 1)
+        asks = started.exams[0].asks(LOOKED_AT, 1, play)
+        return {form_of_words(ask.shown) for ask in asks}
+    return {form_of_words(task.prompt) for task in draw_problems(exam.source, LOOKED_AT, 0)}

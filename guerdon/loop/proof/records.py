@@ -6,6 +6,7 @@ A record is plain JSON, and all that a proof keeps of a run: scores, curves and 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +20,7 @@ from guerdon.loop.record import LAST, LATE, START
 from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import StepDone
 from guerdon.store.run import Run
+from guerdon.store.summary import ASKED
 
 MEAN = "mean "
 ACCURACY = "pass@1"
@@ -42,9 +44,16 @@ def record_of(folder: Path) -> dict[str, Any]:
         result = run.result or {}
         record |= {"result": _short(result), "spent": record["spent"] | result.get("spent", {})}
     else:
-        plain = [e.metrics["as_is"] for e in run.events(StepDone) if "as_is" in e.metrics]
-        record["as_is"] = round(fmean(plain), 4) if plain else 1.0
+        record["asked"] = _asked(run)
     return record
+
+
+def _asked(run: Run) -> dict[str, int]:
+    """How many asks of training had which form."""
+    forms = Counter[str]()
+    for event in run.events(StepDone):
+        forms.update({k.removeprefix(ASKED): int(v) for k, v in event.metrics.items() if k.startswith(ASKED)})
+    return dict(forms.most_common())
 
 
 def _short(value: Any) -> Any:

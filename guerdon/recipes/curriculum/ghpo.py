@@ -28,7 +28,7 @@ from guerdon.select.hints import hint, hinted, until_solved
         says="Hints where nothing is solved, as long as needed, solve more of a task too hard for the model.",
         method="how=start",
         ablation="ghpo how=start cold=1000000",
-        task="countdown:4-7",
+        task="countdown:3-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,

@@ -30,7 +30,7 @@ from guerdon.select.hints import hint, unhinted, until_solved
         says="Hints only where every try fails, learned as if there were none, solve more of a task too hard for the model.",
         method="how=start",
         ablation="guide how=start corrected=false",
-        task="countdown:4-7",
+        task="countdown:3-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,

@@ -10,4 +10,11 @@ LONG: dict[str, Any] = {
     "start": "searcher",  # sprig itself has nothing to shorten
     "budget": 800_000,
 }
-SHORTER: dict[str, Any] = {**LONG, "metric": "length", "better": "lower", "effect": 5.0}
+SHORTER: dict[str, Any] = {
+    **LONG,
+    "kind": "cheaper",
+    "metric": "length",
+    "better": "lower",
+    "effect": 5.0,
+    "keeps": "pass@1",
+}

@@ -26,7 +26,7 @@ from guerdon.tasks.mixtures import mixture
 
 NAME = "nemotron-crossthink"
 ARMS: Any = {"task": "countdown:3-4+addition:5-6+strings:5-6+lists:5-6+trace:2-3"}
-ARMS |= {"settings": "prompts=16 tries=8 lr=5e-5 max_tokens=96"}
+ARMS |= {"settings": "prompts=16 tries=8 lr=5e-5 max_tokens=112"}
 BLENDS: Any = {"baseline": f"{NAME} ratio=0", "ablation": f"{NAME} ratio=0.5", **ARMS}
 FORMS: Any = {"baseline": f"{NAME} template=choice", **ARMS}
 

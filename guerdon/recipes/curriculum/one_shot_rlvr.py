@@ -20,7 +20,7 @@ from guerdon.curricula.plain import uniform
 from guerdon.curricula.success_records import by_variance, history_of, recorded
 from guerdon.losses.penalties import entropy as bonus
 from guerdon.recipes.house.grpo import grpo
-from guerdon.studies.curves import held_out
+from guerdon.studies.curves import at_the_end, held_out
 from guerdon.tasks.choosing import chosen
 
 ARMS: Any = {"task": "countdown:1-6@128", "metric": "accuracy", "settings": "lr=5e-5 max_tokens=64"}
@@ -34,7 +34,7 @@ WHOLE: Any = {"baseline": "one-shot-rlvr train=all", "ablation": "one-shot-rlvr 
     paper="arXiv:2504.20571",
     claim=(
         Claim(says="One problem, repeated, raises accuracy on problems that were never trained on.", **BEFORE),
-        Claim(says="One problem ends higher than its whole set (in the paper as high: no difference).", **WHOLE),
+        Claim(says="One problem ends as high as its whole set.", kind="at least as good", **WHOLE),
     ),
     on=grpo,
 )
@@ -63,6 +63,11 @@ def one_shot_rlvr(
         numbers = tuple(range(size)) if train in ("all", "nothing") else (picked(run, seed),)
         lesson = made.but(curriculum=uniform(chosen(task, numbers), made.curriculum.tries))
         curve = held_out(run.train(lesson, **({"steps": 0} if train == "nothing" else {"budget": run.budget})))
-        return {"accuracy": curve[-1]["value"], "before": curve[0]["value"], "problem": numbers[0], "curve": curve}
+        return {
+            "accuracy": at_the_end(curve)["value"],
+            "before": curve[0]["value"],
+            "problem": numbers[0],
+            "curve": curve,
+        }
 
     return Study(body)

@@ -32,7 +32,7 @@ from guerdon.select.hints import hint
         says="A weight between imitation and exploration that climbs held-out reward ends higher than an even one.",
         baseline="amft start=0.5 rate=0 entropy_rate=0",
         ablation="amft rate=0",
-        task="countdown:4-7",
+        task="countdown:3-6",
         settings="prompts=16 tries=8 lr=5e-5 max_tokens=64",
     ),
     on=grpo,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +30,8 @@ from guerdon.core.levels import gather_up
 from guerdon.core.pack import pack, unpack
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
-from guerdon.core.task import Ask, Split, TaskSource
+from guerdon.core.task import Ask, TaskSource
+from guerdon.exams.drawing import draw_problems
 from guerdon.rewards.asking.samples import completion_of, paths
 from guerdon.tasks.family import ANSWER, read_solution
 
@@ -196,7 +198,15 @@ def abstention(source: TaskSource, tries: Sequence[Episode], weight: float = 0.2
     }
 
 
-def held(source: TaskSource, split: Split, tasks: int = 64, tries: int = 4) -> list[Ask]:
-    """Asks to measure it with: held-out problems, or problems to train on from a place where no run begins."""
-    size, first = source.size(split), 0 if split == "test" else 2**19
-    return [Ask(source.get(split, first + i if size is None else (first + i) % size), tries) for i in range(tasks)]
+def held(source: TaskSource, tasks: int = 64, tries: int = 4) -> list[Ask]:
+    """Asks to measure it with on the way: problems to train on, from a place where no run begins."""
+    size, first = source.size("train"), 2**19
+    return [Ask(source.get("train", first + i if size is None else (first + i) % size), tries) for i in range(tasks)]
+
+
+def examined_on(source: TaskSource, tasks: int, seed: int) -> list[Ask]:
+    """Asks to measure it with at the end: held-out problems that the seed draws, as many tries at every kind of problem."""
+    drawn = draw_problems(source, tasks, seed)
+    count = Counter(task.kind for task in drawn)
+    each = max(count.values())
+    return [Ask(task, max(1, each // count[task.kind])) for task in drawn]

@@ -13,13 +13,17 @@ wrong steps before a refusal, which R-tuning learns too (imitating them costs sp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe
+from guerdon.core.task import Ask
 from guerdon.recipes.curriculum.auto_cei.lessons import to_refuse, to_refuse_late
-from guerdon.recipes.curriculum.auto_cei.parts import abstention, held, or_refused
+from guerdon.recipes.curriculum.auto_cei.parts import abstention, examined_on, held, or_refused
 from guerdon.studies.climb import climb
+
+EXAM = 256  # problems, where a run does not say
 
 
 @recipe(
@@ -48,8 +52,8 @@ def auto_cei(
     """Teach a policy to refuse, then to refuse only where it cannot solve a problem."""
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        def examined(policy: Model, split: Literal["train", "test"] = "train") -> dict[str, float]:
-            return abstention(task, run.play(to_refuse(task, policy, lr, steps), held(task, split)), weight)
+        def examined(policy: Model, asks: Sequence[Ask]) -> dict[str, float]:
+            return abstention(task, run.play(to_refuse(task, policy, lr, steps), asks), weight)
 
         def another(policy: Model, c1: float, number: int) -> Any:
             lesson = to_refuse(task, policy, lr, steps)
@@ -60,11 +64,13 @@ def auto_cei(
             return run.train(lesson, seed=100 * seed + number, budget=run.budget).model()
 
         start = run.train(to_refuse(task, model, lr, steps), seed=100 * seed + 99, budget=run.budget).model()
-        begun = examined(start)
+        apart = held(task)
+        begun = examined(start, apart)
         size, c2 = min(0.2 * begun["spread"], 0.5), 0.5756 / max(begun["spread"], 0.1)  # a quarter of log 10
         temperature = max(begun["precision"], 0.05)
-        found = climb(start, begun["depth"] + size, size, rounds, another, lambda policy: examined(policy)["objective"])
-        curve = [{"spent": (n + 2) * steps, "value": value, "c1": c1} for n, (c1, value) in enumerate(found.path)]
-        return {**examined(found.best, "test"), "c1": found.place, "curve": curve}
+        best = climb(start, begun["depth"] + size, size, rounds, another, lambda p: examined(p, apart)["objective"])
+        curve = [{"spent": (n + 2) * steps, "value": value, "c1": c1} for n, (c1, value) in enumerate(best.path)]
+        exam = examined_on(task, run.options.eval_whole or EXAM, seed)
+        return {**examined(best.best, exam), "c1": best.place, "curve": curve}
 
     return Study(body)

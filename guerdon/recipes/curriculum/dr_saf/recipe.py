@@ -26,7 +26,7 @@ from guerdon.rewards.formula.algebra import blend
     paper="arXiv:2508.11582",
     claim=(
         Claim(
-            says="Brevity rewarded only where the policy is sure leaves shorter answers than GRPO does.",
+            says="Brevity rewarded only where the policy is sure leaves shorter answers than GRPO, and as many right ones.",
             ablation="dr-saf aware=false brief=0",
             method="aware=false",
             **SHORTER,

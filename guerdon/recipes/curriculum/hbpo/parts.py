@@ -1,16 +1,23 @@
-"""The advantage term of HBPO within a group: how far the tries under one budget are from what the budget promises.
+"""HBPO's own parts: the advantage within a group, and problems that tell a budget.
+
+The advantage says how far the tries under one budget are from what the budget promises.
 
 Leaves out: the rewards that say what a budget promises (`rewards/text/length_budgets.py`).
 """
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 from guerdon.core.batch import Batch, Group
 from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import part
 from guerdon.core.play import Play
+from guerdon.core.task import Split, Task
 from guerdon.credit.track_steps import in_all, to_steps, with_step_column
+from guerdon.tasks.changed_source import ChangedSource
 
 
 @part(name="shortfall", aliases=("below_promise",))
@@ -50,3 +57,27 @@ class below_promise(FieldColumns):
             play.log(**{f"{self.gives_to}/shortfall": float(gap.nanmean())})
         advantage_K = gap[group].masked_fill(reward_K.isnan(), float("nan"))
         return with_step_column(batch, self.gives_to, to_steps(batch, advantage_K.to(column.value.dtype)), column, mark)
+
+
+@part
+class told(ChangedSource):
+    """The problems of `source`, each with one of `budgets` in its prompt, in turn: for exams of a policy that was taught so.
+
+    >>> from guerdon.tasks import load
+    >>> source = told(load("countdown:1"), (24, 48), "{budget} {prompt}")
+    >>> [source.get("test", i).prompt.split()[0] for i in range(3)]
+    ['24', '48', '24']
+    """
+
+    source: Any
+    budgets: tuple[float, ...]
+    template: str
+
+    shelf = "tasks"
+
+    def __repr__(self) -> str:
+        return f"told({self.source!r}, {self.budgets}, {self.template!r})"
+
+    def get(self, split: Split, index: int) -> Task:
+        task, budget = super().get(split, index), self.budgets[index % len(self.budgets)]
+        return dataclasses.replace(task, prompt=self.template.format(prompt=task.prompt, budget=max(1, round(budget))))

@@ -5,7 +5,8 @@ Paper: Lyu et al. 2025 (arXiv:2507.15844), with the released code (github.com/zj
 of its group - what its budget promises); the released code adds that last term twice, the paper's algorithm once. Budgets are
 shares of the longest answer allowed, and said in the prompt: in a sentence, or, to models that know no instructions such as
 sprig, as a number before the problem, whose meaning they learn by reward alone. With `announce=nothing` groups cannot be told
-apart. The exam has no budgets. The claim's baseline, one tight budget, is ours: the paper's has the mean of the four.
+apart. The exam asks as training does, each problem under one of the budgets in turn. The claim's baseline is the paper's, the
+mean of the four for all.
 Leaves out: budgets said after <think> by the model itself, -1 for answers that cannot be read, a clip of 0.28 upwards.
 """
 
@@ -17,7 +18,8 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
 from guerdon.curricula.token_budgets import NUMBER, budgeted
-from guerdon.recipes.curriculum.hbpo.parts import below_promise
+from guerdon.exams.exam import Exam
+from guerdon.recipes.curriculum.hbpo.parts import below_promise, told
 from guerdon.recipes.curriculum.length_claims import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
@@ -31,14 +33,14 @@ from guerdon.rewards.text.length_budgets import promise, within_budget
     paper="arXiv:2507.15844",
     claim=(
         Claim(
-            says="Groups with different token budgets solve more than one budget that asks all for brevity.",
-            baseline="hbpo announce=number shares=[0.125]",
+            says="Groups with different token budgets solve more than all tries under the mean of them.",
+            baseline="hbpo announce=number shares=[0.375]",
             ablation="hbpo announce=number intra=0",
             method="announce=number",
             **LONG,
         ),
         Claim(
-            says="Groups with different token budgets leave shorter answers than GRPO does.",
+            says="Groups with different token budgets leave shorter answers than GRPO, and as many right ones.",
             method="announce=number",
             **SHORTER,
         ),
@@ -62,5 +64,8 @@ def hbpo(
     truth, *_ = base.stages.scores
     base.stages = [truth, *marks, *credit, *base.stages.learners]
     line = {"sentence": "{prompt}\nAnswer within {budget} tokens.", "number": NUMBER, "nothing": ""}
-    base.curriculum = budgeted(base.curriculum, tuple(share * limit for share in shares), line[announce])
+    budgets = tuple(share * limit for share in shares)
+    base.curriculum = budgeted(base.curriculum, budgets, line[announce])
+    if announce != "nothing":
+        base.exams = [Exam(told(task, budgets, line[announce]))]
     return base

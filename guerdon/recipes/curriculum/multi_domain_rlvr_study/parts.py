@@ -11,6 +11,7 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.task import TaskSource, kinds_of
+from guerdon.studies.curves import at_the_end
 
 
 def domains_of(task: TaskSource) -> dict[str, list[TaskSource]]:
@@ -39,8 +40,8 @@ def by_domain(kinds: Mapping[str, float]) -> dict[str, float]:
 
 
 def gains(curve: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """By domain, what a run's last evaluation has more than its first."""
-    before, after = by_domain(curve[0]["kinds"]), by_domain(curve[-1]["kinds"])
+    """By domain, what a run has more at its end than before it."""
+    before, after = by_domain(curve[0]["kinds"]), by_domain(at_the_end(curve)["kinds"])
     return {domain: after[domain] - before[domain] for domain in before}
 
 

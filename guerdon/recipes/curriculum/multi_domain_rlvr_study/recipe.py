@@ -22,7 +22,7 @@ from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.curricula.plain import uniform
 from guerdon.recipes.curriculum.multi_domain_rlvr_study.parts import by_domain, domains_of, gains, split
 from guerdon.recipes.house.grpo import grpo
-from guerdon.studies.curves import held_out
+from guerdon.studies.curves import at_the_end, held_out
 from guerdon.tasks.mixtures import mixture as mixed  # the name that the body's hash has
 
 NAME = "multi-domain-rlvr-study"
@@ -61,7 +61,7 @@ def multi_domain_rlvr_study(base: Recipe, task: Any, *, together: int = 1) -> St
             else:
                 curve = held_out(run.train(made, steps=0))
             matrix["+".join(names)] = gained = gains(curve)
-            results = split(names, gained) | {"accuracy": fmean(by_domain(curve[-1]["kinds"]).values())}
+            results = split(names, gained) | {"accuracy": fmean(by_domain(at_the_end(curve)["kinds"]).values())}
             for key, value in results.items():
                 found[key].append(value)
         return {**{key: fmean(values) for key, values in found.items() if values}, "gains": matrix}

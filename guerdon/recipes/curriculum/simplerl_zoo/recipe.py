@@ -22,7 +22,7 @@ from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.sft import sft
 from guerdon.recipes.house.shared import paid_by
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.studies.curves import held_out
+from guerdon.studies.curves import at_the_end, held_out
 from guerdon.tasks.mixtures import mixture as mixed  # the name that the body's hash has
 
 ARMS: Any = {"task": "countdown:1-6", "metric": "accuracy", "settings": "lr=5e-5 max_tokens=64", "budget": 130_000}
@@ -60,7 +60,7 @@ def simplerl_zoo(base: Recipe, task: Any, model: Model, *, hard: bool = False, s
             lesson = lessons.but(models={**made.models, "policy": base})
             lesson.curriculum.task = mixed(task.name, [lenient.kinds()[kind] for kind in kinds])
             curve = held_out(run.train(lesson, budget=run.budget))
-            found[name] = {"before": curve[0]["value"], "after": curve[-1]["value"], "kinds": kinds}
+            found[name] = {"before": curve[0]["value"], "after": at_the_end(curve)["value"], "kinds": kinds}
         return {"accuracy": fmean(each["after"] for each in found.values()), "bases": found}
 
     return Study(body)
