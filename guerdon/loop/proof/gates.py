@@ -93,7 +93,8 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
         return None
     worst, share = "", 1.0
     for kind, level in kinds_of(source).items():
-        tasks = [level.get("train", i) for i in range(LOOKED_AT)]
+        size = level.size("train")
+        tasks = [level.get("train", i) for i in range(LOOKED_AT if size is None else min(size, LOOKED_AT))]
         lengths = [len(model.recite(task.prompt, source.solution(task), []).actions) for task in tasks]
         fit = sum(length <= most for length in lengths) / len(lengths)
         if fit < share:
