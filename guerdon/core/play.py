@@ -5,8 +5,8 @@ Call it to have episodes played; read from it where the run stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -16,6 +16,8 @@ from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.task import Ask, Sampling
+
+Playing = TypeVar("Playing", bound=Callable[..., Any])
 
 
 class Play(Protocol):
@@ -100,6 +102,18 @@ class Env(Protocol):
     def roles(self) -> tuple[str, ...]: ...
 
     async def play(self, ask: Ask, seats: Seats) -> Episode: ...
+
+
+def seats_alone(play: Playing) -> Playing:
+    """Say of an environment's `play` that it awaits nothing but its seats. Its episodes then need no event loop: many short ones
+    take less time, and are the same."""
+    play.seats_alone = True  # type: ignore[attr-defined]
+    return play
+
+
+def awaits_seats_alone(env: Env) -> bool:
+    """Whether its `play` says so; one that a subclass wrote anew has to say it anew."""
+    return getattr(env.play, "seats_alone", False)
 
 
 @runtime_checkable

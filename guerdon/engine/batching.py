@@ -6,9 +6,10 @@ What episodes want to have read meets too, in one pass; there, the other request
 
 from __future__ import annotations
 
+import abc
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
@@ -18,8 +19,21 @@ from guerdon.engine.sampler import Sampler, open_sampler
 from guerdon.models.probing import Item, probe
 
 
+T = TypeVar("T")
+
+
 class EngineFault(Exception):
     """A model call broke. Never taken for a failed episode: it is our fault or the machine's, and stops the run."""
+
+
+class Promise(Awaitable[T], Protocol[T]):
+    """An answer that is still to come, as an `asyncio.Future` is."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, result: T, /) -> None: ...
+
+    def set_exception(self, error: BaseException, /) -> None: ...
 
 
 class SamplingQueue:
@@ -28,18 +42,16 @@ class SamplingQueue:
     def __init__(self, name: str, model: Model) -> None:
         self.name = name
         self.sampler: Sampler = open_sampler(model)
-        self.waiting: dict[int, tuple[Request, asyncio.Future[Reply]]] = {}
+        self.waiting: dict[int, tuple[Request, Promise[Reply]]] = {}
         self.tickets = 0
 
-    def add(self, request: Request) -> asyncio.Future[Reply]:
-        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    def add(self, request: Request, promise: Promise[Reply]) -> None:
         self.sampler.add(self.tickets, request)
-        self.waiting[self.tickets] = (request, future)
+        self.waiting[self.tickets] = (request, promise)
         self.tickets += 1
-        return future
 
     def step(self) -> list[tuple[Request, Reply]]:
-        """Work a while; those whose replies are there go on as soon as the event loop turns."""
+        """Work a while; those whose replies are there go on when it is their turn."""
         try:
             finished = self.sampler.step()
         except Exception as error:  # noqa: BLE001 - handed to every episode that waits for it, which lets it through
@@ -47,15 +59,15 @@ class SamplingQueue:
             return []
         answered = []
         for ticket, reply in finished:
-            request, future = self.waiting.pop(ticket)
+            request, promise = self.waiting.pop(ticket)
             answered.append((request, reply))
-            if not future.done():  # its episode may have stopped waiting
-                future.set_result(reply)
+            if not promise.done():  # its episode may have stopped waiting
+                promise.set_result(reply)
         return answered
 
     def _break(self, error: Exception) -> None:
         broken, self.waiting = self.waiting, {}
-        _fail([future for _, future in broken.values()], error, f"model {self.name!r} could not act")
+        _fail([promise for _, promise in broken.values()], error, f"model {self.name!r} could not act")
 
 
 class ReadingQueue:
@@ -63,40 +75,38 @@ class ReadingQueue:
 
     def __init__(self, name: str, model: Model) -> None:
         self.name, self.model = name, model
-        self.waiting: list[tuple[Item, tuple[str, ...], asyncio.Future[dict[str, Tensor]]]] = []
+        self.waiting: list[tuple[Item, tuple[str, ...], Promise[dict[str, Tensor]]]] = []
 
-    def add(self, item: Item, want: Sequence[str]) -> asyncio.Future[dict[str, Tensor]]:
-        future: asyncio.Future[dict[str, Tensor]] = asyncio.get_running_loop().create_future()
-        self.waiting.append((item, tuple(want), future))
-        return future
+    def add(self, item: Item, want: Sequence[str], promise: Promise[dict[str, Tensor]]) -> None:
+        self.waiting.append((item, tuple(want), promise))
 
     def step(self) -> int:
         """Answer all who wait, in one pass for each kind of question; how many they were."""
         waiting, self.waiting = self.waiting, []
         for want in dict.fromkeys(want for _, want, _ in waiting):
-            mine = [(item, future) for item, wanted, future in waiting if wanted == want and not future.done()]
+            mine = [(item, promise) for item, wanted, promise in waiting if wanted == want and not promise.done()]
             try:
                 readings = probe(self.model, [item for item, _ in mine], want)
             except Exception as error:  # noqa: BLE001 - handed to every episode that waits for it, which lets it through
-                _fail([future for _, future in mine], error, f"model {self.name!r} could not read")
+                _fail([promise for _, promise in mine], error, f"model {self.name!r} could not read")
                 continue
-            for (_, future), read in zip(mine, readings, strict=True):
+            for (_, promise), read in zip(mine, readings, strict=True):
                 if read is None:
-                    future.set_exception(UserError(f"what {self.name!r} is to read is longer than its context"))
+                    promise.set_exception(UserError(f"what {self.name!r} is to read is longer than its context"))
                 else:
-                    future.set_result({name: x.cpu() for name, x in read.items()})
+                    promise.set_result({name: x.cpu() for name, x in read.items()})
         return len(waiting)
 
 
-def _fail(waiting: Sequence[asyncio.Future[Any]], error: Exception, message: str) -> None:
+def _fail(waiting: Sequence[Promise[Any]], error: Exception, message: str) -> None:
     fault = error if isinstance(error, UserError) else EngineFault(message)
     fault.__cause__ = error if fault is not error else None
-    for future in waiting:
-        if not future.done():
-            future.set_exception(fault)
+    for promise in waiting:
+        if not promise.done():
+            promise.set_exception(fault)
 
 
-class Batcher:
+class Batcher(abc.ABC):
     """Answers the requests of the episodes of one `play`, by model."""
 
     def __init__(self, models: Mapping[str, Model]) -> None:
@@ -105,38 +115,116 @@ class Batcher:
         self.reading: dict[str, ReadingQueue] = {}
         self.calls = 0
         self.tokens = 0
-        self._working: asyncio.Task[None] | None = None
 
-    async def call(self, name: str, request: Request) -> Reply:
+    @abc.abstractmethod
+    def promise(self) -> Promise[Any]:
+        """For an episode to wait for: what it was promised comes after a `turn`."""
+
+    def call(self, name: str, request: Request) -> Promise[Reply]:
         if name not in self.sampling:
             self.sampling[name] = SamplingQueue(name, self.models[name])
-        future = self.sampling[name].add(request)
-        self._wake()
-        return await future
+        promise = self.promise()
+        self.sampling[name].add(request, promise)
+        return promise
 
-    async def read(self, name: str, item: Item, want: Sequence[str]) -> dict[str, Tensor]:
+    def read(self, name: str, item: Item, want: Sequence[str]) -> Promise[dict[str, Tensor]]:
         if name not in self.models:
             raise unknown("model of the run", name, self.models)
         if name not in self.reading:
             self.reading[name] = ReadingQueue(name, self.models[name])
-        future = self.reading[name].add(item, want)
-        self._wake()
-        return await future
+        promise = self.promise()
+        self.reading[name].add(item, want, promise)
+        return promise
 
-    def _wake(self) -> None:
+    def turn(self) -> bool:
+        """Work a while for each model that anyone waits for; whether there was one."""
+        sampling = [queue for queue in self.sampling.values() if queue.waiting]
+        reading = [queue for queue in self.reading.values() if queue.waiting]
+        self.calls += sum(queue.step() for queue in reading)
+        for queue in sampling:
+            for request, reply in queue.step():
+                self.calls += 1
+                self.tokens += len(reply.actions) - len(request.given)
+        return bool(sampling or reading)
+
+
+class LoopBatcher(Batcher):
+    """For episodes that are tasks of an event loop: turn by turn while anyone waits, and all who are ready ask before."""
+
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        super().__init__(models)
+        self._working: asyncio.Task[None] | None = None
+
+    def promise(self) -> Promise[Any]:
         if self._working is None or self._working.done():
             self._working = asyncio.ensure_future(self._work())
+        return asyncio.get_running_loop().create_future()
 
     async def _work(self) -> None:
-        """Turn by turn while anyone waits: let all who are ready ask, then work a while for each model."""
-        while True:
+        await asyncio.sleep(0)
+        while self.turn():
             await asyncio.sleep(0)
-            sampling = [queue for queue in self.sampling.values() if queue.waiting]
-            reading = [queue for queue in self.reading.values() if queue.waiting]
-            if not sampling and not reading:
-                return
-            self.calls += sum(queue.step() for queue in reading)
-            for queue in sampling:
-                for request, reply in queue.step():
-                    self.calls += 1
-                    self.tokens += len(reply.actions) - len(request.given)
+
+
+class Answer(Generic[T]):
+    """A promise without an event loop. Whoever awaits it stops there, and is taken up again once it is `answered`."""
+
+    __slots__ = ("answered", "error", "result", "waiter")
+
+    def __init__(self, answered: list[Answer[Any]]) -> None:
+        self.answered = answered  # where it is put when the answer is there
+        self.result: T | None = None
+        self.error: BaseException | None = None
+        self.waiter = -1
+
+    def done(self) -> bool:
+        return self.error is not None or self.result is not None
+
+    def set_result(self, result: T) -> None:
+        self.result = result
+        self.answered.append(self)
+
+    def set_exception(self, error: BaseException) -> None:
+        self.error = error
+        self.answered.append(self)
+
+    def __await__(self) -> Generator[Answer[T], None, T]:
+        yield self
+        if self.error is not None:
+            raise self.error
+        assert self.result is not None, "an episode was taken up before it had its answer"
+        return self.result
+
+
+class HandBatcher(Batcher):
+    """For episodes that are taken up by hand, each when what it was promised is there."""
+
+    def __init__(self, models: Mapping[str, Model]) -> None:
+        super().__init__(models)
+        self.answered: list[Answer[Any]] = []
+
+    def promise(self) -> Promise[Any]:
+        return Answer(self.answered)
+
+    def play_out(self, episodes: Sequence[Coroutine[Any, None, T]]) -> list[T]:
+        """Play episodes that await nothing but their seats to their ends, in the order an event loop would."""
+        ended: dict[int, T] = {}
+        ready = list(range(len(episodes)))
+        try:
+            while ready:
+                for n in ready:
+                    try:
+                        promised = episodes[n].send(None)
+                    except StopIteration as end:
+                        ended[n] = end.value
+                        continue
+                    assert isinstance(promised, Answer), f"an episode awaits {promised!r}, which is none of its seats'"
+                    promised.waiter = n
+                while not self.answered and self.turn():
+                    pass
+                ready = [answer.waiter for answer in self.answered]
+                self.answered.clear()
+        finally:
+            for episode in episodes:
+                episode.close()
+        return [ended[n] for n in range(len(episodes))]

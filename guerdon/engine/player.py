@@ -20,11 +20,11 @@ from guerdon.core.errors import RunStopped, UserError, broken_as, in_a_line, lin
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.model import Meter, Model
 from guerdon.core.part import knobs, walk
-from guerdon.core.play import Env
+from guerdon.core.play import Env, awaits_seats_alone
 from guerdon.core.schedule import at
 from guerdon.core.seeds import generator
 from guerdon.core.task import Ask, Sampling
-from guerdon.engine.batching import Batcher, EngineFault
+from guerdon.engine.batching import EngineFault, HandBatcher, LoopBatcher
 from guerdon.engine.seats import EpisodeSeats
 
 Listener = Callable[[Episode], Awaitable[None]]
@@ -85,7 +85,8 @@ class Player:
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:
         env = env or self.env
-        batcher = Batcher(self.models)
+        by_hand = not self.ended and awaits_seats_alone(env)
+        batcher = HandBatcher(self.models) if by_hand else LoopBatcher(self.models)
         sampling = self._settled(self.sampling)
         asks = [self._placed(ask, seats) for ask in asks]
         jobs = []
@@ -96,7 +97,7 @@ class Player:
                 table = EpisodeSeats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
-        episodes = _run(_gather(jobs))
+        episodes = batcher.play_out(jobs) if isinstance(batcher, HandBatcher) else _run(_gather(jobs))
         self.meter.tokens += batcher.tokens
         self.calls += batcher.calls
         self.episodes += len(episodes)
@@ -138,16 +139,24 @@ class Player:
 async def _one(env: Env, ask: Ask, table: EpisodeSeats, ended: Sequence[Listener]) -> Episode:
     try:
         episode = await env.play(ask, table)
-    except (EngineFault, UserError):
+    except (EngineFault, UserError, GeneratorExit):
         raise
     except BaseException as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+        if isinstance(error, asyncio.CancelledError) and _is_cancelled():
             raise
         return table.failed(f"{broken_as(error)}\n{_place(error, env)}{in_a_line(error)}")
     for listener in ended:
         await listener(episode)
     return episode
+
+
+def _is_cancelled() -> bool:
+    """Whether the task that is running was told to stop, where one is."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 def _place(error: BaseException, env: Env) -> str:

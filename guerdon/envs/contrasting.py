@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
-from guerdon.core.play import Seats
+from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 
 
@@ -25,6 +25,7 @@ class side_by_side:
     def roles(self) -> tuple[str, ...]:
         return (self.role,)
 
+    @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         for text in ask.note["say"]:
             seats[self.role].recite(ask.shown, text, fresh=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from guerdon.core.episode import Episode
 from guerdon.core.part import part
-from guerdon.core.play import Seats
+from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
 
 
@@ -23,6 +23,7 @@ class single_turn:
     def roles(self) -> tuple[str, ...]:
         return (self.role,)
 
+    @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         await seats[self.role].act(ask.shown)
         return seats.episode()
@@ -43,6 +44,7 @@ class recital:
     def roles(self) -> tuple[str, ...]:
         return (self.role,)
 
+    @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         seats[self.role].recite(ask.shown, ask.task.answer)
         return seats.episode()

@@ -14,7 +14,7 @@ from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.part import part
-from guerdon.core.play import Play, Seats
+from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Ask, Sampling
 from guerdon.curricula.plain import uniform
@@ -38,6 +38,7 @@ class worked(uniform):
 class told(single_turn):
     """The role recites the solution that an ask brings."""
 
+    @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         seats[self.role].recite(ask.shown, ask.note[SOLUTION])
         return seats.episode()

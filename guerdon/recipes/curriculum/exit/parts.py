@@ -17,7 +17,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.episode import End, Episode
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.placeholders import check_template
-from guerdon.core.play import Play, Seats
+from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
 from guerdon.curricula.laps import Laps
 
@@ -145,6 +145,7 @@ class revised:
     def roles(self) -> tuple[str, ...]:
         return (self.draft, self.role)
 
+    @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         view = ask.shown
         for _ in range(self.times):
