@@ -22,6 +22,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
+USUAL = (("context", INT), ("actions", INT), ("logp", FLOAT), ("rewards", FLOAT))
 
 
 class End(StrEnum):
@@ -70,11 +71,13 @@ class Segment:
 
     def __post_init__(self) -> None:
         """One type for each array, so that what is packed or stored comes back the same; and lengths that fit."""
-        for name in ("context", "actions", "logp", "rewards"):
+        for name, usual in USUAL:
             given = getattr(self, name)
+            if given is None or getattr(given, "dtype", None) is usual:  # nearly all are
+                continue
             is_float = name in ("logp", "rewards") or (np.asarray(given).dtype.kind == "f" and len(given) > 0)
             kind = FLOAT if is_float else INT
-            if given is not None and getattr(given, "dtype", None) != kind:
+            if getattr(given, "dtype", None) != kind:
                 object.__setattr__(self, name, np.asarray(given, kind))
         if self.context.ndim != 1:
             raise UserError(f"a context is one row of numbers, not {self.context.shape} (of {self.role!r}): flatten it")

@@ -27,16 +27,20 @@ def pack(episodes: Iterable[Episode]) -> Batch:
     [4, 1]
     """
     eps = tuple(episodes)
-    rows = [(e, i, s) for e, ep in enumerate(eps) for i, s in enumerate(ep.segments)]
-    roles = tuple(sorted({s.role for _, _, s in rows}))
+    segments = [s for ep in eps for s in ep.segments]
+    role = [s.role for s in segments]
+    roles = tuple(sorted(set(role)))
     number = {role: n for n, role in enumerate(roles)}
-    first = np.cumsum([0] + [len(ep.segments) for ep in eps])
-    parent = [int(first[e]) + s.parent if s.parent >= 0 else -1 for e, _, s in rows]
-    leaf, path_track, path_seg = _tracks([s.role for _, _, s in rows], parent)
-    seg = _runs([len(s.actions) for _, _, s in rows])
-    shared = torch.bincount(path_seg, minlength=len(rows))
+    count = np.array([len(ep.segments) for ep in eps], np.int64)
+    first = np.cumsum(count) - count
+    episode = np.repeat(np.arange(len(eps)), count)
+    own_parent = np.array([s.parent for s in segments], np.int64)
+    parent = np.where(own_parent >= 0, own_parent + first[episode], -1)
+    leaf, path_track, path_seg = _tracks(role, parent.tolist())
+    seg = _runs([len(s.actions) for s in segments])
+    shared = torch.bincount(path_seg, minlength=len(segments))
     weight = shared[seg].float()
-    for g, (_, _, s) in enumerate(rows):
+    for g, s in enumerate(segments):
         if s.given:
             start = int(torch.searchsorted(seg, g))
             weight[start : start + s.given] = 0.0
@@ -44,20 +48,20 @@ def pack(episodes: Iterable[Episode]) -> Batch:
         episodes=eps,
         roles=roles,
         count=Count(0.0, 0),
-        action=_actions([s for _, _, s in rows]),
+        action=_actions(segments),
         seg=seg,
-        logp=_join([s.logp for _, _, s in rows], np.float32),
+        logp=_join([s.logp for s in segments], np.float32),
         weight=weight,
         muted=torch.zeros(len(seg), dtype=torch.bool),
-        parent=_ints(parent),
-        role=_ints([number[s.role] for _, _, s in rows]),
-        episode=_ints([e for e, _, _ in rows]),
-        place=_ints([i for _, i, _ in rows]),
-        version=_ints([s.version for _, _, s in rows]),
-        temperature=torch.tensor([float(s.sampling.temperature) for _, _, s in rows], dtype=torch.float32),
-        end=_ints([END_NUMBER[End.FAILED if eps[e].failed else s.end] for e, _, s in rows]),
-        context=_contexts([s for _, _, s in rows]),
-        context_seg=_runs([len(s.context) for _, _, s in rows]),
+        parent=torch.from_numpy(parent),
+        role=_ints([number[name] for name in role]),
+        episode=torch.from_numpy(episode),
+        place=torch.from_numpy(np.arange(len(segments)) - first[episode]),
+        version=_ints([s.version for s in segments]),
+        temperature=torch.tensor([float(s.sampling.temperature) for s in segments], dtype=torch.float32),
+        end=_ints([END_NUMBER[End.FAILED if ep.failed else s.end] for ep in eps for s in ep.segments]),
+        context=_contexts(segments),
+        context_seg=_runs([len(s.context) for s in segments]),
         leaf=leaf,
         path_track=path_track,
         path_seg=path_seg,
@@ -222,7 +226,8 @@ def _actions(segments: Sequence[Segment]) -> Tensor:
     if len(shapes) > 1:
         raise UserError("a batch holds one kind of action: play token and continuous actors in batches of their own")
     is_float, tail = shapes.pop() if shapes else (False, ())
-    flat = np.concatenate([s.actions.reshape(-1, *tail) for s in segments]) if segments else np.zeros((0, *tail))
+    rows = [s.actions if s.actions.shape[1:] == tail else s.actions.reshape(-1, *tail) for s in segments]
+    flat = np.concatenate(rows) if rows else np.zeros((0, *tail))
     return torch.from_numpy(np.ascontiguousarray(flat, dtype=np.float32 if is_float else np.int64))
 
 

@@ -105,8 +105,8 @@ class Env(Protocol):
 
 
 def seats_alone(play: Playing) -> Playing:
-    """Say of an environment's `play` that it awaits nothing but its seats. Its episodes then need no event loop: many short ones
-    take less time, and are the same."""
+    """Say of an environment's `play` that it awaits nothing but its seats. Its episodes then need no event loop: they are the
+    same, and many short ones take less time."""
     play.seats_alone = True  # type: ignore[attr-defined]
     return play
 

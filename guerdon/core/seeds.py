@@ -17,7 +17,30 @@ if TYPE_CHECKING:
 
 def derive(*path: int | str) -> int:
     """A 63-bit seed for a path. Ints and strings are kept apart: derive(1) differs from derive("1")."""
-    text = "\x1f".join([f"{type(p).__name__[0]}{p}" for p in path])
+    return _seed(_spelled(path))
+
+
+class Place:
+    """A path that many seeds are derived from: `Place(1, 2).derive("a")` is `derive(1, 2, "a")`.
+
+    >>> Place(0, 1).derive("learn") == derive(0, 1, "learn")
+    True
+    """
+
+    __slots__ = ("path", "text")
+
+    def __init__(self, *path: int | str) -> None:
+        self.path, self.text = path, _spelled(path)
+
+    def derive(self, *more: int | str) -> int:
+        return _seed(f"{self.text}\x1f{_spelled(more)}")
+
+
+def _spelled(path: tuple[int | str, ...]) -> str:
+    return "\x1f".join([f"{type(p).__name__[0]}{p}" for p in path])
+
+
+def _seed(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 

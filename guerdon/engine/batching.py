@@ -18,7 +18,6 @@ from guerdon.core.model import Model, Reply, Request
 from guerdon.engine.sampler import Sampler, open_sampler
 from guerdon.models.probing import Item, probe
 
-
 T = TypeVar("T")
 
 

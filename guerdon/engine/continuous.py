@@ -20,6 +20,7 @@ from guerdon.engine.cuda import cuda_decoding
 from guerdon.engine.decoding import Decoding, Prompt
 from guerdon.engine.transcripts import EndedRow, TranscriptRow, Transcripts
 from guerdon.models.language_model import lm
+from guerdon.models.text import TokenRequest
 
 
 class Continuous:
@@ -68,12 +69,17 @@ class Continuous:
 
     def _admit(self) -> list[TranscriptRow]:
         """Take waiting rows in as long as there is room, and give each its place."""
+        if not self.waiting:
+            return []
         entering = 0
         longest = max((row.longest for row in self.live), default=0)
+        rooms: dict[int, int] = {}  # how many rows of that length there may be
         for row in self.waiting:
             longest_now = max(longest, row.longest)
+            if longest_now not in rooms:
+                rooms[longest_now] = min(self.most, self.decoding.room(longest_now))
             count = len(self.live) + entering + 1
-            if count > 1 and count > min(self.most, self.decoding.room(longest_now)):
+            if count > 1 and count > rooms[longest_now]:
                 break
             longest, entering = longest_now, entering + 1
         if entering:
@@ -88,9 +94,9 @@ class Continuous:
     def _seat(self, row: TranscriptRow) -> None:
         """Make the first place behind the live rows free for a row, with the past it goes on from if that is there."""
         place = len(self.live)
-        at = next((i for i, other in enumerate(self.ended) if other.goes_on_in(row.request)), None)
+        at = self._past_of(row.request)
         if at is not None:
-            row.past = len(self.ended[at].read)
+            row.past = self.ended[at].size
             self._swap(place, place + at)
             self.ended[0], self.ended[at] = self.ended[at], self.ended[0]
             self.ended.pop(0)
@@ -98,9 +104,15 @@ class Continuous:
             moved = self.ended.pop(0)
             behind = place + 1 + len(self.ended)
             if behind < self.places:
-                self.decoding.copy(behind, place, len(moved.read))
+                self.decoding.copy(behind, place, moved.size)
                 self.ended.append(moved)
         self.live.append(row)
+
+    def _past_of(self, request: TokenRequest) -> int | None:
+        """Which of the rows that ended a request goes on from."""
+        if not request.goes_on:
+            return None
+        return next((i for i, other in enumerate(self.ended) if other.goes_on_in(request)), None)
 
     def _leave(self) -> list[TranscriptRow]:
         """Rows that are over give their place to the last live one and stand behind the live rows from then on."""

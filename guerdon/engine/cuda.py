@@ -116,7 +116,7 @@ class CudaDecoding:
     def swap(self, a: int, b: int) -> None:
         self.moved = True
         self.pages.swap(a, b)
-        self.length[[a, b]] = self.length[[b, a]]
+        self.length[a], self.length[b] = self.length[b], self.length[a]
 
     def copy(self, to: int, row: int, tokens: int) -> None:
         self.moved = True

@@ -91,9 +91,9 @@ class Player:
         asks = [self._placed(ask, seats) for ask in asks]
         jobs = []
         for number, ask in enumerate(asks, start=self.asked):
+            who = ask.seated(self.seats)
             for attempt in range(ask.n):
                 place = (self.noise, self.step, number, attempt)
-                who = ask.seated(self.seats)
                 table = EpisodeSeats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)

@@ -16,12 +16,13 @@ from torch import Tensor
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model, Reply, Request
-from guerdon.core.seeds import derive
+from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
 from guerdon.models.probing import Item
 
 Call = Callable[[str, Request], Awaitable[Reply]]
 Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]
+NOTHING = np.zeros(0, np.int64)  # is given, where a role speaks for itself
 
 
 class EpisodeSeat:
@@ -138,12 +139,13 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
         read: Read,
     ) -> None:
         self.ask, self.sampling, self.call, self.read = ask, sampling, call, read
-        self.place = place  # (run seed, step, number of the ask, attempt)
+        self.place = Place(*place)
+        _, self.step, self.number, self.attempt = place  # run seed, step, number of the ask, attempt
         self.segments: list[Segment] = []
         self.calls = 0
         self._seats = {role: EpisodeSeat(self, role, name, models[name]) for role, name in names.items()}
         prefix = ask.prefix
-        self.seed = derive(*place, "dice") if prefix is None or prefix.seed is None else prefix.seed
+        self.seed = self.place.derive("dice") if prefix is None or prefix.seed is None else prefix.seed
         self._record = list(prefix.segments) if prefix is not None else []
         if prefix is not None and len(self._record) <= prefix.segment:
             raise UserError(
@@ -164,7 +166,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def last(self, role: str) -> int:
         """The number of the role's latest segment, -1 before its first."""
-        return max((i for i, s in enumerate(self.segments) if s.role == role), default=-1)
+        return next((i for i in reversed(range(len(self.segments))) if self.segments[i].role == role), -1)
 
     def path(self, role: str, parent: int) -> tuple[Segment, ...]:
         """What a role remembers at a place: its own segments from the first down to `parent`."""
@@ -180,15 +182,14 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def next_seed(self) -> int:
         self.calls += 1
-        return derive(*self.place, self.calls - 1)
+        return self.place.derive(self.calls - 1)
 
     def recorded(self, role: str) -> tuple[Segment | None, np.ndarray]:
         """For a restart: the next segment of the record, or the part of it that is given before sampling goes on."""
-        nothing = np.zeros(0, np.int64)
         at = len(self.segments)
         prefix = self.ask.prefix
         if prefix is None or at >= len(self._record):
-            return None, nothing
+            return None, NOTHING
         segment = self._record[at]
         if segment.role != role:
             raise UserError(
@@ -196,7 +197,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
             )
         if at < prefix.segment:
             self.calls += 1
-            return segment.but(given=len(segment.actions), reward=None), nothing  # the environment pays again
+            return segment.but(given=len(segment.actions), reward=None), NOTHING  # the environment pays again
         return None, segment.actions[: prefix.step]
 
     def reward(self, **paid: float | Sequence[float]) -> None:
@@ -224,8 +225,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def episode(self, **info: Any) -> Episode:
         """Close the record. What an environment's `play` returns."""
-        _, step, number, attempt = self.place
-        return Episode(self.ask, tuple(self.segments), step, number, attempt, info, self.seed)
+        return Episode(self.ask, tuple(self.segments), self.step, self.number, self.attempt, info, self.seed)
 
     def failed(self, error: str) -> Episode:
         """The record of an episode that broke: what was played stays, and ends FAILED."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -87,33 +88,37 @@ class TranscriptRow:
     over: bool = False
 
     @property
-    def tokens(self) -> list[int]:
-        """What it has said so far."""
-        tokens: list[int] = self.transcripts.token[self.line, : self.transcripts.count[self.line]].tolist()
-        return tokens
-
-    @property
     def longest(self) -> int:
         return len(self.request.prompt) + self.request.limit
 
     def ended(self) -> EndedRow:
         """What is left of it in the cache: the last token sampled was not read."""
-        return EndedRow((*self.request.prompt, *self.tokens[:-1]), self.request.pictures)
+        said = self.transcripts.token[self.line, : max(0, self.transcripts.count[self.line] - 1)].copy()
+        return EndedRow(self.request.prompt, said, self.request.pictures)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EndedRow:
     """The tokens that a row had read when it ended. A next turn goes on from there."""
 
-    read: tuple[int, ...]
+    prompt: tuple[int, ...]
+    said: Ints
     pictures: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.prompt) + len(self.said)
+
+    @cached_property
+    def read(self) -> tuple[int, ...]:
+        return (*self.prompt, *self.said.tolist())
 
     def goes_on_in(self, request: TokenRequest) -> bool:
         if not request.goes_on:
             return False
         if request.pictures[: len(self.pictures)] != self.pictures:
             return False
-        return len(request.prompt) > len(self.read) and request.prompt[: len(self.read)] == self.read
+        return len(request.prompt) > self.size and request.prompt[: len(self.read)] == self.read
 
 
 def _lines(rows: Sequence[TranscriptRow]) -> Ints:

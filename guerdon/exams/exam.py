@@ -13,9 +13,9 @@ from typing import Any
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.model import Model
-from guerdon.core.part import knob, label, part
+from guerdon.core.part import knob, label, live, part
 from guerdon.core.play import Play
-from guerdon.core.task import Ask, Sampling
+from guerdon.core.task import Ask, Sampling, Task
 from guerdon.exams.drawing import draw_problems
 
 TRUTH = "correct"  # the column of right and wrong, there wherever the source knows
@@ -44,6 +44,8 @@ class Exam:
     tasks: int = knob(default=0, ge=0)
     tries: int = knob(default=0, ge=0)
 
+    made: tuple[Any, dict[int, Task]] | None = live()  # of which source, and its problems by number
+
     def __post_init__(self) -> None:
         if not hasattr(self.source, "exam_asks") and not (hasattr(self.source, "get") and hasattr(self.source, "size")):
             raise UserError(f"an Exam is made of a task, or of something with exam_asks, not of {self.source!r}")
@@ -62,7 +64,16 @@ class Exam:
         if drawn is not None:
             return [Ask(task, tries) for task in draw_problems(self.source, tasks, drawn)]
         size = self.source.size("test")
-        return [Ask(self.source.get("test", i), tries) for i in range(tasks if size is None else min(tasks, size))]
+        return [Ask(self._held_out(i), tries) for i in range(tasks if size is None else min(tasks, size))]
+
+    def _held_out(self, index: int) -> Task:
+        """A problem, made once for all the times that the exam is sat."""
+        if self.made is None or self.made[0] is not self.source:
+            self.made = self.source, {}
+        problems = self.made[1]
+        if index not in problems:
+            problems[index] = self.source.get("test", index)
+        return problems[index]
 
     def check(self, models: Mapping[str, Model], seats: Mapping[str, str], env: Any, others: Sequence[Exam]) -> None:
         """Refuse an exam that could not be sat with these models, in these seats and environment where it has none, or not be

@@ -11,8 +11,7 @@ import functools
 import itertools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +36,7 @@ LARGE = 50_000_000  # weights from which a model is in bfloat16 on a GPU, unless
 UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
 
 
-@dataclass(frozen=True)
-class TokenRequest:
+class TokenRequest(NamedTuple):
     """A request in tokens. A row ends at `limit` tokens, after an end token, or when `stops_after` says so."""
 
     request: Request
@@ -156,7 +154,7 @@ class TextModel(Model):
     def token_request(self, request: Request) -> TokenRequest:
         """A request in tokens, for whoever samples."""
         prompt = new = self.chat.more(request.view) if request.go_on else self.chat.encode(request.view, request.path)
-        given = request.given.tolist()
+        given: list[int] = request.given.tolist()
         if request.path or given:
             past = (array.tolist() for segment in request.path for array in (segment.context, segment.actions))
             prompt = (*itertools.chain(*past), *new, *given)
@@ -170,7 +168,7 @@ class TextModel(Model):
         limit = 0 if is_over else min(request.sampling.max_tokens, room)
         stop = tuple(filter(None, request.sampling.stop))
         stops_after = functools.partial(self._stops_after, given, stop) if stop else None
-        pictures = tuple(digest(view) for view in (*(s.view for s in request.path), request.view))
+        pictures = tuple([digest(view) for view in (*[s.view for s in request.path], request.view)])
         return TokenRequest(request, np.array(new, np.int64), prompt, limit, stops_after, pictures)
 
     def _stops_after(self, given: list[int], stop: tuple[str, ...], before: list[int], now: list[int]) -> int | None:

@@ -30,7 +30,7 @@ async def call_here(function: Callable[..., Any], given: Given, seconds: float =
     try:
         with outside_loop():
             value = function(**given)
-        waits = inspect.isawaitable(value)
+        waits = type(value) is not float and inspect.isawaitable(value)
     except BaseException as error:  # noqa: BLE001  a user's function may break in any way, and it is recorded
         return _broken(error)
     return await awaited(_result_of(value, seconds), CANCELLED) if waits else CallResult("value", value)

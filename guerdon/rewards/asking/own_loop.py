@@ -14,8 +14,7 @@ import asyncio
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -79,16 +78,16 @@ def _open(loop: Loop) -> None:
         do()
 
 
-@contextmanager
-def outside_loop() -> Iterator[None]:
+class outside_loop:
     """For a plain function that is called from inside a loop: it finds none that it could stop or whose tasks it could cancel,
     and may run one of its own."""
-    loop = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
-    try:
-        yield
-    finally:
-        asyncio._set_running_loop(loop)
+
+    def __enter__(self) -> None:
+        self.loop = asyncio._get_running_loop()
+        asyncio._set_running_loop(None)
+
+    def __exit__(self, *_: object) -> None:
+        asyncio._set_running_loop(self.loop)
 
 
 def _loop() -> Loop:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import torch
@@ -71,7 +71,7 @@ class Samples:
         chosen = [(*every[k], place[k]) for k in track.tolist()]
         return cls(
             [fields_of(episode, path) for episode, path, _ in chosen],
-            [derive(seed, episode.step, episode.key, last) for episode, _, last in chosen],
+            TrackSeeds(seed, [(episode, last) for episode, _, last in chosen]),
             batch.group("task")[0][track],
             batch,
             track,
@@ -103,6 +103,28 @@ class Samples:
             self.made[what] = make()
         value: T = self.made[what]
         return value
+
+
+class TrackSeeds(Sequence[int]):
+    """The seeds of tracks, by their episode and last segment. Worked out when somebody looks, for few rewards draw anything."""
+
+    def __init__(self, seed: int, tracks: Sequence[tuple[Episode, int]]) -> None:
+        self.seed, self.tracks = seed, tracks
+
+    def __len__(self) -> int:
+        return len(self.tracks)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> TrackSeeds: ...
+
+    def __getitem__(self, at: int | slice) -> int | TrackSeeds:
+        if isinstance(at, slice):
+            return TrackSeeds(self.seed, self.tracks[at])
+        episode, last = self.tracks[at]
+        return derive(self.seed, episode.step, episode.key, last)
 
 
 def each_role(role: Roles | Sequence[str]) -> tuple[str, ...]:

@@ -136,12 +136,12 @@ def _column(batch: Batch, role: Roles, samples: Samples, scores: Scores) -> Colu
     for k in torch.nonzero(mine & failed).flatten().tolist():
         episode = batch.episodes[int(batch.episode[batch.leaf[k]])]
         detail[k] = {"error": episode.info.get("error", "the track failed")}
-    for at, k in enumerate(index.tolist()):
+    for at in sorted({*scores.detail, *scores.steps}):
         noted = dict(scores.detail.get(at) or {})
         if at in scores.steps:
             noted["steps"] = scores.steps[at].tolist()
         if noted:
-            detail[k] = noted
+            detail[int(index[at])] = noted
     return Column("track", value, reason, detail)
 
 
