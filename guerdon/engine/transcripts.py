@@ -88,6 +88,12 @@ class TranscriptRow:
     over: bool = False
 
     @property
+    def tokens(self) -> list[int]:
+        """What it has said so far."""
+        tokens: list[int] = self.transcripts.token[self.line, : self.transcripts.count[self.line]].tolist()
+        return tokens
+
+    @property
     def longest(self) -> int:
         return len(self.request.prompt) + self.request.limit
 
