@@ -23,6 +23,8 @@ from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
 from guerdon.core.task import Sampling
 
+NOTHING: npt.NDArray[np.int64] = np.zeros(0, np.int64)
+
 
 @dataclass(frozen=True)
 class Request:
@@ -32,7 +34,7 @@ class Request:
     view: Any
     sampling: Sampling
     seed: int
-    given: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))  # actions already taken for it
+    given: npt.NDArray[Any] = field(default_factory=lambda: NOTHING)  # actions already taken for it
     go_on: bool = False  # the turn of the path's last segment goes on: nothing closes it, and the view is put in raw
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import cast
 
 import numpy as np
@@ -207,8 +207,7 @@ class CudaDecoding:
         self.stop = np.array([len(r.prompt) + r.limit for r in requests])
         self.cut = any(r.sampling.cuts for r in requests)
         self.longest = min(longest_bucket(int(self.stop.max())), self.state.width * PAGE)
-        for row, stop in enumerate(self.stop.tolist()):
-            self.pages.grow(row, stop)
+        self.pages.grow_all(self.stop.tolist())
         self.state.load(token, self.length[: self.live], self.stop, self.pages.rows[: self.live], requests)
 
     def _graph(self, rows: int, longest: int) -> Callable[[], None]:
@@ -255,9 +254,9 @@ class _State:
         live = len(requests)
         numbers = np.zeros((4, self.rows), np.int64)
         numbers[:, :live] = token, position, stop, [signed(r.request.seed) for r in requests]
+        owned = np.fromiter(map(len, pages), np.int64, live)
         table = np.zeros((live, self.width), np.int32)
-        for row, own in enumerate(pages):
-            table[row, : len(own)] = own
+        table[np.arange(self.width) < owned[:, None]] = np.fromiter(chain.from_iterable(pages), np.int32, owned.sum())
         self.numbers.copy_(torch.from_numpy(numbers))
         self.table[:live].copy_(torch.from_numpy(table))
         self.temperature[:live].copy_(torch.tensor([float(r.sampling.temperature) for r in requests]))

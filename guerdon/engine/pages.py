@@ -9,6 +9,7 @@ Leaves out: what the pages hold (`cuda.py`).
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 
 class Pages:
@@ -42,6 +43,12 @@ class Pages:
             page = self.free.popleft()
             self.owners[page] = 1
             pages.append(page)
+
+    def grow_all(self, tokens: Sequence[int]) -> None:
+        """Let the first rows hold so many tokens each."""
+        for row, count in enumerate(tokens):
+            if len(self.rows[row]) * self.size < count:
+                self.grow(row, count)
 
     def cut(self, row: int, tokens: int) -> None:
         """Give up what a row holds beyond so many tokens."""

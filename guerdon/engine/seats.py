@@ -15,14 +15,13 @@ from torch import Tensor
 
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.model import Model, Reply, Request
+from guerdon.core.model import NOTHING, Model, Reply, Request
 from guerdon.core.seeds import Place
 from guerdon.core.task import Ask, Sampling
 from guerdon.models.probing import Item
 
 Call = Callable[[str, Request], Awaitable[Reply]]
 Read = Callable[[str, Item, Sequence[str]], Awaitable[dict[str, Tensor]]]
-NOTHING = np.zeros(0, np.int64)  # is given, where a role speaks for itself
 
 
 class EpisodeSeat:
@@ -166,7 +165,10 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def last(self, role: str) -> int:
         """The number of the role's latest segment, -1 before its first."""
-        return next((i for i in reversed(range(len(self.segments))) if self.segments[i].role == role), -1)
+        at = len(self.segments) - 1
+        while at >= 0 and self.segments[at].role != role:
+            at -= 1
+        return at
 
     def path(self, role: str, parent: int) -> tuple[Segment, ...]:
         """What a role remembers at a place: its own segments from the first down to `parent`."""

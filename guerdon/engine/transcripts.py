@@ -103,7 +103,7 @@ class TranscriptRow:
         return EndedRow(self.request.prompt, said, self.request.pictures)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class EndedRow:
     """The tokens that a row had read when it ended. A next turn goes on from there."""
 
