@@ -183,11 +183,11 @@ class Runs:
     @cached_property
     def before(self) -> npt.NDArray[np.int64]:
         """[R] tokens a run sees before its own."""
-        seen = np.zeros(len(self.length), np.int64)
+        length, seen = self.length.tolist(), [0] * len(self.length)
         for r, p in enumerate(self.parent.tolist()):
             if p >= 0:
-                seen[r] = seen[p] + self.length[p]
-        return seen
+                seen[r] = seen[p] + length[p]
+        return np.array(seen, np.int64)
 
     @cached_property
     def position(self) -> Tensor:
@@ -203,13 +203,16 @@ class Runs:
         """Tokens of the silent runs."""
         return int(self.length[: self.silent].sum())
 
-    def keys(self, run: int) -> npt.NDArray[np.int64]:
-        """Where in the row stand the tokens that a run's last token sees."""
-        parts = []
-        while run >= 0:
-            parts.append(np.arange(self.start[run], self.start[run] + self.length[run]))
-            run = int(self.parent[run])
-        return np.concatenate(parts[::-1])
+    def keys(self, runs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Where in the row stand the tokens that each run's last token sees, one run's after another's."""
+        total = (self.length + self.before)[runs]
+        first = np.cumsum(total) - total
+        places = np.empty(total.sum(), np.int64)
+        while len(runs):  # up from all of them at once
+            places[ranges(first + self.before[runs], self.length[runs])] = ranges(self.start[runs], self.length[runs])
+            follows = self.parent[runs] >= 0
+            runs, first = self.parent[runs[follows]], first[follows]
+        return places
 
     def attend(self, layer: int, qkv: Tensor, turn: Turn, scale: float, window: int) -> Tensor:
         q, k, v = turn(qkv)
@@ -224,14 +227,14 @@ class Runs:
     def _blocks(self) -> list[Block]:
         blocks = []
         for rows, causal in _alike(self.length.tolist(), self.before.tolist(), self.silent):
-            wide, far = ceil(int(self.length[rows].max())), ceil(int((self.length + self.before)[rows].max()))
-            query, key = np.zeros((len(rows), wide), np.int64), np.zeros((len(rows), far), np.int64)
-            for i, r in enumerate(rows):
-                places = self.keys(r)
-                query[i, : self.length[r]] = places[self.before[r] :] - self._known
-                key[i, : len(places)] = places
-            own = np.flatnonzero(np.arange(wide) < self.length[rows][:, None])
-            moved = [torch.from_numpy(x).to(self.device) for x in (query, key, own, self.before[rows])]
+            runs = np.array(rows, np.int64)
+            length, total = self.length[runs], (self.length + self.before)[runs]
+            wide, far = ceil(int(length.max())), ceil(int(total.max()))
+            query, key = np.zeros((len(runs), wide), np.int64), np.zeros((len(runs), far), np.int64)
+            asks = np.arange(wide) < length[:, None]
+            query[asks] = ranges(self.start[runs] - self._known, length)
+            key[np.arange(far) < total[:, None]] = self.keys(runs)
+            moved = [torch.from_numpy(x).to(self.device) for x in (query, key, np.flatnonzero(asks), self.before[runs])]
             blocks.append(Block(moved[0], moved[1], moved[2], moved[3], causal))
         return blocks
 
@@ -246,7 +249,7 @@ class Runs:
         """What a variable-length kernel asks for: bounds of the queries, of the keys, which keys, and the longest."""
         length, total = self.length[self.silent :], (self.length + self.before)[self.silent :]
         bounds = [np.concatenate([[0], np.cumsum(x)]).astype(np.int32) for x in (length, total)]
-        key = np.concatenate([self.keys(r) for r in range(self.silent, len(self.length))])
+        key = self.keys(np.arange(self.silent, len(self.length)))
         tensors = [torch.from_numpy(x).to(self.device) for x in (*bounds, key)]
         return tensors[0], tensors[1], Pick(tensors[2]), int(length.max()), int(total.max())
 
@@ -283,6 +286,17 @@ def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tu
         blocks[-1][0].append(r)
         far, used = far_now, used + size
     return blocks
+
+
+def ranges(start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The whole numbers from each start on, as many as its length says, one range after another.
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.cumsum(length) - length
+    numbers: npt.NDArray[np.int64] = np.repeat(start - before, length) + np.arange(length.sum())
+    return numbers
 
 
 def ceil(n: int) -> int:

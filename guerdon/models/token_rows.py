@@ -19,7 +19,7 @@ from torch import Tensor
 
 from guerdon.core.arrays import digest
 from guerdon.core.batch import Batch
-from guerdon.models.attention import Runs
+from guerdon.models.attention import Runs, ranges
 
 
 @dataclass(frozen=True)
@@ -129,24 +129,20 @@ def _row(trees: list[_Tree], device: torch.device, ends: bool) -> Row:
             tokens.append(token if ends or run in tree.followed else token[:-1])
             parents.append(parent + below if parent >= 0 else -1)
     runs = Runs.of([len(t) for t in tokens], parents, device)
-    step_N, before_N, after_N = [], [], []
-    for run, first, count in steps:
-        start, parent = runs.start[run], parents[run]
-        before = np.arange(start - 1, start - 1 + count)
-        before[0] = runs.start[parent] + runs.length[parent] - 1
-        step_N.append(np.arange(first, first + count))
-        before_N.append(before)
-        after_N.append(np.arange(start, start + count))
+    acting, first, count = np.array(steps, np.int64).reshape(-1, 3).T
+    start, follows = runs.start[acting], runs.parent[acting]
+    before = ranges(start - 1, count)
+    before[np.cumsum(count) - count] = runs.start[follows] + runs.length[follows] - 1
 
-    def joined(pieces: list[np.ndarray]) -> Tensor:
-        return torch.from_numpy(np.concatenate(pieces) if pieces else np.zeros(0, np.int64)).to(device)
+    def moved(numbers: np.ndarray) -> Tensor:
+        return torch.from_numpy(numbers).to(device)
 
     return Row(
-        joined(tokens),
+        moved(np.concatenate([*tokens, np.zeros(0, np.int64)])),
         runs,
-        joined(step_N),
-        joined(before_N),
-        joined(after_N),
+        moved(ranges(first, count)),
+        moved(before),
+        moved(ranges(start, count)),
         torch.tensor([k for k, _ in tracks], dtype=torch.long, device=device),
         torch.tensor([runs.start[run] + runs.length[run] - 1 for _, run in tracks], dtype=torch.long, device=device),
     )
