@@ -28,6 +28,7 @@ from guerdon.models.ops import Rotation, rms_norm, rotate
 MULTIPLE = 16  # padded lengths: equal tails make equal rounding, whatever a run is padded to
 SLACK = 0.15  # share of a padded block that may be padding
 SMALL, LARGE = 1 << 16, 1 << 23  # pairs of tokens in a block: padding is never minded below, no run is added above
+SMALL_ON_GPU = 1 << 22  # to begin another block takes longer there than to pad so many
 LONG = 512  # tokens of a run without a past from which a mask costs more than it saves
 
 
@@ -226,7 +227,8 @@ class Runs:
     @cached_property
     def _blocks(self) -> list[Block]:
         blocks = []
-        for rows, causal in _alike(self.length.tolist(), self.before.tolist(), self.silent):
+        small = SMALL if self.device.type == "cpu" else SMALL_ON_GPU
+        for rows, causal in _alike(self.length.tolist(), self.before.tolist(), self.silent, small):
             runs = np.array(rows, np.int64)
             length, total = self.length[runs], (self.length + self.before)[runs]
             wide, far = ceil(int(length.max())), ceil(int(total.max()))
@@ -265,7 +267,7 @@ class Runs:
         return seen
 
 
-def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tuple[list[int], bool]]:
+def _alike(length: Sequence[int], before: Sequence[int], silent: int, small: int) -> list[tuple[list[int], bool]]:
     """Split runs into blocks whose padding and masks stay small, and say which of them are long and without a past.
 
     Longest first; a block ends when another run would make it waste too much. Which kind a run is depends on it alone.
@@ -279,7 +281,7 @@ def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tu
     for r in order:
         size, far_now = length[r] * total[r], max(far, total[r])
         cost = (len(blocks[-1][0]) + 1) * wide * far_now if blocks else 0
-        wasteful = cost > SMALL and (used + size < (1 - SLACK) * cost or cost > LARGE)
+        wasteful = cost > small and (used + size < (1 - SLACK) * cost or cost > LARGE)
         if not blocks or wasteful or blocks[-1][1] != long[r]:
             blocks.append(([], long[r]))
             wide, far_now, used = length[r], total[r], 0
