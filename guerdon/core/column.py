@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal, get_args
@@ -105,7 +106,10 @@ class Column:
         return Column(self.level, self.value[index], self.reason[index], detail)
 
     def to(self, device: str | torch.device) -> Column:
-        return Column(self.level, self.value.to(device), self.reason.to(device), self.detail)
+        """There it is as sound as here: it is not looked at again, which would be waiting for a GPU."""
+        moved = copy.copy(self)
+        vars(moved).update(value=self.value.to(device), reason=self.reason.to(device))
+        return moved
 
     def same(self, other: Column) -> bool:
         return (

@@ -14,7 +14,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, chain
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,7 @@ class CudaDecoding:
         self.keys = torch.zeros(c.layers, 0, c.kv_heads, c.head_dim, dtype=net.dtype, device=net.device)
         self.values = self.keys.clone()
         self.length = np.zeros(0, np.int64)  # [B] tokens read
+        self.asked: list[_Asked] = []  # [B]
         self.moved = True  # rows came, went or changed places since the device was told where they stand
         with torch.no_grad():
             self.weights = self._weights()
@@ -106,6 +107,7 @@ class CudaDecoding:
             self.graphs.clear()
         self.pages.reserve(rows, count)
         self.length = np.pad(self.length, (0, max(0, rows - len(self.length))))
+        self.asked += [_Asked(0, 0, 0.0, False)] * (rows - len(self.asked))
         width = self.pages.needed(longest)
         if bucket(rows) > self.state.rows or width > self.state.width:
             self.state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
@@ -117,6 +119,7 @@ class CudaDecoding:
         self.moved = True
         self.pages.swap(a, b)
         self.length[a], self.length[b] = self.length[b], self.length[a]
+        self.asked[a], self.asked[b] = self.asked[b], self.asked[a]
 
     def copy(self, to: int, row: int, tokens: int) -> None:
         self.moved = True
@@ -161,6 +164,7 @@ class CudaDecoding:
         return np.array(self.pages.rows[row], np.int64)[n // PAGE] * PAGE + n % PAGE
 
     def begin(self, first: int, logits: Tensor, requests: Sequence[TokenRequest]) -> Sampled:
+        self.asked[first : first + len(requests)] = map(_Asked.of, requests)
         token, logp = self._draw(logits, self.length[first : first + len(requests)], requests)
         return Sampled(token.cpu().numpy()[None], logp.cpu().numpy()[None])
 
@@ -182,7 +186,7 @@ class CudaDecoding:
     def advance(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> Sampled:
         live = len(requests)
         if self.moved or live != self.live:
-            self._tell(token, requests)
+            self._tell(token)
         self.state.tick.zero_()
         stop, cut = self.stop, self.cut
         count = 1 if cut else int(min(ROUND, (stop - self.length[:live]).max()))
@@ -200,15 +204,16 @@ class CudaDecoding:
         self.moved = cut  # a token that was drawn outside of the graph is not where the next round looks for it
         return sampled
 
-    def _tell(self, token: npt.NDArray[np.int64], requests: Sequence[TokenRequest]) -> None:
+    def _tell(self, token: npt.NDArray[np.int64]) -> None:
         """Tell the device where every row stands, and give each all the pages it may need: until a row comes or goes, the
         device knows by itself how it goes on."""
-        self.live = len(requests)
-        self.stop = np.array([len(r.prompt) + r.limit for r in requests])
-        self.cut = any(r.sampling.cuts for r in requests)
+        self.live = len(token)
+        stop, seed, temperature, cuts = zip(*self.asked[: self.live], strict=True)
+        self.stop, self.cut = np.array(stop), any(cuts)
         self.longest = min(longest_bucket(int(self.stop.max())), self.state.width * PAGE)
-        self.pages.grow_all(self.stop.tolist())
-        self.state.load(token, self.length[: self.live], self.stop, self.pages.rows[: self.live], requests)
+        self.pages.grow_all(stop)
+        numbers = np.stack([token, self.length[: self.live], self.stop, np.array(seed)])
+        self.state.load(numbers, self.pages.rows[: self.live], temperature)
 
     def _graph(self, rows: int, longest: int) -> Callable[[], None]:
         """One token for each of so many rows of at most so many tokens, as one launch."""
@@ -229,6 +234,20 @@ def cuda_decoding(net: Decoder) -> CudaDecoding:
     return KEPT[net]
 
 
+class _Asked(NamedTuple):
+    """What the device must know of a row's request."""
+
+    stop: int  # tokens it may have in all
+    seed: int
+    temperature: float
+    cuts: bool
+
+    @classmethod
+    def of(cls, r: TokenRequest) -> _Asked:
+        how = r.sampling
+        return cls(len(r.prompt) + r.limit, signed(r.request.seed), float(how.temperature), how.cuts)
+
+
 class _State:
     """What a graph reads and writes, at addresses that stay. Rows beyond those that are live stand still."""
 
@@ -242,24 +261,15 @@ class _State:
         self.tokens = torch.zeros(ROUND, rows, dtype=torch.int64, device=device)
         self.logps = torch.zeros(ROUND, rows, dtype=torch.float32, device=device)
 
-    def load(
-        self,
-        token: npt.NDArray[np.int64],
-        position: npt.NDArray[np.int64],
-        stop: npt.NDArray[np.int64],
-        pages: Sequence[list[int]],
-        requests: Sequence[TokenRequest],
-    ) -> None:
-        """Tell the device where every live row stands."""
-        live = len(requests)
-        numbers = np.zeros((4, self.rows), np.int64)
-        numbers[:, :live] = token, position, stop, [signed(r.request.seed) for r in requests]
+    def load(self, numbers: npt.NDArray[np.int64], pages: Sequence[list[int]], temperature: Sequence[float]) -> None:
+        """Tell the device where every live row stands: [4, live] its token, position, stop and seed."""
+        live = len(pages)
         owned = np.fromiter(map(len, pages), np.int64, live)
         table = np.zeros((live, self.width), np.int32)
         table[np.arange(self.width) < owned[:, None]] = np.fromiter(chain.from_iterable(pages), np.int32, owned.sum())
-        self.numbers.copy_(torch.from_numpy(numbers))
+        self.numbers.copy_(torch.from_numpy(np.pad(numbers, ((0, 0), (0, self.rows - live)))))
         self.table[:live].copy_(torch.from_numpy(table))
-        self.temperature[:live].copy_(torch.tensor([float(r.sampling.temperature) for r in requests]))
+        self.temperature[:live].copy_(torch.tensor(temperature))
 
     def sampled(self, count: int, live: int) -> Sampled:
         return Sampled(self.tokens[:count, :live].cpu().numpy(), self.logps[:count, :live].cpu().numpy())

@@ -28,6 +28,7 @@ class Transcripts:
         self.logp: Floats = np.zeros((0, 0), np.float32)
         self.count, self.limit = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.free: list[int] = []
+        self.stopping = 0  # open rows that may end at a stop string
 
     def open(self, ticket: int, request: TokenRequest) -> TranscriptRow:
         lines, width = self.token.shape
@@ -39,12 +40,14 @@ class Transcripts:
             self.count, self.limit = np.pad(self.count, (0, more)), np.pad(self.limit, (0, more))
             self.free += range(lines + more - 1, lines - 1, -1)
         line = self.free.pop()
+        self.stopping += request.stops_after is not None
         self.count[line], self.limit[line] = 0, request.limit
         return TranscriptRow(ticket, request, self, line)
 
     def close(self, row: TranscriptRow) -> tuple[Ints, Floats]:
         """What a row has said in the end."""
         self.free.append(row.line)
+        self.stopping -= row.request.stops_after is not None
         count = self.count[row.line]
         return self.token[row.line, :count].copy(), self.logp[row.line, :count].copy()
 
@@ -62,7 +65,7 @@ class Transcripts:
         room = self.limit[lines] - before
         count = np.minimum(np.minimum(n, until), room)
         over = (until <= count) | (room <= count)
-        for b, row in enumerate(rows):
+        for b, row in enumerate(rows if self.stopping else ()):
             if row.request.stops_after is not None:
                 earlier = self.token[lines[b], : before[b]].tolist()
                 stop = row.request.stops_after(earlier, sampled.token[: count[b], b].tolist())
