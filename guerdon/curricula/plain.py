@@ -17,7 +17,7 @@ class uniform:
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay
     >>> [(ask.task.prompt, ask.n) for ask in gd.curricula.uniform(gd.tasks.load("countdown:2"), tries=4).draw(2, ExamplePlay())]
-    [('countdown 7 6 4 make 17', 4), ('countdown 2 9 6 make 5', 4)]
+    [('countdown 9 1 5 make 15', 4), ('countdown 2 9 6 make 5', 4)]
     """
 
     task: Any

@@ -25,7 +25,7 @@ class contrasts:
 
     >>> import guerdon as gd
     >>> gd.curricula.contrasts(gd.tasks.chain(level=1)).ask("test", 0, seed=0).note["say"]
-    ['7*2=14\\n14-1=13\\n= 13', '7*2=14\\n14-1=12\\n= 12']
+    ['3*4=12\\n12-5=7\\n= 7', '3*4=12\\n12-5=6\\n= 6']
     """
 
     task: Any

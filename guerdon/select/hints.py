@@ -50,9 +50,9 @@ class hint:
     >>> source = gd.tasks.chain(level=1)
     >>> problem = source.get("test", 0)
     >>> source.solution(problem)
-    '7*2=14\\n14-1=13\\n= 13'
+    '3*4=12\\n12-5=7\\n= 7'
     >>> gd.select.hint(source, template="{prompt} ({hint}...)").into(gd.Ask(problem), 0.3, ExamplePlay()).shown
-    'chain 7 *2 -1 (7*2=14...)'
+    'chain 3 *4 -5 (3*4=1...)'
     """
 
     task: Any
@@ -202,7 +202,7 @@ class hinted:
     >>> task = gd.tasks.load("chain:1@1")
     >>> some = gd.select.hint(task, template="{prompt} ({hint}...)")
     >>> gd.select.hinted(gd.curricula.uniform(task), some, share=0.3).draw(1, ExamplePlay())[0].shown
-    'chain 5 -3 *4 (5-3=...)'
+    'chain 4 *4 *5 (4*4=16...)'
     """
 
     curriculum: Any

@@ -45,7 +45,7 @@ class NearMiss:
     >>> family = gd.tasks.chain(level=1)
     >>> miss = family.near_misses(family.get("train", 0), random.Random(0))[0]
     >>> miss.text.splitlines(), miss.kind, miss.step
-    (['5-3=2', '2*4=9', '= 9'], 'off by one', 1)
+    (['4*4=16', '16*5=81', '= 81'], 'off by one', 1)
     """
 
     text: str
@@ -59,8 +59,8 @@ class Family(abc.ABC):
     >>> import guerdon as gd
     >>> family = gd.tasks.load("chain:1")
     >>> problem = family.get("train", 0)
-    >>> isinstance(family, gd.tasks.Family), problem.prompt, family.first_wrong(problem, ["5-3=2", "2*4=9"])
-    (True, 'chain 5 -3 *4', 1)
+    >>> isinstance(family, gd.tasks.Family), problem.prompt, family.first_wrong(problem, ["4*4=16", "16*5=81"])
+    (True, 'chain 4 *4 *5', 1)
     """
 
     level: int

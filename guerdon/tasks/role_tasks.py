@@ -27,7 +27,7 @@ class in_role:
     >>> verify = gd.tasks.load("verify/chain:1")
     >>> problem = verify.get("train", 0)
     >>> problem.prompt.splitlines()
-    ['verify', 'chain 5 -3 *4', '5-3=2', '2*4=8', '= 18']
+    ['verify', 'chain 4 *4 *5', '4*4=16', '= 16']
     >>> verify.check(problem, "= no")
     1.0
     """

@@ -23,13 +23,13 @@ class searching(ChangedSource):
 
     >>> import guerdon as gd
     >>> long = gd.tasks.searching(gd.tasks.load("countdown:2"), most=2)
-    >>> print(long.get("train", 2).prompt, long.solution(long.get("train", 2)), sep="\\n")
-    countdown 2 5 9 make 16
-    5+2=7 left 9 7
-    9-7=2
-    9+5=14 left 2 14
-    14+2=16
-    = 9+5+2
+    >>> print(long.get("train", 6).prompt, long.solution(long.get("train", 6)), sep="\\n")
+    countdown 4 3 9 make 10
+    4+3=7 left 9 7
+    9+7=16
+    4-3=1 left 9 1
+    9+1=10
+    = 9+4-3
     """
 
     source: Any

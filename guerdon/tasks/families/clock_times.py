@@ -33,8 +33,8 @@ class clock(Pipeline):
     >>> import guerdon as gd
     >>> family = gd.tasks.clock(level=2)
     >>> problem = family.get("train", 0)
-    >>> problem.prompt, problem.answer, family.check(problem, "= fri")
-    ('clock mon: -1d, +5d', 'fri', 1.0)
+    >>> problem.prompt, problem.answer, family.check(problem, "= 13:15")
+    ('clock 04:40: +8h, +35min', '13:15', 1.0)
     """
 
     level: int = knob(default=1, ge=1, le=8)

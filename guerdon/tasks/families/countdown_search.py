@@ -52,8 +52,8 @@ class countdown(Family):
     >>> import guerdon as gd
     >>> family = gd.tasks.countdown(level=2)
     >>> problem = family.get("train", 0)
-    >>> problem.prompt, problem.answer, family.check(problem, "= 6+7+4"), family.check(problem, "= 7+4")
-    ('countdown 7 6 4 make 17', '7+4+6', 1.0, 0.0)
+    >>> problem.prompt, problem.answer, family.check(problem, "= 5+1+9"), family.check(problem, "= 9+5")
+    ('countdown 9 1 5 make 15', '9+1+5', 1.0, 0.0)
     """
 
     level: int = knob(default=1, ge=1, le=8)

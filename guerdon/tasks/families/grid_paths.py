@@ -34,8 +34,8 @@ class grid(Family):
     >>> import guerdon as gd
     >>> family = gd.tasks.grid(level=1)
     >>> problem = family.get("train", 0)
-    >>> problem.prompt, problem.answer, family.first_wrong(problem, ["row 1: 6 15", "row 2: 10 22"])
-    ('grid 6 9 / 4 7', '17', 1)
+    >>> problem.prompt, problem.answer, family.first_wrong(problem, ["row 1: 9 18", "row 2: 11 27"])
+    ('grid 9 9 / 2 9', '20', 1)
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -38,7 +38,7 @@ class modular(Family):
     >>> family = gd.tasks.modular(level=2)
     >>> problem = family.get("train", 0)
     >>> problem.prompt, family.solution(problem).splitlines()
-    ('modular 3^2*4+2 mod 8', ['^2: 3*3=9=1', '*4: 1*4=4=4', '+2: 4+2=6=6', '= 6'])
+    ('modular 10^2*4+9 mod 11', ['^2: 10*10=100=1', '*4: 1*4=4=4', '+9: 4+9=13=2', '= 2'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

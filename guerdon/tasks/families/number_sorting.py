@@ -28,7 +28,7 @@ class sorting(Family):
     >>> family = gd.tasks.sorting(level=1)
     >>> problem = family.get("train", 0)
     >>> problem.prompt, family.solution(problem).splitlines()
-    ('sorting 9 6 5', ['5: 9 6', '6: 9', '= 5 6 9'])
+    ('sorting 3 9 8', ['3: 9 8', '8: 9', '= 3 8 9'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

@@ -30,7 +30,7 @@ class strings(Pipeline):
     >>> family = gd.tasks.strings(level=2)
     >>> problem = family.get("train", 0)
     >>> problem.prompt, family.solution(problem).splitlines()
-    ('strings bebd: rev, rot 2', ['rev: dbeb', 'rot 2: ebdb', '= ebdb'])
+    ('strings aeac: rev, dbl a', ['rev: caea', 'dbl a: caaeaa', '= caaeaa'])
     """
 
     level: int = knob(default=1, ge=1, le=8)

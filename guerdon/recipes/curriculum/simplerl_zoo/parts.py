@@ -57,7 +57,7 @@ class unmarked(ChangedSource):
     >>> plain, strict = unmarked(load("chain:1")), load("chain:1")
     >>> task = plain.get("test", 0)
     >>> plain.solution(task), plain.check(task, plain.solution(task)), strict.check(task, plain.solution(task))
-    ('7*2=14\\n14-1=13\\n13', 1.0, 0.0)
+    ('3*4=12\\n12-5=7\\n7', 1.0, 0.0)
     """
 
     source: Any
@@ -90,7 +90,7 @@ def insistent(source: Any) -> Leaf:
     >>> from guerdon.tasks import load
     >>> source = unmarked(load("chain:1"))
     >>> task = source.get("test", 0)
-    >>> [insistent(source).called(task=task, completion=text) for text in ("= 13", "= 12", "13")]
+    >>> [insistent(source).called(task=task, completion=text) for text in ("= 7", "= 6", "7")]
     [1.0, 0.0, -1.0]
     """
 
