@@ -102,7 +102,7 @@ def arguments() -> argparse.Namespace:
 def model_folder(name: str, scratch: Path, threads: int) -> Path:
     """The shipped model where it lies, or the random one written to `scratch`."""
     if name == "sprig":
-        return Path(guerdon.__file__).parent / "models" / "sprig"
+        return Path(guerdon.__file__).parent / "models" / "sprig" / "sprig-1.1"
     run("bench.random_model", [str(scratch)], threads)
     return scratch
 

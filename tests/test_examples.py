@@ -12,10 +12,12 @@ from guerdon.core.user_file import load_file
 
 ROOT = Path(__file__).parent.parent
 DOUBLING = ROOT / "examples" / "doubling.py"
+GAP = ROOT / "examples" / "gap.py"
+YOUR_OWN_TASK = (ROOT / "docs" / "your_own_task.md").read_text()
 
 
 def test_your_own_task_shows_the_example_as_it_is():
-    assert DOUBLING.read_text().strip() in (ROOT / "docs" / "your_own_task.md").read_text()
+    assert DOUBLING.read_text().strip() in YOUR_OWN_TASK
     assert len(DOUBLING.read_text().splitlines()) <= 40
 
 
@@ -23,6 +25,25 @@ def test_your_own_task_shows_the_example_as_it_is():
 def test_the_example_keeps_the_contract(level):
     found = gd.check_task(load_file(str(DOUBLING), "task").doubling(level=level))
     assert found["planted errors"] == 400 * level
+
+
+@pytest.mark.parametrize("level", [1, 2, 8])
+def test_two_orders_of_one_problem_are_on_one_side(level):
+    family = load_file(str(GAP), "task").gap(level=level)
+    assert gd.check_task(family)["near misses"] == 800
+    for index in range(50):
+        here, there = family.get("train", index), family.get("test", index)
+        turned = [family.posed(*task.meta["numbers"][::-1]) for task in (here, there)]
+        assert [family.holds_out(problem) for problem in turned] == [False, True]
+
+
+def test_the_page_shows_how_two_orders_are_one_problem(capsys, monkeypatch):
+    (shown,) = [b for b in re.findall(r"```python\n(.*?)```", YOUR_OWN_TASK, re.S) if "def canonical" in b]
+    assert shown in GAP.read_text()
+    ((code, printed),) = re.findall(r'\$ python -c "\n(from examples\.gap .*?)"\n(.*?)```', YOUR_OWN_TASK, re.S)
+    monkeypatch.syspath_prepend(str(ROOT))
+    exec(code, {})
+    assert capsys.readouterr().out == printed
 
 
 def test_the_example_trains(tmp_path):

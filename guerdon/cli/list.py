@@ -92,9 +92,10 @@ def _tasks() -> list[dict[str, Any]]:
 
 
 def _models() -> list[dict[str, Any]]:
-    from guerdon.models.model_loading import NAMES, SHIPPED
+    from guerdon.models.model_loading import NAMES, SHIPPED, version
 
-    shipped = [{"model": n, "about": "comes with the package: small, and trained on every task"} for n in SHIPPED]
+    about = "comes with the package: small, and trained on every task"
+    shipped = [{"model": n, "about": about if n == version(n) else f"{about}; {version(n)}"} for n in SHIPPED]
     return shipped + [{"model": n, "about": _about(n, module)} for n, module in sorted(NAMES.items())]
 
 

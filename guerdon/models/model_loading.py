@@ -16,7 +16,9 @@ from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.models.plain_files import is_there, read_object
 
-SHIPPED = {"sprig": Path(__file__).parent / "sprig"}  # models whose weights come with the package
+SPRIGS = [Path(__file__).parent / "sprig" / name for name in ("sprig-1", "sprig-1.1")]  # older ones first
+# models whose weights come with the package: a name alone is the newest version
+SHIPPED = {"sprig": SPRIGS[-1]} | {folder.name: folder for folder in SPRIGS}
 NAMES = {  # name: the module whose class of that name it is
     "foreign": "guerdon.models.foreign_model",
     "lm": "guerdon.models.language_model",
@@ -32,7 +34,7 @@ def load(name: str, **settings: Any) -> Model:
     >>> import guerdon as gd
     >>> gd.models.load("tabular", vocab="ab", length=1)
     tabular(vocab='ab', length=1)
-    >>> gd.models.load("sprig").parameters
+    >>> gd.models.load("sprig").parameters  # the newest version; "sprig-1" is an older one
     2450304
     """
     folder = SHIPPED.get(name, Path(name))

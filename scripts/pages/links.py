@@ -18,7 +18,8 @@ BORROWED = {  # pages of the site that are files of the repository, as they stan
     "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
-    "sprig.md": "guerdon/models/sprig/MODEL_CARD.md",
+    "sprig.md": "guerdon/models/sprig/sprig-1.1/MODEL_CARD.md",
+    "sprig-1.md": "guerdon/models/sprig/sprig-1/MODEL_CARD.md",
 }
 SHIPPED = "guerdon/evidence"
 LINK = re.compile(r"(?P<code>```.*?```|`[^`\n]*`)|(?P<open>\]\()(?P<target>[^)\s#]+)(?P<anchor>#[^)\s]*)?\)", re.DOTALL)

@@ -1,7 +1,8 @@
-"""The model that comes with the package: what its card says, and what it can be used for."""
+"""The model that comes with the package, in its versions: what their cards say, and what it can be used for."""
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -15,11 +16,11 @@ import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.task import Sampling
 from guerdon.loop.api import answers
+from guerdon.models.model_loading import SHIPPED, SPRIGS, version
 from guerdon.tasks.task_loading import NAMES
 
 ROOT = Path(__file__).parent.parent.parent
-FOLDER = ROOT / "guerdon" / "models" / "sprig"
-CARD = json.loads((FOLDER / "card.json").read_text())["families"]
+CARDS = {folder.name: folder / "card.json" for folder in SPRIGS if (folder / "card.json").is_file()}
 GREEDY = Sampling(temperature=0.0, max_tokens=200)
 
 
@@ -28,32 +29,65 @@ def sprig():
     return models.load("sprig")
 
 
+@pytest.fixture(params=CARDS)
+def card(request):
+    """What was measured of a version, by family."""
+    return json.loads(CARDS[request.param].read_text())["families"]
+
+
+def test_a_name_alone_is_the_newest_version(sprig):
+    assert list(SHIPPED) == ["sprig", "sprig-1", "sprig-1.1"]
+    assert [version(name) for name in SHIPPED] == ["sprig-1.1", "sprig-1", "sprig-1.1"]
+    assert sprig.identity() == models.load("sprig-1.1").identity() != models.load("sprig-1").identity()
+
+
+@pytest.mark.parametrize("folder", SPRIGS, ids=lambda folder: folder.name)
+def test_a_version_can_be_read_by_all(folder):
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o644}
+
+
+@pytest.mark.parametrize("folder", SPRIGS, ids=lambda folder: folder.name)
+def test_a_page_shows_what_was_measured_and_no_rates_where_nothing_was(folder, monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    page = (folder / "MODEL_CARD.md").read_text()
+    if folder.name in CARDS:
+        measured = [json.loads((folder / f"{kind}.json").read_text()) for kind in ("card", "training")]
+        assert page == importlib.import_module("sprig_card").render(*measured)
+    else:
+        assert page.startswith(f"# {folder.name}\n") and "|" not in page and "%" not in page
+    assert f"python scripts/sprig_card.py guerdon/models/sprig/{folder.name}" in page
+
+
+def test_the_first_version_says_what_it_has_seen_of_todays_problems():
+    assert "reorderings of problems it was trained on" in (SHIPPED["sprig-1"] / "MODEL_CARD.md").read_text()
+
+
 def test_it_is_small_and_counts_in_digits(sprig):
     assert 2e6 <= sum(p.numel() for p in sprig.weights.parameters()) <= 6e6
     assert sprig.config.vocab <= 1024
-    assert sum(f.stat().st_size for f in FOLDER.iterdir()) <= 16 * 2**20
+    assert sum(f.stat().st_size for f in SHIPPED["sprig"].iterdir()) <= 16 * 2**20
     assert len(sprig.encode("1234567890")) == 12  # user, ten digits, assistant
 
 
-def test_the_card_covers_every_family_and_level():
+def test_the_card_covers_every_family_and_level(card):
     families = {n for n in NAMES if isinstance(tasks.load(n), tasks.Family)}
-    assert set(CARD) == families
+    assert set(card) == families
     assert len(families) >= 12
-    assert all(set(f["levels"]) == set("12345678") for f in CARD.values())
+    assert all(set(f["levels"]) == set("12345678") for f in card.values())
 
 
-def test_easy_levels_are_mostly_solved_and_there_is_room_above():
-    assert all(f["levels"]["1"]["sampled"] > 0.9 for f in CARD.values())
+def test_easy_levels_are_mostly_solved_and_there_is_room_above(card):
+    assert all(f["levels"]["1"]["sampled"] > 0.9 for f in card.values())
     room = [
         n
-        for n, f in CARD.items()
+        for n, f in card.items()
         if any(0.1 <= x["sampled"] <= 0.4 and x["pass@16"] > 0.5 for x in f["levels"].values())
     ]
     assert len(room) >= 6
 
 
-def test_the_parts_it_plays_reach_their_floors_in_the_mean():
-    judged = [f["roles"] for f in CARD.values() if 0.3 <= f["levels"][str(f["roles"]["level"])]["sampled"] <= 0.6]
+def test_the_parts_it_plays_reach_their_floors_in_the_mean(card):
+    judged = [f["roles"] for f in card.values() if 0.3 <= f["levels"][str(f["roles"]["level"])]["sampled"] <= 0.6]
     assert len(judged) >= 6
 
     def mean(role):
@@ -64,7 +98,7 @@ def test_the_parts_it_plays_reach_their_floors_in_the_mean():
     assert mean("score") >= 0.5
     assert mean("revise") >= 0.1
     assert sum(r["propose"] for r in judged) / len(judged) >= 0.6
-    assert CARD["chain"]["roles"]["tool"] >= 0.8
+    assert card["chain"]["roles"]["tool"] >= 0.8
 
 
 @pytest.mark.parametrize("name", ["chain:1", "sorting:1", "verify/chain:2", "tool/chain:2", "propose/sorting:2"])
