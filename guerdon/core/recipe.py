@@ -244,7 +244,7 @@ class Claim:
     bound: float = 0.0
     along: str = ""
     cuts: bool = False
-    budget: float = 400_000
+    budget: float = 250_000
     unit: Unit = "tokens"
 
 

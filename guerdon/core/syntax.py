@@ -28,6 +28,8 @@ def _told(node: Any) -> Any:
     kept = {name: value for name, value in ast.iter_fields(node) if name not in SILENT}
     if isinstance(node, WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
         kept["body"] = node.body[1:]
+    if isinstance(node, ast.JoinedStr):  # newer versions end a nested format with an empty text
+        kept["values"] = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value == "")]
     fields = sorted(
         (name, value) for name, value in kept.items() if value is not None and value != []
     )  # newer versions have more

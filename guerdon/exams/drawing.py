@@ -35,8 +35,9 @@ def _of_kind(source: Any, number: int, seed: int) -> list[Task]:
     if size is not None:
         places = sorted(random.Random(derive(seed, "exam")).sample(range(size), min(number, size)))
         return [source.get("test", place) for place in places]
-    few = _few(_Keyed(source), number)
-    return few if few is not None else _drawn(source, number, lambda i: derive(seed, "exam", i) >> 23)
+    keyed = _Keyed(source)
+    few = _few(keyed, number)
+    return few if few is not None else _many(keyed, number, seed)
 
 
 class _Keyed:
@@ -57,6 +58,12 @@ def _few(keyed: _Keyed, number: int) -> list[Task] | None:
     """All problems of a kind that has fewer than `number`; None where there are as many."""
     drawn = _drawn(keyed.source, number, lambda i: i)
     return drawn if len(drawn) < number else None
+
+
+@lru_cache(maxsize=128)
+def _many(keyed: _Keyed, number: int, seed: int) -> list[Task]:
+    """Some problems of a kind that has more."""
+    return _drawn(keyed.source, number, lambda i: derive(seed, "exam", i) >> 23)
 
 
 def _drawn(source: Any, number: int, place: Any) -> list[Task]:

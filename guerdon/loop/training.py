@@ -191,7 +191,7 @@ def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> No
 
 
 def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: str) -> None:
-    """Sit the exams. With problems that are drawn, each point of a run has its own, the same in all runs of a seed."""
+    """Sit the exams. Problems that are drawn are the same in all runs of a seed, and at all points of a run."""
     options = record.options
     tasks = options.tasks_at(point)
     if not recipe.exams or tasks == 0:
@@ -199,6 +199,6 @@ def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: 
     result = evaluate(
         recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
         tasks=tasks, tries=options.eval_tries, seed=play.seed,
-        drawn=derive(play.seed, point) if options.eval_drawn else None,
+        drawn=play.seed if options.eval_drawn else None,
     )  # fmt: skip
     record.emit(Evaluated(done - 1, result={**result, "point": point} if options.eval_drawn else result))

@@ -27,13 +27,13 @@ ALARM = 0.05
 APART = 1_000_000  # what the noise of the second arm is away from that of the first
 SPREADS, EFFECTS = (0.01, 0.02, 0.03, 0.05), (0.01, 0.02)
 SMALL = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
-HALF = 200_000  # tokens: half of what most claims spend
+LESS = 150_000  # tokens: what most claims spend is more
 SETTINGS = (
-    Claim("GRPO is no better than itself", task="countdown:1-6", settings=SMALL, budget=HALF),
+    Claim("GRPO is no better than itself", task="countdown:1-6", settings=SMALL, budget=LESS),
     Claim(
-        "choosing problems is no better than itself", baseline="dump", task="countdown:1-6", settings=SMALL, budget=HALF
+        "choosing problems is no better than itself", baseline="dump", task="countdown:1-6", settings=SMALL, budget=LESS
     ),
-    Claim("GRPO on few problems is no better than itself", task="countdown:1-6@256", settings=SMALL, budget=HALF),
+    Claim("GRPO on few problems is no better than itself", task="countdown:1-6@256", settings=SMALL, budget=LESS),
 )
 
 

@@ -8,7 +8,7 @@ LONG: dict[str, Any] = {
     "task": "countdown:1-6",
     "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=192",
     "start": "searcher",  # sprig itself has nothing to shorten
-    "budget": 800_000,
+    "budget": 600_000,
 }
 SHORTER: dict[str, Any] = {
     **LONG,

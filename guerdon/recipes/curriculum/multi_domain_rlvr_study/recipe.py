@@ -26,7 +26,7 @@ from guerdon.studies.curves import at_the_end, held_out
 from guerdon.tasks.mixtures import mixture as mixed  # the name that the body's hash has
 
 NAME = "multi-domain-rlvr-study"
-ARMS: Any = {"task": "addition:5-6+trace:2-3+countdown:3-4", "settings": "lr=5e-5 max_tokens=96", "budget": 200_000}
+ARMS: Any = {"task": "addition:5-6+trace:2-3+countdown:3-4", "settings": "lr=5e-5 max_tokens=96", "budget": 150_000}
 HELPS: Any = {"method": "together=1", "baseline": f"{NAME} together=0", "metric": "transfer", **ARMS}
 ALL: Any = {"method": "together=3", "baseline": f"{NAME} together=1", "ablation": f"{NAME} together=2", **ARMS}
 
