@@ -14,11 +14,12 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
 from guerdon.store.evidence_figure import figure
-from guerdon.store.evidence_page import index, page
+from guerdon.store.evidence_index import index
+from guerdon.store.evidence_page import page
 from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.whole_files import write_readable_json, write_text
 
-FORMAT = 2
+FIRST, FORMAT = 1, 2  # of the first edition, and of this one
 CALIBRATION = "calibration"
 REGISTER = "register.json"
 SHIPPED = Path(__file__).resolve().parent.parent / "evidence"  # of the package's own recipes
@@ -30,6 +31,8 @@ def read(folder: Path, name: str) -> dict[str, Any]:
         proof = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"there is no evidence in {path}: guerdon prove {name}") from error
+    if isinstance(proof, dict) and proof.get("format") == FIRST:
+        raise UserError(f"{path} is of the first edition, whose verdicts no longer count: guerdon prove {name}")
     if not isinstance(proof, dict) or proof.get("format") != FORMAT:
         raise UserError(f"{path} was written by another version of guerdon: guerdon prove {name}")
     if not is_whole(proof):
@@ -41,9 +44,37 @@ def read(folder: Path, name: str) -> dict[str, Any]:
 
 
 def read_all(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every recipe's evidence in a folder, by name."""
+    """Every recipe's evidence in a folder, by name; without what is of the first edition."""
+    return {name: read(folder, name) for name in _names(folder) if not is_of_first_edition(folder, name)}
+
+
+def of_first_edition(folder: Path) -> list[str]:
+    """The recipes whose evidence in a folder was made by the rules of the first edition."""
+    return [name for name in _names(folder) if is_of_first_edition(folder, name)]
+
+
+def is_of_first_edition(folder: Path, name: str) -> bool:
+    try:
+        proof = json.loads((folder / f"{name}.json").read_text())
+    except (OSError, ValueError, RecursionError):  # whoever reads it says what is wrong with it
+        return False
+    return isinstance(proof, dict) and proof.get("format") == FIRST
+
+
+def _names(folder: Path) -> list[str]:
     apart = (CALIBRATION, Path(REGISTER).stem)
-    return {path.stem: read(folder, path.stem) for path in sorted(folder.glob("*.json")) if path.stem not in apart}
+    return [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in apart]
+
+
+def read_register(folder: Path) -> list[dict[str, Any]]:
+    """What was registered before it was run: the batches, oldest first."""
+    path = folder / REGISTER
+    if not path.is_file():
+        return []
+    try:
+        return list(json.loads(path.read_text())["batches"])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged: put a copy of it back, it is the only record of what came first") from error
 
 
 def stale(proof: Mapping[str, Any]) -> str:
@@ -81,9 +112,8 @@ def read_calibration(folder: Path) -> dict[str, Any] | None:
 
 def write_index(folder: Path) -> None:
     every = read_all(folder)
-    write_text(
-        folder / "README.md", index(every, read_calibration(folder), {n for n, proof in every.items() if stale(proof)})
-    )
+    old = {name for name, proof in every.items() if stale(proof)}
+    write_text(folder / "README.md", index(every, read_calibration(folder), old, read_register(folder)))
 
 
 def _number(i: int) -> str:

@@ -6,16 +6,18 @@ Colours can be told apart by people who see few, and arms are named at the ends 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from guerdon.store.svg import Place, Svg, el, join, scale
 
-COLOURS = {"method": "#0b6e99", "baseline": "#8a6d3b", "ablation": "#9a9a9a"}
+COLOURS = {"method": "#0b6e99", "baseline": "#8a6d3b", "ablation": "#9a9a9a", "plain": "#588157"}
 PALETTE = ("#0b6e99", "#c8553d", "#588157", "#8a6d3b", "#7b5ea7", "#d17b0f", "#5a6b7b", "#b5487a")
 GOOD, BAD, INK, FAINT = "#0b6e99", "#c8553d", "#333", "#bbb"
 HEIGHT, TOP, BOTTOM = 250.0, 26.0, 206.0
+PANEL, APART = 200.0, 70.0  # the width of a panel of differences, and what is left before the next
+DOTS = 0.55  # of a column's width, for its seeds
 
 
 @dataclass(frozen=True)
@@ -28,19 +30,33 @@ class ArmCurve:
 
 
 def figure(claim: Mapping[str, Any]) -> str:
-    """A claim's result: the arms' curves to the left, the paired differences to the right."""
-    arms = claim["arms"]
-    lines = [ArmCurve(name, COLOURS[name], arm["curve"]) for name, arm in arms.items() if arm["curve"]]
+    """A claim's result: the arms' curves to the left, the paired differences to the right; of a cheaper method also those of
+    what it must keep."""
+    colours = arm_colours(claim["arms"])
+    lines = [ArmCurve(name, colours[name], arm["curve"]) for name, arm in claim["arms"].items() if arm["curve"]]
     claimed = claim["claim"]
-    parts = (
-        [curves(lines, 40, 400, claimed["metric"] + f" on {claimed['task']}" * bool(claimed["task"]), claimed["unit"])]
-        if lines
-        else []
-    )
+    on_task = f" on {claimed['task']}" if claimed["task"] else ""
+    parts = [curves(lines, 40, 400, claimed["metric"] + on_task, claimed["unit"])] if lines else []
     left = 470.0 if lines else 60.0
-    title = "method minus" if claimed["better"] == "higher" else "method lower than, by"
-    parts.append(differences(claim["against"], left, left + 200, title))
-    return svg(parts, left + 240)
+    panels = [(claim["against"], _title(claimed), claim["replication"])]
+    if claim.get("quality"):
+        panels.append(({"baseline": claim["quality"]}, f"{claimed['keeps']}: method minus", None))
+    for against, title, fresh in panels:
+        again = fresh["differences"] if fresh else ()
+        parts.append(differences(against, left, left + PANEL, title, again))
+        left += PANEL + APART
+    return svg(parts, left - APART + 40)
+
+
+def arm_colours(names: Iterable[str]) -> dict[str, str]:
+    """Arms have colours of their own; the points of a slope take those of the palette."""
+    return {name: COLOURS.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
+
+
+def _title(claimed: Mapping[str, Any]) -> str:
+    titles = {"slope": "gain of a doubling", "bound": f"beyond {claimed['bound']:g}, by"}
+    usual = "method minus" if claimed["better"] == "higher" else "method lower than, by"
+    return titles.get(claimed["kind"], usual)
 
 
 def svg(parts: Sequence[Svg], width: float, height: float = HEIGHT) -> str:
@@ -88,12 +104,12 @@ def _names(lines: Sequence[ArmCurve], x: float, y: Place) -> list[Svg]:
     return placed
 
 
-def differences(against: Mapping[str, Any], left: float, right: float, title: str) -> Svg:
+def differences(against: Mapping[str, Any], left: float, right: float, title: str, fresh: Sequence[float] = ()) -> Svg:
     """How much better the method is than each other arm: a dot a seed, the mean and its interval, and the effect that counts as
-    a shade."""
+    a shade. Hollow dots beside the baseline's are `fresh` seeds, of the replication."""
     every = [d for result in against.values() for d in (*result["differences"], result["low"], result["high"])]
     effect = max(result["effect"] for result in against.values())
-    low, high = min(*every, -effect), max(*every, effect)
+    low, high = min(*every, *fresh, -effect), max(*every, *fresh, effect)
     y = scale(low, high, BOTTOM, TOP)
     drawn = [
         text(title, left - 20, 14, weight="600"),
@@ -101,17 +117,28 @@ def differences(against: Mapping[str, Any], left: float, right: float, title: st
         el("line", x1=left, x2=right, y1=px(y(0)), y2=px(y(0)), stroke=INK, stroke_width=0.7),
         _ends(low, high, left, y),
     ]
+    width = (right - left) / (len(against) + bool(fresh))
     for i, (name, result) in enumerate(against.items()):
-        middle = left + (right - left) * (i + 0.5) / len(against)
-        for j, value in enumerate(result["differences"]):
-            shift = (j - (len(result["differences"]) - 1) / 2) * 4
-            drawn.append(el("circle", cx=px(middle + shift), cy=px(y(value)), r=2.5, fill=COLOURS[name], opacity=0.55))
+        column = i + bool(fresh and i)  # that of the fresh seeds is the second
+        middle = left + width * (column + 0.5)
+        drawn += _dots(result["differences"], middle, width, y, fill=COLOURS[name], opacity=0.55)
         colour = GOOD if result["low"] > 0 else BAD if result["high"] < 0 else INK
         low_y, high_y = px(y(result["low"])), px(y(result["high"]))
-        drawn.append(el("line", x1=middle, x2=middle, y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
-        drawn.append(el("circle", cx=middle, cy=px(y(result["mean"])), r=4.5, fill=colour))
+        drawn.append(el("line", x1=px(middle), x2=px(middle), y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
+        drawn.append(el("circle", cx=px(middle), cy=px(y(result["mean"])), r=4.5, fill=colour))
         drawn.append(text(name, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
+    if fresh:
+        middle = left + width * 1.5
+        drawn += _dots(fresh, middle, width, y, fill="none", stroke=COLOURS["baseline"])
+        drawn.append(text("fresh", middle, BOTTOM + 16, anchor="middle", colour=COLOURS["baseline"]))
     return join(drawn)
+
+
+def _dots(values: Sequence[float], middle: float, width: float, y: Place, **look: str | float) -> list[Svg]:
+    """A dot a seed, side by side."""
+    step = min(4.0, DOTS * width / max(1, len(values)))
+    places = [middle + (j - (len(values) - 1) / 2) * step for j in range(len(values))]
+    return [el("circle", cx=px(x), cy=px(y(value)), r=2.5, **look) for x, value in zip(places, values, strict=True)]
 
 
 def _ends(low: float, high: float, left: float, y: Place) -> Svg:

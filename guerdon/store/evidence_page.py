@@ -1,20 +1,30 @@
-"""The pages of evidence, as Markdown: one for each recipe, and an index over them with the machine's own calibration."""
+"""The page of a recipe's evidence, as Markdown: to be read from top to bottom by somebody who doubts it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-WORDS = {
-    "holds": "the claim holds here",
-    "reversed": "the opposite holds here",
-    "no difference": "there is no difference here that counts",
-    "inconclusive": "these runs do not tell",
-}
+from guerdon.store.evidence_words import (
+    badge,
+    difference,
+    is_large,
+    meaning,
+    outcome,
+    plain,
+    registration,
+    signed,
+    unfinished,
+)  # fmt: skip
+
+COSTS = ("tokens", "read", "updates", "seconds")
+IN_WORDS = {"read": "tokens read", "updates": "updates"}
+THIRD = 1 / 3  # the share of the variance of pairs that may be the exams'
 
 
 def page(proof: Mapping[str, Any], stale: str = "") -> str:
-    """A recipe's evidence, to be read from top to bottom by somebody who doubts it; `stale` says why it is not today's."""
+    """A recipe's evidence; `stale` says why it is not today's."""
     name, quick = proof["recipe"], proof["quick"]
     parts = [f"# {name}", _origin(proof), proof["about"].replace("\n", " ")]
     if quick:
@@ -22,9 +32,9 @@ def page(proof: Mapping[str, Any], stale: str = "") -> str:
     if stale:
         parts.append(f"*Stale*: {stale}. The command at the end makes it anew.")
     for i, claim in enumerate(proof["claims"]):
-        parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg", quick)
+        parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg")
     parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _origin(proof: Mapping[str, Any]) -> str:
@@ -33,25 +43,62 @@ def _origin(proof: Mapping[str, Any]) -> str:
     return f"Family *{proof['family']}*" + (f", {link}." if link else ".")
 
 
-def _claim(claim: Mapping[str, Any], picture: str, quick: bool) -> list[str]:
-    claimed, verdict = claim["claim"], claim["verdict"]
-    levels = f"levels {', '.join(map(str, claimed['levels']))}" if claimed["levels"] else ""
-    is_study = "result" in claim["arms"]["method"]["runs"][0]
-    cost = f"{claimed['budget']:,.0f} {claimed['unit']} {'a run' if is_study else 'an arm'}"
-    knobs = " and ".join(f"`{text}`" for text in (claimed["settings"], claimed["method"]) if text)
-    where = ", ".join(
-        part for part in (claimed["task"], levels, claimed["model"], cost, f"with {knobs}" * bool(knobs)) if part
-    )
-    begun = _begun(claimed.get("start") or "")
+def _claim(claim: Mapping[str, Any], picture: str) -> list[str]:
+    says = claim["claim"]["says"]
     return [
-        f"## {claimed['says'][0].upper()}{claimed['says'][1:]}",
-        f"**{verdict.capitalize()}**: {WORDS[verdict]}." + (" (Quick look.)" if quick else ""),
+        f"## {says[0].upper()}{says[1:]}",
+        _verdict(claim),
+        f"**{unfinished(claim).capitalize()}.** What stands here may change." if claim["needs"] else "",
         f"![curves and paired differences]({picture})",
-        f"{where}; {claimed['metric']} ({claimed['better']} is better); the smallest effect that counts is"
-        f" {claimed['effect']:g}.{begun}",
+        _setting(claim["claim"]),
         _arms(claim),
-        claim.get("how", ""),
+        _compared(claim),
+        _quality(claim),
+        _equally(claim),
+        _replication(claim),
+        "### How it was come to",
+        _looks(claim),
+        _noise(claim),
+        _gates(claim),
+        _rates(claim),
+        _again(claim),
     ]
+
+
+def _verdict(claim: Mapping[str, Any]) -> str:
+    word = badge(claim)
+    after = "; ".join(f"**{w}**" if w.startswith("not ") else w for w in outcome(claim))
+    said = registration(claim)
+    registered = f"{said[0].upper()}{said[1:]}." if claim["registered"] else f"**{said[0].upper()}{said[1:]}.**"
+    return (
+        f"**{word[0].upper()}{word[1:]}**: {meaning(claim)}."
+        + (f" {after[0].upper()}{after[1:]}." if after else "")
+        + f" {registered}"
+    )
+
+
+# --- what was run -------------------------------------------------------------------------------------------------
+
+
+def _setting(claimed: Mapping[str, Any]) -> str:
+    levels = f"levels {', '.join(map(str, claimed['levels']))}" if claimed["levels"] else ""
+    cost = f"{claimed['budget']:,.0f} {claimed['unit']} a run"
+    knobs = " and ".join(f"`{text}`" for text in (claimed["settings"], claimed["method"]) if text)
+    where = [claimed["task"], levels, claimed["model"], cost, f"with {knobs}" * bool(knobs)]
+    return (
+        f"A claim to be *{_kind(claimed)}*. {', '.join(part for part in where if part)}; {claimed['metric']}"
+        f" ({claimed['better']} is better); the smallest effect that counts is {claimed['effect']:g}."
+        f"{_begun(claimed['start'])}"
+    )
+
+
+def _kind(claimed: Mapping[str, Any]) -> str:
+    more = {
+        "cheaper": f"cheaper at {claimed['keeps']} that is at least as good within {claimed['loss']:g}",
+        "bound": f"{'above' if claimed['better'] == 'higher' else 'below'} {claimed['bound']:g}",
+        "slope": f"better with every doubling along {claimed['along']}",
+    }
+    return more.get(claimed["kind"], str(claimed["kind"]))
 
 
 def _begun(start: str | Mapping[str, str]) -> str:
@@ -62,74 +109,187 @@ def _begun(start: str | Mapping[str, str]) -> str:
 
 
 def _arms(claim: Mapping[str, Any]) -> str:
-    units = [
-        unit
-        for unit in ("tokens", "read", "updates", "samples", "steps", "seconds")
-        if _mean(claim["arms"]["method"]["runs"], unit)
-    ]
-    head = ["arm", "recipe", "score", "less the method", *units]
+    unit = claim["claim"]["unit"]
+    costs = [u for u in (*COSTS, *(() if unit in COSTS else (unit,))) if _costs(claim, u)]
+    head = ["arm", "recipe", "seeds", "score", "less the method", "learning rate", "collapsed", *costs]
     rows = [f"| {' | '.join(head)} |", f"| --- | --- |{' ---: |' * (len(head) - 2)}"]
     for name, arm in claim["arms"].items():
-        runs = arm["runs"]
-        score = sum(run["score"] for run in runs) / len(runs)
-        against = claim["against"].get(name)
-        gap = f"{-against['mean']:+.4f} ({-against['high']:+.4f} to {-against['low']:+.4f})" if against else ""
-        if against and claim["claim"]["better"] == "lower":
-            gap = f"{against['mean']:+.4f} ({against['low']:+.4f} to {against['high']:+.4f})"
-        cells = [name, f"`{arm['what']}`", f"{score:.4f}", gap, *(_mean(runs, unit) for unit in units)]
+        cells = [name, f"`{arm['what']}`", str(len(arm["runs"])), _score(claim, arm), _less(claim, name)]
+        cells += [_rate(claim, name), _collapsed(claim, name), *(_cost(arm["runs"], each) for each in costs)]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
-def _mean(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
+def _score(claim: Mapping[str, Any], arm: Mapping[str, Any]) -> str:
+    """The mean over seeds, and where it began."""
+    effect = claim["claim"]["effect"]
+    score = plain(fmean(run["score"] for run in arm["runs"]), effect)
+    return f"{score} from {plain(arm['curve'][0]['mean'], effect)}" if arm["curve"] else score
+
+
+def _less(claim: Mapping[str, Any], name: str) -> str:
+    """How an arm differs from the method, as numbers differ: what is better is said elsewhere."""
+    comparison = claim["against"].get(name)
+    if comparison is None or name not in claim["arms"]:
+        return ""
+    return difference(comparison, -1.0 if claim["claim"]["better"] == "higher" else 1.0)
+
+
+def _rate(claim: Mapping[str, Any], name: str) -> str:
+    rate = claim["arms"][name]["lr"]
+    if rate is None:
+        return ""
+    default = claim["rates"].get(name, {}).get("default")
+    return f"{rate:g}" + ("" if default is None else ", its default" if default == rate else f" (default {default:g})")
+
+
+def _collapsed(claim: Mapping[str, Any], name: str) -> str:
+    """Runs that fell away from the others of their arm."""
+    of = claim["against"].get(name, claim["against"]["baseline"])
+    return str(of["collapses"][0 if name.startswith("method") else 1])
+
+
+def _costs(claim: Mapping[str, Any], unit: str) -> bool:
+    return any(_cost(arm["runs"], unit) for arm in claim["arms"].values())
+
+
+def _cost(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
     values = [run["spent"][unit] for run in runs if unit in run["spent"]]
-    return f"{sum(values) / len(values):,.0f}" if values else ""
+    return f"{fmean(values):,.0f}" if values else ""
+
+
+# --- what came out ------------------------------------------------------------------------------------------------
+
+
+def _compared(claim: Mapping[str, Any]) -> str:
+    gap = claim["against"]["baseline"]
+    what = {
+        "slope": "A doubling gains",
+        "bound": "The score is beyond the bound by",
+        "cheaper": f"In {claim['claim']['metric']} the method is better by",
+    }
+    words = what.get(claim["claim"]["kind"], "The method is better by")
+    return (
+        f"{words} {difference(gap)} over {len(gap['differences'])} paired seeds, 95 % interval in brackets; signs turned at"
+        f" random would be as far out with p = {gap['flip']:.2g}."
+    )
+
+
+def _quality(claim: Mapping[str, Any]) -> str:
+    """What a cheaper method had to keep."""
+    gap = claim.get("quality")
+    if gap is None:
+        return ""
+    return (
+        f"What it must keep, {claim['claim']['keeps']}: better by {difference(gap)}, which is **{gap['alone']}** where"
+        f" {gap['effect']:g} counts."
+    )
+
+
+def _equally(claim: Mapping[str, Any]) -> str:
+    """The same at equal amounts of what the budget does not count."""
+    if not claim["equally"]:
+        return ""
+    gap, effect = claim["against"]["baseline"], claim["claim"]["effect"]
+    lines = []
+    for unit, equal in claim["equally"].items():
+        told = difference({**equal, "effect": effect})
+        note = _differs(gap["mean"], equal["mean"], effect)
+        lines.append(
+            f"- at equal {IN_WORDS[unit]} (the method had {equal['method']:,.0f}, the baseline {equal['baseline']:,.0f}):"
+            f" better by {told}" + (f". **{note}**" if note else "")
+        )
+    return "\n".join([f"What it would be where another thing than {claim['claim']['unit']} is equal:", "", *lines])
+
+
+def _differs(mean: float, other: float, effect: float) -> str:
+    if mean * other < 0 and (is_large(mean, effect) or is_large(other, effect)):
+        return "The sign is another: which is better depends on what is held equal."
+    if is_large(mean, effect) != is_large(other, effect):
+        return f"That is {'' if is_large(other, effect) else 'no longer '}an effect that counts."
+    return ""
+
+
+def _replication(claim: Mapping[str, Any]) -> str:
+    fresh = claim["replication"]
+    if not fresh:
+        return ""
+    effect, first = claim["claim"]["effect"], claim["against"]["baseline"]
+    mean, low, high = (signed(fresh[key], effect) for key in ("mean", "low", "high"))
+    came = "**Replicated**" if fresh["inside"] else "**Not replicated**"
+    return (
+        f"{came}: {len(fresh['differences'])} fresh seeds came to {mean}; by the {len(first['differences'])} of the proof"
+        f" they should come to between {low} and {high}."
+    )
+
+
+# --- how it was come to -------------------------------------------------------------------------------------------
+
+
+def _looks(claim: Mapping[str, Any]) -> str:
+    gap = claim["against"]["baseline"]
+    rows = [
+        "| seeds looked at | mean | p better | p worse | p equal | says so at most at |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for look in gap["looks"]:
+        mean = signed(fmean(gap["differences"][: look["seeds"]]), gap["effect"])
+        each = (f"{look[f'p_{word}']:.2g}" for word in ("better", "worse", "equal"))
+        rows.append(f"| {look['seeds']} | {mean} | {' | '.join(each)} | {look['level'] / 2:g} |")
+    return "\n".join(rows) if gap["looks"] else "No look was taken yet: there are too few seeds."
+
+
+def _noise(claim: Mapping[str, Any]) -> str:
+    noise = claim["noise"]
+    if not noise:
+        return "What the exams add to the spread is not told by this metric."
+    effect = claim["claim"]["effect"]
+    within = "within the third that is asked for" if noise["share"] <= THIRD else "**more than the third** asked for"
+    return (
+        f"Exams alone would spread paired differences by {plain(noise['exam_sd'], effect)} (standard deviation) of the"
+        f" {plain(noise['paired_sd'], effect)} that there are: {100 * noise['share']:.0f} % of the variance, {within}."
+    )
+
+
+def _gates(claim: Mapping[str, Any]) -> str:
+    if not claim["gates"]:
+        return ""
+    lines = [f"- *{g['gate']}*, {'open' if g['open'] else '**closed**'}: {g['why']}" for g in claim["gates"]]
+    return "\n".join(["Gates:", "", *lines])
+
+
+def _rates(claim: Mapping[str, Any]) -> str:
+    """What each learning rate came to on the tuning seeds."""
+    if not claim["rates"]:
+        return "No learning rate was tuned."
+    effect = claim["claim"]["loss"] if claim["claim"]["keeps"] else claim["claim"]["effect"]
+    factors = list(next(iter(claim["rates"].values()))["scores"])
+    head = ["learning rate of", "default", *(f"times {f}" for f in factors), "taken"]
+    rows = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    for name, rates in claim["rates"].items():
+        scores = [plain(score, effect) for score in rates["scores"].values()]
+        rows.append(f"| {name} | {rates['default']:g} | {' | '.join(scores)} | times {rates['factor']:.3g} |")
+    return "\n".join(rows)
+
+
+def _again(claim: Mapping[str, Any]) -> str:
+    if not claim["again"]:
+        return ""
+    same = "came to the same weights" if claim["again"]["same"] else "came to **other weights**"
+    return f"Seed 0 of the first arm, run again from nothing on the same machine, {same}."
 
 
 def _provenance(proof: Mapping[str, Any]) -> str:
     v, model = proof["versions"], proof["model"]
     with_model = f"{model['version']}, " if model["version"] else ""
+    machines = sorted({run["machine"] for claim in proof["claims"] for run in _runs(claim)})
+    several = f" Runs of {len(machines)} machines ({', '.join(machines)}), paired within each." if machines[1:] else ""
     return (
         f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} runs at a time,"
-        f" {proof['created']}. Seconds are those of training, beside the other runs. Every seed's curve is in"
+        f" {proof['created']}.{several} Seconds are those of training, beside the other runs. Every seed's curve is in"
         f" [{proof['recipe']}.json]({proof['recipe']}.json)."
     )
 
 
-def index(every: Mapping[str, Mapping[str, Any]], null: Mapping[str, Any] | None, stale: Collection[str] = ()) -> str:
-    """All recipes with evidence, by family, and how far a verdict may be trusted. Those that are `stale` are marked."""
-    parts = [
-        "# Evidence",
-        "What came of the claims of published methods: each against its baseline at an equal budget, over paired seeds, with"
-        " the smallest effect that counts stated before the run. A verdict is reported as it came out.",
-        "By the 95 % interval of the mean difference, seed by seed: a claim **holds** where the interval lies above 0 and the"
-        " mean is at least the smallest effect; it is **reversed** where the same is true the other way round; there is **no"
-        " difference** where the interval lies within the effect on both sides of 0; anything else is **inconclusive**, and"
-        " so is what is no discovery among the claims of its family (false discovery rate 5 %).",
-        "What is *stale* came of other code than today's.",
-    ]
-    for family in sorted({proof["family"] for proof in every.values()}):
-        rows = ["| recipe | claim | difference | verdict |", "| --- | --- | ---: | --- |"]
-        for name, proof in sorted(every.items()):
-            mark = ", *stale*" if name in stale else ""
-            for claim in proof["claims"] if proof["family"] == family else ():
-                gap = claim["against"]["baseline"]
-                difference = f"{gap['mean']:+.4f} ({gap['low']:+.4f} to {gap['high']:+.4f})"
-                rows.append(
-                    f"| [{name}]({name}.md) | {claim['claim']['says']} | {difference} | **{claim['verdict']}**{mark} |"
-                )
-        parts += [f"## {family}", "\n".join(rows)]
-    if null is not None:
-        parts += ["## A method against itself", _null(null)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _null(null: Mapping[str, Any]) -> str:
-    claim, shares = null["claim"], null["verdicts"]
-    verdicts = ", ".join(f"{verdict} {100 * share:.1f} %" for verdict, share in shares.items())
-    return (
-        f"`{null['command']}`: {len(null['differences'])} pairs of runs of `{null['recipe']}` that differ in nothing but their"
-        f" seeds ({claim['task']}, {claim['model']}, {claim['budget']:,.0f} {claim['unit']}), and {null['draws']:,} proofs of"
-        f" {null['proofs_of']} pairs drawn from them: {verdicts}. **{100 * null['wrong']:.1f} % of the proofs saw a difference"
-        " where there is none.**"
-    )
+def _runs(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*(run for arm in claim["arms"].values() for run in arm["runs"]), *claim["tried"]]

@@ -7,7 +7,6 @@ are counted within it: a claim that comes later changes no verdict that there is
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from guerdon.core.part import fingerprint
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof.trial import Trial
 from guerdon.models.model_loading import version
-from guerdon.store.evidence import REGISTER
+from guerdon.store.evidence import REGISTER, read_register
 from guerdon.store.whole_files import write_readable_json
 
 EDITION = 2  # of the rules: seeds, looks, exams, gates, tuning
@@ -28,12 +27,6 @@ def claim_hash(trial: Trial) -> str:
     arms = {name: arm.hash for name, arm in trial.arms.items()}
     model = version(trial.claim.model) if trial.claim.model else ""
     return fingerprint([EDITION, dataclasses.asdict(trial.claim), arms, model])
-
-
-def read_register(folder: Path) -> list[dict[str, Any]]:
-    """The batches, oldest first."""
-    path = folder / REGISTER
-    return list(json.loads(path.read_text())["batches"]) if path.is_file() else []
 
 
 def registered(folder: Path, trial: Trial) -> dict[str, Any] | None:

@@ -1,0 +1,113 @@
+"""The words of evidence that its pages, the terminal and lists have in common.
+
+Drawn from evidence alone, one claim of a proof at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+SMALL = "sprig"  # the shipped model: what is shown on it is said to be
+BY_IDEA = ("by its idea", "not by its idea", "whether by its idea is not known")
+MEANS = {
+    "better": "by more than the effect that counts",
+    "worse": "by more than the effect that counts",
+    "equal": "any difference is smaller than the effect that counts",
+    "not known": "as many seeds as the rule gives it do not tell",
+}
+OTHERWISE = {  # what the words mean of claims that are no comparison of two scores
+    "cheaper": {
+        "better": "cheaper by more than the effect that counts",
+        "worse": "dearer by more than the effect that counts",
+        "equal": "it costs the same, within the effect that counts",
+    },
+    "bound": {
+        "better": "beyond the bound by more than the effect that counts",
+        "worse": "short of the bound by more than the effect that counts",
+        "equal": "at the bound, within the effect that counts",
+    },
+    "slope": {
+        "better": "every doubling gains more than the effect that counts",
+        "worse": "every doubling loses more than the effect that counts",
+        "equal": "a doubling changes less than the effect that counts",
+    },
+}
+
+
+def badge(claim: Mapping[str, Any]) -> str:
+    """A verdict as lists show it, with the small model it was come to on.
+
+    >>> badge({"verdict": "better", "claim": {"model": "sprig-1.1"}})
+    'better, on sprig-1.1'
+    >>> badge({"verdict": "equal", "claim": {"model": "tabular"}})
+    'equal'
+    """
+    model = claim["claim"]["model"]
+    return f"{claim['verdict']}, on {model}" if model.startswith(SMALL) else str(claim["verdict"])
+
+
+def meaning(claim: Mapping[str, Any]) -> str:
+    """What the verdict says, in a line."""
+    word, kind = claim["verdict"], claim["claim"]["kind"]
+    if word == "not testable here":
+        return "; ".join(gate["why"] for gate in claim["gates"] if not gate["open"])
+    if word != claim["alone"]:
+        return f"alone it would be *{claim['alone']}*, but it is no discovery among the claims of its batch"
+    return OTHERWISE.get(kind, {}).get(word) or MEANS[word]
+
+
+def outcome(claim: Mapping[str, Any]) -> list[str]:
+    """What becomes of the claim: whether it stands, by what, and whether it came out again."""
+    words = [f"the claim is {claim['stands']}"] if "stands" in claim else []
+    if claim["verdict"] == "better" and claim["idea"]:
+        words.append(claim["idea"])
+    if claim["replication"]:
+        words.append("replicated" if claim["replication"]["inside"] else "not replicated")
+    return words
+
+
+def registration(claim: Mapping[str, Any]) -> str:
+    """When a claim was written down, if that was before it was run."""
+    of = claim["registered"]
+    return f"registered {of['date']}, batch {of['batch']}" if of else "not registered before it was run"
+
+
+def unfinished(claim: Mapping[str, Any]) -> str:
+    """How many runs the rule still asks for; empty where it asks for none."""
+    n = len(claim["needs"])
+    return f"unfinished: {n} {'run is' if n == 1 else 'runs are'} still wanted" if n else ""
+
+
+def signed(value: float, effect: float) -> str:
+    """A difference with as many digits as mean something beside its effect.
+
+    >>> signed(0.03125, effect=0.02), signed(-12.34, effect=2)
+    ('+0.0312', '-12.3')
+    """
+    return f"{value:+.{digits(effect)}f}"
+
+
+def plain(value: float, effect: float) -> str:
+    """A score, likewise."""
+    return f"{value:.{digits(effect)}f}"
+
+
+def digits(effect: float) -> int:
+    return 4 if effect < 1 else 1
+
+
+def difference(comparison: Mapping[str, Any], sign: float = 1.0) -> str:
+    """A mean difference with its 95 % interval, turned round where `sign` is -1.
+
+    >>> difference({"mean": 0.05, "low": 0.01, "high": 0.09, "effect": 0.02}, -1)
+    '-0.0500 (-0.0900 to -0.0100)'
+    """
+    low, high = sorted(sign * comparison[end] for end in ("low", "high"))
+    mean, low_end, high_end = (signed(v, comparison["effect"]) for v in (sign * comparison["mean"], low, high))
+    return f"{mean} ({low_end} to {high_end})"
+
+
+def is_large(mean: float, effect: float) -> bool:
+    """Whether a mean is an effect that counts."""
+    return abs(mean) >= effect
