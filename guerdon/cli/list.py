@@ -67,10 +67,12 @@ def _cell(value: Any) -> str:
 def _recipes() -> list[dict[str, Any]]:
     from guerdon.loop.catalog import listings
     from guerdon.store import evidence
+    from guerdon.store.evidence_words import badge
 
     every = evidence.read_all(evidence.SHIPPED)
-    verdicts = {name: [claim["verdict"] for claim in proof["claims"]] for name, proof in every.items()}
-    stale = {name: evidence.stale(proof) for name, proof in every.items()}
+    verdicts = {name: [badge(claim) for claim in proof["claims"]] for name, proof in every.items()}
+    old = dict.fromkeys(evidence.of_first_edition(evidence.SHIPPED), "its evidence is of the first edition")
+    stale = {**old, **{name: evidence.stale(proof) for name, proof in every.items()}}
     return [
         {
             "recipe": r.name,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +18,7 @@ from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.store.evidence_words import badge, difference, meaning, outcome, plain, registration, signed, unfinished
 
 if TYPE_CHECKING:
     from guerdon.loop.proof.jobs import RunJob
@@ -153,17 +156,49 @@ class _Interrupted(UserError):
 
 
 def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
+    """What a page says, in a few lines."""
     for claim in proof["claims"]:
-        stated = claim["claim"]
         output.say()
-        output.say(f"{proof['recipe']}: {stated['says']}")
-        arms = {
-            f"  {name}": f"{sum(r['score'] for r in arm['runs']) / len(arm['runs']):.4f}  {arm['what']}"
-            for name, arm in claim["arms"].items()
-        }
-        output.pairs({**arms, "  verdict": f"{claim['verdict']}{' (a quick look, not evidence)' if how.quick else ''}"})
-        output.say(f"  {claim['how']}")
-    output.say(f"  {how.folder / proof['recipe']}.md")
+        output.say(f"{proof['recipe']}: {claim['claim']['says']}")
+        for line in claim_lines(claim):
+            output.say(f"  {line}")
+        output.pairs({f"  {name}": _arm_line(claim, name) for name in claim["arms"]})
+    look = "  (a quick look, not evidence)" if how.quick else ""
+    output.say(f"  {how.folder / proof['recipe']}.md{look}")
+
+
+def claim_lines(claim: Mapping[str, Any]) -> list[str]:
+    """The verdict with what it means and what becomes of the claim, the numbers behind it, and what speaks against them."""
+    gap, kept = claim["against"]["baseline"], claim.get("quality")
+    fresh, effect = claim["replication"], claim["claim"]["effect"]
+    numbers = (
+        f"better by {difference(gap)} over {len(gap['differences'])} seeds, where {effect:g} counts; by signs alone p ="
+        f" {gap['flip']:.2g}"
+    )
+    keeps = f"{claim['claim']['keeps']}: better by {difference(kept)}, {kept['alone']}" if kept else ""
+    again = (
+        f"fresh seeds: {signed(fresh['mean'], effect)}, to be within {signed(fresh['low'], effect)} and"
+        f" {signed(fresh['high'], effect)}"
+        if fresh
+        else ""
+    )
+    lines = [
+        f"{badge(claim)}: {meaning(claim).replace('*', '')}",
+        "; ".join([*outcome(claim), registration(claim)]),
+        numbers,
+        keeps,
+        again,
+        unfinished(claim),
+    ]
+    return [line for line in lines if line]
+
+
+def _arm_line(claim: Mapping[str, Any], name: str) -> str:
+    arm = claim["arms"][name]
+    score = fmean(run["score"] for run in arm["runs"])
+    default = claim["rates"].get(name, {}).get("default", arm["lr"])
+    rate = "" if arm["lr"] == default else f", learning rate {arm['lr']:g} (default {default:g})"
+    return f"{plain(score, claim['claim']['effect'])}  {arm['what']}{rate}"
 
 
 class Tally:
@@ -177,7 +212,7 @@ class Tally:
         )  # fmt: skip
         self.row = self.bar.add_task("", total=None, left="")
         self.live = ExitStack()
-        self.first, self.began = 0, time.monotonic()
+        self.total, self.began = 0, time.monotonic()
 
     def __enter__(self) -> Tally:
         self.live.enter_context(live(self.bar))
@@ -187,15 +222,19 @@ class Tally:
         self.live.close()
 
     def __call__(self, done: int, total: int, last: RunJob | None) -> None:
+        """What is wanted may grow on the way: the time that is left is that of the runs that are wanted by now."""
         if last is None:
-            self.first, self.began = done, time.monotonic()
-            runs = "1 run" if total == 1 else f"{total} runs"
-            there = f"{done} of {runs} are there already" if done else f"{runs} to go"
-            self.console.print(there, soft_wrap=True)
+            self.began = time.monotonic()
+            self.console.print(_runs_to_go(total), soft_wrap=True)
             left = ""
         else:
-            passed = time.monotonic() - self.began
-            left = f"{clock(passed / (done - self.first) * (total - done))} left"
+            left = f"{clock((time.monotonic() - self.began) / done * (total - done))} left"
+            more = f" ({total - self.total} more are wanted)" if total > self.total else ""
             if not self.console.is_terminal:
-                self.console.print(f"{done} of {total} runs: {last.name}  {left}", soft_wrap=True)
+                self.console.print(f"{done} of {total} runs: {last.name}  {left}{more}", soft_wrap=True)
+        self.total = total
         self.bar.update(self.row, completed=done, total=total, left=left)
+
+
+def _runs_to_go(number: int) -> str:
+    return "all runs are known" if not number else "1 run to go" if number == 1 else f"{number} runs to go"

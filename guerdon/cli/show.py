@@ -13,12 +13,14 @@ import typer
 
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
 from guerdon.cli.output import Output, cost
+from guerdon.cli.prove import claim_lines
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
     from guerdon.loop.build import RunRequest
 
+ALONE = ("bound", "slope")  # kinds of claims without a baseline
 STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for when none was given
 
 
@@ -91,12 +93,13 @@ def _usual(entry: RecipeEntry) -> dict[str, str]:
 
 
 def evidence_of(name: str) -> dict[str, Any] | None:
-    """What came of a recipe's claims: the evidence beside us, or that of the package."""
+    """What came of a recipe's claims: the evidence beside us, or that of the package. What is of the first edition does not
+    count."""
     from guerdon.store import evidence
 
     for folder in (Path("evidence"), evidence.SHIPPED):
         path = folder / f"{name}.json"
-        if path.is_file():
+        if path.is_file() and not evidence.is_of_first_edition(folder, name):
             proof = evidence.read(folder, name)
             return {**proof, "stale": evidence.stale(proof), "file": str(path)}
     return None
@@ -111,7 +114,10 @@ def _tell_evidence(output: Output, name: str) -> None:
     if proof["stale"]:
         output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name})")
     for claim in proof["claims"]:
-        output.say(f"evidence: {claim['verdict']} ({claim['how']})")
+        first, *more = claim_lines(claim)
+        output.say(f"evidence: {first}")
+        for line in more:
+            output.say(f"  {line}")
     output.say(f"  {proof['command']}, {proof['model']['version']}, {proof['created']}: {proof['file']}")
 
 
@@ -121,7 +127,7 @@ def _tell_difference(output: Output, recipe: Recipe | Study | None, claim: Claim
     from guerdon.loop.proof.arms import make_arm
     from guerdon.loop.proof.proving import OPTIONS
 
-    if not isinstance(recipe, Recipe):
+    if not isinstance(recipe, Recipe) or claim.kind in ALONE:
         return
     arm = make_arm(claim.baseline, dataclasses.replace(claim, settings=""), OPTIONS)
     other, _ = _try_build(
@@ -179,7 +185,7 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
             output.say(text)
             output.say()
     for claim in entry.claims:
-        output.say(f"claim: {claim.says}" + (f" (against {claim.baseline})" if claim.baseline else ""))
+        output.say(f"claim: {claim.says}" + ("" if claim.kind in ALONE else f" (against {claim.baseline})"))
     output.say("knobs (--set KNOB=VALUE)")
     for name, parameter in entry.parameters().items():
         if name in entry.knobs():

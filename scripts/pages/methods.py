@@ -12,7 +12,9 @@ from guerdon.core.part import PARTS
 from guerdon.core.recipe import RecipeEntry
 from guerdon.loop.catalog import find_recipe, listings, part_modules
 from guerdon.store import evidence
-from guerdon.store.evidence_page import index, page
+from guerdon.store.evidence_index import index
+from guerdon.store.evidence_page import page
+from guerdon.store.evidence_words import badge
 from pages.discover import ROOT
 from pages.part import part_knobs
 from pages.prose import linked, markdown, table
@@ -33,7 +35,8 @@ def method_pages() -> dict[str, str]:
     for name, proof in every.items():
         around = f"[The recipe](../../methods/{name}.md) · [every verdict](all.md)\n"
         places[f"{EVIDENCE}/{name}.md"] = f"{page(proof, stale.get(name, ''))}\n{around}"
-    places[f"{EVIDENCE}/all.md"] = index(every, evidence.read_null(evidence.SHIPPED), stale)
+    calibration, batches = evidence.read_calibration(evidence.SHIPPED), evidence.read_register(evidence.SHIPPED)
+    places[f"{EVIDENCE}/all.md"] = index(every, calibration, stale, batches)
     return places
 
 
@@ -58,7 +61,7 @@ def methods_index(every: dict[str, dict[str, Any]]) -> str:
         rows = []
         for name, entry in sorted(known.items()):
             if entry.family == family:
-                verdicts = ", ".join(claim["verdict"] for claim in every[name]["claims"]) if name in every else ""
+                verdicts = "; ".join(map(badge, every[name]["claims"])) if name in every else ""
                 link = f"[{verdicts}](../{EVIDENCE}/{name}.md)" if verdicts else ""
                 rows.append([f"[{name}]({name}.md)", entry.about, linked(entry.paper), link])
         lines += [f"## {family.capitalize()}", table(["recipe", "what it is", "paper", "verdict"], rows)]
@@ -73,7 +76,7 @@ def method_page(entry: RecipeEntry, proof: dict[str, Any] | None) -> str:
     if entry.claims:
         parts += ["## Claims", "\n".join(f"- {claim.says}" for claim in entry.claims)]
     if proof:
-        verdicts = " and ".join(f"**{claim['verdict']}**" for claim in proof["claims"])
+        verdicts = " and ".join(f"**{badge(claim)}**" for claim in proof["claims"])
         parts.append(f"{verdicts}: [arms, costs and every seed](../{EVIDENCE}/{entry.name}.md).")
     parts += [
         "## Knobs",
