@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,12 @@ from typing import Any
 from bench.compare_figures import draw
 from guerdon.core.recipe import Claim
 from guerdon.exams.statistics import t_interval
-from guerdon.loop.proof.arms import changed, make_arm
-from guerdon.loop.proof.proving import How, Trial, measured, run_trials, setting
+from guerdon.loop.proof.arms import Arm, make_arm
+from guerdon.loop.proof.jobs import RunJob
+from guerdon.loop.proof.known import Known
+from guerdon.loop.proof.proving import How, run_trials, setting
+from guerdon.loop.proof.records import curve_of, mean_curve, score_of
+from guerdon.loop.proof.trial import WantedRun
 from guerdon.store.whole_files import write_readable_json, write_text
 
 SETTINGS = "prompts=16 tries=8 lr=5e-5 max_tokens=64"
@@ -64,26 +69,60 @@ COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {
         ),
     ),
 }
+LENGTH = "length"  # of an answer, in tokens
 FIRST = "grpo"  # what the others are held against
 
 
-def compare(name: str, how: How) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Race:
+    """Arms that are run with the same seeds, by what they are called."""
+
+    claim: Claim
+    arms: Mapping[str, Arm]
+    seeds: range
+
+    def wanted(self, known: Known) -> list[WantedRun]:
+        """All that is not known on one machine: arms are held against each other."""
+        runs = [WantedRun(arm, seed) for arm in self.arms.values() for seed in self.seeds]
+        home = known.home(run.key for run in runs)
+        on = home if all(known.get(run.key, home) for run in runs) else ""
+        return [run for run in runs if known.get(run.key, on) is None]
+
+    def measured(self, known: Known, arm: Arm) -> dict[str, Any]:
+        """An arm's runs with their curves, scores and lengths."""
+        keys = [arm.key(seed) for seed in self.seeds]
+        records = [record for key in keys if (record := known.get(key, known.home(keys))) is not None]
+        curves = [curve_of(record, self.claim) for record in records]
+        lengths = [curve_of(record, self.claim, metric=LENGTH) for record in records]
+        runs = [
+            {
+                "seed": seed,
+                "spent": record["spent"],
+                "score": score_of(record, self.claim),
+                "length": score_of(record, self.claim, LENGTH),
+                "curve": curve,
+                "kinds": record["points"][-1]["result"]["kinds"],
+                **{key: record[key] for key in ("created", "versions", "at_a_time")},
+            }
+            for seed, record, curve in zip(self.seeds, records, curves, strict=True)
+        ]
+        return {**arm.identity(), "curve": mean_curve(curves), "lengths": mean_curve(lengths), "runs": runs}
+
+
+def compare(name: str, how: How, seeds: range) -> dict[str, Any]:
     """Run what is missing; every arm's runs and how it stands to the first."""
     claim, texts = COMPARISONS[name]
-    claim = changed(claim, **how.changes)
-    trial = Trial(claim, {text: make_arm(text, claim, how.options) for text in texts})
-    run_trials(
-        [trial],
-        how,
-        lambda done, total, last: print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True),
-    )
-    found = measured(trial, how)
-    for text, arm in measured(Trial(changed(claim, metric="length"), trial.arms), how).items():
-        found[text]["lengths"] = arm["curve"]
-        for run, other in zip(found[text]["runs"], arm["runs"], strict=True):
-            run["length"] = other["score"]
+    race = Race(claim, {text: make_arm(text, claim, how.options) for text in texts}, seeds)
+    how = how.from_here()
+    known = how.known
+    run_trials([race], known, how, _progress)
+    arms = {text: race.measured(known, arm) for text, arm in race.arms.items()}
     shown = {k: getattr(claim, k) for k in ("task", "settings", "start", "budget", "unit")}
-    return {"comparison": name, **shown, "arms": found, **setting(claim.model, trial.jobs(how).values())}
+    return {"comparison": name, **shown, "arms": arms, **setting(claim.model, [{"arms": arms}])}
+
+
+def _progress(done: int, total: int, last: RunJob | None) -> None:
+    print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True)
 
 
 def table(found: Mapping[str, Any]) -> str:
@@ -131,7 +170,7 @@ def table(found: Mapping[str, Any]) -> str:
 
 
 def _half(run: Mapping[str, Any], end: int) -> float:
-    kinds = sorted(run["curve"][-1]["kinds"].items(), key=lambda item: int(item[0].rpartition(":")[2]))
+    kinds = sorted(run["kinds"].items(), key=lambda item: int(item[0].rpartition(":")[2]))
     middle = (len(kinds) + 1 - end) // 2  # of an odd number of levels the middle one is easy
     return _mean([value for _, value in (kinds[middle:] if end else kinds[:middle])])
 
@@ -167,8 +206,8 @@ def main() -> None:
     args = parser.parse_args()
     said = f" --seeds {args.seeds}" * (args.seeds != 8) + f" --first-seed {args.first_seed}" * (args.first_seed != 0)
     command = f"python -m bench.compare {args.which}{said}"
-    how = How(runs=Path(args.runs), jobs=args.jobs, changes={"seeds": args.seeds, "first_seed": args.first_seed})
-    found = {**compare(args.which, how), "command": command}
+    how = How(runs=Path(args.runs), jobs=args.jobs)
+    found = {**compare(args.which, how, range(args.first_seed, args.first_seed + args.seeds)), "command": command}
     write_readable_json(Path(args.out) / f"{args.which}.json", found)
     write_text(Path(args.out) / f"{args.which}.svg", draw(found, FIRST))
     print(table(json.loads((Path(args.out) / f"{args.which}.json").read_text())))

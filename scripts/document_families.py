@@ -8,63 +8,94 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from guerdon.store import evidence
+from guerdon.store.evidence_words import (
+    badge,
+    difference,
+    meaning,
+    outcome,
+    plain,
+    registration,
+    signed,
+    unfinished,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 FILES = "../../guerdon/evidence"  # from a page
 PAGES = ROOT / "docs" / "evidence"
 PLACE = re.compile(r"<!-- (evidence: (?P<name>[\w-]+)|verdicts) -->\n(.*?)<!-- end -->", re.DOTALL)
-FORMS = ("holds", "reversed", "no difference", "inconclusive")
+VERDICTS = ("better", "equal", "worse", "not known", "not testable here")
 
 
 def renewed(page: str, every: Mapping[str, Mapping[str, Any]]) -> str:
     """A page with today's numbers."""
 
-    def put(found: re.Match[str]) -> str:
-        name = found["name"]
-        body = told(every[name]) if name else counted(every)
-        return f"<!-- {found[1]} -->\n{body}\n<!-- end -->"
+    def put(place: re.Match[str]) -> str:
+        name = place["name"]
+        body = (told(every[name]) if name in every else missing(name)) if name else counted(every)
+        return f"<!-- {place[1]} -->\n{body}\n<!-- end -->"
 
     return PLACE.sub(put, page)
 
 
-def told(found: Mapping[str, Any]) -> str:
+def missing(name: str) -> str:
+    """What stands where there is no evidence of this edition."""
+    return f"Not proved yet by the rules of today: `guerdon prove {name}`."
+
+
+def told(proof: Mapping[str, Any]) -> str:
     """A recipe's claims with verdicts and figures, and the command that gives them."""
-    name, stale = found["recipe"], evidence.stale(found)
+    name, stale = proof["recipe"], evidence.stale(proof)
     parts = [f"*Stale*: {stale}."] if stale else []
-    for i, claim in enumerate(found["claims"]):
-        said, gap = claim["claim"], claim["against"]["baseline"]
-        digits = 4 if said["effect"] < 1 else 1
-        mean, low, high = (f"{gap[key]:+.{digits}f}" for key in ("mean", "low", "high"))
-        scores = ", ".join(f"{role} {_mean(arm['runs']):.{digits}f}" for role, arm in claim["arms"].items())
+    for i, claim in enumerate(proof["claims"]):
+        says = claim["claim"]["says"]
+        notes = [*outcome(claim), registration(claim), unfinished(claim)]
+        words = "; ".join(f"**{note}**" if note.startswith("not ") else note for note in notes if note)
         parts += [
-            f"*{said['says']}*",
-            f"**{claim['verdict'].capitalize()}**: better by {mean} (95 %: {low} to {high}) over {len(gap['differences'])} seeds,"
-            f" where {said['effect']:g} counts. {said['metric'].capitalize()}: {scores}.",
+            f"*{says}*",
+            f"**{badge(claim).capitalize()}**: {meaning(claim)}. {words[0].upper()}{words[1:]}.",
+            numbers(claim),
             f"![{name}: curves and paired differences]({FILES}/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]
-    paper = found["paper"].removeprefix("arXiv:")
+    paper = proof["paper"].removeprefix("arXiv:")
     links = f"[arms, costs and every seed]({FILES}/{name}.json) · [the paper](https://arxiv.org/abs/{paper})"
-    return "\n\n".join([*parts, f"`{found['command']}` · {links}"])
+    return "\n\n".join([*parts, f"`{proof['command']}` · {links}"])
 
 
-def _mean(runs: Sequence[Mapping[str, Any]]) -> float:
-    return float(sum(run["score"] for run in runs) / len(runs))
+def numbers(claim: Mapping[str, Any]) -> str:
+    """The difference and the scores of all arms; of a cheaper method also what it must keep."""
+    said, gap, kept = claim["claim"], claim["against"]["baseline"], claim.get("quality")
+    scores = ", ".join(
+        f"{name} {plain(fmean(run['score'] for run in arm['runs']), said['effect'])}"
+        for name, arm in claim["arms"].items()
+    )
+    told = [
+        f"Better by {difference(gap)} over {len(gap['differences'])} seeds, where {said['effect']:g} counts.",
+        f"{said['metric'].capitalize()}: {scores}.",
+    ]
+    if kept:
+        told.append(f"{said['keeps'].capitalize()}: better by {difference(kept)}, *{kept['alone']}*.")
+    if fresh := claim["replication"]:
+        told.append(f"Fresh seeds: {signed(fresh['mean'], said['effect'])}.")
+    return " ".join(told)
 
 
 def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
-    """How many claims came out which way."""
-    claims = [(name, claim["verdict"]) for name, found in every.items() for claim in found["claims"]]
-    many = Counter(verdict for _, verdict in claims)
+    """How many claims came out which way, and how many stand."""
+    claims = [(name, claim) for name, proof in every.items() for claim in proof["claims"]]
+    many = Counter(claim["verdict"] for _, claim in claims)
     rows = ["| verdict | claims | of |", "| --- | ---: | --- |"]
-    for form in FORMS:
-        names = ", ".join(dict.fromkeys(f"[{name}](#{name})" for name, verdict in claims if verdict == form))
-        rows.append(f"| **{form}** | {many[form]} | {names} |")
-    return "\n".join([*rows, f"\n{len(every)} recipes, {len(claims)} claims."])
+    for word in VERDICTS:
+        names = ", ".join(dict.fromkeys(f"[{name}](#{name})" for name, claim in claims if claim["verdict"] == word))
+        rows.append(f"| **{word}** | {many[word]} | {names} |")
+    stand = Counter(claim["stands"] for _, claim in claims)
+    standing = ", ".join(f"{stand[word]} {word}" for word in ("supported", "refuted", "open"))
+    return "\n".join([*rows, f"\n{len(every)} recipes, {len(claims)} claims: {standing}."])
 
 
 def pages() -> dict[Path, str]:

@@ -118,10 +118,9 @@ def _register(output: Output, names: list[str], how: How) -> int:
     if batch is None:
         output.say("all of these claims are registered as they are")
     else:
-        number = sum(map(len, batch["claims"].values()))
-        output.say(
-            f"batch {batch['batch']}, {batch['date']}: {number} claims of {len(batch['claims'])} recipes registered"
-        )
+        claims, recipes = sum(map(len, batch["claims"].values())), len(batch["claims"])
+        counts = f"{claims} claim{'s' * (claims > 1)} of {recipes} recipe{'s' * (recipes > 1)}"
+        output.say(f"batch {batch['batch']}, {batch['date']}: {counts} registered")
         output.say("commit register.json before you run them: then everybody can see what came first")
     output.finish({"batch": batch})
     return 0

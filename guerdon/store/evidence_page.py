@@ -155,7 +155,10 @@ def _costs(claim: Mapping[str, Any], unit: str) -> bool:
 
 def _cost(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
     values = [run["spent"][unit] for run in runs if unit in run["spent"]]
-    return f"{fmean(values):,.0f}" if values else ""
+    if not values:
+        return ""
+    mean = fmean(values)
+    return f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
 
 
 # --- what came out ------------------------------------------------------------------------------------------------
@@ -246,8 +249,9 @@ def _noise(claim: Mapping[str, Any]) -> str:
     effect = claim["claim"]["effect"]
     within = "within the third that is asked for" if noise["share"] <= THIRD else "**more than the third** asked for"
     return (
-        f"Exams alone would spread paired differences by {plain(noise['exam_sd'], effect)} (standard deviation) of the"
-        f" {plain(noise['paired_sd'], effect)} that there are: {100 * noise['share']:.0f} % of the variance, {within}."
+        f"Exams alone would spread paired differences by {plain(noise['exam_sd'], effect)} (standard deviation), if arms did"
+        f" not sit the same problems; they are spread by {plain(noise['paired_sd'], effect)}. That is at most"
+        f" {100 * noise['share']:.0f} % of the variance, {within}."
     )
 
 
@@ -285,7 +289,7 @@ def _provenance(proof: Mapping[str, Any]) -> str:
     machines = sorted({run["machine"] for claim in proof["claims"] for run in _runs(claim)})
     several = f" Runs of {len(machines)} machines ({', '.join(machines)}), paired within each." if machines[1:] else ""
     return (
-        f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} runs at a time,"
+        f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} at a time,"
         f" {proof['created']}.{several} Seconds are those of training, beside the other runs. Every seed's curve is in"
         f" [{proof['recipe']}.json]({proof['recipe']}.json)."
     )
