@@ -117,7 +117,9 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
 
     One that fails does not stop the others: all that failed are told together at the end.
     """
-    queue = sorted((dataclasses.replace(job, at_a_time=workers) for job in jobs), key=lambda job: bool(job.after))
+    queue = [dataclasses.replace(job, at_a_time=workers) for job in jobs]
+    first = {folder for job in queue for folder in job.after}
+    queue.sort(key=lambda job: job.folder not in first)
     failed: dict[str, str | BaseException] = {}
     number = 0
     with _asked_to_stop():
