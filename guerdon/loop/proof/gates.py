@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
@@ -29,10 +29,12 @@ SHOWN = 0.05  # the least share of training in the exam's form
 Gate = dict[str, Any]  # which, whether it is open, and why, in words
 
 
-def gates_of(claim: Claim, arms: Mapping[str, Arm], records: Mapping[str, Sequence[Record]]) -> list[Gate]:
-    """The gates that runs open or close; those that do not concern a claim are left out."""
-    method = arms.get(METHOD, next(iter(arms.values())))
-    tried = [_start(claim, records), _learnable(claim, arms, records), _asked(method, records)]
+def gates_of(
+    claim: Claim, arms: Mapping[str, Arm], records: Mapping[str, Sequence[Record]], forms: Collection[str]
+) -> list[Gate]:
+    """The gates that runs open or close; those that do not concern a claim are left out. `forms` are those that the exam asks
+    problems in, where it asks them as training does."""
+    tried = [_start(claim, records), _learnable(claim, arms, records), _asked(forms, records)]
     return [gate for gate in tried if gate is not None]
 
 
@@ -107,13 +109,11 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
     }
 
 
-def _asked(arm: Arm, records: Mapping[str, Sequence[Record]]) -> Gate | None:
-    """By the forms that the runs recorded of their asks, and those of the exam's first problems."""
+def _asked(forms: Collection[str], records: Mapping[str, Sequence[Record]]) -> Gate | None:
+    """By the forms that the runs recorded of their asks."""
     counted = [r["asked"] for r in _of(records, METHOD) if r.get("asked")]
-    recipe = arm.build().recipe
-    if not counted or not isinstance(recipe, Recipe) or not recipe.exams or recipe.exams[0].env is not None:
+    if not counted or not forms:
         return None
-    forms = _exam_forms(recipe)
     share = sum(n for each in counted for form, n in each.items() if form in forms) / sum(map(_total, counted))
     return {
         "gate": "asked",
@@ -127,7 +127,11 @@ def _total(counts: Mapping[str, int]) -> int:
     return sum(counts.values())
 
 
-def _exam_forms(recipe: Recipe) -> set[str]:
+def exam_forms(arm: Arm) -> set[str]:
+    """The forms of what the exam asks; none where it is another kind of play than training."""
+    recipe = arm.build().recipe
+    if not isinstance(recipe, Recipe) or not recipe.exams or recipe.exams[0].env is not None:
+        return set()
     exam: Exam = recipe.exams[0]
     if hasattr(exam.source, "exam_asks"):
         started, play = start(recipe, 0, 1)

@@ -91,7 +91,7 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
     try:
         run_trials([trial for each in trials.values() for trial in each], known, how, progress)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
-        done = [name for name in names if all(_is_told(trial, known) for trial in trials[name])]
+        done = [name for name in names if all(trial.is_told(known) for trial in trials[name])]
         for name in done:
             evidence.write(how.folder, _evidence(name, entries[name], trials[name], known, how))
         if done:
@@ -197,15 +197,6 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
 
 
 # --- telling ------------------------------------------------------------------------------------------------------
-
-
-def _is_told(trial: Trial, known: Known) -> bool:
-    """Whether there is enough for a first look."""
-    try:
-        judged(trial, known)
-    except (ValueError, IndexError, KeyError, StopIteration):
-        return False
-    return True
 
 
 def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Known, how: How) -> dict[str, Any]:

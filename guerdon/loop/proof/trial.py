@@ -21,7 +21,7 @@ from typing import Any
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof import verdict
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm, points_of
-from guerdon.loop.proof.gates import Gate, closed, gates_of, solutions_fit
+from guerdon.loop.proof.gates import Gate, closed, exam_forms, gates_of, solutions_fit
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import Record, score_of
 from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS, choose
@@ -84,11 +84,23 @@ class Trial:
                 break
         return self._missing(known, self._after(arms, known))
 
+    def is_told(self, known: Known) -> bool:
+        """Whether the first look is there."""
+        first = range(self.rules.looks[0])
+        return not self._missing(known, self.tuning_runs()) and not self._missing(
+            known, self._look(self.tuned(known), first)
+        )
+
     def gates(self, known: Known) -> list[Gate]:
         """Whether the claim can be tried here, by the seeds of the first look: what they say stands."""
         arms, seeds = self.tuned(known), range(self.rules.looks[0])
         records = {name: self.records(known, arm, seeds) for name, arm in arms.items()}
-        return [*gates_of(self.claim, self.arms, {name: each for name, each in records.items() if each}), *self._fits]
+        there = {name: each for name, each in records.items() if each}
+        return [*gates_of(self.claim, self.arms, there, self._forms), *self._fits]
+
+    @cached_property
+    def _forms(self) -> set[str]:
+        return exam_forms(self.first)
 
     @cached_property
     def _fits(self) -> list[Gate]:
