@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -121,26 +122,26 @@ class Block:
     def __init__(self, query: Tensor, key: Tensor, own: Tensor, offset: Tensor, causal: bool) -> None:
         self.query = Pick(query)  # [R, Q]
         self.key = Pick(key)  # [R, T]
-        self.own = Pick(own)  # [tokens] which of R * Q are tokens and no padding
+        self.own = own  # [tokens] which of R * Q are tokens and no padding
         self.offset = offset  # [R] how many tokens a run sees before its first
         self.causal = causal  # long runs without a past: no mask need be written down
         self._masks: dict[int, Tensor] = {}
 
-    def attention(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
-        """[tokens of the block, h, D]."""
+    def attention(self, q: Tensor, k_v: Tensor, scale: float, window: int) -> Tensor:
+        """[R * Q, h, D], padding and all, of [F, h, D] and of [F, 2 kv, D], keys and then values."""
         (R, Q), T = self.query.shape, self.key.shape[1]
-        h, kv, D = q.shape[1], k.shape[1], q.shape[2]
-        keys, values = (self.key(x).transpose(1, 2) for x in (k, v))
+        h, kv, D = q.shape[1], k_v.shape[1] // 2, q.shape[2]
+        keys, values = torch.split(self.key(k_v).transpose(1, 2), kv, dim=1)
         queries = self.query(q)  # [R, Q, h, D]
         if self.causal and not window:
             queries = queries.transpose(1, 2)
             seen = F.scaled_dot_product_attention(queries, keys, values, is_causal=True, scale=scale, enable_gqa=True)
-            return self.own(seen.transpose(1, 2).reshape(R * Q, h, D))
+            return seen.transpose(1, 2).reshape(R * Q, h, D)
         group = h // kv  # heads that share a key stand as so many queries on it
         queries = queries.view(R, Q, kv, group, D).permute(0, 2, 3, 1, 4).reshape(R, kv, group * Q, D)
         mask = self._mask(window, q.dtype).expand(R, 1, group, Q, T).reshape(R, 1, group * Q, T)
         seen = F.scaled_dot_product_attention(queries, keys, values, mask, scale=scale)
-        return self.own(seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D))
+        return seen.view(R, kv, group, Q, D).permute(0, 3, 1, 2, 4).reshape(R * Q, h, D)
 
     def _mask(self, window: int, dtype: torch.dtype) -> Tensor:
         """[R, 1, 1, Q, T] 0 where a query may look, -inf where not."""
@@ -222,7 +223,8 @@ class Runs:
     def attention(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
             return self._flash(q, k, v, scale, window)
-        return self._back(torch.cat([block.attention(q, k, v, scale, window) for block in self._blocks]))
+        k_v = torch.cat([k, v], dim=1)
+        return self._back(torch.cat([block.attention(q, k_v, scale, window) for block in self._blocks]))
 
     @cached_property
     def _blocks(self) -> list[Block]:
@@ -242,9 +244,11 @@ class Runs:
 
     @cached_property
     def _back(self) -> Pick:
-        """[F] where each token that asks stands among the tokens of the blocks."""
-        order = torch.cat([block.query.index.flatten()[block.own.index] for block in self._blocks])
-        return Pick(torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=self.device)))
+        """[F] where each token that asks stands in the blocks, one after the other."""
+        token = torch.cat([block.query.index.flatten()[block.own] for block in self._blocks])
+        first = accumulate((block.query.index.numel() for block in self._blocks), initial=0)
+        place = torch.cat([block.own + at for block, at in zip(self._blocks, first, strict=False)])
+        return Pick(torch.empty_like(place).scatter_(0, token, place))
 
     @cached_property
     def _flash_lengths(self) -> tuple[Tensor, Tensor, Pick, int, int]:
