@@ -61,3 +61,14 @@ def test_same_numbers_tells_types_shapes_and_missing_apart():
     assert not same_numbers(a, torch.tensor([1.0, 2.0]))
     assert not same_numbers(a, a[None])
     assert not same_numbers(torch.tensor([1.0]), torch.nextafter(torch.tensor([1.0]), torch.tensor([2.0])))
+
+
+def test_a_column_elsewhere_is_the_same_column():
+    column = Column(
+        "track", torch.tensor([1.0, float("nan")]), torch.tensor([0, 2], dtype=torch.int8), {1: {"error": "x"}}
+    )
+    moved = column.to("meta")
+    assert (moved.level, moved.value.device.type, moved.reason.device.type, moved.detail) == (
+        "track", "meta", "meta", column.detail,
+    )  # fmt: skip
+    assert column.to("cpu").same(column) and column.value.device.type == "cpu"

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guerdon.core.seeds import derive, generator, seed_globals
+from guerdon.core.seeds import Place, derive, generator, seed_globals
 
 PATHS = st.lists(st.integers(-3, 1000) | st.sampled_from(["a", "learn", "1", ""]), max_size=4)
 
@@ -41,3 +41,8 @@ def test_global_generators_are_seeded_too():
         seed_globals(3, 4)
         drawn.append((random.random(), np.random.rand(), float(torch.rand(()))))
     assert drawn[0] == drawn[1]
+
+
+@given(PATHS.filter(len), PATHS.filter(len))
+def test_a_seed_below_a_place_is_that_of_the_whole_path(path, more):
+    assert Place(*path).derive(*more) == derive(*path, *more)

@@ -293,3 +293,20 @@ def test_an_exam_is_part_of_the_hash_and_its_knobs_are_set_by_name():
     assert made.exams[0].tasks == 5
     other = build(RunRequest("reward_model", "chain", "sprig", settings={"exam_tasks": "5"}, text=True)).recipe
     assert other.hash == made.hash != build(RunRequest("reward_model", "chain", "sprig")).recipe.hash
+
+
+def test_a_problem_is_made_once_however_often_the_exam_is_sat(tmp_path):
+    made = []
+
+    @gd.part
+    class counted(parity):
+        def get(self, split, index):
+            made.extend([index] if split == "test" else [])
+            return super().get(split, index)
+
+    exam = gd.Exam(counted(), tasks=5)
+    first = exam.asks(5, 2, None)
+    assert exam.asks(3, 1, None) == [ask.but(n=1) for ask in first[:3]]
+    assert made == [0, 1, 2, 3, 4]
+    exam.source = parity()
+    assert [ask.task for ask in exam.asks(2, 1, None)] == [parity().get("test", i) for i in range(2)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 from small import small_config
@@ -132,3 +133,17 @@ def test_layers_know_their_window_and_positions():
     assert [config.window_of(i) for i in range(3)] == [8, 0, 8]
     assert [config.rope_of(i).theta for i in range(3)] == [5.0, 10000.0, 5.0]
     assert dataclasses.replace(config, window_rope=None).rope_of(0).theta == 10000.0
+
+
+def test_a_run_sees_what_the_runs_before_it_saw_and_had():
+    lengths, parents = [4, 2, 3, 1, 2, 5], [-1, 0, 0, 2, 3, -1]
+    runs = Runs.of(lengths, parents, CPU)
+    start = [sum(lengths[:r]) for r in range(6)]
+
+    def seen(r):
+        before = seen(parents[r]) if parents[r] >= 0 else []
+        return [*before, *range(start[r], start[r] + lengths[r])]
+
+    for chosen in ([0], [4, 1, 5], [3, 3], list(range(6))):
+        assert runs.keys(np.array(chosen)).tolist() == [place for r in chosen for place in seen(r)]
+    assert runs.before.tolist() == [len(seen(r)) - lengths[r] for r in range(6)]

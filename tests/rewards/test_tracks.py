@@ -18,6 +18,7 @@ from guerdon.bridges.serve.scoring_queue import check_servable
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
+from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task, truth_of
 from guerdon.engine.player import Player
 from guerdon.models.tables import tabular
@@ -254,3 +255,10 @@ def test_the_task_of_the_docs_checks_pictures():
     source = names["squares"]()
     task = source.get("test", 3)
     assert [truth_of(source, task, {"made": made}) for made in (np.eye(4), np.eye(5))] == [1.0, 0.0]
+
+
+def test_a_track_has_the_seed_of_its_place_whoever_looks():
+    episodes = [episode(segment([1]), segment([2], parent=0)).but(step=3, number=n) for n in range(3)]
+    seeds = Samples.of_batch(pack(episodes), None, "policy", seed=7).seeds
+    want = [derive(7, 3, f"3.{n}.0", 1) for n in range(3)]
+    assert (list(seeds), seeds[1], list(seeds[1:]), len(seeds)) == (want, want[1], want[1:], 3)
