@@ -335,11 +335,18 @@ class Batch:
         return rows.share_steps(self, n, generator, apart)
 
     def to(self, device: str | torch.device) -> Batch:
+        """What follows from the rows is worked out here: there, it would be waited for."""
+        if self.seg.device == torch.device(device):
+            return self
         moved = {f.name: getattr(self, f.name).to(device) for f in dataclasses.fields(self) if f.type == "Tensor"}
         pairs = self.pairs
         if pairs is not None:
             pairs = Pairs(*(getattr(pairs, f.name).to(device) for f in dataclasses.fields(Pairs)))
-        return dataclasses.replace(self, **moved, pairs=pairs, cols={n: c.to(device) for n, c in self.cols.items()})
+        there = dataclasses.replace(self, **moved, pairs=pairs, cols={n: c.to(device) for n, c in self.cols.items()})
+        step, track = self.track_steps
+        known = {"length": self.length.to(device), "shared": self.shared.to(device)}
+        vars(there).update(known, track_steps=(step.to(device), track.to(device)))
+        return there
 
     def same(self, other: Batch) -> bool:
         """Equal to the last bit, columns, reasons, details, episodes and all."""

@@ -314,3 +314,12 @@ def test_moving_to_a_device_keeps_everything():
     assert batch.to("cpu").same(batch)
     far = batch.without("r").to("meta")
     assert {far.seg.device.type, far.leaf.device.type, far.pairs.better.device.type} == {"meta"}
+
+
+def test_a_batch_elsewhere_knows_what_follows_from_its_rows():
+    batch = pack([episode(segment([1, 2]), segment([3], parent=0), segment([4, 5], parent=0))])
+    assert batch.to("cpu") is batch
+    there = batch.to("meta")  # where nothing can be worked out
+    step, track = there.track_steps
+    assert (there.length.shape, there.shared.shape, step.shape, track.shape) == ((3,), (3,), (7,), (7,))
+    assert {x.device.type for x in (there.action, there.length, there.shared, step, track)} == {"meta"}
