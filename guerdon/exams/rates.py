@@ -10,6 +10,7 @@ from typing import Any, Literal
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.exams.exam import TRUTH, Sitting
+from guerdon.exams.outcomes import written
 from guerdon.exams.statistics import Z95, even_mean, pass_at_k
 from guerdon.exams.tries import checked, powers, rights, texts, with_interval
 from guerdon.rewards.text.extracting import vote
@@ -25,7 +26,8 @@ class accuracy:
     Each comes with the ends of its 95 % interval over problems, `pass@k_low` and `pass@k_high` (Wilson's, on the effective
     number of problems). A problem that comes twice counts once, with all its tries. Tries that could not be checked are in
     no rate: their share is `missing`, and `tasks` are the problems that have others. With several kinds of problems `kinds`
-    has the pass@1 of each. Where an exam's problems were drawn by kind, kinds weigh the same. Unbiased.
+    has the pass@1 of each. Where an exam's problems were drawn by kind, kinds weigh the same, and with one try at each `outcomes`
+    says which were solved, `sizes` how many there are of each kind. Unbiased.
 
     >>> import guerdon as gd
     >>> from guerdon.exams.example_sitting import example_sitting
@@ -50,6 +52,9 @@ class accuracy:
             numbers |= with_interval(f"pass@{k}", by_kind, sitting.evenly)
             if k == 1 and len(by_kind) > 1:
                 numbers["kinds"] = {name: fmean(rates) for name, rates in by_kind.items()}
+        if sitting.evenly and sitting.tries == 1:
+            numbers["outcomes"] = written(right[tracks[0]] for tracks in tried)
+            numbers["sizes"] = [kind.count(name) for name in dict.fromkeys(kind)]
         seen = {episode[i] for tracks in tried for i in tracks}
         return {**numbers, "missing": 1.0 - len(seen) / len(batch.episodes)}
 

@@ -8,6 +8,8 @@ Leaves out: several machines.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import dataclasses
 import multiprocessing
 import os
@@ -43,6 +45,7 @@ INTERRUPTED = "interrupted"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
 SPARE = 2  # jobs that lie ready for the workers
+SLEEPS = 4  # cudaDeviceScheduleBlockingSync
 
 
 _stop: Event | None = None  # in a worker: whether the user asked to stop
@@ -113,7 +116,7 @@ def at_a_time() -> int:
 
 def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Iterable[RunJob]]) -> None:
     """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends,
-    and says what to run besides, before all that waits.
+    and says what to run besides, after all that waits.
 
     One that fails does not stop the others: all that failed are told together at the end.
     """
@@ -130,7 +133,7 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
             if why:
                 failed[job.name] = why
             else:
-                queue[:0] = [dataclasses.replace(more, at_a_time=workers) for more in done(job)]
+                queue += [dataclasses.replace(more, at_a_time=workers) for more in done(job)]
     if failed:
         name, why = next(iter(failed.items()))
         summary = f"{len(failed)} of {number} runs failed; {name}"
@@ -193,8 +196,19 @@ def _begin(stop: Event) -> None:
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    _wait_asleep()
     die_with_parent()  # on Linux the kernel sees to it, even while this process is stopped or deep in a library
     threading.Thread(target=_follow, name="follow", daemon=True).start()
+
+
+def _wait_asleep() -> None:
+    """Wait for the GPU asleep, not in a loop that asks: there are more runs than cores. Said before the first kernel; where the
+    library of CUDA cannot be reached, waiting costs a core."""
+    if torch.version.cuda is None:
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL(f"libcudart.so.{torch.version.cuda.partition('.')[0]}")
+        library.cudaSetDeviceFlags(SLEEPS)
 
 
 def _follow() -> None:
@@ -246,13 +260,15 @@ def _work(job: RunJob) -> str:
 @contextmanager
 def _few_threads(workers: int) -> Iterator[None]:
     """Processes started inside share the cores: libraries that ask the environment how many threads to use get their part."""
-    name, cores = "OMP_NUM_THREADS", len(os.sched_getaffinity(0))
-    before = os.environ.get(name)
-    os.environ[name] = str(max(1, cores // workers))
+    cores = len(os.sched_getaffinity(0))
+    wanted = {"OMP_NUM_THREADS": str(max(1, cores // workers)), "TOKENIZERS_PARALLELISM": str(workers < cores).lower()}
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ |= wanted
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[name]
-        else:
-            os.environ[name] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -12,7 +12,7 @@ from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.discoveries import discoveries, settled
 from guerdon.loop.proof.gates import closed
 from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.records import MEAN, Record, at, curve_of, exam_error, mean_curve, score_of
+from guerdon.loop.proof.records import MEAN, Record, at, curve_of, mean_curve, pair_error, score_of
 from guerdon.loop.proof.replication import replicated
 from guerdon.loop.proof.trial import FRESH, Trial, WantedRun
 from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS
@@ -81,14 +81,14 @@ def _against(
 
 
 def exam_noise(trial: Trial, runs: Mapping[str, Sequence[Record]], comparison: Comparison) -> dict[str, float] | None:
-    """How much of the spread of paired differences is the exams': other problems and other tries. Arms of a seed sit the same
-    problems, which makes the truth smaller than this."""
+    """How much of the spread of paired differences is the exams': other problems and other tries would have given others."""
     if METHOD not in runs or BASELINE not in runs or len(comparison.differences) < 2:
         return None
-    errors = [[exam_error(record, trial.claim) for record in runs[name]] for name in (METHOD, BASELINE)]
-    if any(error is None for each in errors for error in each):
+    errors = [pair_error(ours, theirs, trial.claim) for ours, theirs in zip(runs[METHOD], runs[BASELINE], strict=True)]
+    known = [error for error in errors if error is not None]
+    if len(known) < len(errors):
         return None
-    exam = fmean((a or 0.0) ** 2 + (b or 0.0) ** 2 for a, b in zip(*errors, strict=True))
+    exam = fmean(error**2 for error in known)
     paired = mean_and_spread(comparison.differences)[1] ** 2
     return {"exam_sd": exam**0.5, "paired_sd": paired**0.5, "share": min(1.0, exam / paired) if paired else 1.0}
 
@@ -131,12 +131,10 @@ def _idea(trial: Trial, known: Known, runs: Mapping[str, Sequence[Record]]) -> s
 
 
 def _replication(trial: Trial, known: Known, comparison: Comparison) -> dict[str, Any] | None:
-    first = trial.tuned(known).get(METHOD)
-    if first is None or len(trial.scores(known, first, FRESH)) < len(FRESH):
+    arms = [arm for name, arm in trial.tuned(known).items() if name not in (ABLATION, PLAIN)]
+    if any(len(trial.records(known, arm, FRESH)) < len(FRESH) for arm in arms):
         return None
     fresh = trial.comparison(known, FRESH)
-    if len(fresh.differences) < len(FRESH):
-        return None
     return {**replicated(comparison.differences, fresh.differences), "differences": fresh.differences}
 
 

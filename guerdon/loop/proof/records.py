@@ -15,7 +15,8 @@ from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.recipe import Claim
-from guerdon.exams.statistics import Z95, t_interval
+from guerdon.exams.outcomes import read
+from guerdon.exams.statistics import Z95, even_mean, t_interval
 from guerdon.loop.record import LAST, LATE, START
 from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import StepDone
@@ -110,6 +111,43 @@ def exam_error(record: Record, claim: Claim, metric: str = "") -> float | None:
         elif f"{metric}_low" in result:
             errors.append((result[f"{metric}_high"] - result[f"{metric}_low"]) / (2 * Z95))
     return math.sqrt(math.fsum(e * e for e in errors)) / len(errors) if errors else None
+
+
+def pair_error(ours: Record, theirs: Record, claim: Claim) -> float | None:
+    """The same of the difference of two runs. Both sit the same problems, so what counts is how the differences problem by
+    problem vary; where only scores are told, what both errors come to if they had nothing in common, which is more."""
+    if claim.metric == ACCURACY and not claim.levels:
+        pairs = [_solved(a, b) for a, b in zip(ends_of(ours), ends_of(theirs), strict=False)]
+        if pairs and all(pair is not None for pair in pairs):
+            return _error_of([pair for pair in pairs if pair is not None], ends_of(ours)[-1]["result"])
+    errors = [exam_error(record, claim) for record in (ours, theirs)]
+    return math.hypot(*(e for e in errors if e is not None)) if None not in errors else None
+
+
+def _solved(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[int] | None:
+    """Problem by problem, what one run solved less what the other did; None where that is not told of the same problems."""
+    texts = [point["result"].get("outcomes", "") for point in (a, b)]
+    if "" in texts or texts[0].partition(":")[0] != texts[1].partition(":")[0]:
+        return None
+    return [int(x) - int(y) for x, y in zip(*map(read, texts), strict=True)]
+
+
+def _error_of(points: list[list[int]], result: Mapping[str, Any]) -> float:
+    """Of the mean over the points, kinds weighing the same. Problems come kind by kind; points that have as many are of the same
+    problems."""
+    same = len({len(point) for point in points}) == 1
+    each = (
+        [[fmean(problem) for problem in zip(*points, strict=True)]] if same else [list(map(float, p)) for p in points]
+    )
+    sizes = result.get("sizes") or [result["tasks"]]
+    errors = [even_mean(_by_size(differences, sizes))[1] for differences in each if len(differences) == sum(sizes)]
+    return math.sqrt(math.fsum(e * e for e in errors)) / len(errors)
+
+
+def _by_size(values: Sequence[float], sizes: Sequence[int]) -> dict[str, list[float]]:
+    """Values that come kind by kind, by kind."""
+    rest = iter(values)
+    return {str(i): [next(rest) for _ in range(size)] for i, size in enumerate(sizes)}
 
 
 def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) -> float:
