@@ -27,10 +27,10 @@ class Place:
     True
     """
 
-    __slots__ = ("path", "text")
+    __slots__ = ("text",)
 
     def __init__(self, *path: int | str) -> None:
-        self.path, self.text = path, _spelled(path)
+        self.text = _spelled(path)
 
     def derive(self, *more: int | str) -> int:
         return _seed(f"{self.text}\x1f{_spelled(more)}")

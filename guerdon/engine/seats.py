@@ -138,13 +138,13 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
         read: Read,
     ) -> None:
         self.ask, self.sampling, self.call, self.read = ask, sampling, call, read
-        self.place = Place(*place)
-        _, self.step, self.number, self.attempt = place  # run seed, step, number of the ask, attempt
+        self.place = place  # (run seed, step, number of the ask, attempt)
+        self._seeds = Place(*place)
         self.segments: list[Segment] = []
         self.calls = 0
         self._seats = {role: EpisodeSeat(self, role, name, models[name]) for role, name in names.items()}
         prefix = ask.prefix
-        self.seed = self.place.derive("dice") if prefix is None or prefix.seed is None else prefix.seed
+        self.seed = self._seeds.derive("dice") if prefix is None or prefix.seed is None else prefix.seed
         self._record = list(prefix.segments) if prefix is not None else []
         if prefix is not None and len(self._record) <= prefix.segment:
             raise UserError(
@@ -184,7 +184,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def next_seed(self) -> int:
         self.calls += 1
-        return self.place.derive(self.calls - 1)
+        return self._seeds.derive(self.calls - 1)
 
     def recorded(self, role: str) -> tuple[Segment | None, np.ndarray]:
         """For a restart: the next segment of the record, or the part of it that is given before sampling goes on."""
@@ -227,7 +227,8 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def episode(self, **info: Any) -> Episode:
         """Close the record. What an environment's `play` returns."""
-        return Episode(self.ask, tuple(self.segments), self.step, self.number, self.attempt, info, self.seed)
+        _, step, number, attempt = self.place
+        return Episode(self.ask, tuple(self.segments), step, number, attempt, info, self.seed)
 
     def failed(self, error: str) -> Episode:
         """The record of an episode that broke: what was played stays, and ends FAILED."""
