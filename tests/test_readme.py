@@ -93,7 +93,7 @@ def test_a_reward_is_checked_and_prints_what_the_readme_shows(capsys):
 def test_the_mended_reward_pays_no_near_miss():
     names: dict = {"__name__": "my"}
     exec(compile(files()["my.py"], "my.py", "exec"), names)
-    report = gd.check_reward(gd.reward(isolate=False)(names["right"]), "chain:2", problems=5)
+    report = gd.check_reward(gd.reward(isolate=False)(names["right"]), "trace:3", problems=5)
     assert re.search(r"^near-miss +0\.000 ", str(report), re.MULTILINE)
 
 
