@@ -30,10 +30,13 @@ def pinned(file: str) -> list[str]:
     return [line for line in lines if line and not line.startswith(("#", "-r"))]
 
 
-def test_the_version_is_that_of_the_topmost_section_of_the_changelog():
-    top = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    version, day = re.fullmatch(r"(\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)", top[1]).groups()
-    assert version == guerdon.__version__ and datetime.date.fromisoformat(day)
+def test_the_version_is_that_of_the_topmost_release_in_the_changelog():
+    """Above it there may be one section of what is not released yet; every other one has a version and a day."""
+    sections = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    released = sections[sections[0] == "Unreleased" :]
+    dated = [re.fullmatch(r"(\d+\.\d+\.\d+) - (\d{4}-\d\d-\d\d)", section) for section in released]
+    assert all(dated) and all(datetime.date.fromisoformat(match[2]) for match in dated)
+    assert dated[0][1] == guerdon.__version__
 
 
 def test_dev_installs_what_is_pinned_for_the_suite():
