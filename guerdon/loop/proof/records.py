@@ -133,8 +133,7 @@ def _solved(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[int] | None:
 
 
 def _error_of(points: list[list[int]], result: Mapping[str, Any]) -> float:
-    """Of the mean over the points, kinds weighing the same. Problems come kind by kind; points that have as many are of the same
-    problems."""
+    """Of the mean over the points, kinds weighing the same. Problems come kind by kind; points with as many have the same."""
     same = len({len(point) for point in points}) == 1
     each = (
         [[fmean(problem) for problem in zip(*points, strict=True)]] if same else [list(map(float, p)) for p in points]
