@@ -187,11 +187,14 @@ class Trial:
         return [score_of(record, self.claim, metric) for record in self.records(known, arm, seeds)]
 
     def seeds(self, known: Known) -> range:
-        """As far as the looks went."""
-        for number in self.rules.looks:
+        """As far as the looks went: one that is not complete does not count."""
+        looks, arms = self.rules.looks, self.tuned(known)
+        for number, following in zip(looks, (*looks[1:], 0), strict=True):
             if closed(self.gates(known)) or not self.goes_on(known, number):
                 return range(number)
-        return range(self.rules.looks[-1])
+            if self._missing(known, self._look(arms, range(following))):
+                return range(number)
+        return range(looks[-1])
 
     def goes_on(self, known: Known, number: int) -> bool:
         """Whether another look follows that at so many seeds."""
