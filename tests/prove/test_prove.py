@@ -16,15 +16,15 @@ from typing import Any
 
 import pytest
 from command_line import Cli, command_line
+from guerdon.loop.proof.null import prove_null
+from guerdon.loop.proof.results import mean_curve, score_of, value_of
 
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
 from guerdon.loop.proof import null, proving
 from guerdon.loop.proof.arms import arms_of, make_arm
-from guerdon.loop.proof.null import prove_null
 from guerdon.loop.proof.proving import OPTIONS, How, prove, settle
-from guerdon.loop.proof.results import mean_curve, score_of, value_of
 from guerdon.models import load
 from guerdon.store import evidence
 from guerdon.store.event_types import Evaluated, StepDone
