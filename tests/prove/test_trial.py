@@ -299,7 +299,7 @@ def test_a_look_that_is_not_complete_says_nothing(path, known):
     told = []
     for i, run in enumerate(play([trial], whole, world)):
         known.add(record(run, world(run.arm.what, factor_of(run), run.seed)))
-        if i % 7 == 5 and trial.is_looked_at(known):
+        if i % 7 == 5 and trial.is_told(known):
             claim = result(trial, known)
             told.append(len(claim["against"]["baseline"]["differences"]))
             assert len(claim["arms"]["method"]["runs"]) == len(claim["arms"]["baseline"]["runs"]) == told[-1]
