@@ -15,7 +15,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.loop.proof.arms import machine
 from guerdon.store import evidence
-from guerdon.store.checksums import is_whole, sealed
+from guerdon.store.checksums import KEY, is_whole, sealed
 
 LEDGER = "records.jsonl"
 
@@ -78,5 +78,5 @@ def _in_ledger(path: Path) -> list[Mapping[str, Any]]:
         except ValueError:
             continue
         if isinstance(record, dict) and is_whole(record):
-            records.append(record)
+            records.append({k: v for k, v in record.items() if k != KEY})
     return records
