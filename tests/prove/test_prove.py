@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -16,21 +17,24 @@ from typing import Any
 
 import pytest
 from command_line import Cli, command_line
-from guerdon.loop.proof.null import prove_null
-from guerdon.loop.proof.results import mean_curve, score_of, value_of
 
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
-from guerdon.loop.proof import null, proving
+from guerdon.loop.proof import calibration
 from guerdon.loop.proof.arms import arms_of, make_arm
-from guerdon.loop.proof.proving import OPTIONS, How, prove, settle
+from guerdon.loop.proof.calibration import calibrate
+from guerdon.loop.proof.known import LEDGER
+from guerdon.loop.proof.proving import OPTIONS, How, prove, register_claims
+from guerdon.loop.proof.records import mean_curve, score_of, value_of
 from guerdon.models import load
 from guerdon.store import evidence
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run
 
+PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence.md"
+RUNS = 57  # 24 to tune, 16 of the look, 16 fresh ones and one from nothing; the ablation is the baseline, at its rate
 MINE = '''
 """Learning faster: a larger step."""
 from guerdon.core.recipe import Claim, Recipe, recipe
@@ -44,14 +48,6 @@ def faster(base: Recipe, *, lr: float = 0.3) -> Recipe:
     """GRPO with a large step."""
     return base
 '''
-
-
-@pytest.fixture(scope="module", autouse=True)
-def small_exams():
-    """Evaluations of 24 tasks where evidence takes 384: what is proved here is plain to see."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proving, "OPTIONS", replace(OPTIONS, eval_tasks=24))
-        yield
 
 
 @pytest.fixture
@@ -70,86 +66,135 @@ def how(tmp_path: Path, **more: Any) -> How:
 
 @pytest.fixture(scope="module")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[int, int]]]:
-    """A folder in which the claim has been proved once, and what was told meanwhile."""
+    """A folder in which the example of docs/evidence.md was registered and proved, and what was told meanwhile."""
     folder = tmp_path_factory.mktemp("proof")
-    (folder / "mine.py").write_text(MINE)
+    (folder / "thrice.py").write_text(example())
     told: list[tuple[int, int]] = []
-    prove([str(folder / "mine.py")], how(folder), lambda done, total, last: told.append((done, total)))
+    assert register_claims([str(folder / "thrice.py")], how(folder)) is not None
+    prove([str(folder / "thrice.py")], how(folder), lambda done, total, last: told.append((done, total)))
     return folder, told
+
+
+def example() -> str:
+    """The recipe that the page shows."""
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    return str(code)
 
 
 @pytest.fixture
 def proved(proof, tmp_path) -> tuple[Path, dict[str, Any]]:
     """A copy of that folder to do things to, and the evidence."""
     shutil.copytree(proof[0], tmp_path / "proved")
-    return tmp_path / "proved", evidence.read(tmp_path / "proved" / "evidence", "faster")
+    return tmp_path / "proved", evidence.read(tmp_path / "proved" / "evidence", "thrice")
 
 
 def test_a_claim_is_run_and_its_evidence_says_all(proof):
-    tmp_path, told = proof
-    found = evidence.read(tmp_path / "evidence", "faster")
-    assert told[0] == (0, 16) and told[-1] == (16, 16)  # the ablation is the baseline: equal arms run once
-    [claim] = found["claims"]
-    assert claim["verdict"] == "holds" and "8 paired seeds" in claim["how"]
-    assert [arm["what"] for arm in claim["arms"].values()] == ["faster", "grpo lr=0.003", "faster lr=0.003"]
+    folder, told = proof
+    evidenced = evidence.read(folder / "evidence", "thrice")
+    assert told[0] == (0, 24) and told[-1] == (RUNS, RUNS), "what is wanted grows with what is known"
+    assert sorted({total for _, total in told}) == [24, 40, RUNS]
+    [claim] = evidenced["claims"]
+    assert (claim["verdict"], claim["stands"], claim["idea"]) == ("better", "supported", "by its idea")
+    assert claim["replication"]["inside"] and claim["again"] == {"same": True} and claim["needs"] == []
+    assert all(gate["open"] for gate in claim["gates"]) and len(claim["gates"]) >= 3
+    assert [arm["what"] for arm in claim["arms"].values()] == ["thrice", "grpo", "thrice epochs=1"]
+    assert {name: rates["factor"] for name, rates in claim["rates"].items()} == {"method": 3.0, "baseline": 3.0}
     method, baseline = claim["arms"]["method"], claim["arms"]["baseline"]
-    assert [run["seed"] for run in method["runs"]] == list(range(8))
     for run in method["runs"] + baseline["runs"]:
-        assert run["spent"]["tokens"] >= 2500 and run["curve"][0]["spent"] == 0
-        assert run["curve"][-1]["spent"] == run["spent"]["tokens"]
-        assert run["score"] == run["curve"][-1]["value"]
+        points = [point["result"]["point"] for point in run["points"]]
+        assert points[0] == "start" and points[-2:] == ["late", "last"] and "0.5" in points
+        assert run["spent"]["tokens"] == 640 == run["points"][-1]["spent"]["tokens"]
+        ends = [point["result"]["pass@1"] for point in run["points"][-2:]]
+        assert run["score"] == pytest.approx(sum(ends) / 2)
     differences = [a["score"] - b["score"] for a, b in zip(method["runs"], baseline["runs"], strict=True)]
     assert claim["against"]["baseline"]["differences"] == pytest.approx(differences)
-    page = (tmp_path / "evidence" / "faster.md").read_text()
-    assert "**Holds**" in page and "guerdon prove" in page and "faster.svg" in page
-    ET.fromstring((tmp_path / "evidence" / "faster.svg").read_text())
-    assert "faster" in (tmp_path / "evidence" / "README.md").read_text()
-    assert not list((tmp_path / "runs").glob("*/checkpoints")), "weights are not evidence"
+    assert claim["equally"]["updates"]["mean"] < 0 < claim["against"]["baseline"]["mean"]
+    assert claim["equally"]["updates"]["method"] == 30 and claim["equally"]["updates"]["baseline"] == 10
+    page = (folder / "evidence" / "thrice.md").read_text()
+    assert "**Better**: by more than the effect that counts. The claim is supported; by its idea; replicated." in page
+    assert "The sign is another" in page and "thrice.svg" in page and "$ guerdon prove " in page
+    ET.fromstring((folder / "evidence" / "thrice.svg").read_text())
+    assert "[thrice](thrice.md)" in (folder / "evidence" / "README.md").read_text()
+    assert not list((folder / "runs").glob("*/checkpoints")), "weights are not evidence"
 
 
-def test_what_is_done_is_not_done_again(proved):
-    tmp_path, first = proved
-    mine = str(tmp_path / "mine.py")
-    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "runs").glob("*/events.jsonl")}
-    lost = sorted(stamps)[3]
-    lost.unlink()
-    told: list[int] = []
-    again = prove([mine], how(tmp_path), lambda done, total, last: told.append(done))
-    assert told == [15, 16]
-    assert {p: p.stat().st_mtime_ns for p in stamps if p != lost} == {p: s for p, s in stamps.items() if p != lost}
+def test_the_page_of_the_example_says_what_came_out(proof):
+    """Numbers on the page are those of this proof, wherever it is made."""
+    said = re.search(r"```text\n(thrice: .*?)```", PAGE.read_text(), re.DOTALL)
+    (claim,) = evidence.read(proof[0] / "evidence", "thrice")["claims"]
+    assert said is not None and claim["claim"]["says"] in said[1]
+    assert "better: by more than the effect that counts" in said[1] and "by its idea; replicated" in said[1]
+    assert abs(float(re.search(r"better by \+([\d.]+)", said[1])[1]) - claim["against"]["baseline"]["mean"]) < 0.03
 
-    def scores(found: Any) -> Any:
-        return [[r["score"] for r in arm["runs"]] for arm in found[0]["claims"][0]["arms"].values()]
 
-    assert scores(again) == scores([first])
+@pytest.mark.parametrize("lost", ["a run", "all runs", "the ledger and all runs", "the evidence"])
+def test_what_is_known_is_not_run_again(proved, lost):
+    """A lost folder costs nothing; neither does the ledger, while there is evidence, nor evidence, while there are runs."""
+    folder, first = proved
+    runs = [path for path in (folder / "runs").iterdir() if path.is_dir()]
+    assert len(runs) == RUNS
+    for path in {"a run": runs[3:4], "the evidence": []}.get(lost, runs):
+        shutil.rmtree(path)
+    if "ledger" in lost:
+        (folder / "runs" / LEDGER).unlink()
+    if lost == "the evidence":
+        (folder / "evidence" / "thrice.json").unlink()
+    told: list[tuple[int, int]] = []
+    (again,) = prove([str(folder / "thrice.py")], how(folder), lambda done, total, last: told.append((done, total)))
+    assert told == [(0, 0)]
+    assert {**again, "command": ""} == {**first, "command": ""}
+
+
+def test_a_run_that_nobody_remembers_is_made_again(proved):
+    """Neither ledger nor evidence: what lies in the folders is read, what is lost is run, and comes to the same."""
+    folder, first = proved
+    (folder / "runs" / LEDGER).unlink()
+    (folder / "evidence" / "thrice.json").unlink()
+    lost, *kept = sorted((folder / "runs").glob("*/events.jsonl"))
+    stamps = {path: path.stat().st_mtime_ns for path in kept}
+    shutil.rmtree(lost.parent)
+    (again,) = prove([str(folder / "thrice.py")], how(folder), quiet)
+    assert {path: path.stat().st_mtime_ns for path in kept} == stamps and lost.exists()
+    assert again["claims"][0]["against"] == first["claims"][0]["against"]
 
 
 def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
-    tmp_path, found = proved
-    assert found["results"] == RESULTS and evidence.stale(found) == ""
-    cli = command_line(tmp_path, monkeypatch, capsys)
-    assert "guerdon_user_mine" in found["claims"][0]["arms"]["method"]["modules"]
-    Path("mine.py").write_text(MINE + "# a comment changes nothing\n")
-    assert "stale" not in cli("show", "./mine.py").out
-    Path("mine.py").write_text(MINE.replace("lr: float = 0.3", "lr: float = 0.2"))
-    said = cli("show", "./mine.py")
-    assert "evidence: stale, the code of its method and ablation has changed since (guerdon prove faster)" in said.out
-    assert cli("show", "./mine.py", "--json").json["evidence"]["stale"].startswith("the code of its method")
-    older = evidence.stale({**found, "results": RESULTS - 1})
+    folder, proof = proved
+    assert proof["results"] == RESULTS and evidence.stale(proof) == ""
+    cli = command_line(folder, monkeypatch, capsys)
+    assert any("thrice" in module for module in proof["claims"][0]["arms"]["method"]["modules"])
+    Path("thrice.py").write_text(example() + "# a comment changes nothing\n")
+    assert "stale" not in cli("show", "./thrice.py").out
+    Path("thrice.py").write_text(example().replace("epochs: int = 3", "epochs: int = 4"))
+    said = cli("show", "./thrice.py")
+    assert "evidence: stale, the code of its method and ablation has changed since (guerdon prove thrice)" in said.out
+    assert cli("show", "./thrice.py", "--json").json["evidence"]["stale"].startswith("the code of its method")
+    older = evidence.stale({**proof, "results": RESULTS - 1})
     assert older == f"what all recipes stand on comes to other results since (number {RESULTS - 1} then, {RESULTS} now)"
-    del found["results"]
-    assert evidence.stale(found) == "made before its code was recorded"
-    evidence.write(tmp_path / "evidence", found)
-    evidence.write_index(tmp_path / "evidence")
-    assert "*Stale*: made before its code was recorded." in Path("evidence/faster.md").read_text()
-    assert "**holds**, *stale* |" in Path("evidence/README.md").read_text()
+    del proof["results"]
+    assert evidence.stale(proof) == "made before its code was recorded"
+    evidence.write(folder / "evidence", proof)
+    evidence.write_index(folder / "evidence")
+    assert "*Stale*: made before its code was recorded." in Path("evidence/thrice.md").read_text()
+    assert "**better**, *stale* |" in Path("evidence/README.md").read_text()
+
+
+def test_show_tells_what_came_out(proved, monkeypatch, capsys):
+    cli = command_line(proved[0], monkeypatch, capsys)
+    lines = cli("show", "./thrice.py").out.splitlines()
+    at = lines.index("evidence: better: by more than the effect that counts")
+    date = proved[1]["claims"][0]["registered"]["date"]
+    assert lines[at + 1] == f"  the claim is supported; by its idea; replicated; registered {date}, batch 1"
+    assert lines[at + 2].startswith("  better by +0.") and "over 8 seeds, where 0.02 counts" in lines[at + 2]
+    assert lines[at + 3].startswith("  fresh seeds: +0.")
 
 
 def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
-    tmp_path, _ = proved
-    arm = make_arm("grpo lr=0.003", catalog.find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS)
+    folder, _ = proved
+    claim = catalog.find_recipe(str(folder / "thrice.py")).claims[0]
+    arm = make_arm("grpo lr=0.003", claim, OPTIONS)
     key = arm.key(0)
-    assert make_arm("grpo lr=0.003", catalog.find_recipe(str(tmp_path / "mine.py")).claims[0], OPTIONS).key(0) == key
+    assert make_arm("grpo lr=0.003", claim, OPTIONS).key(0) == key
     monkeypatch.setattr("guerdon.loop.proof.arms.RESULTS", RESULTS + 1)
     assert arm.key(0) != key
 
@@ -177,33 +222,24 @@ def test_workers_find_what_one_process_finds(mine, quick_look, tmp_path):
     assert json.dumps(quick_look[1]["claims"][0]["against"]) == json.dumps(both["claims"][0]["against"])
 
 
-def test_a_family_shares_its_false_discoveries(proved):
-    tmp_path, found = proved
-    folder = tmp_path / "evidence"
-    for i in range(30):  # thirty others that found nothing: p = 0.03 is then no discovery
-        claim = json.loads(json.dumps(found["claims"][0]))
-        claim["against"]["baseline"] |= {"p": 0.9, "verdict": "inconclusive"}
-        claim["alone"] = "inconclusive"
-        evidence.write(folder, {**found, "recipe": f"other{i}", "claims": [claim]})
-    doubtful = json.loads(json.dumps(found))
-    doubtful["claims"][0]["against"]["baseline"]["p"] = 0.03
-    evidence.write(folder, doubtful)
-    settle(folder, "mine")
-    kept = evidence.read(folder, "faster")["claims"][0]
-    assert kept["alone"] == "holds" and kept["verdict"] == "inconclusive" and "31 claims" in kept["how"]
-
-
-@pytest.mark.slow
-def test_a_recipe_against_itself(tmp_path, monkeypatch):
-    options = how(tmp_path, changes={"task": "successor:1", "model": "tabular", "budget": 600})
-    claim_settings = "prompts=4 tries=8"
-    with pytest.raises(UserError, match="at least 40 pairs"):
-        prove_null("grpo", 8, options, quiet)
-    monkeypatch.setattr(null, "PAIRS", 8)  # to be done in seconds
-    found = prove_null(f"grpo {claim_settings} lr=0.1", 8, options, quiet)
-    assert len(found["differences"]) == 8 and any(found["differences"])
-    assert found["wrong"] <= 0.10
-    assert "where there is none" in (tmp_path / "evidence" / "README.md").read_text()
+def test_an_arm_against_itself(tmp_path, monkeypatch):
+    """Two of everything, on a table: same start, same problems, same exams, other noise."""
+    setting = "prompts=4 tries=4 tabular.vocab=01 tabular.length=1 lr=0.3"
+    claim = Claim("x", task="parity:2", model="tabular", settings=setting, budget=1280)
+    monkeypatch.setattr(calibration, "SETTINGS", (claim,))
+    result = calibrate(how(tmp_path, quick=True), quiet)
+    (each,) = result["settings"]
+    assert len(each["differences"]) == 2 and any(each["differences"]) and each["claim"]["budget"] == 128
+    assert [run["seed"] for run in result["runs"]] == [0, 0, 1, 1]
+    assert len({run["weights"] for run in result["runs"]}) == 4, "noise of its own for each side"
+    told = (tmp_path / "evidence" / "quick" / "README.md").read_text()
+    assert "## Is the machine honest?" in told and "guerdon prove --calibrate" in told and "A quick look" in told
+    assert "| `grpo` | parity:2, 128 tokens | 2 |" in told and "seen at 1.5 times" in told
+    assert "| spread | effect | first edition | at 8 | all looks |" in told
+    assert evidence.read_calibration(tmp_path / "evidence" / "quick") == json.loads(json.dumps(result))
+    told_twice: list[tuple[int, int]] = []
+    calibrate(how(tmp_path, quick=True), lambda done, total, last: told_twice.append((done, total)))
+    assert told_twice == [(0, 0)], "what is known is not run again"
 
 
 REFUSES = """
@@ -225,7 +261,8 @@ def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
     Path(mine).write_text(REFUSES + MINE.replace("return base", "return base.but(env=refuses()) if lr > 0.1 else base"))
     with pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"):
         prove([mine], how(tmp_path, quick=True), quiet)
-    assert len([p for p in (tmp_path / "runs").iterdir() if '"Ended"' in (p / "events.jsonl").read_text()]) == 2
+    ended = [p for p in (tmp_path / "runs").glob("*/events.jsonl") if '"Ended"' in p.read_text()]
+    assert len(ended) == 2 == len((tmp_path / "runs" / LEDGER).read_text().splitlines())
 
 
 INTERRUPTS = """
@@ -311,12 +348,12 @@ def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_pa
     (found,) = prove([mine], how(tmp_path, quick=True), quiet)
     arms = found["claims"][0]["arms"]
     for run in arms["method"]["runs"]:
-        spent, curve = run["spent"], run["curve"]
+        spent, curve = run["spent"], [point["spent"]["tokens"] for point in run["points"]]
         assert 5000 <= spent["tokens"] < 6000  # a tenth, up to a whole step: five steps, then what is left
         assert spent["steps"] > 5 and spent["updates"] > 5 and spent["read"] > spent["tokens"]
-        assert [curve[0]["spent"], curve[3]["spent"]] == [0, spent["tokens"]]
-        assert curve[1]["spent"] == curve[2]["spent"], "where the first run ended, the second began"
-        assert run["score"] == run["curve"][-1]["value"]
+        assert [curve[0], curve[3]] == [0, spent["tokens"]]
+        assert curve[1] == curve[2], "where the first run ended, the second began"
+        assert run["score"] == run["points"][-1]["result"]["pass@1"]
     assert [run["spent"]["steps"] for run in arms["baseline"]["runs"]] == [5, 5]
     assert arms["method"]["curve"][0]["spent"] == 0
 
@@ -330,27 +367,18 @@ def test_what_a_study_returns_counts_before_what_its_runs_found(mine, tmp_path):
         "method": (9.0, 3), "baseline": (8.0, 3)
     }  # fmt: skip
     Path(mine).write_text(STUDY.replace("RESULT", "None").replace('metric="pass@1"', 'metric="pas@1"'))
-    with pytest.raises(UserError, match=r"unknown key of the study's result and evaluations 'pas@1'.*pass@1"):
+    with pytest.raises(UserError, match=r"unknown metric of an evaluation 'pas@1'.*pass@1"):
         prove([mine], how(tmp_path, quick=True), quiet)
 
 
-def test_seeds_too_few(mine, tmp_path):
-    with pytest.raises(UserError, match="at least 8 seeds"):
-        prove([mine], how(tmp_path, changes={"seeds": 7}), quiet)
-
-
-def test_a_claim_says_which_seeds_it_takes(mine, tmp_path):
-    Path(mine).write_text(MINE.replace("budget=2500", "budget=50, seeds=9, first_seed=30"))
-    (found,) = prove([mine], how(tmp_path), quiet)
-    assert [run["seed"] for run in found["claims"][0]["arms"]["method"]["runs"]] == list(range(30, 39))
-    (found,) = prove([mine], how(tmp_path, changes={"seeds": 8, "first_seed": 31}), quiet)
-    assert [run["seed"] for run in found["claims"][0]["arms"]["baseline"]["runs"]] == list(range(31, 39))
-
-
 def test_scores_by_hand():
-    curve = [{"spent": 0.0, "value": 0.2}, {"spent": 10.0, "value": 0.4}, {"spent": 40.0, "value": 0.8}]
-    assert score_of(curve, Claim("x")) == 0.8
-    assert score_of(curve, Claim("x", metric="mean pass@1")) == pytest.approx((10 * 0.3 + 30 * 0.6) / 40)
+    points = [
+        {"spent": {"tokens": tokens}, "result": {"pass@1": value, "point": point}}
+        for tokens, value, point in ((0, 0.2, "start"), (10, 0.4, "0.5"), (30, 0.6, "late"), (40, 0.8, "last"))
+    ]
+    record = {"points": points}
+    assert score_of(record, Claim("x")) == pytest.approx(0.7)  # of the last two whole exams
+    assert score_of(record, Claim("x", metric="mean pass@1")) == pytest.approx((10 * 0.3 + 20 * 0.5 + 10 * 0.7) / 40)
     kinds = {"chain:1": 1.0, "chain:5": 0.5, "other:6": 0.1}
     assert value_of({"pass@1": 0.7, "kinds": kinds}, "pass@1", ()) == 0.7
     assert value_of({"pass@1": 0.7, "kinds": kinds}, "pass@1", (5, 6)) == pytest.approx(0.3)
@@ -361,14 +389,15 @@ def test_scores_by_hand():
 
 
 def test_curves_of_seeds_meet_at_equal_amounts():
-    runs = [
-        {"curve": [{"spent": 0, "value": 0.0}, {"spent": 10, "value": 1.0}, {"spent": 20, "value": 1.0}]},
-        {"curve": [{"spent": 0, "value": 0.0}, {"spent": 12, "value": 0.6}, {"spent": 18, "value": 0.9}]},
-    ]
-    found = mean_curve(runs)
-    assert [p["spent"] for p in found] == [0, 9, 18]
-    assert found[1]["mean"] == pytest.approx((0.9 + 0.45) / 2)
-    assert found[2]["mean"] == pytest.approx((1.0 + 0.9) / 2)
+    averaged = mean_curve(
+        [
+            [{"spent": 0, "value": 0.0}, {"spent": 10, "value": 1.0}, {"spent": 20, "value": 1.0}],
+            [{"spent": 0, "value": 0.0}, {"spent": 12, "value": 0.6}, {"spent": 18, "value": 0.9}],
+        ]
+    )
+    assert [p["spent"] for p in averaged] == [0, 9, 18]
+    assert averaged[1]["mean"] == pytest.approx((0.9 + 0.45) / 2)
+    assert averaged[2]["mean"] == pytest.approx((1.0 + 0.9) / 2)
 
 
 @pytest.fixture
@@ -381,7 +410,9 @@ def test_prove_on_the_command_line(cli: Cli, mine: str) -> None:
     assert result.code == 0, result.err
     assert "faster: a step a hundred times as large learns more" in result.out
     assert "4 runs to go" in result.out + result.err
-    assert "a quick look, not evidence" in result.out and "evidence/quick/faster.md" in result.out
+    assert "4 of 4 runs: grpo lr=0.003 seed 1" in result.out, "the ablation is the baseline: equal arms run once"
+    assert "evidence/quick/faster.md  (a quick look, not evidence)" in result.out
+    assert "all runs are known" in cli("prove", mine, "--quick", "--jobs", "1").out
     assert cli("prove").code == 2 and cli("prove", "grpo").code == 2 and cli("prove", "--family", "hose").code == 2
     told = cli("prove", "grpo").err
     assert "claims nothing" in told and told.count("\n") == 1
@@ -410,14 +441,14 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
     Path(mine).write_text(started.replace('ablation="faster lr=0.003", ', ""))
     with_start, (found,) = how(tmp_path, quick=True), prove([mine], how(tmp_path, quick=True), quiet)
     (claim,) = found["claims"]
-    before = {arm["runs"][0]["curve"][0]["value"] for arm in claim["arms"].values()}
+    before = {arm["runs"][0]["points"][0]["result"]["pass@1"] for arm in claim["arms"].values()}
     arm = arms_of(mine, Claim(**claim["claim"]), with_start.options)["baseline"]
-    start = Run(with_start.runs / arm.starts["policy"].key(0))
+    start = Run(with_start.runs / arm.starts["policy"].folder(0))
     end = list(start.events(Evaluated))[-1].result["pass@1"]
     assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
     assert {p.name for p in (tmp_path / "runs").iterdir() if (p / "models").is_dir()} == {start.path.name}
     assert start.config["settings"]["steps"] == "3"  # a quick look trains it for a tenth
-    assert len(list((tmp_path / "runs").iterdir())) == 1 + 2 * 2  # it is trained once, for both arms and seeds
+    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 1 + 2 * 2  # it is trained once, for both arms and seeds
     assert arm.key(0) != replace(arm, starts={}).key(0)
     assert (
         "begin with what `faster prompts=4 tries=8 steps=30 steps=3` trained"
@@ -453,16 +484,16 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
     )
     (claim,) = found["claims"]
     assert claim["claim"]["start"] == {"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6"}
-    assert told[0] == "0 of 7" and len(told) == 8  # one run for all arms and seeds, and the arms' own
+    assert told[0] == "0 of 5" and len(told) == 8  # one run for all, those of two arms, and then the ablation's
     arms = arms_of(mine, Claim(**claim["claim"]), setting.options)
     start = arms["method"].starts["guide"]
     assert told.index(f"{start.what} seed 0") < min(told.index(f"guided{arm} seed 0") for arm in ("", " pull=0.1"))
     assert not arms["baseline"].starts, "it has no such model: its runs are the same without a start"
-    kept = Run(setting.runs / start.key(0))
+    kept = Run(setting.runs / start.folder(0))
     assert {p.name for p in setting.runs.iterdir() if (p / "models").is_dir()} == {kept.path.name}
     trained = load(str(kept.folder.models / "policy"))  # the only one that it trains
     for name in ("method", "ablation"):
-        run = Run(setting.runs / arms[name].key(1))
+        run = Run(setting.runs / arms[name].folder(1))
         assert run.config["prepared"] == {"guide": str(kept.folder.models / "policy")}
         assert run.config["parts"]["knobs"]["models"]["guide"]["identity"] == trained.identity()
         last = run.events(StepDone)[-1].tokens
