@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.core.task import kinds_of
@@ -87,8 +87,8 @@ def _of(records: Mapping[str, Sequence[Record]], name: str) -> Sequence[Record]:
 def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
     """The gate that needs no run. Worked solutions are counted with the mark that ends them."""
     built = arm.build()
-    recipe, source = built.recipe, built.task
-    if claim.cuts or not isinstance(recipe, Recipe) or source is None or not hasattr(source, "solution"):
+    recipe, source = built.recipe, cast(Any, built.task)
+    if claim.cuts or not isinstance(recipe, Recipe) or source is None or not _has_solutions(source):
         return None
     model, most = recipe.models["policy"], recipe.sampling.max_tokens
     if not hasattr(model, "recite"):
@@ -107,6 +107,11 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
         "why": f"{100 * share:.0f} % of the worked solutions of {worst or 'every level'} fit {most} tokens"
         + (f", and {100 * FIT:.0f} % are asked for" if share < FIT else ""),
     }
+
+
+def _has_solutions(source: Any) -> bool:
+    """Whether every problem comes with a worked one: a mixture of what has none says that it has."""
+    return all(hasattr(each, "solution") for each in (source, *kinds_of(source).values()))
 
 
 def _asked(forms: Collection[str], records: Mapping[str, Sequence[Record]]) -> Gate | None:
