@@ -71,8 +71,7 @@ def _recipes() -> list[dict[str, Any]]:
 
     every = evidence.read_all(evidence.SHIPPED)
     verdicts = {name: [badge(claim) for claim in proof["claims"]] for name, proof in every.items()}
-    old = dict.fromkeys(evidence.of_first_edition(evidence.SHIPPED), "its evidence is of the first edition")
-    stale = {**old, **{name: evidence.stale(proof) for name, proof in every.items()}}
+    stale = {name: evidence.stale(proof) for name, proof in every.items()}
     return [
         {
             "recipe": r.name,

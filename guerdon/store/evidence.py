@@ -48,11 +48,6 @@ def read_all(folder: Path) -> dict[str, dict[str, Any]]:
     return {name: read(folder, name) for name in _names(folder) if not is_of_first_edition(folder, name)}
 
 
-def of_first_edition(folder: Path) -> list[str]:
-    """The recipes whose evidence in a folder was made by the rules of the first edition."""
-    return [name for name in _names(folder) if is_of_first_edition(folder, name)]
-
-
 def is_of_first_edition(folder: Path, name: str) -> bool:
     try:
         proof = json.loads((folder / f"{name}.json").read_text())

@@ -17,7 +17,7 @@ from guerdon.exams.games import seat_exams
 from guerdon.exams.rates import accuracy, answer_length, majority_vote
 from guerdon.exams.scorers import first_error, pair_accuracy
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.proof.results import curve_of, numbers_of, value_of
+from guerdon.loop.proof.records import curve_of, numbers_of, score_of, value_of
 from guerdon.losses.policy import clipped
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
@@ -198,12 +198,13 @@ def test_what_an_exam_is_made_of():
 def test_any_number_of_any_exam_is_a_claims_metric(tmp_path):
     exams = [gd.Exam(parity()), gd.Exam(parity(), [majority_vote()], name="vote", tries=3)]
     run = gd.train(recipe(exams=exams), out=tmp_path / "run", options=OPTIONS)
-    curve = curve_of(run, Claim("votes", metric="mean vote/majority@3"))
-    assert [point["value"] for point in curve] == [round(e["vote/majority@3"], 6) for e in run.evaluations]
+    record = {"points": [{"spent": spent, "result": result} for spent, result in run.curve]}
+    curve = curve_of(record, Claim("votes", metric="mean vote/majority@3"))
+    assert [point["value"] for point in curve] == [e["vote/majority@3"] for e in run.evaluations]
     with pytest.raises(
         UserError, match="unknown metric of an evaluation 'vote/majority@4': did you mean 'vote/majority@3'"
     ):
-        curve_of(run, Claim("votes", metric="vote/majority@4"))
+        score_of(record, Claim("votes", metric="vote/majority@4"))
     with pytest.raises(UserError, match="there is length, missing, pass@1"):
         value_of(run.evaluations[0], "zzz", ())
 

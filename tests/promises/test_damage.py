@@ -24,6 +24,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.recipe import Study
 from guerdon.judges.answerer import JudgeAnswer
 from guerdon.judges.cache import Cache
+from guerdon.loop.proof.known import LEDGER
 from guerdon.loop.proof.proving import How, prove
 from guerdon.loop.record import Options
 from guerdon.models.tables import tabular
@@ -358,7 +359,8 @@ def test_bytes_of_a_trained_model(cli: Cli, run: Path, tried: Tried) -> None:
 
 
 def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
-    """A bit of a proof's run flipped (last evaluation, end, run.json), or its last evaluation lost: it is made again."""
+    """A bit of a run that a proof reads flipped (last evaluation, end, run.json), or its last evaluation lost: it is made
+    again."""
     (tmp_path / "faster.py").write_text(FASTER)
     how = How(tmp_path / "evidence", tmp_path / "runs", jobs=1, quick=True, changes={"budget": 400.0})
 
@@ -367,7 +369,9 @@ def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
         return [run["score"] for arm in found[0]["claims"][0]["arms"].values() for run in arm["runs"]]
 
     before = scores()
-    runs = sorted((tmp_path / "runs").iterdir())
+    runs = sorted(path for path in (tmp_path / "runs").iterdir() if path.is_dir())
+    (tmp_path / "runs" / LEDGER).unlink()  # so that the runs themselves are read
+    (how.folder / "faster.json").unlink()
     flip(runs[0] / "events.jsonl", b'"pass@1": ', 10)
     flip(runs[1] / "events.jsonl", b'"Ended"', 2)
     flip(runs[2] / "run.json", b'"seed": ', 8)
@@ -386,13 +390,35 @@ def test_no_verdict_from_a_damaged_run(tmp_path: Path, tried: Tried) -> None:
         tried()
 
 
+def test_no_verdict_from_a_damaged_ledger(tmp_path: Path, tried: Tried) -> None:
+    """A digit of a record in a proof's ledger changed, or its last line torn: that run is made again, and no other."""
+    (tmp_path / "faster.py").write_text(FASTER)
+    how = How(tmp_path / "evidence", tmp_path / "runs", jobs=1, quick=True, changes={"budget": 400.0})
+    told: list[int] = []
+
+    def scores() -> list[float]:
+        proofs = prove([str(tmp_path / "faster.py")], how, lambda done, *_: told.append(done))
+        return [run["score"] for arm in proofs[0]["claims"][0]["arms"].values() for run in arm["runs"]]
+
+    before, ledger = scores(), tmp_path / "runs" / LEDGER
+    whole = ledger.read_bytes()
+    torn, flipped = whole[:-9], bytearray(whole)
+    flipped[whole.index(b'"tokens": ') + 10] ^= 1
+    for damaged in (torn, bytes(flipped)):
+        ledger.write_bytes(damaged)
+        (how.folder / "faster.json").unlink()
+        told.clear()
+        assert scores() == before and told[-1] == 1
+        tried()
+
+
 def test_damaged_evidence_is_not_read(tmp_path: Path) -> None:
     """A digit of an evidence file changed."""
-    evidence.write_null(tmp_path, {"format": evidence.FORMAT, "recipe": "grpo", "wrong": 0.025})
-    assert evidence.read_null(tmp_path) == {"format": evidence.FORMAT, "recipe": "grpo", "wrong": 0.025}
-    flip(tmp_path / "null.json", b"0.025", 4)
-    with pytest.raises(Damaged, match=r"null\.json does not match its checksum"):
-        evidence.read_null(tmp_path)
+    evidence.write_calibration(tmp_path, {"format": evidence.FORMAT, "wrong": 0.025})
+    assert evidence.read_calibration(tmp_path) == {"format": evidence.FORMAT, "wrong": 0.025}
+    flip(tmp_path / "calibration.json", b"0.025", 4)
+    with pytest.raises(Damaged, match=r"calibration\.json does not match its checksum"):
+        evidence.read_calibration(tmp_path)
 
 
 def test_what_a_study_remembers(tmp_path: Path, tried: Tried) -> None:

@@ -17,10 +17,10 @@ from command_line import SMALL, Cli, command_line, refused
 from starting import KNOBS, STARTS, TINY, start_together
 
 import guerdon as gd
+from guerdon.core.recipe import Claim
 from guerdon.judges.local_models import local
-from guerdon.loop.proof.arms import changed, make_arm
+from guerdon.loop.proof.arms import make_arm
 from guerdon.loop.proof.jobs import RunJob, run_job
-from guerdon.loop.proof.null import CLAIM
 from guerdon.loop.proof.proving import QUICK_OPTIONS, How
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
@@ -187,7 +187,7 @@ def test_a_folder_that_is_gone(cli, tmp_path):
 
 def test_a_run_of_a_proof_that_another_proof_makes(tmp_path):
     """Two proofs come to the same run at once: the second is told, and touches nothing."""
-    claim = changed(CLAIM, task="parity", model="tabular", settings="", budget=16.0, unit="samples")
+    claim = Claim("x", task="parity", model="tabular", budget=16.0, unit="samples")
     arm = make_arm("grpo prompts=2 tries=4 steps=1 tabular.length=1", claim, QUICK_OPTIONS)
     job = RunJob(arm, 0, tmp_path / arm.key(0))
     with RunFolder(job.folder).lock():
