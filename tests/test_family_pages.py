@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from guerdon.loop.catalog import listings
-from guerdon.store import evidence
+from guerdon.store.identity import RESULTS, code_hash
 
 ROOT = Path(__file__).parent.parent
 FAMILIES = sorted({listing.family for listing in listings().values() if listing.family != "house"})
@@ -41,11 +41,36 @@ def test_its_pictures_and_links_are_there(family):
         assert link.startswith("https://") or (page.parent / link).exists(), link
 
 
+CLAIM = {
+    "claim": {"says": "it is better", "model": "sprig-1.1", "kind": "better", "effect": 0.02, "metric": "pass@1"},
+    "verdict": "better",
+    "alone": "better",
+    "stands": "supported",
+    "idea": "not by its idea",
+    "registered": {"batch": 1, "date": "2026-11-16"},
+    "needs": [],
+    "gates": [],
+    "replication": {"mean": 0.04, "low": 0.01, "high": 0.09, "inside": True},
+    "against": {"baseline": {"mean": 0.05, "low": 0.03, "high": 0.07, "effect": 0.02, "differences": [0.05] * 8}},
+    "arms": {"method": {"runs": [{"score": 0.6}, {"score": 0.7}], "modules": [], "source": code_hash([])}},
+}
+PROOF = {"recipe": "x", "paper": "arXiv:1", "command": "guerdon prove x", "results": RESULTS, "claims": [CLAIM]}
+
+
 def test_numbers_come_from_the_files(script):
-    found = evidence.read(evidence.SHIPPED, "sws")
-    (claim,) = found["claims"]
-    text = script.told(found)
-    gap = claim["against"]["baseline"]
-    assert f"{gap['mean']:+.4f}" in text and claim["verdict"].capitalize() in text and "guerdon prove sws" in text
-    other = script.renewed("<!-- evidence: sws -->\nSTALE\n<!-- end -->\nkept", {"sws": found})
-    assert "STALE" not in other and other.endswith("kept") and script.renewed(other, {"sws": found}) == other
+    text = script.told(PROOF)
+    assert "**Better, on sprig-1.1**: by more than the effect that counts." in text
+    assert "The claim is supported; **not by its idea**; replicated; registered 2026-11-16, batch 1." in text
+    assert "Better by +0.0500 (+0.0300 to +0.0700) over 8 seeds, where 0.02 counts. Pass@1: method 0.6500." in text
+    assert "Fresh seeds: +0.0400." in text and "`guerdon prove x` · " in text
+    page = "<!-- evidence: x -->\nSTALE\n<!-- end -->\nkept"
+    other = script.renewed(page, {"x": PROOF})
+    assert "STALE" not in other and other.endswith("kept") and script.renewed(other, {"x": PROOF}) == other
+    assert "Not proved yet by the rules of today: `guerdon prove x`." in script.renewed(page, {})
+
+
+def test_verdicts_are_counted(script):
+    worse = {**CLAIM, "verdict": "worse", "stands": "refuted"}
+    table = script.counted({"x": PROOF, "y": {**PROOF, "claims": [worse, CLAIM]}})
+    assert "| **better** | 2 | [x](#x), [y](#y) |" in table and "| **worse** | 1 | [y](#y) |" in table
+    assert table.endswith("2 recipes, 3 claims: 2 supported, 1 refuted, 0 open.")
