@@ -249,9 +249,9 @@ def _noise(claim: Mapping[str, Any]) -> str:
     effect = claim["claim"]["effect"]
     within = "within the third that is asked for" if noise["share"] <= THIRD else "**more than the third** asked for"
     return (
-        f"Exams alone would spread paired differences by {plain(noise['exam_sd'], effect)} (standard deviation), if arms did"
-        f" not sit the same problems; they are spread by {plain(noise['paired_sd'], effect)}. That is at most"
-        f" {100 * noise['share']:.0f} % of the variance, {within}."
+        f"Other problems and other tries alone would spread paired differences by {plain(noise['exam_sd'], effect)} (standard"
+        f" deviation); they are spread by {plain(noise['paired_sd'], effect)}. That is {100 * noise['share']:.0f} % of the"
+        f" variance, {within}."
     )
 
 
