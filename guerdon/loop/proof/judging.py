@@ -148,10 +148,12 @@ def _again(trial: Trial, known: Known, arms: Mapping[str, Arm]) -> dict[str, Any
 
 
 def _p(trial: Trial, known: Known, comparison: Comparison) -> float:
-    """The p-value that its batch counts: of all that a claim asserts."""
+    """The p-value that its batch counts: of all that is said of a claim. Of what a cheaper method must keep that is *worse*, or
+    that it is at least as good."""
     if trial.claim.kind != "cheaper":
         return comparison.p
-    return max(comparison.p, p_no_worse(trial.quality(known, trial.seeds(known))))
+    quality = trial.quality(known, trial.seeds(known))
+    return max(comparison.p, quality.p if quality.alone == "worse" else p_no_worse(quality))
 
 
 def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
