@@ -52,6 +52,8 @@ def meaning(claim: Mapping[str, Any]) -> str:
     word, kind = claim["verdict"], claim["claim"]["kind"]
     if word == "not testable here":
         return "; ".join(gate["why"] for gate in claim["gates"] if not gate["open"])
+    if word != claim["alone"] and claim.get("quality", {}).get("alone") == "not known":
+        return f"it is *{claim['alone']}* at {claim['claim']['metric']}, but whether it keeps {claim['claim']['keeps']} is open"
     if word != claim["alone"]:
         return f"alone it would be *{claim['alone']}*, but it is no discovery among the claims of its batch"
     return OTHERWISE.get(kind, {}).get(word) or MEANS[word]

@@ -169,6 +169,29 @@ def test_a_recipe_that_is_added_later_changes_no_verdict(tmp_path, how, monkeypa
     assert "no discovery among the claims" in (how.folder / "mine.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("lost", "verdict", "stands", "says"),
+    [
+        (0.0, "better", "supported", "cheaper by more than the effect that counts"),
+        (0.1, "better", "refuted", "cheaper by more than the effect that counts"),
+        (0.02, "not known", "open", "it is *better* at length, but whether it keeps pass@1 is open"),
+    ],
+)
+def test_a_cheaper_claim_beside_others(tmp_path, how, monkeypatch, lost, verdict, stands, says):
+    """Its p-value is of both things that are said of it."""
+    claim = claim_of(kind="cheaper", metric="length", better="lower", effect=0.5, keeps="pass@1", ablation="")
+
+    def world(what: str, factor: float, seed: int) -> dict[str, Any]:
+        ours = what == "mine"
+        return {"length": 8.0 - (2.0 + SWING[seed % 8]) * ours, "pass@1": 0.7 + (SWING[seed % 8] - lost) * ours}
+
+    name = write_recipes(tmp_path / "mine.py", claim)
+    (proof,) = prove_planted(monkeypatch, [name], how, world)
+    (told,) = proof["claims"]
+    assert (told["alone"], told["verdict"], told["stands"]) == ("better", verdict, stands)
+    assert f": {says}." in (how.folder / "mine.md").read_text()
+
+
 # --- pages --------------------------------------------------------------------------------------------------------
 
 
