@@ -137,7 +137,7 @@ app.command(
         "guerdon prove dump sec --quick              a look in minutes, on a laptop",
         "guerdon prove ./mine.py --task countdown:3  a recipe of your own",
         "guerdon prove --family curriculum --jobs 8",
-        "guerdon prove --null                        how often does a recipe seem better than itself?",
+        "guerdon prove --calibrate                   how often does an arm seem better than itself?",
     ),
 )(prove)
 app.command(

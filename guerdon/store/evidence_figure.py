@@ -43,7 +43,7 @@ def figure(claim: Mapping[str, Any]) -> str:
         panels.append(({"baseline": claim["quality"]}, f"{claimed['keeps']}: method minus", None))
     for against, title, fresh in panels:
         again = fresh["differences"] if fresh else ()
-        parts.append(differences(against, left, left + PANEL, title, again))
+        parts.append(differences(against, left, left + PANEL, title, again, _first(claimed)))
         left += PANEL + APART
     return svg(parts, left - APART + 40)
 
@@ -57,6 +57,11 @@ def _title(claimed: Mapping[str, Any]) -> str:
     titles = {"slope": "gain of a doubling", "bound": f"beyond {claimed['bound']:g}, by"}
     usual = "method minus" if claimed["better"] == "higher" else "method lower than, by"
     return titles.get(claimed["kind"], usual)
+
+
+def _first(claimed: Mapping[str, Any]) -> str:
+    """What the differences are from: a slope and a bound have no other arm."""
+    return "seeds" if claimed["kind"] in ("slope", "bound") else "baseline"
 
 
 def svg(parts: Sequence[Svg], width: float, height: float = HEIGHT) -> str:
@@ -104,9 +109,17 @@ def _names(lines: Sequence[ArmCurve], x: float, y: Place) -> list[Svg]:
     return placed
 
 
-def differences(against: Mapping[str, Any], left: float, right: float, title: str, fresh: Sequence[float] = ()) -> Svg:
+def differences(
+    against: Mapping[str, Any],
+    left: float,
+    right: float,
+    title: str,
+    fresh: Sequence[float] = (),
+    first: str = "baseline",
+) -> Svg:
     """How much better the method is than each other arm: a dot a seed, the mean and its interval, and the effect that counts as
-    a shade. Hollow dots beside the baseline's are `fresh` seeds, of the replication."""
+    a shade. Hollow dots beside the baseline's are `fresh` seeds, of the replication; `first` is what stands below the
+    baseline's."""
     every = [d for result in against.values() for d in (*result["differences"], result["low"], result["high"])]
     effect = max(result["effect"] for result in against.values())
     low, high = min(*every, *fresh, -effect), max(*every, *fresh, effect)
@@ -126,7 +139,8 @@ def differences(against: Mapping[str, Any], left: float, right: float, title: st
         low_y, high_y = px(y(result["low"])), px(y(result["high"]))
         drawn.append(el("line", x1=px(middle), x2=px(middle), y1=low_y, y2=high_y, stroke=colour, stroke_width=2))
         drawn.append(el("circle", cx=px(middle), cy=px(y(result["mean"])), r=4.5, fill=colour))
-        drawn.append(text(name, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
+        label = first if name == "baseline" else name
+        drawn.append(text(label, middle, BOTTOM + 16, anchor="middle", colour=COLOURS[name], weight="600"))
     if fresh:
         middle = left + width * 1.5
         drawn += _dots(fresh, middle, width, y, fill="none", stroke=COLOURS["baseline"])

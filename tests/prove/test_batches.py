@@ -221,6 +221,7 @@ def test_every_kind_of_claim_has_a_page_and_a_figure(tmp_path, how, monkeypatch)
         assert picture.count("fresh") == 1
     slope = (how.folder / "mine-4.svg").read_text()
     assert all(f"method tries={n}" in slope for n in (2, 4, 8)) and "gain of a doubling" in slope
+    assert "baseline" not in slope
     assert (
         "plain" in (how.folder / "mine.svg").read_text()
         and "pass@1: method minus" in (how.folder / "mine-2.svg").read_text()

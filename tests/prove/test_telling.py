@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 from planted import claim_of, prove_planted, write_recipes
 from rich.console import Console
 
+from guerdon.cli.main import main
 from guerdon.cli.output import Output
 from guerdon.cli.prove import Tally, _tell, claim_lines
 from guerdon.loop.proof.proving import How
+from guerdon.store import evidence
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)
 
@@ -119,3 +122,21 @@ def test_the_lines_of_a_recipe(tmp_path, monkeypatch, capsys):
         "  ablation  0.6500  mine idea=0",
         f"  {tmp_path / 'evidence' / 'mine.md'}",
     ]
+
+
+def test_lists_show_verdicts_and_where_they_were_come_to(tmp_path, monkeypatch, capsys):
+    how = How(out=tmp_path / "evidence", runs=tmp_path / "runs")
+    name = write_recipes(tmp_path / "mine.py", claim_of())
+    (proof,) = prove_planted(monkeypatch, [name], how, lambda what, at, seed: 0.6 + (what == "mine") * 0.1)
+    proof["claims"][0]["claim"]["model"] = "sprig-1.1"
+    evidence.write(how.folder, {**proof, "recipe": "dump"})
+    (how.folder / "sec.json").write_text('{"format": 1}')
+    monkeypatch.setattr(evidence, "SHIPPED", how.folder)
+    assert main(["list", "recipes", "--json"]) == 0
+    rows = {row["recipe"]: row for row in json.loads(capsys.readouterr().out)["recipes"]}
+    assert rows["dump"]["verdict"] == ["better, on sprig-1.1"] and rows["sec"]["verdict"] == []
+    monkeypatch.chdir(tmp_path)
+    assert main(["show", "sec"]) == 0
+    assert "evidence: none yet (guerdon prove sec)" in capsys.readouterr().out
+    assert main(["show", "dump"]) == 0
+    assert "evidence: better, on sprig-1.1: by more than the effect that counts" in capsys.readouterr().out
