@@ -133,7 +133,7 @@ app.command(
 app.command(
     "prove",
     epilog=examples(
-        "guerdon prove dump                          its claim, 8 seeds an arm: evidence/dump.json and a page",
+        "guerdon prove dump                          its claim, by the rule: evidence/dump.json and a page",
         "guerdon prove dump sec --quick              a look in minutes, on a laptop",
         "guerdon prove ./mine.py --task countdown:3  a recipe of your own",
         "guerdon prove --family curriculum --jobs 8",
