@@ -67,10 +67,13 @@ def _cell(value: Any) -> str:
 def _recipes() -> list[dict[str, Any]]:
     from guerdon.loop.catalog import listings
     from guerdon.store import evidence
-    from guerdon.store.evidence_words import badge
+    from guerdon.store.evidence_words import badge, others_of
 
     every = evidence.read_all(evidence.SHIPPED)
-    verdicts = {name: [badge(claim) for claim in proof["claims"]] for name, proof in every.items()}
+    verdicts = {
+        name: [badge(claim, others_of(proof, every.values())) for claim in proof["claims"]]
+        for name, proof in every.items()
+    }
     stale = {name: evidence.stale(proof) for name, proof in every.items()}
     return [
         {

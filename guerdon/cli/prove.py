@@ -18,7 +18,17 @@ from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
-from guerdon.store.evidence_words import badge, difference, meaning, outcome, plain, registration, signed, unfinished
+from guerdon.store.evidence_words import (
+    badge,
+    difference,
+    file_name,
+    meaning,
+    outcome,
+    plain,
+    registration,
+    signed,
+    unfinished,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from guerdon.loop.proof.jobs import RunJob
@@ -44,6 +54,14 @@ def prove(
     ] = False,
     task: Task = None,
     model: Model = None,
+    student: Annotated[
+        str | None,
+        typer.Option(
+            "--student",
+            metavar="DIR|FILE",
+            help="A model in place of the shipped one: taught first, by a LoRA adapter.",
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
         typer.Option("--budget", metavar="N[:UNIT]", help="What each run may spend.  [default: the claim's]"),
@@ -58,11 +76,13 @@ def prove(
     Method and baseline have the same budget and paired seeds: 8, then 16 and 32 while the claim is open. Learning rates are
     tuned first; after *better* the ablation is run, and 8 fresh seeds as a replication. Register claims before you prove them
     (--register). What is known, from runs or from evidence, is not run again: after an interruption the same command goes on.
-    Writes DIR/NAME.json with every seed's curve, and a page with its figure.
+    Writes DIR/NAME.json with every seed's curve, and a page with its figure; DIR/NAME@MODEL.json for another --student.
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
-    how = _how({"task": task, "model": model, "budget": budget}, quick, jobs, out, runs)
+    how = _how({"task": task, "model": model, "student": student, "budget": budget}, quick, jobs, out, runs)
+    if calibrate and student:
+        raise UserError("--calibrate holds arms against themselves with the shipped model: leave --student out")
     if register:
         return _register(output, chosen, how)
     with Tally(output.console) as tally:
@@ -102,13 +122,21 @@ def _how(claims: dict[str, str | None], quick: bool, jobs: int, out: str, runs: 
     from guerdon.core.budget import read_budget
     from guerdon.loop.proof.proving import How
 
-    changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k != "budget"}
+    changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k in ("task", "model")}
     if claims["budget"] is not None:
         read = read_budget(claims["budget"])
         changes |= {"budget": read.amount, "unit": read.unit}
     flags = ["--quick"] if quick else []
     flags += [w for name, value in claims.items() if value is not None for w in (f"--{name}", str(value))]
-    return How(out=Path(out), runs=Path(runs), jobs=jobs, quick=quick, changes=changes, flags=tuple(flags))
+    return How(
+        out=Path(out),
+        runs=Path(runs),
+        jobs=jobs,
+        quick=quick,
+        student=claims["student"] or "",
+        changes=changes,
+        flags=tuple(flags),
+    )
 
 
 def _register(output: Output, names: list[str], how: How) -> int:
@@ -156,14 +184,15 @@ class _Interrupted(UserError):
 
 def _tell(output: Output, proof: dict[str, Any], how: How) -> None:
     """What a page says, in a few lines."""
+    name = file_name(proof["recipe"], proof.get("student", ""))
     for claim in proof["claims"]:
         output.say()
-        output.say(f"{proof['recipe']}: {claim['claim']['says']}")
+        output.say(f"{name}: {claim['claim']['says']}")
         for line in claim_lines(claim):
             output.say(f"  {line}")
         output.pairs({f"  {name}": _arm_line(claim, name) for name in claim["arms"]})
     look = "  (a quick look, not evidence)" if how.quick else ""
-    output.say(f"  {how.folder / proof['recipe']}.md{look}")
+    output.say(f"  {how.folder / name}.md{look}")
 
 
 def claim_lines(claim: Mapping[str, Any]) -> list[str]:

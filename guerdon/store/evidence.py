@@ -1,13 +1,14 @@
 """Evidence files: what came of a recipe's claims. Reading and listing them needs neither torch nor the runs.
 
-`NAME.json` is the truth; the page and the figure beside it are made from it alone, whenever it is written.
+`NAME.json` is the truth; `NAME@STUDENT.json`, where another model took the place of the shipped one. The page and the figure
+beside it are made from it, whenever it is written.
 Those of the package's own recipes are in `guerdon/evidence`, without pages: the docs site makes them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
 from guerdon.store.evidence_figure import figure
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page
+from guerdon.store.evidence_words import file_name
 from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.whole_files import write_readable_json, write_text
 
@@ -87,13 +89,13 @@ def _is_of_today(arm: Mapping[str, Any]) -> bool:
     return bool(code_hash(arm["modules"]) == arm["source"])
 
 
-def write(folder: Path, proof: dict[str, Any]) -> None:
-    """The file, its figure and its page."""
-    name = proof["recipe"]
+def write(folder: Path, proof: dict[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> None:
+    """The file, its figure and its page, which names what `others` of the same recipe came to with other students."""
+    name = file_name(proof["recipe"], proof.get("student", ""))
     write_readable_json(folder / f"{name}.json", sealed(proof))
     for i, claim in enumerate(proof["claims"]):
         write_text(folder / f"{name}{_number(i)}.svg", figure(claim))
-    write_text(folder / f"{name}.md", page(proof, stale(proof)))
+    write_text(folder / f"{name}.md", page(proof, stale(proof), others))
 
 
 def write_calibration(folder: Path, result: dict[str, Any]) -> None:

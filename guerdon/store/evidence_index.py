@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from guerdon.store.evidence_words import badge, difference, outcome, signed, unfinished
+from guerdon.store.evidence_words import badge, difference, others_of, outcome, signed, unfinished
 
 RULES = (
     "What came of the claims of published methods: each against its baseline at an equal budget, over paired seeds, by a rule"
@@ -52,12 +52,13 @@ def _claims(every: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Mappi
 def _verdicts(members: Mapping[str, Mapping[str, Any]], stale: Collection[str]) -> str:
     rows = ["| recipe | claim | better by | seeds | verdict | |", "| --- | --- | ---: | ---: | --- | --- |"]
     for name, claim in _claims(members):
+        others = [] if members[name].get("student") else others_of(members[name], members.values())
         gap = claim["against"]["baseline"]
         mark = ", *stale*" if name in stale else ""
         notes = [*outcome(claim), *(() if claim["registered"] else ("not registered",)), unfinished(claim)]
         rows.append(
             f"| [{name}]({name}.md) | {claim['claim']['says']} | {difference(gap)} | {len(gap['differences'])} |"
-            f" **{badge(claim)}**{mark} | {'; '.join(note for note in notes if note)} |"
+            f" **{badge(claim, others)}**{mark} | {'; '.join(note for note in notes if note)} |"
         )
     return "\n".join(rows)
 

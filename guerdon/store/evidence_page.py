@@ -9,6 +9,8 @@ from typing import Any
 from guerdon.store.evidence_words import (
     badge,
     difference,
+    elsewhere,
+    file_name,
     is_large,
     meaning,
     outcome,
@@ -23,14 +25,15 @@ IN_WORDS = {"read": "tokens read", "updates": "updates"}
 THIRD = 1 / 3  # the share of the variance of pairs that may be the exams'
 
 
-def page(proof: Mapping[str, Any], stale: str = "") -> str:
-    """A recipe's evidence; `stale` says why it is not today's."""
-    name, quick = proof["recipe"], proof["quick"]
+def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str, Any]] = ()) -> str:
+    """A recipe's evidence; `stale` says why it is not today's, `others` is what came of it with other students."""
+    name, quick = file_name(proof["recipe"], proof.get("student", "")), proof["quick"]
     parts = [f"# {name}", _origin(proof), proof["about"].replace("\n", " ")]
     if quick:
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
     if stale:
         parts.append(f"*Stale*: {stale}. The command at the end makes it anew.")
+    parts.append(elsewhere(others))
     for i, claim in enumerate(proof["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg")
     parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof)]
@@ -285,13 +288,14 @@ def _again(claim: Mapping[str, Any]) -> str:
 
 def _provenance(proof: Mapping[str, Any]) -> str:
     v, model = proof["versions"], proof["model"]
+    name = file_name(proof["recipe"], proof.get("student", ""))
     with_model = f"{model['version']}, " if model["version"] else ""
     machines = sorted({run["machine"] for claim in proof["claims"] for run in _runs(claim)})
     several = f" Runs of {len(machines)} machines ({', '.join(machines)}), paired within each." if machines[1:] else ""
     return (
         f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} at a time,"
         f" {proof['created']}.{several} Seconds are those of training, beside the other runs. Every seed's curve is in"
-        f" [{proof['recipe']}.json]({proof['recipe']}.json)."
+        f" [{name}.json]({name}.json)."
     )
 
 

@@ -5,10 +5,10 @@ Drawn from evidence alone, one claim of a proof at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-SMALL = "sprig"  # the shipped model: what is shown on it is said to be
+NO_MODELS = ("", "tabular")  # of claims that are about no language model
 BY_IDEA = ("by its idea", "not by its idea", "whether by its idea is not known")
 MEANS = {
     "better": "by more than the effect that counts",
@@ -35,16 +35,56 @@ OTHERWISE = {  # what the words mean of claims that are no comparison of two sco
 }
 
 
-def badge(claim: Mapping[str, Any]) -> str:
-    """A verdict as lists show it, with the small model it was come to on.
+def file_name(recipe: str, student: str = "") -> str:
+    """What the files of a recipe's evidence are called; those of another student than the shipped model, apart.
 
-    >>> badge({"verdict": "better", "claim": {"model": "sprig-1.1"}})
+    >>> file_name("dump"), file_name("dump", "smollm2-135m")
+    ('dump', 'dump@smollm2-135m')
+    """
+    return f"{recipe}@{student}" if student else recipe
+
+
+def others_of(proof: Mapping[str, Any], every: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The evidence of the same recipe with other students."""
+    return [
+        other for other in every if other["recipe"] == proof["recipe"] and other.get("student") != proof.get("student")
+    ]
+
+
+def elsewhere(others: Iterable[Mapping[str, Any]]) -> str:
+    """What came of a recipe's claims with other students, with links to their pages; empty where there are none."""
+    told = [
+        f"[{name}]({name}.md): {' and '.join(f'**{badge(claim)}**' for claim in other['claims'])}"
+        for other in others
+        for name in [file_name(other["recipe"], other.get("student", ""))]
+    ]
+    return f"With another model: {'; '.join(told)}." if told else ""
+
+
+def badge(claim: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = ()) -> str:
+    """A verdict as lists show it, with the model it was come to on; `others` are proofs of the same recipe with other students.
+
+    >>> small = {"verdict": "better", "claim": {"says": "More.", "model": "sprig-1.1"}}
+    >>> badge(small)
     'better, on sprig-1.1'
-    >>> badge({"verdict": "equal", "claim": {"model": "tabular"}})
+    >>> badge(small, [{"claims": [{"verdict": "better", "claim": {"says": "More.", "model": "smollm2-135m"}}]}])
+    'better, on sprig-1.1 and smollm2-135m'
+    >>> badge(small, [{"claims": [{"verdict": "equal", "claim": {"says": "More.", "model": "smollm2-135m"}}]}])
+    'better, on sprig-1.1; equal, on smollm2-135m'
+    >>> badge({"verdict": "equal", "claim": {"says": "x", "model": "tabular"}})
     'equal'
     """
-    model = claim["claim"]["model"]
-    return f"{claim['verdict']}, on {model}" if model.startswith(SMALL) else str(claim["verdict"])
+    says = claim["claim"]["says"]
+    same = [each for proof in others for each in proof["claims"] if each["claim"]["says"] == says]
+    models: dict[str, list[str]] = {}
+    for each in (claim, *same):
+        models.setdefault(each["verdict"], []).append(each["claim"]["model"])
+    return "; ".join(f"{word}{_on(where)}" for word, where in models.items())
+
+
+def _on(models: Iterable[str]) -> str:
+    told = " and ".join(model for model in models if model not in NO_MODELS)
+    return f", on {told}" if told else ""
 
 
 def meaning(claim: Mapping[str, Any]) -> str:

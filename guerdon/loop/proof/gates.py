@@ -85,7 +85,7 @@ def _of(records: Mapping[str, Sequence[Record]], name: str) -> Sequence[Record]:
 
 
 def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
-    """The gate that needs no run. Worked solutions are counted with the mark that ends them."""
+    """The gate that needs no run."""
     built = arm.build()
     recipe, source = built.recipe, cast(Any, built.task)
     if claim.cuts or not isinstance(recipe, Recipe) or source is None or not _has_solutions(source):
@@ -94,10 +94,7 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
     if not hasattr(model, "recite"):
         return None
     worst, share = "", 1.0
-    for kind, level in kinds_of(source).items():
-        size = level.size("train")
-        tasks = [level.get("train", i) for i in range(LOOKED_AT if size is None else min(size, LOOKED_AT))]
-        lengths = [len(model.recite(task.prompt, source.solution(task), []).actions) for task in tasks]
+    for kind, lengths in solution_lengths(model, source).items():
         fit = sum(length <= most for length in lengths) / len(lengths)
         if fit < share:
             worst, share = kind, fit
@@ -112,6 +109,16 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
 def _has_solutions(source: Any) -> bool:
     """Whether every problem comes with a worked one: a mixture of what has none says that it has."""
     return all(hasattr(each, "solution") for each in (source, *kinds_of(source).values()))
+
+
+def solution_lengths(model: Any, source: Any) -> dict[str, list[int]]:
+    """The tokens of worked solutions, each with the mark that ends it, by level: of the first problems of each."""
+    lengths = {}
+    for kind, level in kinds_of(source).items():
+        size = level.size("train")
+        tasks = [level.get("train", i) for i in range(LOOKED_AT if size is None else min(size, LOOKED_AT))]
+        lengths[kind] = [len(model.recite(task.prompt, source.solution(task), []).actions) for task in tasks]
+    return lengths
 
 
 def _asked(forms: Collection[str], records: Mapping[str, Sequence[Record]]) -> Gate | None:

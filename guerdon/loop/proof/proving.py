@@ -18,11 +18,13 @@ from guerdon.loop.proof.judging import judged, settle
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import record_of
 from guerdon.loop.proof.register import register, registered, size_of
+from guerdon.loop.proof.student import given, name_of
 from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun, standing
 from guerdon.loop.proof.verdict import Comparison
 from guerdon.loop.record import Options
 from guerdon.models.model_loading import version
 from guerdon.store import evidence
+from guerdon.store.evidence_words import file_name, others_of
 from guerdon.store.identity import RESULTS
 from guerdon.store.whole_files import absolute
 
@@ -51,6 +53,7 @@ class How:
     runs: Path = Path("runs/prove")
     jobs: int = 0  # at a time; 0: as many as the machine takes
     quick: bool = False
+    student: str = ""  # a model that takes the place of the shipped one
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     flags: tuple[str, ...] = ()  # as typed, for whoever wants to do it again
 
@@ -60,7 +63,12 @@ class How:
 
     def from_here(self) -> How:
         """The same with folders that stay where they are wherever code of the user's goes."""
-        return dataclasses.replace(self, out=absolute(self.out), runs=absolute(self.runs))
+        student = str(absolute(self.student)) if self.student and Path(self.student).exists() else self.student
+        return dataclasses.replace(self, out=absolute(self.out), runs=absolute(self.runs), student=student)
+
+    def file_of(self, recipe: str) -> str:
+        """What the files of its evidence are called."""
+        return file_name(recipe, name_of(self.student) if self.student else "")
 
     @property
     def options(self) -> Options:
@@ -97,7 +105,7 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
         if done:
             settle_all(how.folder)
             evidence.write_index(how.folder)
-    return [evidence.read(how.folder, entry.name) for entry in entries.values()]
+    return [evidence.read(how.folder, how.file_of(entry.name)) for entry in entries.values()]
 
 
 def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
@@ -108,7 +116,7 @@ def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
 
 
 def trials_of(name: str, entry: RecipeEntry, how: How) -> list[Trial]:
-    return [_trial(name, entry.name, claim, how) for claim in entry.claims]
+    return [_trial(name, entry, claim, how) for claim in entry.claims]
 
 
 def _claiming(entry: RecipeEntry) -> RecipeEntry:
@@ -117,11 +125,16 @@ def _claiming(entry: RecipeEntry) -> RecipeEntry:
     return entry
 
 
-def _trial(name: str, recipe: str, claim: Claim, how: How) -> Trial:
+def _trial(name: str, entry: RecipeEntry, claim: Claim, how: How) -> Trial:
     claim = changed(claim, **how.changes)
+    if how.student:
+        claim = given(claim, entry, how.student, same_budget="budget" in how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_starts(name, claim, how))
-    return Trial(recipe, claim, arms_of(name, claim, how.options), how.rules)
+    arms = arms_of(name, claim, how.options)
+    if how.student:  # what is written down does not depend on where it lies
+        claim = changed(claim, model=name_of(how.student))
+    return Trial(how.file_of(entry.name), claim, arms, how.rules)
 
 
 def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:
@@ -207,6 +220,7 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
     return {
         "format": evidence.FORMAT,
         "recipe": entry.name,
+        **({"student": name_of(how.student)} if how.student else {}),
         "family": entry.family,
         "paper": entry.paper,
         "about": entry.about.split("\n\n")[0],
@@ -243,7 +257,8 @@ def settle_all(folder: Path) -> None:
     for proof in files.values():
         for claim in proof["claims"]:
             tell(claim)
-        evidence.write(folder, proof)
+    for proof in files.values():
+        evidence.write(folder, proof, others_of(proof, files.values()))
 
 
 def tell(claim: dict[str, Any]) -> None:
