@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,6 +18,7 @@ from guerdon.store.evidence_words import (
     badge,
     difference,
     meaning,
+    others_of,
     outcome,
     plain,
     registration,
@@ -37,7 +38,11 @@ def renewed(page: str, every: Mapping[str, Mapping[str, Any]]) -> str:
 
     def put(place: re.Match[str]) -> str:
         name = place["name"]
-        body = (told(every[name]) if name in every else missing(name)) if name else counted(every)
+        body = (
+            (told(every[name], others_of(every[name], every.values())) if name in every else missing(name))
+            if name
+            else counted(every)
+        )
         return f"<!-- {place[1]} -->\n{body}\n<!-- end -->"
 
     return PLACE.sub(put, page)
@@ -48,8 +53,9 @@ def missing(name: str) -> str:
     return f"Not proved yet by the rules of today: `guerdon prove {name}`."
 
 
-def told(proof: Mapping[str, Any]) -> str:
-    """A recipe's claims with verdicts and figures, and the command that gives them."""
+def told(proof: Mapping[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> str:
+    """A recipe's claims with verdicts and figures, and the command that gives them; what `others` came to with other students
+    stands in the verdict."""
     name, stale = proof["recipe"], evidence.stale(proof)
     parts = [f"*Stale*: {stale}."] if stale else []
     for i, claim in enumerate(proof["claims"]):
@@ -58,7 +64,7 @@ def told(proof: Mapping[str, Any]) -> str:
         words = "; ".join(f"**{note}**" if note.startswith("not ") else note for note in notes if note)
         parts += [
             f"*{says}*",
-            f"**{badge(claim).capitalize()}**: {meaning(claim)}. {words[0].upper()}{words[1:]}.",
+            f"**{badge(claim, others).capitalize()}**: {meaning(claim)}. {words[0].upper()}{words[1:]}.",
             numbers(claim),
             f"![{name}: curves and paired differences]({FILES}/{name}{f'-{i + 1}' if i else ''}.svg)",
         ]
@@ -86,7 +92,8 @@ def numbers(claim: Mapping[str, Any]) -> str:
 
 
 def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
-    """How many claims came out which way, and how many stand."""
+    """How many claims came out which way, and how many stand, with the shipped model."""
+    every = {name: proof for name, proof in every.items() if not proof.get("student")}
     claims = [(name, claim) for name, proof in every.items() for claim in proof["claims"]]
     many = Counter(claim["verdict"] for _, claim in claims)
     rows = ["| verdict | claims | of |", "| --- | ---: | --- |"]

@@ -106,11 +106,20 @@ def evidence_of(name: str) -> dict[str, Any] | None:
 
 
 def _tell_evidence(output: Output, name: str) -> None:
+    """What came of its claims, with the shipped model and with other students."""
+    from guerdon.store import evidence
+
     proof = evidence_of(name)
     output.say()
     if proof is None:
         output.say(f"evidence: none yet (guerdon prove {name})")
-        return
+    names = [n for folder in (Path("evidence"), evidence.SHIPPED) for n in evidence.with_students(folder, name)]
+    for each in (proof, *map(evidence_of, dict.fromkeys(names))):
+        if each is not None:
+            _tell_proof(output, name, each)
+
+
+def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
     if proof["stale"]:
         output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name})")
     for claim in proof["claims"]:

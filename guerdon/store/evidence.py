@@ -63,6 +63,11 @@ def _names(folder: Path) -> list[str]:
     return [path.stem for path in sorted(folder.glob("*.json")) if path.stem not in apart]
 
 
+def with_students(folder: Path, recipe: str) -> list[str]:
+    """What a recipe's evidence with other students than the shipped model is called, in a folder."""
+    return [name for name in _names(folder) if name.startswith(f"{recipe}@")]
+
+
 def read_register(folder: Path) -> list[dict[str, Any]]:
     """What was registered before it was run: the batches, oldest first."""
     path = folder / REGISTER

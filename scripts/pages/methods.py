@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from guerdon.loop.catalog import find_recipe, listings, part_modules
 from guerdon.store import evidence
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page
-from guerdon.store.evidence_words import badge
+from guerdon.store.evidence_words import badge, others_of
 from pages.discover import ROOT
 from pages.part import part_knobs
 from pages.prose import linked, markdown, table
@@ -31,10 +32,11 @@ def method_pages() -> dict[str, str]:
     stale = {name: why for name, proof in every.items() if (why := evidence.stale(proof))}
     places = {"methods/index.md": methods_index(every)}
     for name in listings():
-        places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name))
+        places[f"methods/{name}.md"] = method_page(find_recipe(name), every.get(name), list(every.values()))
     for name, proof in every.items():
-        around = f"[The recipe](../../methods/{name}.md) · [every verdict](all.md)\n"
-        places[f"{EVIDENCE}/{name}.md"] = f"{page(proof, stale.get(name, ''))}\n{around}"
+        around = f"[The recipe](../../methods/{proof['recipe']}.md) · [every verdict](all.md)\n"
+        told = page(proof, stale.get(name, ""), others_of(proof, every.values()))
+        places[f"{EVIDENCE}/{name}.md"] = f"{told}\n{around}"
     calibration, batches = evidence.read_calibration(evidence.SHIPPED), evidence.read_register(evidence.SHIPPED)
     places[f"{EVIDENCE}/all.md"] = index(every, calibration, stale, batches)
     return places
@@ -61,14 +63,19 @@ def methods_index(every: dict[str, dict[str, Any]]) -> str:
         rows = []
         for name, entry in sorted(known.items()):
             if entry.family == family:
-                verdicts = "; ".join(map(badge, every[name]["claims"])) if name in every else ""
+                verdicts = "; ".join(badges(every[name], list(every.values()))) if name in every else ""
                 link = f"[{verdicts}](../{EVIDENCE}/{name}.md)" if verdicts else ""
                 rows.append([f"[{name}]({name}.md)", entry.about, linked(entry.paper), link])
         lines += [f"## {family.capitalize()}", table(["recipe", "what it is", "paper", "verdict"], rows)]
     return "\n\n".join(lines) + "\n"
 
 
-def method_page(entry: RecipeEntry, proof: dict[str, Any] | None) -> str:
+def badges(proof: Mapping[str, Any], every: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The verdicts of a recipe's claims, with all models that they were tried on."""
+    return [badge(claim, others_of(proof, every)) for claim in proof["claims"]]
+
+
+def method_page(entry: RecipeEntry, proof: Mapping[str, Any] | None, every: Sequence[Mapping[str, Any]] = ()) -> str:
     module = sys.modules[entry.function.__module__]
     knobs = [parameter for name, parameter in entry.parameters().items() if name in entry.knobs()]
     parts = [f"# {entry.name}", f"Family *{entry.family}*" + (f", {linked(entry.paper)}." if entry.paper else ".")]
@@ -76,7 +83,7 @@ def method_page(entry: RecipeEntry, proof: dict[str, Any] | None) -> str:
     if entry.claims:
         parts += ["## Claims", "\n".join(f"- {claim.says}" for claim in entry.claims)]
     if proof:
-        verdicts = " and ".join(f"**{badge(claim)}**" for claim in proof["claims"])
+        verdicts = " and ".join(f"**{each}**" for each in badges(proof, every))
         parts.append(f"{verdicts}: [arms, costs and every seed](../{EVIDENCE}/{entry.name}.md).")
     parts += [
         "## Knobs",

@@ -151,10 +151,26 @@ def test_a_student_must_take_an_adapter():
         given(PLAIN, find_recipe("grpo"), "tabular")
 
 
+def test_the_site_has_a_page_for_each_student(proof, monkeypatch):
+    folder, _ = proof
+    monkeypatch.setattr(evidence, "SHIPPED", folder / "evidence" / "quick")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
+    from pages import methods
+
+    pages = methods.method_pages()
+    assert "[The recipe](../../methods/faster.md)" in pages["evidence/recipes/faster@tiny-1m.md"]
+    assert "(faster@tiny-1m.md)" in pages["evidence/recipes/faster.md"]
+
+
 def test_the_flag(proof, monkeypatch, capsys):
     folder, _ = proof
     cli = command_line(folder, monkeypatch, capsys)
     said = cli("prove", "./faster.py", "--student", "Tiny-1M", "--quick", "--jobs", "1")
     assert "all runs are known" in said.out + said.err and "faster@tiny-1m.md" in said.out
+    shown = cli("show", "./faster.py").out
+    assert "evidence: none yet" in shown  # a quick look is none
+    shutil.copytree("evidence/quick", "evidence", dirs_exist_ok=True)
+    shown = cli("show", "./faster.py").out
+    assert ", on sprig-1.1: " in shown and ", on tiny-1m: " in shown and "--student Tiny-1M" in shown
     refused = cli("prove", "auto-cei", "--student", "Tiny-1M", "--quick")
     assert refused.code == 2 and refused.err.count("\n") == 1 and "is a study" in refused.err
