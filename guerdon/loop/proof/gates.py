@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
-from typing import Any, cast
+from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe
 from guerdon.core.task import kinds_of
@@ -87,8 +87,8 @@ def _of(records: Mapping[str, Sequence[Record]], name: str) -> Sequence[Record]:
 def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
     """The gate that needs no run."""
     built = arm.build()
-    recipe, source = built.recipe, cast(Any, built.task)
-    if claim.cuts or not isinstance(recipe, Recipe) or source is None or not _has_solutions(source):
+    recipe, source = built.recipe, built.task
+    if claim.cuts or not isinstance(recipe, Recipe) or source is None or not has_solutions(source):
         return None
     model, most = recipe.models["policy"], recipe.sampling.max_tokens
     if not hasattr(model, "recite"):
@@ -106,7 +106,7 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
     }
 
 
-def _has_solutions(source: Any) -> bool:
+def has_solutions(source: Any) -> bool:
     """Whether every problem comes with a worked one: a mixture of what has none says that it has."""
     return all(hasattr(each, "solution") for each in (source, *kinds_of(source).values()))
 

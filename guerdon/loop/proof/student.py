@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, RecipeEntry, Study
 from guerdon.loop.build import find_model, find_task
 from guerdon.loop.proof.arms import RATE, changed
-from guerdon.loop.proof.gates import solution_lengths
+from guerdon.loop.proof.gates import has_solutions, solution_lengths
 from guerdon.models.language_model import lm
 
 ADAPTER = "lm.lora=16"
@@ -92,7 +92,7 @@ def longer(student: str, than: str, task: str) -> float:
     """How many times as long the worked solutions of a task are in a student's tokens as in another's; 1 where they are
     shorter, or where there are none."""
     source = find_task(task)
-    if source is None or not hasattr(source, "solution"):
+    if source is None or not has_solutions(source):
         return 1.0
     ours, theirs = (sum(map(sum, solution_lengths(find_model(model), source).values())) for model in (student, than))
     return max(1.0, ours / theirs)
