@@ -84,14 +84,16 @@ class Race:
     def wanted(self, known: Known) -> list[WantedRun]:
         """All that is not known on one machine: arms are held against each other."""
         runs = [WantedRun(arm, seed) for arm in self.arms.values() for seed in self.seeds]
-        home = known.home(run.key for run in runs)
-        on = home if all(known.get(run.key, home) for run in runs) else ""
-        return [run for run in runs if known.get(run.key, on) is None]
+        return [run for run in runs if known.get(run.key) is None]
+
+    def seen(self, known: Known) -> Known:
+        """From the machine that has them all; this one where none has."""
+        return next((view for view in known.views if not self.wanted(view)), known)
 
     def measured(self, known: Known, arm: Arm) -> dict[str, Any]:
         """An arm's runs with their curves, scores and lengths."""
         keys = [arm.key(seed) for seed in self.seeds]
-        records = [record for key in keys if (record := known.get(key, known.home(keys))) is not None]
+        records = [record for key in keys if (record := known.get(key)) is not None]
         curves = [curve_of(record, self.claim) for record in records]
         lengths = [curve_of(record, self.claim, metric=LENGTH) for record in records]
         runs = [
@@ -115,7 +117,8 @@ def compare(name: str, how: How, seeds: range) -> dict[str, Any]:
     race = Race(claim, {text: make_arm(text, claim, how.options) for text in texts}, seeds)
     how = how.from_here()
     known = how.known
-    run_trials([race], known, how, _progress)
+    run_trials([race] if race.wanted(race.seen(known)) else [], known, how, _progress)
+    known = race.seen(known)
     arms = {text: race.measured(known, arm) for text, arm in race.arms.items()}
     shown = {k: getattr(claim, k) for k in ("task", "settings", "start", "budget", "unit")}
     return {"comparison": name, **shown, "arms": arms, **setting(claim.model, [{"arms": arms}])}

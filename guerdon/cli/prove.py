@@ -49,6 +49,7 @@ def prove(
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
     ] = False,
+    tell: Annotated[bool, typer.Option("--tell", help="Run nothing: write evidence anew from what is known.")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
@@ -80,9 +81,7 @@ def prove(
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
-    how = _how({"task": task, "model": model, "student": student, "budget": budget}, quick, jobs, out, runs)
-    if calibrate and student:
-        raise UserError("--calibrate holds arms against themselves with the shipped model: leave --student out")
+    how = _how({"task": task, "model": model, "student": student, "budget": budget}, quick, jobs, out, runs, tell)
     if register:
         return _register(output, chosen, how)
     with Tally(output.console) as tally:
@@ -118,7 +117,7 @@ def _choose(names: list[str], family: str | None, every: bool, calibrate: bool) 
     return members
 
 
-def _how(claims: dict[str, str | None], quick: bool, jobs: int, out: str, runs: str) -> How:
+def _how(claims: dict[str, str | None], quick: bool, jobs: int, out: str, runs: str, tells: bool) -> How:
     from guerdon.core.budget import read_budget
     from guerdon.loop.proof.proving import How
 
@@ -133,6 +132,7 @@ def _how(claims: dict[str, str | None], quick: bool, jobs: int, out: str, runs: 
         runs=Path(runs),
         jobs=jobs,
         quick=quick,
+        tells=tells,
         student=claims["student"] or "",
         changes=changes,
         flags=tuple(flags),
@@ -155,6 +155,8 @@ def _register(output: Output, names: list[str], how: How) -> int:
 
 
 def _calibrate(output: Output, how: How, tally: Tally) -> int:
+    if how.student:
+        raise UserError("--calibrate holds arms against themselves with the shipped model: leave --student out")
     from guerdon.loop.proof.calibration import ALARM, calibrate
 
     result = _until_interrupted(lambda: calibrate(how, tally))

@@ -15,7 +15,7 @@ from planted import claim_of, play, prove_planted, write_recipes
 
 from guerdon.core.errors import UserError
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.judging import settle
+from guerdon.loop.proof.claim_results import settle
 from guerdon.loop.proof.proving import How, register_claims, settle_all, trials_of
 from guerdon.loop.proof.register import claim_hash, registered
 from guerdon.store import evidence

@@ -11,10 +11,10 @@ from planted import claim_of, factor_of, play, record, trial_of
 
 from guerdon.core.errors import UserError
 from guerdon.loop.proof.arms import machine
-from guerdon.loop.proof.gates import closed, solutions_fit
-from guerdon.loop.proof.judging import judged
+from guerdon.loop.proof.claim_results import judged
 from guerdon.loop.proof.known import LEDGER, Known
 from guerdon.loop.proof.proving import tell
+from guerdon.loop.proof.testability import closed, solutions_fit
 from guerdon.loop.proof.trial import FRESH, Trial
 from guerdon.loop.proof.tuning import TUNING_SEEDS
 
@@ -209,7 +209,7 @@ def test_other_weights_from_nothing(path, known):
     known.add({**record(again, 0.7), "weights": "others"})
     assert result(trial, known)["again"] == {"same": False}
     known.add({**record(again, 0.7, on="elsewhere")})
-    del known.by_key[again.key][machine()]
+    del known.by_machine[machine()][again.key]
     assert result(trial, known)["again"] is None, "another machine may well come to other weights"
 
 
@@ -277,19 +277,34 @@ def test_equal_and_at_least_as_good(path, known, kind, gain, stands):
 # --- machines -----------------------------------------------------------------------------------------------------
 
 
-def test_runs_of_another_machine_are_taken_by_whole_seeds(path, known):
+def test_a_trial_is_of_one_machine(path, known):
+    """What another machine saw to its end counts; what it did not is begun anew here, and never mixed."""
     trial = trial_of(path, claim_of())
-    elsewhere = Known(path.parent / "other" / LEDGER)
-    made = play([trial], elsewhere, gaining(0.1))
+    made = play([trial], Known(path.parent / "other" / LEDGER), gaining(0.1))
     for run in made:
         known.add(record(run, gaining(0.1)(run.arm.what, factor_of(run), run.seed), on="elsewhere"))
-    assert trial.wanted(known) == [], "all of it was made elsewhere, and counts"
-    lost = next(run for run in made if run.seed == 3 and run.arm.what == "mine")
-    del known.by_key[lost.key]
-    again = trial.wanted(known)
-    assert {(run.arm.what, run.seed) for run in again} == {("mine", 3), ("grpo", 3)}, (
-        "arms of a seed are of one machine"
-    )
+    there = trial.seen(known)
+    assert there.machine == "elsewhere" and trial.wanted(there) == [] and not trial.is_told(known)
+    shared = next(run for run in made if run.seed == 3 and run.arm.what == "grpo")
+    known.add(record(shared, 0.1))  # of another trial, here
+    assert trial.comparison(trial.seen(known)).differences == trial.comparison(there).differences
+    assert max(trial.comparison(there).differences) < 0.2, "the one from here would give 0.5"
+    del known.by_machine["elsewhere"][shared.key]
+    assert trial.seen(known).machine == machine()
+    assert shared.key not in {run.key for run in trial.wanted(known)}
+    play([trial], known, gaining(0.2))
+    assert trial.seen(known).machine == machine()
+
+
+def test_what_another_machine_told_is_told_until_there_is_more_here(path, known):
+    trial, world = trial_of(path, claim_of()), gaining(0.025, 2.0)
+    made = play([trial], Known(path.parent / "other" / LEDGER), world)
+    for run in made[:45]:
+        known.add(record(run, world(run.arm.what, factor_of(run), run.seed), on="elsewhere"))
+    assert trial.seen(known).machine == "elsewhere" and trial.wanted(trial.seen(known))
+    for run in made[:45]:
+        known.add(record(run, world(run.arm.what, factor_of(run), run.seed)))
+    assert trial.seen(known).machine == machine()
 
 
 def test_a_look_that_is_not_complete_says_nothing(path, known):
@@ -327,7 +342,7 @@ def test_the_ledger_goes_on_after_a_torn_line(path, known):
     assert [run.key for run in trial.wanted(Known.read(known.ledger.parent))] == [made[-1].key]
     known.ledger.write_text(text.replace('"pass@1": 0.71', '"pass@1": 0.72', 1))
     changed = Known.read(known.ledger.parent)
-    assert len(changed.by_key) == len(made) - 1, "a record that was changed by hand is not taken"
+    assert len(changed.by_machine[machine()]) == len(made) - 1, "a record that was changed by hand is not taken"
 
 
 def test_a_slope_without_values_is_refused(path):

@@ -6,14 +6,15 @@ and evidence that was made elsewhere is gone on with rather than made again.
 
 from __future__ import annotations
 
+import copy
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.loop.proof.arms import machine
+from guerdon.loop.proof.records import Record
 from guerdon.store import evidence
 from guerdon.store.checksums import KEY, is_whole, sealed
 
@@ -21,11 +22,11 @@ LEDGER = "records.jsonl"
 
 
 class Known:
-    """Records by key and machine; new ones are written down at once."""
+    """Records by machine and key, as seen from one machine; new ones are written down at once."""
 
-    def __init__(self, ledger: Path, records: Iterable[Mapping[str, Any]] = ()) -> None:
-        self.ledger = ledger
-        self.by_key: dict[str, dict[str, Mapping[str, Any]]] = {}
+    def __init__(self, ledger: Path, records: Iterable[Record] = ()) -> None:
+        self.ledger, self.machine = ledger, machine()
+        self.by_machine: dict[str, dict[str, Record]] = {}
         for record in records:
             self._take(record)
 
@@ -35,24 +36,28 @@ class Known:
         records = [r for folder in folders if folder.is_dir() for r in _in_evidence(folder)]
         return cls(runs / LEDGER, [*records, *_in_ledger(runs / LEDGER)])
 
-    def _take(self, record: Mapping[str, Any]) -> None:
-        self.by_key.setdefault(record["key"], {})[record["machine"]] = record
+    def on(self, machine: str) -> Known:
+        """The same as seen from another machine."""
+        view = copy.copy(self)
+        view.machine = machine
+        return view
 
-    def add(self, record: Mapping[str, Any]) -> None:
+    @property
+    def views(self) -> list[Known]:
+        """From this machine, and from every other that something was run on."""
+        return [self, *(self.on(name) for name in sorted(self.by_machine) if name != self.machine)]
+
+    def _take(self, record: Record) -> None:
+        self.by_machine.setdefault(record["machine"], {})[record["key"]] = record
+
+    def add(self, record: Record) -> None:
         self._take(record)
         self.ledger.parent.mkdir(parents=True, exist_ok=True)
         with self.ledger.open("a", encoding="utf-8") as file:
             file.write(json.dumps(sealed(dict(record))) + "\n")
 
-    def get(self, key: str, on: str = "") -> Mapping[str, Any] | None:
-        """The record of a run on this machine, or else on the machine `on`."""
-        there = self.by_key.get(key, {})
-        return there.get(machine()) or there.get(on)
-
-    def home(self, keys: Iterable[str]) -> str:
-        """The other machine on which most of some runs were made; this one where there is none."""
-        others = Counter(m for key in keys for m in self.by_key.get(key, {}) if m != machine())
-        return others.most_common(1)[0][0] if others else machine()
+    def get(self, key: str) -> Record | None:
+        return self.by_machine.get(self.machine, {}).get(key)
 
 
 def _in_evidence(folder: Path) -> list[Mapping[str, Any]]:

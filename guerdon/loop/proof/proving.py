@@ -13,8 +13,8 @@ from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, RecipeEntry
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof.arms import POLICY, START_SEED, Arm, arms_of, changed, machine
+from guerdon.loop.proof.claim_results import judged, settle
 from guerdon.loop.proof.jobs import RunJob, at_a_time, is_done, run_all
-from guerdon.loop.proof.judging import judged, settle
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import record_of
 from guerdon.loop.proof.register import register, registered, size_of
@@ -56,6 +56,7 @@ class How:
     student: str = ""  # a model that takes the place of the shipped one
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     flags: tuple[str, ...] = ()  # as typed, for whoever wants to do it again
+    tells: bool = False  # what is known, and runs nothing
 
     def command(self, *what: str) -> str:
         """What gives the same again."""
@@ -97,15 +98,18 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
     trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
     known = how.known
     try:
-        run_trials([trial for each in trials.values() for trial in each], known, how, progress)
+        every = [trial for each in trials.values() for trial in each]
+        unfinished = [] if how.tells else [trial for trial in every if trial.wanted(trial.seen(known))]
+        run_trials(unfinished, known, how, progress)
     finally:  # a run that failed, or Ctrl-C, does not take the evidence of the other recipes away
-        done = [name for name in names if all(trial.is_told(known) for trial in trials[name])]
+        done = [name for name in names if all(trial.is_told(trial.seen(known)) for trial in trials[name])]
         for name in done:
             evidence.write(how.folder, _evidence(name, entries[name], trials[name], known, how))
         if done:
             settle_all(how.folder)
             evidence.write_index(how.folder)
-    return [evidence.read(how.folder, how.file_of(entry.name)) for entry in entries.values()]
+    told = [how.file_of(entry.name) for name, entry in entries.items() if name in done or not how.tells]
+    return [evidence.read(how.folder, name) for name in told]
 
 
 def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
@@ -215,7 +219,7 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
 def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Known, how: How) -> dict[str, Any]:
     claims = []
     for trial in trials:
-        claim = judged(trial, known)
+        claim = judged(trial, trial.seen(known))
         claims.append({**claim, "registered": registered(how.folder, trial), "verdict": claim["alone"]})
     return {
         "format": evidence.FORMAT,

@@ -15,7 +15,7 @@ from typing import Any
 
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.recipe import Claim
-from guerdon.exams.outcomes import read
+from guerdon.exams.solved_problems import read
 from guerdon.exams.statistics import Z95, even_mean, t_interval
 from guerdon.loop.record import LAST, LATE, START
 from guerdon.store.checksums import Damaged

@@ -21,9 +21,9 @@ from typing import Any
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof import verdict
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm, points_of
-from guerdon.loop.proof.gates import Gate, closed, exam_forms, gates_of, solutions_fit
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import Record, score_of
+from guerdon.loop.proof.testability import Gate, closed, exam_forms, gates_of, solutions_fit
 from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS, choose
 from guerdon.loop.proof.verdict import LOOKS, Comparison, compare, compare_values
 
@@ -84,6 +84,13 @@ class Trial:
                 break
         return self._missing(known, self._after(arms, known))
 
+    def seen(self, known: Known) -> Known:
+        """From the machine that tells most: a trial is of one machine, for elsewhere the same runs come out otherwise. This
+        one, unless another saw the trial to its end, or told of it where nothing here does."""
+        views = known.views
+        told = [view for view in views if self.is_told(view)]
+        return next((view for view in told if not self.wanted(view)), (told or views)[0])
+
     def is_told(self, known: Known) -> bool:
         """Whether the first look is there."""
         first = range(self.rules.looks[0])
@@ -107,14 +114,8 @@ class Trial:
         return [gate for gate in (solutions_fit(self.claim, self.first),) if gate is not None]
 
     def _missing(self, known: Known, runs: Iterable[WantedRun]) -> list[WantedRun]:
-        """Those that are not known. The arms of a seed are held against each other, so they are of one machine: where one is to
-        be run here, so are the others that were made elsewhere."""
-        runs = list(runs)
-        home = known.home(run.key for run in runs)
-        here = {run.seed for run in runs if known.get(run.key, home) is None}
-        return list(
-            {run.key: run for run in runs if known.get(run.key, "" if run.seed in here else home) is None}.values()
-        )
+        """Those that are not known, each once."""
+        return list({run.key: run for run in runs if known.get(run.key) is None}.values())
 
     def tuning_runs(self) -> list[WantedRun]:
         return [
@@ -172,15 +173,11 @@ class Trial:
     def tuned(self, known: Known) -> dict[str, Arm]:
         """The arms as they are run."""
         factors = self.factors(known)
-        own = factors.get(
-            next(iter(self.arms)), 1.0
-        )  # the ablation has the method's, and so have all points of a slope
+        own = factors.get(next(iter(self.arms)), 1.0)  # of the ablation too, and of all points of a slope
         return {n: a.at_rate(factors.get(n, 1.0) if n in (BASELINE, PLAIN) else own) for n, a in self.arms.items()}
 
     def records(self, known: Known, arm: Arm, seeds: Iterable[int]) -> list[Record]:
-        keys = {seed: arm.key(seed) for seed in seeds}
-        home = known.home(keys.values())
-        there = {seed: known.get(key, home) for seed, key in keys.items()}
+        there = {seed: known.get(arm.key(seed)) for seed in seeds}
         return [{**record, "seed": seed} for seed, record in there.items() if record is not None]
 
     def scores(self, known: Known, arm: Arm, seeds: Iterable[int], metric: str = "") -> list[float]:

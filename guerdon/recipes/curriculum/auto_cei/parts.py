@@ -198,6 +198,9 @@ def abstention(source: TaskSource, tries: Sequence[Episode], weight: float = 0.2
     }
 
 
+EXAM = 256  # problems, where a run does not say how many
+
+
 def held(source: TaskSource, tasks: int = 64, tries: int = 4) -> list[Ask]:
     """Asks to measure it with on the way: problems to train on, from a place where no run begins."""
     size, first = source.size("train"), 2**19
@@ -206,7 +209,7 @@ def held(source: TaskSource, tasks: int = 64, tries: int = 4) -> list[Ask]:
 
 def examined_on(source: TaskSource, tasks: int, seed: int) -> list[Ask]:
     """Asks to measure it with at the end: held-out problems that the seed draws, as many tries at every kind of problem."""
-    drawn = draw_problems(source, tasks, seed)
+    drawn = draw_problems(source, tasks or EXAM, seed)
     count = Counter(task.kind for task in drawn)
     each = max(count.values())
     return [Ask(task, max(1, each // count[task.kind])) for task in drawn]

@@ -23,8 +23,6 @@ from guerdon.recipes.curriculum.auto_cei.lessons import to_refuse, to_refuse_lat
 from guerdon.recipes.curriculum.auto_cei.parts import abstention, examined_on, held, or_refused
 from guerdon.studies.climb import climb
 
-EXAM = 256  # problems, where a run does not say
-
 
 @recipe(
     "auto-cei",
@@ -64,13 +62,14 @@ def auto_cei(
             return run.train(lesson, seed=100 * seed + number, budget=run.budget).model()
 
         start = run.train(to_refuse(task, model, lr, steps), seed=100 * seed + 99, budget=run.budget).model()
-        apart = held(task)
-        begun = examined(start, apart)
+        begun = examined(start, held(task))
         size, c2 = min(0.2 * begun["spread"], 0.5), 0.5756 / max(begun["spread"], 0.1)  # a quarter of log 10
         temperature = max(begun["precision"], 0.05)
-        best = climb(start, begun["depth"] + size, size, rounds, another, lambda p: examined(p, apart)["objective"])
+        best = climb(
+            start, begun["depth"] + size, size, rounds, another, lambda p: examined(p, held(task))["objective"]
+        )
         curve = [{"spent": (n + 2) * steps, "value": value, "c1": c1} for n, (c1, value) in enumerate(best.path)]
-        exam = examined_on(task, run.options.eval_whole or EXAM, seed)
-        return {**examined(best.best, exam), "c1": best.place, "curve": curve}
+        exam = examined(best.best, examined_on(task, run.options.eval_whole, seed))
+        return {**exam, "c1": best.place, "curve": curve}
 
     return Study(body)

@@ -60,11 +60,11 @@ class below_promise(FieldColumns):
 
 
 @part
-class told(ChangedSource):
+class budget_told(ChangedSource):
     """The problems of `source`, each with one of `budgets` in its prompt, in turn: for exams of a policy that was taught so.
 
     >>> from guerdon.tasks import load
-    >>> source = told(load("countdown:1"), (24, 48), "{budget} {prompt}")
+    >>> source = budget_told(load("countdown:1"), (24, 48), "{budget} {prompt}")
     >>> [source.get("test", i).prompt.split()[0] for i in range(3)]
     ['24', '48', '24']
     """
@@ -76,7 +76,7 @@ class told(ChangedSource):
     shelf = "tasks"
 
     def __repr__(self) -> str:
-        return f"told({self.source!r}, {self.budgets}, {self.template!r})"
+        return f"budget_told({self.source!r}, {self.budgets}, {self.template!r})"
 
     def get(self, split: Split, index: int) -> Task:
         task, budget = super().get(split, index), self.budgets[index % len(self.budgets)]

@@ -19,7 +19,7 @@ from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
 from guerdon.curricula.token_budgets import NUMBER, budgeted
 from guerdon.exams.exam import Exam
-from guerdon.recipes.curriculum.hbpo.parts import below_promise, told
+from guerdon.recipes.curriculum.hbpo.parts import below_promise, budget_told
 from guerdon.recipes.curriculum.length_claims import LONG, SHORTER
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import worth
@@ -67,5 +67,5 @@ def hbpo(
     budgets = tuple(share * limit for share in shares)
     base.curriculum = budgeted(base.curriculum, budgets, line[announce])
     if announce != "nothing":
-        base.exams = [Exam(told(task, budgets, line[announce]))]
+        base.exams = [Exam(budget_told(task, budgets, line[announce]))]
     return base

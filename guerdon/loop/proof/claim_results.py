@@ -10,10 +10,10 @@ from typing import Any
 from guerdon.exams.statistics import mean_and_spread, t_interval
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.discoveries import discoveries, settled
-from guerdon.loop.proof.gates import closed
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.records import MEAN, Record, at, curve_of, mean_curve, pair_error, score_of
 from guerdon.loop.proof.replication import replicated
+from guerdon.loop.proof.testability import closed
 from guerdon.loop.proof.trial import FRESH, Trial, WantedRun
 from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS
 from guerdon.loop.proof.verdict import Comparison, p_no_worse
@@ -141,8 +141,8 @@ def _replication(trial: Trial, known: Known, comparison: Comparison) -> dict[str
 def _again(trial: Trial, known: Known, arms: Mapping[str, Arm]) -> dict[str, Any] | None:
     """Whether a run that was made again from nothing came to the same weights."""
     run = WantedRun(next(iter(arms.values())), 0, again=True)
-    once, twice = known.get(run.arm.key(0), known.home([run.key])), known.get(run.key, known.home([run.key]))
-    if once is None or twice is None or once["machine"] != twice["machine"]:
+    once, twice = known.get(run.arm.key(0)), known.get(run.key)
+    if once is None or twice is None:
         return None
     return {"same": once["weights"] == twice["weights"]}
 
@@ -165,7 +165,7 @@ def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
         WantedRun(next(iter(arms.values())), 0, again=True),
     ]
     by_key = {run.key: run for run in runs}
-    there = {key: known.get(key, known.home([key])) for key in by_key}
+    there = {key: known.get(key) for key in by_key}
     return [
         {**record, "points": record["points"][-2:], "seed": by_key[key].seed} for key, record in there.items() if record
     ]

@@ -16,7 +16,7 @@ from guerdon.core.recipe import Claim, Recipe
 from guerdon.core.task import kinds_of
 from guerdon.exams.drawing import draw_problems
 from guerdon.exams.exam import Exam
-from guerdon.loop.proof.arms import BASELINE, METHOD, PLAIN, Arm
+from guerdon.loop.proof.arms import BASELINE, GRPO, METHOD, PLAIN, Arm
 from guerdon.loop.proof.records import ACCURACY, Record, score_of, start_of
 from guerdon.loop.training import start
 from guerdon.store.summary import form_of_words
@@ -77,7 +77,7 @@ def _learnable(claim: Claim, arms: Mapping[str, Arm], records: Mapping[str, Sequ
 
 
 def _is_plain(arm: Arm | None) -> bool:
-    return arm is not None and arm.what.split()[0] == "grpo"
+    return arm is not None and arm.what.split()[0] == GRPO
 
 
 def _of(records: Mapping[str, Sequence[Record]], name: str) -> Sequence[Record]:
