@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -21,11 +22,12 @@ from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.task import Ask, Task
+from guerdon.exams.drawing import draw_problems
 from guerdon.loop.catalog import find_recipe, listings
 from guerdon.losses.imitation import sft
 from guerdon.losses.signs import finished
 from guerdon.models.tables import tabular
-from guerdon.recipes.curriculum.auto_cei.parts import abstention, held, or_refused, resampled, retold
+from guerdon.recipes.curriculum.auto_cei.parts import abstention, examined_on, held, or_refused, resampled, retold
 from guerdon.select.filters import in_turn
 from guerdon.studies.climb import climb
 from guerdon.tasks import load
@@ -200,10 +202,21 @@ def test_the_objective_weighs_precision_and_refusals():
 
 def test_what_it_is_measured_on_is_apart_from_training():
     source = load("trace:2")
-    assert [ask.task for ask in held(source, "test", 3)] == [source.get("test", i) for i in range(3)]
-    assert [ask.task for ask in held(source, "train", 2)] == [source.get("train", 2**19 + i) for i in range(2)]
+    assert [ask.task for ask in held(source, 2)] == [source.get("train", 2**19 + i) for i in range(2)]
     few = load("trace:2@8")
-    assert len(held(few, "train", 10)) == 10
+    assert len(held(few, 10)) == 10
+
+
+def test_the_exam_is_drawn_by_the_seed_with_as_many_tries_at_every_level():
+    source = load("trace:1-3")
+    asks = examined_on(source, 600, seed=4)
+    tries = Counter(dict.fromkeys(source.kinds(), 0))
+    for ask in asks:
+        tries[ask.task.kind] += ask.n
+    assert sum(ask.task.kind == "trace:1" for ask in asks) < 100 == sum(ask.task.kind == "trace:3" for ask in asks) // 2
+    assert max(tries.values()) == 200 and min(tries.values()) > 150
+    assert [ask.task for ask in asks] == draw_problems(source, 600, 4)
+    assert len(examined_on(source, 0, 4)) > 150  # a run that does not say how many
 
 
 def hill(place):

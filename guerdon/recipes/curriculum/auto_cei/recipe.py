@@ -50,24 +50,21 @@ def auto_cei(
     """Teach a policy to refuse, then to refuse only where it cannot solve a problem."""
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        def examined(policy: Model, asks: Sequence[Ask]) -> dict[str, float]:
-            return abstention(task, run.play(to_refuse(task, policy, lr, steps), asks), weight)
+        def examined(policy: Model, asks: Sequence[Ask] = ()) -> dict[str, float]:
+            return abstention(task, run.play(to_refuse(task, policy, lr, steps), asks or held(task)), weight)
 
         def another(policy: Model, c1: float, number: int) -> Any:
             lesson = to_refuse(task, policy, lr, steps)
             if refusal != "none":
                 bar = or_refused(c1, c2 if refusal == "curriculum" else 0.0)
                 lesson = to_refuse_late(task, policy, lr, steps, bar, temperature)
-            # every round has problems of its own, and the budget
-            return run.train(lesson, seed=100 * seed + number, budget=run.budget).model()
+            return run.train(lesson, seed=100 * seed + number, budget=run.budget).model()  # with problems of its own
 
         start = run.train(to_refuse(task, model, lr, steps), seed=100 * seed + 99, budget=run.budget).model()
-        begun = examined(start, held(task))
+        begun = examined(start)
         size, c2 = min(0.2 * begun["spread"], 0.5), 0.5756 / max(begun["spread"], 0.1)  # a quarter of log 10
         temperature = max(begun["precision"], 0.05)
-        best = climb(
-            start, begun["depth"] + size, size, rounds, another, lambda p: examined(p, held(task))["objective"]
-        )
+        best = climb(start, begun["depth"] + size, size, rounds, another, lambda policy: examined(policy)["objective"])
         curve = [{"spent": (n + 2) * steps, "value": value, "c1": c1} for n, (c1, value) in enumerate(best.path)]
         exam = examined(best.best, examined_on(task, run.options.eval_whole, seed))
         return {**exam, "c1": best.place, "curve": curve}
