@@ -21,6 +21,11 @@ from guerdon.store import evidence
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 VERDICTS = ("better", "worse", "equal", "not known", "not testable here")
+WAITING = {  # registered, and not yet run by the rules of today; their pages say so
+    "amft", "auto-cei", "balanced-online-difficulty-filtering", "clpo", "dr-saf", "exit", "ghpo", "guide", "hbpo", "knapsack-rl",
+    "masa", "medcco", "multi-domain-rlvr-study", "nemotron-crossthink", "pcl",
+}  # fmt: skip
+UNFINISHED = {"curriculum-grpo"}  # its replication is wanted
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
 
@@ -80,8 +85,12 @@ def test_every_published_method_is_registered_as_it_is():
             assert registered(evidence.SHIPPED, trial), f"a claim of {name} is not registered: guerdon prove --register"
 
 
-def test_every_published_method_has_evidence():
-    assert set(evidence.read_all(evidence.SHIPPED)) == set(PUBLISHED)
+def test_every_published_method_has_evidence_or_waits_for_it():
+    assert set(evidence.read_all(evidence.SHIPPED)) == set(PUBLISHED) - WAITING
+    for name in WAITING:
+        page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
+        shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
+        assert shown.startswith("Not proved yet"), "run `make pages`"
 
 
 @pytest.mark.parametrize("name", sorted(evidence.read_all(evidence.SHIPPED)))
@@ -92,7 +101,7 @@ def test_evidence_says_all_and_is_of_the_recipe_as_it_is_or_is_shown_as_stale(na
     shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
     for claim, said in zip(proof["claims"], find_recipe(name).claims, strict=True):
         assert claim["verdict"] in VERDICTS and claim["stands"] in ("supported", "refuted", "open") and claim["how"]
-        assert claim["needs"] == [], "a proof that is not finished"
+        assert claim["needs"] == [] or (name in UNFINISHED and "unfinished" in shown), "a proof that is not finished"
         assert all(len(arm["runs"]) >= LOOKS[0] for arm in claim["arms"].values())
         assert len(claim["against"]["baseline"]["differences"]) in LOOKS
         now = json.loads(json.dumps(dataclasses.asdict(said)))

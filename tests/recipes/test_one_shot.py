@@ -87,8 +87,8 @@ def test_a_curve_has_what_was_spent_before_each_evaluation(tmp_path):
         for event in (*done, *found):
             log.emit(event)
     assert held_out(Run(tmp_path)) == [
-        {"spent": 0, "value": 0.2, "kinds": {}},
-        {"spent": 60, "value": 0.5, "kinds": {"a:1": 0.5}},
+        {"spent": 0, "value": 0.2, "kinds": {}, "point": ""},
+        {"spent": 60, "value": 0.5, "kinds": {"a:1": 0.5}, "point": ""},
     ]
     with pytest.raises(UserError, match="leave eval_tasks above 0"):
         folder.events.unlink()

@@ -26,9 +26,12 @@ def test_a_domain_counts_once_however_many_kinds_it_has():
     assert by_domain({"a:1": 0.0, "a:2": 1.0, "b:7": 0.25, "a:3": 0.5}) == {"a": 0.5, "b": 0.25}
 
 
-def test_a_gain_is_from_the_first_evaluation_to_the_last():
+def test_a_gain_is_from_the_first_evaluation_to_the_end():
     kinds = [{"a:1": 0.1, "b:1": 0.5}, {"a:1": 0.9, "b:1": 0.9}, {"a:1": 0.4, "b:1": 0.25}]
-    assert gains([{"kinds": each} for each in kinds]) == {"a": pytest.approx(0.3), "b": -0.25}
+    curve = [{"value": 0.0, "kinds": each, "point": ""} for each in kinds]
+    assert gains(curve) == {"a": pytest.approx(0.3), "b": -0.25}
+    late = [{**point, "point": name} for point, name in zip(curve, ("start", "late", "last"), strict=True)]
+    assert gains(late) == {"a": pytest.approx(0.55), "b": pytest.approx(0.075)}  # the last two whole exams
 
 
 def test_gains_split_into_what_was_trained_and_what_was_not():

@@ -18,7 +18,7 @@ from guerdon.loop.proof.arms import Arm, make_arm
 from guerdon.loop.proof.known import Known
 from guerdon.loop.proof.power import collapse_table, error_rates, power
 from guerdon.loop.proof.proving import How, Progress, run_trials
-from guerdon.loop.proof.records import Record, score_of
+from guerdon.loop.proof.records import Record, score_of, without_outcomes
 from guerdon.loop.proof.trial import WantedRun
 from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS, choose
 from guerdon.store import evidence
@@ -137,4 +137,4 @@ def _self_trial(claim: Claim, how: How) -> SelfTrial:
 
 def _record(trial: SelfTrial, known: Known, run: WantedRun) -> dict[str, Any] | None:
     record = trial.record(known, run)
-    return None if record is None else {**record, "points": record["points"][-2:]}
+    return None if record is None else without_outcomes({**record, "points": record["points"][-2:]})

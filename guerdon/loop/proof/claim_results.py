@@ -11,7 +11,17 @@ from guerdon.exams.statistics import mean_and_spread, t_interval
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, Arm
 from guerdon.loop.proof.discoveries import discoveries, settled
 from guerdon.loop.proof.known import Known
-from guerdon.loop.proof.records import MEAN, Record, at, curve_of, mean_curve, pair_error, score_of
+from guerdon.loop.proof.records import (
+    MEAN,
+    Record,
+    at,
+    curve_of,
+    ends_of,
+    mean_curve,
+    pair_error,
+    score_of,
+    without_outcomes,
+)
 from guerdon.loop.proof.replication import replicated
 from guerdon.loop.proof.testability import closed
 from guerdon.loop.proof.trial import FRESH, Trial, WantedRun
@@ -52,7 +62,8 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
 
 def _arm(trial: Trial, arm: Arm, records: Sequence[Record]) -> dict[str, Any]:
     curves = [curve_of(record, trial.claim) for record in records]
-    runs = [{**record, "score": score_of(record, trial.claim)} for record in records]
+    brief = [without_outcomes(record, but=len(ends_of(record))) for record in records]
+    runs = [{**record, "score": score_of(record, trial.claim)} for record in brief]
     return {**arm.identity(), "lr": arm.rate, "curve": mean_curve(curves), "runs": runs}
 
 
@@ -167,7 +178,9 @@ def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
     by_key = {run.key: run for run in runs}
     there = {key: known.get(key) for key in by_key}
     return [
-        {**record, "points": record["points"][-2:], "seed": by_key[key].seed} for key, record in there.items() if record
+        {**without_outcomes({**record, "points": record["points"][-2:]}), "seed": by_key[key].seed}
+        for key, record in there.items()
+        if record
     ]
 
 
