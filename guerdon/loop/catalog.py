@@ -8,6 +8,7 @@ In a folder a file named recipe holds it, and beside it lie the parts that only 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ class Listing:
 
 def listings() -> dict[str, Listing]:
     """Every recipe in the package by name."""
-    every = [listing for path in sorted(_files()) for listing in _read(path, _module(path))]
+    every = [listing for path in sorted(_files()) for listing in _read(path, _module(path), path.stat().st_mtime_ns)]
     return {listing.name: listing for listing in every}
 
 
@@ -52,7 +53,9 @@ def _module(path: Path) -> str:
     return ".".join(["guerdon", "recipes", *path.relative_to(FOLDER).with_suffix("").parts])
 
 
-def _read(path: Path, module: str) -> list[Listing]:
+@functools.cache
+def _read(path: Path, module: str, changed: int = 0) -> list[Listing]:
+    """The recipes in a file, read again when it has `changed`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     read = []
     for node in tree.body:

@@ -151,6 +151,7 @@ def test_a_student_must_take_an_adapter():
         given(PLAIN, find_recipe("grpo"), "tabular")
 
 
+@pytest.mark.slow
 def test_the_site_has_a_page_for_each_student(proof, monkeypatch):
     folder, _ = proof
     monkeypatch.setattr(evidence, "SHIPPED", folder / "evidence" / "quick")
