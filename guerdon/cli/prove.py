@@ -84,11 +84,11 @@ def prove(
     how = _how({"task": task, "model": model, "student": student, "budget": budget}, quick, jobs, out, runs, tell)
     if register:
         return _register(output, chosen, how)
-    with Tally(output.console) as tally:
-        if calibrate:
-            return _calibrate(output, how, tally)
-        from guerdon.loop.proof.proving import prove as run
+    if calibrate:
+        return _calibrate(output, how)
+    from guerdon.loop.proof.proving import prove as run
 
+    with Tally(output.console) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
     if not as_json:
         for evidence in proofs:
@@ -154,12 +154,13 @@ def _register(output: Output, names: list[str], how: How) -> int:
     return 0
 
 
-def _calibrate(output: Output, how: How, tally: Tally) -> int:
+def _calibrate(output: Output, how: How) -> int:
     if how.student:
         raise UserError("--calibrate holds arms against themselves with the shipped model: leave --student out")
     from guerdon.loop.proof.calibration import ALARM, calibrate
 
-    result = _until_interrupted(lambda: calibrate(how, tally))
+    with Tally(output.console) as tally:
+        result = _until_interrupted(lambda: calibrate(how, tally))
     for each in result["settings"] if not output.as_json else ():
         shares = ", ".join(f"{100 * each['errors'][w]:.1f} % {w}" for w in ("better", "worse", "equal", "not known"))
         output.say(

@@ -146,7 +146,7 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
 def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | BaseException]]:
     """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own. Jobs may
     be added to the queue on the way."""
-    if workers <= 1 or len(queue) <= 1:
+    if workers <= 1:  # not where one job waits: others may follow from it
         while queue:
             job = queue.pop(0)
             yield job, run_job(job)
