@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import operator
@@ -81,6 +82,9 @@ def check_value(where: str, value: Any, hint: Any, limits: Mapping[str, Any]) ->
                 raise UserError(f"{where} must be {words} {limit}, not {value!r}")
 
 
+SCHEDULES: dict[str, Callable[..., Any]] = {}  # by name: what `core/schedule.py` has
+
+
 def parse(text: str, hint: Any, where: str) -> Any:
     """A knob's value from the command line: JSON where it reads as JSON, a string otherwise; the hint settles doubts."""
     if hint is str:
@@ -91,6 +95,27 @@ def parse(text: str, hint: Any, where: str) -> Any:
         value = None if text == "None" else text
     if hint is not None and not _accepts(hint, value):
         if not _accepts(hint, text):
-            raise UserError(f"{where} must be {_say_type(hint)}, not {text!r}")
+            return _schedule(text, hint, where)
         return text  # a number where words are meant: `str | None` takes "7" as it stands
     return value
+
+
+def _schedule(text: str, hint: Any, where: str) -> Any:
+    """A schedule as Python writes it, `warmup(cosine(1e-3), 50)`, where the knob takes one."""
+    try:
+        value = _made(ast.parse(text.strip(), mode="eval").body)
+    except TypeError as error:
+        raise UserError(f"{where}: {text!r} is no schedule: {error}") from error
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        value = text
+    if _accepts(hint, value):
+        return value
+    schedules = ", or a schedule of it, linear(1e-3, 0)" if _accepts(hint, 0.5) else ""
+    raise UserError(f"{where} must be {_say_type(hint)}{schedules}, not {text!r}")
+
+
+def _made(node: ast.expr) -> Any:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in SCHEDULES:
+        named = {word.arg: _made(word.value) for word in node.keywords if word.arg is not None}
+        return SCHEDULES[node.func.id](*map(_made, node.args), **named)
+    return ast.literal_eval(node)

@@ -12,7 +12,7 @@ import copy
 import math
 from typing import Any, TypeVar
 
-from guerdon.core.knob_values import is_schedule
+from guerdon.core.knob_values import SCHEDULES, is_schedule
 from guerdon.core.part import is_part, knob, knobs, part
 
 T = TypeVar("T")
@@ -113,3 +113,6 @@ class steps_at:
     def at(self, step: int, steps: int) -> float:
         passed = [s for s in self.then if int(s) <= step]
         return self.then[max(passed, key=int)] if passed else self.first
+
+
+SCHEDULES.update({"linear": linear, "cosine": cosine, "warmup": warmup, "steps_at": steps_at})

@@ -30,7 +30,7 @@ from guerdon.core.part import (
     state,
     walk,
 )
-from guerdon.core.schedule import linear
+from guerdon.core.schedule import cosine, linear, warmup
 
 
 @part
@@ -126,6 +126,32 @@ def test_text_is_read_as_the_knob_means_it(text, hint, value):
 def test_text_that_does_not_fit_is_refused(text, hint):
     with pytest.raises(UserError, match=f"where must be .*, not '{text}'"):
         parse(text, hint, "where")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("linear(2e-3, 0)", linear(2e-3, 0)),
+        ("cosine(1e-3, end=1e-5)", cosine(1e-3, end=1e-5)),
+        ("warmup(cosine(1e-3), 50)", warmup(cosine(1e-3), 50)),
+    ],
+)
+def test_a_schedule_is_written_on_a_command_line_as_in_python(text, value):
+    read = parse(text, float, "where")
+    assert [read.at(step, 60) for step in range(60)] == [value.at(step, 60) for step in range(60)]
+
+
+@pytest.mark.parametrize("text", ["other(1)", "linear", "__import__('os')", "linear(open('x'), 1)", "linear(1"])
+def test_only_schedules_are_made_of_text(text):
+    with pytest.raises(UserError, match="where must be float, or a schedule of it"):
+        parse(text, float, "where")
+
+
+def test_a_schedule_that_lacks_a_number_is_refused_in_its_words():
+    with pytest.raises(UserError, match="linear needs end"):
+        parse("linear(1)", float, "where")
+    with pytest.raises(UserError, match="no schedule"):
+        parse("linear(1, 2, 3, 4, 5)", float, "where")
 
 
 # --- the tree -----------------------------------------------------------------------------------------------------
