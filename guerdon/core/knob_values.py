@@ -104,8 +104,6 @@ def _schedule(text: str, hint: Any, where: str) -> Any:
     """A schedule as Python writes it, `warmup(cosine(1e-3), 50)`, where the knob takes one."""
     try:
         value = _made(ast.parse(text.strip(), mode="eval").body)
-    except TypeError as error:
-        raise UserError(f"{where}: {text!r} is no schedule: {error}") from error
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         value = text
     if _accepts(hint, value):

@@ -150,7 +150,7 @@ def test_only_schedules_are_made_of_text(text):
 def test_a_schedule_that_lacks_a_number_is_refused_in_its_words():
     with pytest.raises(UserError, match="linear needs end"):
         parse("linear(1)", float, "where")
-    with pytest.raises(UserError, match="no schedule"):
+    with pytest.raises(UserError, match="linear takes at most 3 values"):
         parse("linear(1, 2, 3, 4, 5)", float, "where")
 
 
