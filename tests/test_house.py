@@ -26,14 +26,15 @@ PACKAGE = ROOT / "guerdon"
 MAY_IMPORT = {
     "core": set(),
     "network": {"core"},
-    "tasks": {"core"},
+    "data": {"core"},
+    "tasks": {"core", "data"},
     "envs": {"core", "tasks"},
     "models": {"core"},
     "workers": {"core"},
-    "rewards": {"core", "tasks", "models", "workers"},  # models: to probe them
+    "rewards": {"core", "data", "tasks", "models", "workers"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
     "bridges": {"core", "rewards", "workers", "network"},
-    "curricula": {"core", "models"},  # likewise
+    "curricula": {"core", "data", "models"},  # likewise
     "select": {"core"},
     "credit": {"core"},
     "losses": {"core"},
@@ -41,9 +42,10 @@ MAY_IMPORT = {
     "engine": {"core", "models"},
     "store": {"core"},
     "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
-    "loop": {"core", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams", "workers"},
+    "loop": {"core", "data", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams", "workers"},
     "recipes": {
         "core",
+        "data",
         "tasks",
         "envs",
         "models",
@@ -55,7 +57,7 @@ MAY_IMPORT = {
         "studies",
         "exams",
     },
-    "cli": {"core", "loop", "store", "models", "tasks", "rewards", "bridges"},
+    "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges"},
 }
 LIGHT = {
     "core",

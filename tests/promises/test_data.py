@@ -17,7 +17,7 @@ from small import small_lm
 
 from guerdon.core.errors import UserError
 from guerdon.rewards.memory.feedback import human_feedback
-from guerdon.tasks import lines
+from guerdon.data import lines
 from guerdon.tasks.files import rows
 
 GOOD = [json.dumps({"prompt": f"p{n}", "answer": n}) for n in range(8)]

@@ -25,7 +25,8 @@ from guerdon.core.errors import UserError
 LONGEST = 16 << 20  # bytes of a line
 DEEPEST = 64  # values inside of values: what is deeper, Python itself cannot copy
 DIGITS = 4300  # of a whole number: Python reads no longer ones
-SPACE = " \t\r"
+SPACE = " \t\r\n"
+BLANK = SPACE.encode()
 BOM = b"\xef\xbb\xbf"
 OTHERS = {  # how a file of another encoding begins
     b"\xff\xfe\x00\x00": "UTF-32",
@@ -64,30 +65,48 @@ def opened(path: Path, name: str) -> Iterator[io.BufferedReader]:
 def read_lines(path: Path, name: str) -> Iterator[JsonLine]:
     """The lines of a file, which is called `name` where it cannot be read."""
     with opened(path, name) as file:
-        head = file.read(4)
-        other = next((encoding for begin, encoding in OTHERS.items() if head.startswith(begin)), None)
-        if other is None and b"\0" in head:
-            other = "UTF-16"
-        if other is not None:
-            raise UserError(f"cannot read {name}: it is {other}, save it as UTF-8")
-        file.seek(len(BOM) if head.startswith(BOM) else 0)
+        file.seek(where_text_begins(file.read(4), name))
         number = 0
         while text := file.readline(LONGEST + 1):
             number += 1
             if len(text) > LONGEST and not text.endswith(b"\n"):
                 while (more := file.readline(LONGEST)) and not more.endswith(b"\n"):
                     pass
-                yield JsonLine(number, fault=f"longer than {LONGEST >> 20} MiB")
-                continue
-            ended = text.endswith(b"\n")
-            try:
-                stripped = text.removesuffix(b"\n").decode().strip(SPACE)
-                if stripped:
-                    yield JsonLine(number, value=parse(stripped), ended=ended)
-            except UnicodeDecodeError as error:
-                yield JsonLine(number, fault=f"not UTF-8: byte 0x{text[error.start]:02x} at {error.start}", ended=ended)
-            except ValueError as error:
-                yield JsonLine(number, fault=str(error), ended=ended)
+                yield JsonLine(number, fault=too_long())
+            elif text.strip(BLANK):
+                yield read_line(number, text)
+
+
+def where_text_begins(head: bytes, name: str) -> int:
+    """The place of a file's first character, from its first four bytes. Text in another encoding than UTF-8 is refused."""
+    other = next((encoding for begin, encoding in OTHERS.items() if head.startswith(begin)), None)
+    if other is None and b"\0" in head:
+        other = "UTF-16"
+    if other is not None:
+        raise UserError(f"cannot read {name}: it is {other}, save it as UTF-8")
+    return len(BOM) if head.startswith(BOM) else 0
+
+
+def read_line(number: int, text: bytes) -> JsonLine:
+    """A line that is not blank and not too long."""
+    ended = text.endswith(b"\n")
+    try:
+        return JsonLine(number, value=parse(decoded(text).strip(SPACE)), ended=ended)
+    except ValueError as error:
+        return JsonLine(number, fault=str(error), ended=ended)
+
+
+def decoded(text: bytes) -> str:
+    """Bytes as text; a ValueError says which is none."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: byte 0x{text[error.start]:02x} at {error.start}") from error
+
+
+def too_long() -> str:
+    """What is wrong with a row that is not read at all."""
+    return f"longer than {LONGEST >> 20} MiB"
 
 
 def parse(text: str) -> Any:
