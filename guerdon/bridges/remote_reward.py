@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from guerdon.core.answer_text import NOTHING, whole_json
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
@@ -20,7 +21,6 @@ from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.outcomes import outcome_of
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
-from guerdon.rewards.text.extracting import NOTHING, whole_json
 
 if TYPE_CHECKING:
     from guerdon.network.client import Client

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
+from guerdon.data.lines import JsonLine, opened, read_lines, shown
 from guerdon.tasks.choosing import by_kind, chosen
 from guerdon.tasks.family import read_solution
-from guerdon.data.lines import JsonLine, opened, read_lines, shown
 
 if TYPE_CHECKING:
     from guerdon.core.model import Model

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scheduling import examples
 
+from guerdon.core.answer_text import NOTHING, find_json
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.rewards.asking.function import ask_all
@@ -19,7 +20,6 @@ from guerdon.rewards.text.answers import (
     matches,
     maths,
 )
-from guerdon.rewards.text.extracting import NOTHING, find_json
 from guerdon.rewards.text.shape import has_format
 
 SCHEMA = {

@@ -22,9 +22,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.score import Score
 from guerdon.core.task import Task
+from guerdon.data.lines import read_lines, shown
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.knob_checks import check_plain
-from guerdon.data.lines import read_lines, shown
 
 Key = tuple[str, str]  # (task or prompt, hash of the completion)
 LARGEST = 1e300  # of a rating: the mean of some is still a number

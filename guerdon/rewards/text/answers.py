@@ -2,7 +2,7 @@
 
 Each can be called as it stands, `exact()("4", "4")`, and is a term of any formula, `exact() + bleu().weight(0.1)`.
 Without an answer to compare with, all say None: not applicable.
-Leaves out: how answers are found in text (`extracting.py`), the counting of shared words (`overlap.py`),
+Leaves out: how answers are found in text (`core/answer_text.py`), the counting of shared words (`overlap.py`),
 and anything that runs code or asks a model.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, Literal
 
+from guerdon.core.answer_text import MARKS, final_number, marked, normal
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.guarded import Guarded
 from guerdon.rewards.asking.knob_checks import check_installed, check_pattern, check_plain
-from guerdon.rewards.text.extracting import ParsedNumber, marked, normal, number
 from guerdon.rewards.text.may_hang import fits_schema, matched, same_formula, same_items, validator
 from guerdon.rewards.text.overlap import (
     bleu_tokens,
@@ -137,7 +137,7 @@ class numeric(Leaf):
 
     absolute: float = knob(default=0.0, ge=0.0)
     relative: float = knob(default=0.0, ge=0.0)
-    marks: tuple[str, ...] = ("####", r"\boxed", "Answer:")
+    marks: tuple[str, ...] = MARKS
     fallback: bool = True
     percent: Literal["unit", "hundredth"] = "unit"
 
@@ -157,12 +157,7 @@ class numeric(Leaf):
         return float(abs(given - right) <= allowed)
 
     def _value(self, text: str, fallback: bool) -> Fraction | None:
-        after = marked(text, self.marks)
-        parsed: ParsedNumber | None = None
-        if after is not None:
-            parsed = number(after)
-        elif fallback:
-            parsed = number(text, last=True)
+        parsed = final_number(text, self.marks, fallback)
         if parsed is None:
             return None
         return parsed.value / 100 if parsed.percent and self.percent == "hundredth" else parsed.value

@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from guerdon.core.answer_text import NOTHING, find_json, marked, normal, whole_json
 from guerdon.core.errors import UserError
-from guerdon.rewards.text.extracting import NOTHING, find_json, items, marked, normal, whole_json
+from guerdon.rewards.text.extracting import items
 from guerdon.rewards.text.overlap import f1
 
 
