@@ -13,9 +13,35 @@ from guerdon.core.part import knob, part
 Split = Literal["train", "test"]
 
 
+class Conversation(list[dict[str, Any]]):
+    """Messages that a model is shown, `{"role": ..., "content": text}` each, the last of them the user's.
+
+    As text (`str`) it is what they say, one after the other; in a template, `"{prompt} Be brief.".format(prompt=...)`, what the
+    user says last, which is what `saying` puts other words in the place of.
+
+    >>> talk = Conversation([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}])
+    >>> f"{talk} Now!", talk.saying("3 + 3?")[-1]["content"], str(talk)
+    ('2 + 2? Now!', '3 + 3?', 'Be brief.\\n\\n2 + 2?')
+    """
+
+    @property
+    def asked(self) -> str:
+        return str(self[-1]["content"])
+
+    def saying(self, text: str) -> Conversation:
+        return Conversation([*self[:-1], {**self[-1], "content": text}])
+
+    def __format__(self, form: str) -> str:
+        return format(self.asked, form)
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(message["content"]) for message in self)
+
+
 @dataclass(frozen=True)
 class Task:
-    """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values.
+    """One problem. `id` is unique inside its family; `meta` holds whatever its checker needs, as JSON values. `view` are the
+    messages that show it, where `prompt`, what the user says last, is not all there is to see: a system message, earlier turns.
 
     >>> import guerdon as gd
     >>> task = gd.Task("7", "2 + 2 =", "4", family="sums", meta={"level": 1})
@@ -29,6 +55,12 @@ class Task:
     family: str = "task"
     level: int = 1
     meta: dict[str, Any] = field(default_factory=dict)
+    view: Conversation | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.view
+        if isinstance(given, list) and not isinstance(given, Conversation):  # as a file gave it back
+            object.__setattr__(self, "view", Conversation(given))
 
     @property
     def key(self) -> str:
@@ -151,10 +183,14 @@ class Ask:
 
     @property
     def shown(self) -> Any:
-        """What the role that begins is shown: text, unless a `view` was given."""
+        """What the role that begins is shown: the ask's view; its prompt, in the messages of the task where it has some; the
+        task's own messages or prompt."""
         if self.view is not None:
             return self.view
-        return self.task.prompt if self.prompt is None else self.prompt
+        talk = self.task.view
+        if talk is None:
+            return self.task.prompt if self.prompt is None else self.prompt
+        return talk if self.prompt is None else talk.saying(self.prompt)
 
     def seated(self, seats: Mapping[str, str]) -> dict[str, str]:
         """Which model plays which role: `seats`, but where this ask has its own."""

@@ -108,6 +108,29 @@ class Chat:
         """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text."""
         return self._opening(view, told()) if isinstance(view, str) and not path else self._encode(view, path)
 
+    @functools.cached_property
+    def hears_system(self) -> bool:
+        """Whether there is a place for a system message: a template may refuse it, or leave out what it says."""
+        if self._template is None:
+            return False
+        texts: list[str] = []
+        turns = [{"role": role, "content": _mark("", texts)} for role in ("system", "user")]
+        try:
+            parts = self._parts(json.dumps(turns), True)
+        except UserError:
+            return False
+        return any(isinstance(part, Slot) and part.value == 0 for part in parts)
+
+    def _said(self, view: Any) -> list[Any]:
+        """The messages of a view. What a system message says goes before the user's words where it has no place of its own."""
+        messages = _messages(view)
+        if messages[0].get("role") != "system" or len(messages) == 1 or self.hears_system:
+            return messages
+        system, user, *rest = messages
+        if user.get("role") != "user" or not all(isinstance(each["content"], str) for each in (system, user)):
+            return messages
+        return [{**user, "content": f"{system['content']}\n\n{user['content']}"}, *rest]
+
     def more(self, view: Any) -> tuple[int, ...]:
         """A view inside a turn that goes on: its text as it is, with nothing of the template around it."""
         return tuple(self.tokens(_plain(view)))
@@ -122,10 +145,10 @@ class Chat:
         for segment in path:
             if segment.goes_on:  # it is part of the words above it, and only what follows the last of them is written
                 continue
-            messages += _marked(_messages(segment.view), texts)
+            messages += _marked(self._said(segment.view), texts)
             messages.append({"role": "assistant", "content": _mark(segment.text, texts)})
             after = len(texts) - 1
-        messages += _marked(_messages(view), texts)
+        messages += _marked(self._said(view), texts)
         ended = len(path) > 0 and len(path[-1].actions) > 0 and int(path[-1].actions[-1]) in self.ends
         skeleton = self._skeleton(json.dumps(messages), after, ended, told())
         return self._filled(skeleton, tuple(texts))

@@ -193,6 +193,7 @@ def _episode_row(number: int, ep: Episode) -> dict[str, Any]:
         "note": ask.note,
         "view": ask.view,
         "seats": ask.seats,
+        **({"task_view": task.view} if task.view is not None else {}),
     }
     return {
         "episode": number, "step": ep.step, "number": ep.number, "attempt": ep.attempt,
@@ -252,8 +253,9 @@ def _number(kind: str) -> type:
 
 
 def _episode(row: dict[str, Any]) -> Episode:
-    task = Task(row["task_id"], row["prompt"], row["answer"], row["family"], row["level"], loads(row["meta"]))
     asked = loads(row["ask"])
+    meta, view = loads(row["meta"]), asked.get("task_view")
+    task = Task(row["task_id"], row["prompt"], row["answer"], row["family"], row["level"], meta, view)
     sampling = asked["sampling"] and _sampling(asked["sampling"])
     prefix = asked["prefix"] and Prefix(**asked["prefix"])
     ask = Ask(task, asked["n"], asked["prompt"], sampling, prefix, asked["note"], asked.get("view"), asked.get("seats"))

@@ -18,6 +18,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
 from guerdon.core.errors import UserError
@@ -55,14 +56,27 @@ class WorkerPool:
         A TimeoutError that the function raises is *timed out* as well. A function given as bytes is what `carry` made. Unless
         it is `trusted`, one that executes code which is not its own is called in a process of its own for every call.
         """
+        return await asyncio.wrap_future(self._begun(function, arguments, timeout, trusted)) if arguments else []
+
+    def call_now(
+        self, function: Callable[..., Any] | bytes, given: Mapping[str, Any], *, timeout: float, trusted: bool = False
+    ) -> CallResult:
+        """The same for one call, by a caller that cannot await: it waits here, whatever else this thread has to do."""
+        return self._begun(function, [given], timeout, trusted).result()[0]
+
+    def _begun(
+        self,
+        function: Callable[..., Any] | bytes,
+        arguments: Sequence[Mapping[str, Any]],
+        timeout: float,
+        trusted: bool,
+    ) -> Future[list[CallResult]]:
         if not timeout > 0:
             raise UserError(f"timeout must be above 0 seconds, not {timeout}")
-        if not arguments:
-            return []
         job = CallJob(function if isinstance(function, bytes) else carry(function), arguments, timeout, trusted)
         dispatcher = self._submit(job)
         job.done.add_done_callback(lambda done: dispatcher.submit(job) if done.cancelled() else None)
-        return await asyncio.wrap_future(job.done)
+        return job.done
 
     def _submit(self, job: CallJob) -> Dispatcher:
         with self.lock:

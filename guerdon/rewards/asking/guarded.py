@@ -17,7 +17,8 @@ from guerdon.rewards.formula.scores import Outcome
 
 
 class Guarded(Leaf):
-    """A leaf that is a function of `rewards/text/may_hang.py`, its knobs that function's arguments."""
+    """A leaf that is a function of `rewards/text/may_hang.py` or `tasks/slow_comparisons.py`, its knobs that function's
+    arguments."""
 
     seconds: float  # for one sample; then it has timed out
 

@@ -19,7 +19,7 @@ from guerdon.core.part import knob, part
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.guarded import Guarded
 from guerdon.rewards.asking.knob_checks import check_installed, check_pattern, check_plain
-from guerdon.rewards.text.may_hang import fits_schema, matched, same_formula, same_items, validator
+from guerdon.rewards.text.may_hang import matched, same_items
 from guerdon.rewards.text.overlap import (
     bleu_tokens,
     f1,
@@ -28,6 +28,7 @@ from guerdon.rewards.text.overlap import (
     sentence_bleu,
     squad_tokens,
 )
+from guerdon.tasks.slow_comparisons import fits_schema, same_formula, validator
 
 
 @part
