@@ -6,19 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from guerdon.cli.options import Answer, Data, Json, Kind, Prompt, SkipBad, Task, Trust, parse_data
+from guerdon.cli.options import Json, Task, Trust, takes_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.core.errors import UserError
 
 
+@takes_data
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL|RUN", help="A model's name, its folder, or a finished run.")],
     task: Task = None,
-    data: Data = None,
-    prompt: Prompt = None,
-    answer: Answer = None,
-    kind: Kind = None,
-    skip_bad: SkipBad = False,
+    rows: Any = None,
     k: Annotated[int, typer.Option("--k", metavar="N", min=1, help="Tries at each task.")] = 16,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
     temperature: Annotated[
@@ -42,7 +39,6 @@ def evaluate(
 
     output = Output(as_json)
     _warn_of_damage(output, model)
-    rows = parse_data(data, prompt, answer, kind, skip_bad)
     if task is None and rows is None:
         task, rows = _own_task(model, trust)
     sampling = Sampling(temperature=0.0 if greedy else temperature)
@@ -77,7 +73,7 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
     config = folder.read_config()
     if not config["plain"] or not (config["wish"]["task"] or config["data"]):
         raise UserError(f"{model} does not name the task it was trained for: give --task NAME or --data FILE")
-    check_trust(model, config, trust, ["task"])
+    check_trust(model, config, trust, ["task", "check"])
     return config["wish"]["task"], config["data"]
 
 

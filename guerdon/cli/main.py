@@ -34,7 +34,7 @@ from guerdon.cli.serve import serve
 from guerdon.cli.show import show
 from guerdon.cli.streams import lasting_streams
 from guerdon.cli.train import INTERRUPTED, train
-from guerdon.core.errors import CtrlC, Notice, RunStopped, UserError, ended_by, take_ctrl_c, unknown
+from guerdon.core.errors import CtrlC, Notice, RunStopped, Told, UserError, ended_by, take_ctrl_c, unknown
 
 KEEPING = {
     "train",
@@ -227,7 +227,7 @@ def _noticed(plain: Callable[..., None]) -> Callable[..., None]:
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, Notice):
-            print(f"warning: {message}", file=sys.stderr, flush=True)
+            print(message if issubclass(category, Told) else f"warning: {message}", file=sys.stderr, flush=True)
         else:
             plain(message, category, *where, **more)
 

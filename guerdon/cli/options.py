@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -17,18 +19,6 @@ Model = Annotated[
     str | None, typer.Option("--model", metavar="NAME|DIR", help="A model's name, its folder, or a finished run.")
 ]
 Reward = Annotated[str | None, typer.Option("--reward", metavar="REWARD", help="FILE.py:NAME, or one on the shelf.")]
-Data = Annotated[str | None, typer.Option("--data", metavar="FILE", help="Problems of your own: JSON lines.")]
-Prompt = Annotated[
-    str | None, typer.Option("--prompt", metavar="COL", help="The prompt's column in --data.  [default: prompt]")
-]
-Answer = Annotated[
-    str | None, typer.Option("--answer", metavar="COL", help="The answer's column in --data.  [default: answer]")
-]
-Kind = Annotated[
-    str | None,
-    typer.Option("--kind", metavar="COL", help="A column of --data that sorts problems into kinds: subjects, levels."),
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Skip malformed rows of --data instead of refusing them.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -100,19 +90,64 @@ def parse_settings(words: Sequence[str] | None) -> dict[str, str]:
     return settings
 
 
-def parse_data(
-    data: str | None, prompt: str | None, answer: str | None, kind: str | None, skip_bad: bool
-) -> dict[str, Any] | None:
-    """The knobs of `tasks.files.rows`; None when no file was given."""
-    if data is None:
-        for flag, given in (("--prompt", prompt), ("--answer", answer), ("--kind", kind), ("--skip-bad", skip_bad)):
-            if given:
-                raise UserError(f"{flag} is about the rows of a file: give --data FILE too")
-        return None
-    return {
-        "path": data,
-        "prompt": prompt or "prompt",
-        "answer": answer or "answer",
-        "kind": kind or "",
-        "skip_bad": skip_bad,
-    }
+# problems of one's own: `guerdon.tasks.files.rows_of`, whose keys the names are
+DATA_OPTIONS: dict[str, Any] = {
+    "data": typer.Option("--data", metavar="FILE", help="Problems of your own: JSON lines, CSV, Parquet, or a hub id."),
+    "prompt": typer.Option("--prompt", metavar="COL", help="The prompt's column in --data.  [default: guessed]"),
+    "answer": typer.Option("--answer", metavar="COL", help="The answer's, or: none.  [default: guessed]"),
+    "solution": typer.Option("--solution", metavar="COL", help="The worked solution's, for recipes that recite one."),
+    "kind": typer.Option("--kind", metavar="COL", help="One that sorts problems into kinds: subjects, levels."),
+    "check": typer.Option(
+        "--check",
+        metavar="NAME",
+        help="Whether an answer in --data is given: by exact, number, choice, contains, math, json, or FILE.py:NAME."
+        "  [default: guessed]",
+    ),
+    "system": typer.Option("--system", metavar="TEXT|FILE", help="A system message before each prompt of --data."),
+    "template": typer.Option(
+        "--template", metavar="TEXT|FILE", help="What is shown of a row, over its columns: '{question} Be brief.'"
+    ),
+    "test": typer.Option("--test", metavar="FILE", help="Held-out problems, in place of the last rows of --data."),
+    "held_out": typer.Option(
+        "--held-out", metavar="SHARE", min=0, max=1, help="Of --data, never trained on.  [default: 0.1]"
+    ),
+    "skip_bad": typer.Option("--skip-bad", help="Skip malformed rows of --data instead of refusing them."),
+}
+TYPES: dict[str, Any] = {"held_out": float | None, "skip_bad": bool}
+
+
+def takes_data(verb: Callable[..., int]) -> Callable[..., int]:
+    """Gives a verb the options about problems of one's own in the place of its parameter `rows`, which gets what they say: what
+    `data=` takes in Python, or None."""
+    own = inspect.signature(verb, eval_str=True)
+    options = []
+    for name, option in DATA_OPTIONS.items():
+        taken_as = TYPES.get(name, str | None)
+        kind: Any = Annotated[taken_as, option]
+        default = False if name == "skip_bad" else None
+        options.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    mine = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.parameters.values()]
+    at = [p.name for p in mine].index("rows")
+    taken = [*mine[:at], *options, *mine[at + 1 :]]
+
+    @functools.wraps(verb)
+    def run(**given: Any) -> int:
+        rows = parse_data(**{name: given.pop(name) for name in DATA_OPTIONS})
+        return verb(**given, rows=rows)
+
+    run.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in taken}
+    return run
+
+
+def parse_data(data: str | None, **said: Any) -> dict[str, Any] | None:
+    """What was said about problems of one's own, as `data=` takes it; None when no file was given."""
+    given = {name: value for name, value in said.items() if value is not None and value is not False}
+    if data is not None:
+        return {"path": data, **given}
+    for name in given:
+        flag = f"--{name.replace('_', '-')}"
+        if name == "check":
+            raise UserError("--check is for --data FILE: families of problems check exactly by themselves")
+        raise UserError(f"{flag} is about the rows of a file: give --data FILE too")
+    return None

@@ -7,29 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from guerdon.cli.options import (
-    Answer,
-    Data,
     EvalEvery,
     EvalTasks,
     EvalTries,
     FailedLimit,
     Json,
     Keep,
-    Kind,
     Log,
     Model,
     Out,
-    Prompt,
     Resume,
     Reward,
     RolloutsEvery,
     SaveEvery,
     Settings,
-    SkipBad,
     Task,
     Trust,
-    parse_data,
     parse_settings,
+    takes_data,
 )  # fmt: skip
 from guerdon.cli.output import Output, cost, exam_lines, has_rate, rate
 from guerdon.core.errors import CtrlC, UserError
@@ -47,15 +42,12 @@ class TakenAtOnce(UserError):
     exit_code = INTERRUPTED
 
 
+@takes_data
 def train(
     recipe: Annotated[str | None, typer.Argument(metavar="RECIPE", help="A name, or a file: ./mine.py[:NAME].")] = None,
     task: Task = None,
     model: Model = None,
-    data: Data = None,
-    prompt: Prompt = None,
-    answer: Answer = None,
-    kind: Kind = None,
-    skip_bad: SkipBad = False,
+    rows: Any = None,
     reward: Reward = None,
     steps: Annotated[
         int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")
@@ -97,7 +89,6 @@ def train(
         "eval_tasks": eval_tasks, "eval_tries": eval_tries, "failed_limit": failed_limit,
         "loggers": tuple(log) if log else None,
     }  # fmt: skip
-    rows = parse_data(data, prompt, answer, kind, skip_bad)
     if resume is not None and out is not None:
         raise UserError("a run is resumed where it lies: give --resume or --out, not both")
     request = {

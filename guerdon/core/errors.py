@@ -62,6 +62,10 @@ class Notice(UserWarning):
     """What a user should know though nothing is wrong. The command line prints it as one line."""
 
 
+class Told(Notice):
+    """What was made of what a user gave: a fact to look at, and no warning. The command line prints it as it is."""
+
+
 def nearest(name: str, allowed: Iterable[str]) -> str | None:
     """The allowed name closest to `name`, if one is close enough to be what was meant."""
     matches = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)

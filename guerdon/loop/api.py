@@ -22,7 +22,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy
-from guerdon.loop.build import Built, RunRequest, build, config_of, find_model, find_task, fit, run_name, versions
+from guerdon.loop.build import Built, RunRequest, build, config_of, find_model, find_task, fit, run_name, tell, versions
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
@@ -42,7 +42,7 @@ def train(
     task: Any = None,
     model: Any = None,
     reward: Any = None,
-    data: Mapping[str, Any] | None = None,
+    data: Any = None,
     steps: int | None = None,
     budget: str | Budget | None = None,
     seed: int | None = None,
@@ -58,9 +58,11 @@ def train(
     """Train a recipe and return the run.
 
     `recipe` is a name, a file, a `Recipe` or a `Study`; `task` and `model` are names or objects; `reward` a function or
-    FILE.py:FUNCTION. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`).
-    With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier
-    run of the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone.
+    FILE.py:FUNCTION; `data` problems of your own: a file, a list of dictionaries, a data set, or one of them with settings,
+    `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Further keywords are the recipe's knobs; dotted ones go in
+    `settings` (`{"learn.clip": 0.5}`). With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is
+    spent. `resume` goes on with an earlier run of the same recipe; one that names Python files and was not made by this user on
+    this computer with `trust` alone.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -195,6 +197,7 @@ def _refuse_conflicts(
     """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
     named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
     kept_data = config["data"] or {}
+    said_data = {k: v for k, v in request.knobs_of_data.items() if isinstance(v, bool | int | float | str)}
     values: dict[str, tuple[Any, Any]] = {
         "--steps": (steps, config["steps"]),
         "--seed": (seed, config["seed"]),
@@ -204,8 +207,7 @@ def _refuse_conflicts(
             if isinstance(value, str)
         },
         **{
-            "--data" if k == "path" else f"--{k.replace('_', '-')}": (v, kept_data.get(k))
-            for k, v in (request.data or {}).items()
+            "--data" if k == "path" else f"--{k.replace('_', '-')}": (v, kept_data.get(k)) for k, v in said_data.items()
         },
     }
     if isinstance(request.recipe, str | None):
@@ -228,7 +230,7 @@ def evaluate(
     model: Any,
     *,
     task: Any = None,
-    data: Mapping[str, Any] | None = None,
+    data: Any = None,
     exam: Exam | Sequence[Exam] | None = None,
     models: Mapping[str, Any] | None = None,
     tasks: int = 64,
@@ -256,6 +258,7 @@ def evaluate(
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
     with clock.as_of(_config_of(model)):
         fit(source, named.values())
+        tell(source, named.values())
         return examined(named, exams or [Exam(source)], single_turn(), seed, **how)
 
 

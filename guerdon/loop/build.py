@@ -14,7 +14,7 @@ from typing import Any
 
 import guerdon
 from guerdon import models, tasks
-from guerdon.core.errors import Notice, UserError
+from guerdon.core.errors import Notice, Told, UserError
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label, walk
 from guerdon.core.recipe import Recipe, RecipeEntry, Study
@@ -30,7 +30,8 @@ from guerdon.rewards.stage.score_stages import score
 from guerdon.store.checksums import Damaged, manifest_fault
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
-from guerdon.tasks.files import first_of, rows
+from guerdon.tasks.files import name_of, rows, rows_of
+from guerdon.tasks.row_columns import first_of
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -43,7 +44,7 @@ class RunRequest:
     task: Any = None
     model: Any = None
     reward: Any = None
-    data: Mapping[str, Any] | None = None  # the knobs of `tasks.files.rows`
+    data: Any = None  # what `tasks.files.rows_of` takes
     settings: Mapping[str, Any] = field(default_factory=dict)
     text: bool = False  # settings come from a command line, to be parsed
     prepared: Mapping[str, str] = field(default_factory=dict)  # folders of models that take the place of the recipe's
@@ -52,13 +53,21 @@ class RunRequest:
     def plain(self) -> bool:
         """Whether a run.json can hold it: names and paths only."""
         named = (self.recipe, self.task or "", self.model or "", self.reward or "")
-        return all(isinstance(x, str) for x in named)
+        return all(isinstance(x, str) for x in named) and all(_is_plain(x) for x in self.knobs_of_data.values())
+
+    @property
+    def knobs_of_data(self) -> dict[str, Any]:
+        """What was said about rows of one's own, by name; a path alone is one too."""
+        if self.data is None:
+            return {}
+        knobs = dict(self.data) if isinstance(self.data, Mapping) and "path" in self.data else {"path": self.data}
+        return {name: str(value) if isinstance(value, Path) else value for name, value in knobs.items()}
 
     def to_config(self) -> dict[str, Any]:
         slots = {"task": self.task, "model": self.model, "reward": self.reward}
         return {
             "wish": {k: v if isinstance(v, str) or v is None else repr(v) for k, v in slots.items()},
-            "data": dict(self.data) if self.data else None,
+            "data": {k: v if _is_plain(v) else _in_a_word(v) for k, v in self.knobs_of_data.items()} or None,
             "settings": {k: v if self.text else describe(v) for k, v in self.settings.items()},
             "text": self.text,
             "plain": self.plain,
@@ -70,6 +79,15 @@ class RunRequest:
         slots = {slot: config["wish"][slot] for slot in ("task", "model", "reward")}
         kept = {name: config[name] for name in ("data", "settings", "text", "prepared") if name in config}
         return cls(config["recipe"], **slots, **kept)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def _in_a_word(value: Any) -> str:
+    """An object that a config cannot hold: rows may be many."""
+    return getattr(value, "__name__", None) or f"a {type(value).__name__}"
 
 
 @dataclass(frozen=True)
@@ -96,15 +114,19 @@ def build(request: RunRequest) -> Built:
         if isinstance(recipe, Recipe):
             for source in [member for _, member in walk(recipe) if isinstance(member, rows)]:
                 fit(source, recipe.models.values())
+                tell(source, recipe.models.values())
         return Built(label(recipe).lower(), _checked(recipe, request.prepared))
     entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
     task = find_task(request.task, request.data)
+    if isinstance(task, rows) and not task.size("train"):
+        raise UserError(f"{task.name}: --held-out 1 leaves nothing to train on")
     slots = {"task": task, "model": find_model(request.model), "reward": _reward(request.reward)}
     fit(task, [slots["model"]])
     if slots["reward"] is not None and task is not None:
         for leaf in as_reward(slots["reward"]).leaves:
             leaf.check_arguments(task.get("train", 0).meta)
     recipe = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
+    tell(task, [slots["model"]])
     return Built(entry.name, recipe, task, entry)
 
 
@@ -116,12 +138,13 @@ def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | St
     return recipe
 
 
-def find_task(task: Any, data: Mapping[str, Any] | None = None) -> TaskSource | None:
-    if data:
+def find_task(task: Any, data: Any = None) -> TaskSource | None:
+    """A task by name, or rows of one's own."""
+    if data is not None:
         if task is not None:
             raise UserError("--task and --data are two sources of problems: give one of them")
-        source = rows(**data)
-        source.tasks()
+        source = rows_of(data)
+        source.open()
         _name_skipped(source, source.skipped or [])
         return source
     if isinstance(task, str) and ".py:" in task:
@@ -136,9 +159,24 @@ def fit(source: Any, models: Iterable[Any]) -> None:
             _name_skipped(source, source.fit(model))
 
 
+def tell(source: Any, models: Iterable[Any]) -> None:
+    """What was made of rows of one's own, for the user to look at: columns, check, and where a system message goes."""
+    if isinstance(source, rows):
+        deaf = [
+            label(m)
+            for m in models
+            if isinstance(m, Model) and not getattr(getattr(m, "chat", None), "hears_system", 0)
+        ]
+        lines = [
+            f"{name} has no place for a system message: it reads it before the prompt" for name in deaf if source.system
+        ]
+        for line in [*source.facts(), *lines]:
+            warnings.warn(line, Told, stacklevel=3)
+
+
 def _name_skipped(source: rows, bad: Sequence[str]) -> None:
     if bad:
-        message = f"{source.path}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
+        message = f"{source.open().own.title}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
         warnings.warn(message, Notice, stacklevel=3)
 
 
@@ -242,5 +280,6 @@ def versions() -> dict[str, Any]:
 
 def run_name(name: str, request: RunRequest) -> str:
     """What the folder of a run is called where nothing is said: a number follows."""
-    what = request.task if isinstance(request.task, str) else Path(request.data["path"]).stem if request.data else ""
+    given = request.knobs_of_data
+    what = request.task if isinstance(request.task, str) else name_of(given["path"]) if given else ""
     return "-".join(x for x in (Path(name).stem, str(what).replace(":", "-").replace(os.sep, "-")) if x)

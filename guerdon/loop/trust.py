@@ -28,12 +28,14 @@ FILE_OF: dict[str, Callable[[str], str]] = {
     "recipe": lambda spec: in_file(spec)[0],
     "task": lambda spec: f"{spec.partition('.py:')[0]}.py" if ".py:" in spec else "",
     "reward": lambda spec: spec.rpartition(":")[0] if ".py" in spec else "",
+    "check": lambda spec: spec.rpartition(":")[0] if ".py" in spec else "",
 }
 
 
 def python_files(config: Mapping[str, Any], slots: Collection[str] = tuple(FILE_OF)) -> dict[str, str]:
     """The Python files that a config names, by what names them."""
-    names = {"recipe": config["recipe"], **config["wish"]} if config["plain"] else {}
+    check = (config.get("data") or {}).get("check")
+    names = {"recipe": config["recipe"], **config["wish"], "check": check} if config["plain"] else {}
     files = {f"{slot} {names[slot]}": FILE_OF[slot](names[slot]) for slot in slots if names.get(slot)}
     return {name: file for name, file in files.items() if file}
 

@@ -1,151 +1,240 @@
-"""Problems from the user's own JSONL file: one object a line, a column for the prompt and one for the answer."""
+"""Problems from somebody's own rows, of a file or held in Python: which columns they are made of, and how answers are checked.
+
+All rows are looked through once before anything runs (`row_sets.py`); afterwards a row is read when its problem is asked for.
+Leaves out: forms of files (`guerdon/data`), the guess of columns (`row_columns.py`), what is made of a row (`row_tasks.py`),
+the checks (`answer_checks.py`).
+"""
 
 from __future__ import annotations
 
-import hashlib
+import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
-from guerdon.data.lines import JsonLine, opened, read_lines, shown
-from guerdon.tasks.choosing import by_kind, chosen
-from guerdon.tasks.family import read_solution
+from guerdon.data.hub_datasets import PREFIX
+from guerdon.data.opening import open_records
+from guerdon.tasks.answer_checks import AnswerCheck, find_check
+from guerdon.tasks.choosing import chosen
+from guerdon.tasks.row_columns import find_columns
+from guerdon.tasks.row_prompts import template_of, text_or_file
+from guerdon.tasks.row_sets import RowSet, look_through
+from guerdon.tasks.row_tasks import LABELLED, SOLUTION, RowReader
 
 if TYPE_CHECKING:
     from guerdon.core.model import Model
 
-SHOWN = 5  # bad rows named one by one
-MOST_TOKENS = (
-    16  # of a byte, for a tokenizer that first spells characters out in full: prompts far from the limit are not read
-)
+
+@dataclass(frozen=True)
+class OpenedRows:
+    """What a source reads: its own rows, and those of a separate file that are held out, if there is one."""
+
+    own: RowSet
+    test: RowSet | None
+    check: AnswerCheck
+
+    def __deepcopy__(self, memo: Any) -> OpenedRows:
+        """Nothing in it changes."""
+        return self
 
 
 @part
 class rows:
-    """Tasks from `path`. The last `held_out` share of the rows is never trained on. Other columns go to `meta`.
+    r"""Tasks from `path`: a file (JSON lines, CSV, TSV, Parquet), the id of a data set, or an object that holds rows.
 
-    `kind` names a column that sorts problems into kinds, for curricula to choose among: a whole number is a level, any other
-    text a family of its own.
+    `prompt`, `answer` and `solution_in` name columns, and are guessed by usual names where they are not given; `answer="none"`:
+    there are none. The last `held_out` share of the rows is never trained on; with `test`, another file, all of its rows are.
+    `check_by` says how answers are checked: exact, number, choice, contains, math, json, FILE.py:NAME or a function; it too is
+    guessed. `system` goes before every prompt, `template` is written over the columns; both may be files. `kind` names a column
+    that sorts problems into kinds, for curricula to choose among: a whole number is a level, other text a family of its own.
+    Other columns go to `meta`.
 
     A malformed row is refused with its line number, all of them before anything runs; `skip_bad` drops them instead and names
-    them. So is a row whose prompt leaves the model no room for an answer. What is malformed: docs/your_own_task.md.
+    them. So is a row whose prompt leaves the model no room for an answer. What is malformed: docs/your_own_data.md.
 
-    >>> import json, tempfile
     >>> import guerdon as gd
-    >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
-    ...     for n in range(10):
-    ...         print(json.dumps({"prompt": f"{n}+1=", "answer": str(n + 1)}), file=file, flush=True)
-    ...     source = gd.tasks.rows(file.name, held_out=0.2)
-    ...     source.size("train"), source.get("train", 3).prompt, source.check(source.get("train", 3), "4")
+    >>> source = gd.tasks.rows([{"question": f"{n}+1=", "answer": n + 1} for n in range(10)], held_out=0.2)
+    >>> source.size("train"), source.get("train", 3).prompt, source.check(source.get("train", 3), "3 and 1 are 4")
     (8, '3+1=', 1.0)
+    >>> print(*source.facts(), sep="\n")
+    data: 10 rows; prompt from `question`, answer from `answer`; 2 held out
+    data: checked by the last number in the text, or the one after ####, \boxed or Answer: (--check number)
     """
 
-    path: str = knob(hashed=False)
-    prompt: str = "prompt"
-    answer: str = "answer"
-    held_out: float = knob(default=0.1, ge=0.0, le=0.9)
+    path: Any = knob(hashed=False)
+    prompt: str = ""
+    answer: str = ""
+    held_out: float = knob(default=0.1, ge=0.0, le=1.0)
     skip_bad: bool = False
     kind: str = ""
+    solution_in: str = knob(default="", absent="")
+    system: str = knob(default="", absent="")
+    template: str = knob(default="", absent="")
+    check_by: Any = ""
+    test: Any = knob(default=None, hashed=False)
 
-    loaded: list[Task] | None = live()
+    opened: OpenedRows | None = live()
     skipped: list[str] | None = live()
 
     @property
     def name(self) -> str:
-        return Path(self.path).stem
+        return name_of(self.path)
 
-    def tasks(self) -> list[Task]:
-        if self.loaded is None:
-            self.loaded, self.skipped = self._read()
-        return self.loaded
+    def open(self) -> OpenedRows:
+        """Look through all rows, once. What is wrong with them is refused."""
+        if self.opened is not None:
+            return self.opened
+        title = _title(self.path, "data")
+        records = open_records(self.path, f"--data {title}" if title != "data" else title)
+        system, template = text_or_file(self.system, "--system"), text_or_file(self.template, "--template")
+        columns = find_columns(records, title, self.prompt, self.answer, self.solution_in, bool(template))
+        if template:
+            template_of(template, records.columns)
+        reader = RowReader(self.name, columns, records.columns, self.kind, system, template, records.typed)
+        own, test = look_through(records, reader, title), None
+        own.refuse(self.skip_bad, 2 if self.test is None and self.held_out < 1 else 1)
+        if self.test is not None:
+            name = _title(self.test, "the test's data")
+            held = open_records(self.test, f"--test {name}")
+            test = look_through(held, dataclasses.replace(reader, typed=held.typed), name)
+            test.refuse(self.skip_bad, 1)
+            own = own.apart_from(test, self.skip_bad)
+        check = find_check(self.check_by) if self.check_by else own.seen.guess()
+        check.refuse_unknown([*records.columns, SOLUTION, LABELLED])
+        self.skipped = [*own.told_bad, *(test.told_bad if test is not None else [])]
+        self.opened = OpenedRows(own, test, check)
+        return self.opened
 
-    def _read(self) -> tuple[list[Task], list[str]]:
-        good: list[Task] = []
-        bad: list[str] = []
-        for line in read_lines(Path(self.path), f"--data {self.path}"):
-            row = self._row(line)
-            good.append(row) if isinstance(row, Task) else bad.append(f"line {line.number}: {row}")
-        self._refuse(good, bad)
-        return good, bad
+    def meant(self) -> dict[str, Any]:
+        """For the hash: what was guessed, and what stands in files."""
+        opened = self.open()
+        reader, check = opened.own.reader, opened.check
+        by = check.name if check.trusted else check.function
+        return {
+            "prompt": reader.columns.prompt,
+            "answer": reader.columns.answer,
+            "system": reader.system,
+            "template": reader.template,
+            "check_by": by,
+        }
 
-    def _refuse(self, good: list[Task], bad: list[str]) -> None:
-        """Bad rows, unless they are to be skipped, and what is left if it is too little."""
-        if bad and not self.skip_bad:
-            raise UserError(f"{self.path}, {first_of(bad, SHOWN)}. Mend the file, or skip bad rows with --skip-bad")
-        if len(good) < 2:
-            why = f" and {len(bad)} bad ones ({first_of(bad, 1)})" if bad else ""
-            raise UserError(
-                f"{self.path} holds {len(good)} good rows{why}: two are the fewest, one to train on and one held out"
-            )
-
-    def _row(self, line: JsonLine) -> Task | str:
-        row = line.value
-        if line.fault or not isinstance(row, dict):
-            return line.fault or "not a JSON object"
-        for column in (self.prompt, self.answer, *([self.kind] if self.kind else [])):
-            if not isinstance(row.get(column), str | int | float):
-                return f"no text in column {shown(column)} (columns: {_named(row)})"
-        meta: dict[str, Any] = {k: v for k, v in row.items() if k not in (self.prompt, self.answer)}
-        level, family = 1, self.name
-        if self.kind:
-            sort = row[self.kind]
-            if type(sort) is int and not -(2**63) <= sort < 2**63:
-                return f"a kind of {shown(sort)} is beyond the whole numbers of 64 bits"
-            level, family = (sort, family) if type(sort) is int else (1, f"{self.name}/{sort}")
-        return Task(str(line.number), str(row[self.prompt]), str(row[self.answer]), family, level, meta)
+    def identity(self) -> str:
+        opened = self.open()
+        return "+".join(each.rows.identity() for each in (opened.own, opened.test) if each is not None)
 
     def fit(self, model: Model) -> list[str]:
         """Refuse, or skip and name, the rows whose prompt leaves a model no room for an answer."""
-        room = model.max_positions
+        room, opened = model.max_positions, self.open()
         if room is None:
             return []
-        around = len(model.encode(""))
-        bad: dict[str, str] = {}
-        for task in self.tasks():
-            if around + MOST_TOKENS * len(task.prompt.encode()) < room:
-                continue
-            size = len(model.encode(task.prompt))
-            if size >= room:
-                bad[task.id] = f"line {task.id}: a prompt of {size} tokens leaves no room in a context of {room}"
-        left = [task for task in self.tasks() if task.id not in bad]
-        self._refuse(left, [*bad.values()])
-        self.loaded, self.skipped = left, [*(self.skipped or ()), *bad.values()]
-        return [*bad.values()]
+        own, why = opened.own.fitting(model, room)
+        test, test_why = opened.test.fitting(model, room) if opened.test is not None else (None, [])
+        for left, bad in ((own, why), (test, test_why)):
+            if left is not None and bad:
+                told = dataclasses.replace(left, bad=tuple(bad), bad_count=len(bad))
+                told.refuse(self.skip_bad, 2 if test is None and self.held_out < 1 else 1)
+        self.opened = OpenedRows(own, test, opened.check)
+        self.skipped = [*(self.skipped or ()), *why, *test_why]
+        return [*why, *test_why]
 
-    def _split(self, split: Split) -> list[Task]:
-        every = self.tasks()
-        cut = len(every) - min(
-            len(every) - 1, math.ceil(len(every) * self.held_out)
-        )  # the fewest rows still hold one out
-        return every[:cut] if split == "train" else (every[cut:] or every)
+    # --- being asked ------------------------------------------------------------------------------------------------
 
-    def identity(self) -> str:
-        with opened(Path(self.path), f"--data {self.path}") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    def _span(self, split: Split) -> tuple[RowSet, range]:
+        """The rows of a split: a set, and places in it."""
+        opened = self.open()
+        if opened.test is not None:
+            chosen_set = opened.own if split == "train" else opened.test
+            return chosen_set, range(len(chosen_set))
+        count = len(opened.own)
+        most = count if self.held_out == 1 else count - 1  # the fewest rows still train on one
+        cut = count - min(most, math.ceil(count * self.held_out))
+        return opened.own, range(cut) if split == "train" else range(cut if cut < count else 0, count)
 
     def size(self, split: Split) -> int | None:
-        return len(self._split(split))
+        return len(self._span(split)[1])
 
     def get(self, split: Split, index: int) -> Task:
-        return self._split(split)[index]
+        looked, places = self._span(split)
+        return looked.task(places[index])
 
-    def kinds(self) -> dict[str, chosen]:
-        numbers = [tuple(range(len(self._split(split)))) for split in ("train", "test")]
-        return by_kind(self, numbers[0], numbers[1])
+    def kinds(self) -> dict[str, Any]:
+        """The kinds of problems by name, in the order in which they appear."""
+        numbers: dict[Split, dict[str, tuple[int, ...]]] = {"train": {}, "test": {}}
+        for split, by_kind in numbers.items():
+            looked, places = self._span(split)
+            if not self.kind:
+                by_kind[self.get("train", 0).kind] = tuple(range(len(places)))
+            for kind, at in looked.kinds.items():
+                mine = at[(at >= places.start) & (at < places.stop)] - places.start
+                by_kind[kind] = tuple(mine.tolist())
+        train = {kind: at for kind, at in numbers["train"].items() if at}
+        return {kind: chosen(self, at, numbers["test"].get(kind, ())) for kind, at in train.items()}
 
     def check(self, task: Task, completion: str) -> float | None:
-        """Right when the answer is all that was said, or what the last line gives as the answer (`= 24`)."""
-        return float(task.answer.strip() in (completion.strip(), read_solution(completion)[1]))
+        """Whether a completion gives the row's answer; None where there is no answer to give."""
+        return self.open().check(task, completion) if task.answer else None
+
+    def __getattr__(self, name: str) -> Any:
+        """`solution(task)`, where the rows have worked solutions."""
+        if name == SOLUTION and "path" in self.__dict__:
+            columns = self.open().own.reader.columns
+            if columns.solution or columns.mark or columns.is_chat:
+                return _solution
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def facts(self) -> list[str]:
+        """What was made of the rows, for people: columns, what is held out, how answers are checked."""
+        opened = self.open()
+        own, columns = opened.own, opened.own.reader.columns
+        prompt = "the template" if self.template else f"`{columns.prompt}`"
+        no_answer = "answer from its last message" if columns.is_chat else "no answers"
+        answer = f"answer from `{columns.answer}`" if columns.answer else no_answer
+        answer += f", after {columns.mark}" if columns.mark else ""
+        more = [f"solution from `{columns.solution}`"] if columns.solution else []
+        more += [f"options from `{columns.options}`"] if columns.options else []
+        count = f"{len(own):,} rows" + (" to train on" if opened.test is not None else "")
+        held = f"{self.size('test'):,} held out" + (
+            f", those of {opened.test.title}" if opened.test is not None else ""
+        )
+        lines = [f"{own.title}: {count}; {', '.join([f'prompt from {prompt}', answer, *more])}; {held}"]
+        if columns.answer or columns.is_chat:
+            lines.append(f"{own.title}: checked by {opened.check.words} (--check {opened.check.name})")
+        return lines
 
 
-def first_of(texts: Sequence[str], count: int, between: str = "; ") -> str:
-    """Some of what there is, and how much more."""
-    return between.join([*texts[:count], *([f"and {len(texts) - count} more"] if len(texts) > count else [])])
+def _solution(task: Task) -> str:
+    return str(task.meta.get(SOLUTION, task.answer))
 
 
-def _named(columns: Iterable[str]) -> str:
-    return first_of([name if name.isidentifier() and len(name) <= 40 else shown(name) for name in columns], 8, ", ")
+def _title(path: Any, otherwise: str) -> str:
+    return str(path) if isinstance(path, str | Path) else otherwise
+
+
+def name_of(path: Any) -> str:
+    """What rows are called in a word: the file without its ending, a data set without its owner."""
+    if not isinstance(path, str | Path):
+        return "data"
+    text = str(path)
+    if text.startswith(PREFIX):
+        return text.removeprefix(PREFIX).partition(":")[0].rpartition("/")[2]
+    return Path(text).stem.partition(":")[0]
+
+
+DATA_KNOBS = {"check": "check_by", "solution": "solution_in"}  # words of `data=` and flags that methods have for names
+
+
+def rows_of(data: Any) -> rows:
+    """A source of problems from what `data=` takes: a path, an object that holds rows, or one of them with settings in a
+    dictionary, `{"path": "my.csv", "prompt": "question", "check": "number"}`."""
+    if isinstance(data, Mapping) and "path" in data:
+        return rows(**{DATA_KNOBS.get(str(name), str(name)): value for name, value in data.items()})
+    if type(data) is dict:
+        raise UserError(
+            f"data={{...}} needs its path, {{'path': 'my.csv'}}; it has {', '.join(map(str, data)) or 'nothing'}"
+        )
+    return rows(data)

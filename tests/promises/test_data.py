@@ -16,8 +16,9 @@ from command_line import SMALL, Cli, command_line, refused
 from small import small_lm
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.memory.feedback import human_feedback
+from guerdon.core.task import Task
 from guerdon.data import lines
+from guerdon.rewards.memory.feedback import human_feedback
 from guerdon.tasks.files import rows
 
 GOOD = [json.dumps({"prompt": f"p{n}", "answer": n}) for n in range(8)]
@@ -63,6 +64,12 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return command_line(tmp_path, monkeypatch, capsys)
 
 
+def every(path: str) -> list[Task]:
+    """All problems of a file, the held-out ones at the end."""
+    source = rows(path)
+    return [source.get(split, i) for split in ("train", "test") for i in range(source.size(split) or 0)]
+
+
 def write(*some: str | bytes, end: bytes = b"\n") -> None:
     whole = [*(GOOD[:3]), *some, *GOOD[3:]]
     Path("my.jsonl").write_bytes(b"".join((s if isinstance(s, bytes) else s.encode()) + end for s in whole))
@@ -72,7 +79,7 @@ def test_what_else_ends_a_line_in_unicode_is_text(cli, tried):
     """U+2028, U+2029, U+0085, form feeds and separators in a prompt; lines that end with \\r\\n; emoji in two halves."""
     for end in (b"\n", b"\r\n"):
         write(*(json.dumps({"prompt": "X", "answer": 1}).replace("X", f"a{text}b") for text in TEXT), end=end)
-        found = rows("my.jsonl").tasks()
+        found = every("my.jsonl")
         assert [task.id for task in found] == [str(n + 1) for n in range(8 + len(TEXT))]
         expected = [json.loads(f'"a{text}b"') for text in TEXT]
         assert [task.prompt for task in found[3 : 3 + len(TEXT)]] == expected
@@ -109,7 +116,7 @@ def test_bytes_that_are_no_text_are_named_with_their_line(cli):
 def test_a_mark_of_the_encoding_is_no_part_of_the_first_row(cli, tried):
     """A UTF-8 byte-order mark is passed over; UTF-16 and UTF-32, with a mark or without, are named."""
     Path("my.jsonl").write_text("\n".join(GOOD), encoding="utf-8-sig")
-    assert rows("my.jsonl").tasks()[0].prompt == "p0"
+    assert every("my.jsonl")[0].prompt == "p0"
     for encoding, name in (
         ("utf-16", "UTF-16"),
         ("utf-16-le", "UTF-16"),

@@ -25,7 +25,7 @@ def test_held_out_rows_are_never_trained_on(tmp_path, count, held_out):
 
 def test_one_row_is_refused(tmp_path):
     with pytest.raises(UserError, match="holds 1 good rows: two are the fewest"):
-        source(tmp_path, 1).tasks()
+        source(tmp_path, 1).open()
 
 
 @pytest.mark.parametrize(
