@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Annotated, Any
 
 import typer
 
-from guerdon.cli.options import Json, Task, Trust, takes_data
+from guerdon.cli.options import Json, Reward, Task, Trust, takes_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.core.errors import UserError
 
 
-@takes_data
+@functools.partial(takes_data, test_alone=True)
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL|RUN", help="A model's name, its folder, or a finished run.")],
     task: Task = None,
     rows: Any = None,
+    reward: Reward = None,
+    best_of: Annotated[
+        int | None,
+        typer.Option(
+            "--best-of", metavar="N", min=1, help="How often the try that --reward likes best among N is right."
+        ),
+    ] = None,
     k: Annotated[int, typer.Option("--k", metavar="N", min=1, help="Tries at each task.")] = 16,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
     temperature: Annotated[
@@ -31,8 +39,8 @@ def evaluate(
 ) -> int:
     """Held-out accuracy of a model or a run.
 
-    Prints pass@1, and pass@k without bias, each with its 95 % interval over tasks. A run is evaluated on the task it
-    was trained for unless another is given.
+    Prints pass@1, and pass@k without bias, each with its 95 % interval over tasks; with --reward also what it gives on the
+    same tries. A run is evaluated on the task it was trained for unless another is given; --test FILE alone means all its rows.
     """
     from guerdon.core.task import Sampling
     from guerdon.loop import api
@@ -41,12 +49,18 @@ def evaluate(
     _warn_of_damage(output, model)
     if task is None and rows is None:
         task, rows = _own_task(model, trust)
+    elif rows is not None and rows.get("held_out") == 1.0:
+        rows = {**_said_of_rows(model), **rows}
     sampling = Sampling(temperature=0.0 if greedy else temperature)
     if max_tokens is not None:
         sampling = sampling.but(max_tokens=max_tokens)
-    numbers = api.evaluate(
-        model, task=task, data=rows, tasks=tasks, tries=1 if greedy else k, seed=seed, sampling=sampling
-    )
+    how: dict[str, Any] = {"task": task, "data": rows, "tasks": tasks, "seed": seed, "sampling": sampling}
+    if best_of is None:
+        numbers = api.evaluate(model, reward=reward, tries=1 if greedy else k, **how)
+    else:
+        if reward is None:
+            raise UserError("--best-of N chooses by a reward: give --reward R too")
+        numbers = api.best_of(model, reward, n=best_of, **how)
     if not as_json:
         _tell(output, numbers)
     output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **numbers})
@@ -77,9 +91,27 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
     return config["wish"]["task"], config["data"]
 
 
+def _said_of_rows(model: str) -> dict[str, Any]:
+    """What a run that was trained on rows was told of them: a test of its own is read the same way."""
+    from guerdon.store.folder import RunFolder
+
+    folder = RunFolder(model)
+    config: dict[str, Any] = folder.read_config() if folder.exists() else {"plain": False}
+    said: dict[str, Any] = (config["data"] or {}) if config["plain"] else {}
+    own = {"path", "test", "held_out", *(["check"] if ".py" in str(said.get("check")) else [])}
+    return {name: value for name, value in said.items() if name not in own}
+
+
 def _tell(output: Output, numbers: dict[str, Any]) -> None:
-    output.say(f"{numbers['task']}: {numbers['tasks']} held-out tasks, {numbers['tries']} tries each")
-    names = [n for n in numbers if n.startswith("pass@") and "_" not in n]
-    output.table(("", "rate (95 % interval)"), [(n, rate(numbers, n)) for n in names])
-    if numbers["missing"]:
+    posed = f"{numbers['tasks']} held-out tasks" if "tasks" in numbers else "held-out tasks"
+    output.say(f"{numbers['task']}: {posed}, {numbers['tries']} tries each")
+    names = [n for n in numbers if n.startswith(("pass@", "best_of@")) and not n.endswith(("_low", "_high"))]
+    if names:
+        output.table(("", "rate (95 % interval)"), [(n, rate(numbers, n)) for n in names])
+    if "reward" in numbers:
+        around = f" ({numbers['reward_low']:.3f} to {numbers['reward_high']:.3f})" if "reward_low" in numbers else ""
+        output.say(f"reward  {numbers['reward']:.3f}{around}")
+    if numbers.get("reward_missing"):
+        output.say(f"warning: {percent(numbers['reward_missing'])} of the tries got no reward and are not in its mean")
+    if numbers.get("missing"):
         output.say(f"warning: {percent(numbers['missing'])} of the tries could not be checked and are in no rate")

@@ -116,7 +116,7 @@ DATA_OPTIONS: dict[str, Any] = {
 TYPES: dict[str, Any] = {"held_out": float | None, "skip_bad": bool}
 
 
-def takes_data(verb: Callable[..., int]) -> Callable[..., int]:
+def takes_data(verb: Callable[..., int], *, test_alone: bool = False) -> Callable[..., int]:
     """Gives a verb the options about problems of one's own in the place of its parameter `rows`, which gets what they say: what
     `data=` takes in Python, or None."""
     own = inspect.signature(verb, eval_str=True)
@@ -132,7 +132,7 @@ def takes_data(verb: Callable[..., int]) -> Callable[..., int]:
 
     @functools.wraps(verb)
     def run(**given: Any) -> int:
-        rows = parse_data(**{name: given.pop(name) for name in DATA_OPTIONS})
+        rows = parse_data(test_alone=test_alone, **{name: given.pop(name) for name in DATA_OPTIONS})
         return verb(**given, rows=rows)
 
     run.__signature__ = own.replace(parameters=taken)  # type: ignore[attr-defined]
@@ -140,11 +140,16 @@ def takes_data(verb: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-def parse_data(data: str | None, **said: Any) -> dict[str, Any] | None:
-    """What was said about problems of one's own, as `data=` takes it; None when no file was given."""
+def parse_data(data: str | None, *, test_alone: bool = False, **said: Any) -> dict[str, Any] | None:
+    """What was said about problems of one's own, as `data=` takes it; None when no file was given. A verb that trains nothing
+    takes a `test` alone: all of its rows are held out."""
     given = {name: value for name, value in said.items() if value is not None and value is not False}
     if data is not None:
+        if "test" in given and "held_out" in given:
+            raise UserError("--test FILE is all that is held out: leave --held-out away")
         return {"path": data, **given}
+    if test_alone and "test" in given:
+        return {"path": given.pop("test"), "held_out": 1.0, **given}
     for name in given:
         flag = f"--{name.replace('_', '-')}"
         if name == "check":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,21 @@ from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy
-from guerdon.loop.build import Built, RunRequest, build, config_of, find_model, find_task, fit, run_name, tell, versions
+from guerdon.exams.rates import accuracy, answer_length
+from guerdon.exams.rewards_given import mean_reward
+from guerdon.loop.build import (
+    Built,
+    RunRequest,
+    build,
+    config_of,
+    find_model,
+    find_task,
+    fit,
+    reward_for,
+    run_name,
+    tell,
+    versions,
+)
 from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
@@ -82,6 +96,8 @@ def train(
     built = build(request)
     total = set_length(built, steps, read_budget(budget) if isinstance(budget, str) else budget)
     options = options or Options()
+    if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):
+        options = replace(options, eval_tasks=0)  # rows without answers: there is no accuracy
     config = config_of(built, request, seed or 0, total, options)
     with _claimed(out, run_name(built.name, request), here) as folder:
         folder.create(config)
@@ -231,6 +247,7 @@ def evaluate(
     *,
     task: Any = None,
     data: Any = None,
+    reward: Any = None,
     exam: Exam | Sequence[Exam] | None = None,
     models: Mapping[str, Any] | None = None,
     tasks: int = 64,
@@ -239,7 +256,8 @@ def evaluate(
     sampling: Sampling | None = None,
 ) -> dict[str, Any]:
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
-    each of several, measures. `models` are others that exams seat or read, by the names they have for them.
+    each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. `models` are
+    others that exams and rewards seat or read, by the names they have for them.
 
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
@@ -250,6 +268,8 @@ def evaluate(
     exams = [exam] if isinstance(exam, Exam) else list(exam or ())
     if (source is None) == (not exams):
         raise UserError("evaluate on what? give a task, or an exam")
+    if source is not None:
+        exams = [Exam(source, _measures(source, reward))]
     named: dict[str, Model] = {}
     for name, wanted in {"policy": model, **(models or {})}.items():
         loaded = find_model(wanted)
@@ -257,9 +277,21 @@ def evaluate(
         named[name] = loaded
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
     with clock.as_of(_config_of(model)):
-        fit(source, named.values())
-        tell(source, named.values())
-        return examined(named, exams or [Exam(source)], single_turn(), seed, **how)
+        for each in exams:
+            fit(each.source, named.values())
+            tell(each.source, named.values())
+        return examined(named, exams, single_turn(), seed, **how)
+
+
+def _measures(source: Any, reward: Any) -> list[Any]:
+    """What is measured of held-out tries: accuracy, where there are answers, and what a reward gives."""
+    has_answers = getattr(source, "has_answers", True)
+    if reward is None and not has_answers:
+        raise UserError(
+            f"{source.title} has no answers: name their column, --answer COL, or give a --reward to measure by"
+        )
+    rates = [accuracy(), answer_length()] if has_answers else [answer_length()]
+    return rates if reward is None else [*rates, mean_reward(reward_for(reward, source))]
 
 
 def _config_of(model: Any) -> dict[str, Any] | None:
@@ -272,7 +304,8 @@ def best_of(
     model: Any,
     reward: Any,
     *,
-    task: Any,
+    task: Any = None,
+    data: Any = None,
     n: int = 4,
     models: Mapping[str, Any] | None = None,
     tasks: int = 64,
@@ -288,10 +321,10 @@ def best_of(
     >>> [name for name in result if name.endswith("@2")]
     ['pass@2', 'best_of@2']
     """
-    source = find_task(task)
+    source = find_task(task, data)
     if source is None or n < 1:
         raise UserError("best of what? give a task, and n of at least 1")
-    exam = Exam(source, [accuracy(), choice(reward)], tries=n)
+    exam = Exam(source, [accuracy(), choice(reward_for(reward, source))], tries=n)
     return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, sampling=sampling)
 
 

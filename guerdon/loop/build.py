@@ -120,11 +120,12 @@ def build(request: RunRequest) -> Built:
     task = find_task(request.task, request.data)
     if isinstance(task, rows) and not task.size("train"):
         raise UserError(f"{task.name}: --held-out 1 leaves nothing to train on")
-    slots = {"task": task, "model": find_model(request.model), "reward": _reward(request.reward)}
+    slots = {"task": task, "model": find_model(request.model), "reward": reward_for(request.reward, task)}
     fit(task, [slots["model"]])
-    if slots["reward"] is not None and task is not None:
-        for leaf in as_reward(slots["reward"]).leaves:
-            leaf.check_arguments(task.get("train", 0).meta)
+    if isinstance(task, rows) and not (task.has_answers or hasattr(task, "solution") or slots["reward"] is not None):
+        raise UserError(
+            f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
+        )
     recipe = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
     tell(task, [slots["model"]])
     return Built(entry.name, recipe, task, entry)
@@ -162,21 +163,17 @@ def fit(source: Any, models: Iterable[Any]) -> None:
 def tell(source: Any, models: Iterable[Any]) -> None:
     """What was made of rows of one's own, for the user to look at: columns, check, and where a system message goes."""
     if isinstance(source, rows):
-        deaf = [
-            label(m)
-            for m in models
-            if isinstance(m, Model) and not getattr(getattr(m, "chat", None), "hears_system", 0)
-        ]
-        lines = [
-            f"{name} has no place for a system message: it reads it before the prompt" for name in deaf if source.system
-        ]
-        for line in [*source.facts(), *lines]:
+        lines = source.facts()
+        chats = [getattr(model, "chat", None) for model in models if isinstance(model, Model)]
+        if source.system and not all(getattr(chat, "hears_system", False) for chat in chats):
+            lines.append("the model has no place for a system message: it reads it as text before the prompt")
+        for line in lines:
             warnings.warn(line, Told, stacklevel=3)
 
 
 def _name_skipped(source: rows, bad: Sequence[str]) -> None:
     if bad:
-        message = f"{source.open().own.title}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
+        message = f"{source.title}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
         warnings.warn(message, Notice, stacklevel=3)
 
 
@@ -222,8 +219,13 @@ def _policy_of(run: RunFolder) -> Path:
     return policy
 
 
-def _reward(wanted: Any) -> Any:
-    return find_reward(wanted) if isinstance(wanted, str) else wanted
+def reward_for(wanted: Any, task: TaskSource | None) -> Any:
+    """A reward by name, or as it is; refused where it asks for what the task's problems do not have."""
+    chosen = find_reward(wanted) if isinstance(wanted, str) else wanted
+    if chosen is not None and task is not None:
+        for leaf in as_reward(chosen).leaves:
+            leaf.check_arguments(task.get("train" if task.size("train") != 0 else "test", 0).meta)
+    return chosen
 
 
 def config_of(built: Built, request: RunRequest, seed: int, steps: int, options: Options) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
 from guerdon.data.hub_datasets import PREFIX
+from guerdon.data.lines import shown
 from guerdon.data.opening import open_records
 from guerdon.tasks.answer_checks import AnswerCheck, find_check
 from guerdon.tasks.choosing import chosen
-from guerdon.tasks.row_columns import find_columns
+from guerdon.tasks.row_columns import find_columns, named
 from guerdon.tasks.row_prompts import template_of, text_or_file
 from guerdon.tasks.row_sets import RowSet, look_through
 from guerdon.tasks.row_tasks import LABELLED, SOLUTION, RowReader
@@ -85,12 +86,22 @@ class rows:
     def name(self) -> str:
         return name_of(self.path)
 
+    @property
+    def title(self) -> str:
+        """What the rows are called in messages."""
+        return _title(self.path, "data")
+
+    @property
+    def has_answers(self) -> bool:
+        columns = self.open().own.reader.columns
+        return bool(columns.answer or columns.is_chat)
+
     def open(self) -> OpenedRows:
         """Look through all rows, once. What is wrong with them is refused."""
         if self.opened is not None:
             return self.opened
-        title = _title(self.path, "data")
-        records = open_records(self.path, f"--data {title}" if title != "data" else title)
+        title = self.title
+        records = open_records(self.path, f"--data {title}" if isinstance(self.path, str | Path) else title)
         system, template = text_or_file(self.system, "--system"), text_or_file(self.template, "--template")
         columns = find_columns(records, title, self.prompt, self.answer, self.solution_in, bool(template))
         if template:
@@ -101,6 +112,11 @@ class rows:
         if self.test is not None:
             name = _title(self.test, "the test's data")
             held = open_records(self.test, f"--test {name}")
+            for column in filter(None, (columns.prompt, columns.answer) if not template else (columns.answer,)):
+                if len(held) and column not in held.columns:
+                    raise UserError(
+                        f"{name} has no column {shown(column)}, as {title} has (columns: {named(held.columns)})"
+                    )
             test = look_through(held, dataclasses.replace(reader, typed=held.typed), name)
             test.refuse(self.skip_bad, 1)
             own = own.apart_from(test, self.skip_bad)
@@ -202,7 +218,7 @@ class rows:
             f", those of {opened.test.title}" if opened.test is not None else ""
         )
         lines = [f"{own.title}: {count}; {', '.join([f'prompt from {prompt}', answer, *more])}; {held}"]
-        if columns.answer or columns.is_chat:
+        if self.has_answers:
             lines.append(f"{own.title}: checked by {opened.check.words} (--check {opened.check.name})")
         return lines
 
