@@ -82,6 +82,7 @@ UNCLEAR_STILL = {"recipes", "studies"}  # folders in which a local name may stil
 MANY_KNOBS = {
     "Learn": "what an update is made of: rows, loss, optimiser, and how passes, shares, micro-batches and the norm are cut",
     "Options": "what a run keeps, and when and how it is examined: each is one flag or one rule of a proof",
+    "rows": "what a file of somebody's needs to be said of it: each is one flag, and most are guessed",
     "Exam": "a recipe in small: each field is one of the places an exam can differ from training in",
     "Recipe": "the composition itself: each field is one of the places a method can differ in",
 }

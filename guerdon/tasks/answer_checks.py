@@ -229,12 +229,14 @@ class AnswersSeen:
     with_options: int = 0
 
     def see(self, answer: str, has_options: bool) -> None:
-        self.count += 1
         self.with_options += has_options
-        self.numbers += is_number(answer)
         self.letters += len(answer) == 1 and answer in LABELS[:10]
         self.formulas += "\\" in answer or "$" in answer
-        self.values += answer.startswith(("{", "[")) and whole_json(answer) is not NOTHING
+        if self.numbers == self.count:  # as long as all are
+            self.numbers += answer.isdecimal() or is_number(answer)
+        if self.values == self.count:
+            self.values += answer.startswith(("{", "[")) and whole_json(answer) is not NOTHING
+        self.count += 1
 
     def guess(self) -> AnswerCheck:
         shares = {"choice": self.with_options or self.letters, "number": self.numbers, "json": self.values}
