@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,11 +19,21 @@ from guerdon.core.task import Sampling
 from guerdon.engine.player import Player
 from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy, answer_length
+from guerdon.exams.tried_problems import packed, tried_problems
 from guerdon.loop.readings import fill_needs
 from guerdon.rewards.stage.score_stages import verified
 
 
-def evaluate(
+@dataclass(frozen=True)
+class ExamResults:
+    """What exams found: numbers by name, `NAME/metric` for an exam that has a name; and of each exam by its name what came of
+    every problem, where somebody can tell right from wrong."""
+
+    numbers: dict[str, Any] = field(default_factory=dict)
+    problems: dict[str, Any] = field(default_factory=dict)
+
+
+def sit_all(
     exams: Sequence[Exam],
     models: Mapping[str, Model],
     seats: Mapping[str, str],
@@ -33,21 +44,29 @@ def evaluate(
     tries: int = 4,
     seed: int = 0,
     drawn: int | None = None,
-) -> dict[str, Any]:
-    """Sit every exam; what it finds by name, `NAME/metric` for one that has a name. What an exam does not say itself (its
-    seats, environment, sampling, how many problems and tries) is as told here. The same seed gives the same tries for equal
-    weights. A seed in `drawn` draws the problems, as many of every kind; all kinds weigh the same then."""
-    numbers: dict[str, Any] = {}
+) -> ExamResults:
+    """Sit every exam. What an exam does not say itself (its seats, environment, sampling, how many problems and tries) is as
+    told here. The same seed gives the same tries for equal weights. A seed in `drawn` draws the problems, as many of every
+    kind; all kinds weigh the same then."""
+    results = ExamResults()
     for exam in exams:
         how = (exam.seats or seats, exam.env or env, exam.sampling or sampling)
         play = Player(models, *how, derive(seed, "evaluate"), 1)
-        measured = sit(exam, play, exam.tasks or tasks, exam.tries or tries, drawn)
-        numbers |= {f"{exam.name}/{name}" if exam.name else name: value for name, value in measured.items()}
-    return numbers
+        measured, problems = sit(exam, play, exam.tasks or tasks, exam.tries or tries, drawn)
+        results.numbers.update({f"{exam.name}/{name}" if exam.name else name: v for name, v in measured.items()})
+        results.problems.update({exam.name: problems} if problems else {})
+    return results
 
 
-def sit(exam: Exam, play: Player, tasks: int, tries: int, drawn: int | None = None) -> dict[str, Any]:
-    """Play an exam and measure it."""
+def evaluate(*args: Any, **how: Any) -> dict[str, Any]:
+    """The numbers alone of what `sit_all` finds."""
+    return sit_all(*args, **how).numbers
+
+
+def sit(
+    exam: Exam, play: Player, tasks: int, tries: int, drawn: int | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Play an exam and measure it: numbers by name, and what came of every problem."""
     batch = pack(play(exam.asks(tasks, tries, play, drawn)))
     if exam.truth is not None:
         batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
@@ -62,7 +81,8 @@ def sit(exam: Exam, play: Player, tasks: int, tries: int, drawn: int | None = No
             if name in given_by:
                 raise UserError(f"{mine} and {given_by[name]} both give {name!r}: put one into an exam of its own")
         numbers, given_by = {**numbers, **measured}, {**given_by, **dict.fromkeys(measured, mine)}
-    return numbers
+    problems = tried_problems(Sitting(exam, batch, play, tries)) if exam.truth is not None else {}
+    return numbers, packed(problems, evenly=drawn is not None) if problems else {}
 
 
 def _name(exam: Exam) -> str:

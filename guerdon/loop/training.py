@@ -18,7 +18,7 @@ from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
 from guerdon.core.seeds import derive, seed_globals
 from guerdon.engine.player import Player
-from guerdon.loop.evaluate import evaluate
+from guerdon.loop.evaluate import sit_all
 from guerdon.loop.host import undisturbed
 from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import START, Interrupt, Options, Recorder
@@ -196,9 +196,10 @@ def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: 
     tasks = options.tasks_at(point)
     if not recipe.exams or tasks == 0:
         return
-    result = evaluate(
+    sat = sit_all(
         recipe.exams, recipe.models, recipe.seats, recipe.env, recipe.sampling,
         tasks=tasks, tries=options.eval_tries, seed=play.seed,
         drawn=play.seed if options.eval_drawn else None,
     )  # fmt: skip
-    record.emit(Evaluated(done - 1, result={**result, "point": point} if options.eval_drawn else result))
+    result = {**sat.numbers, "point": point} if options.eval_drawn else sat.numbers
+    record.emit(Evaluated(done - 1, result=result, problems=sat.problems))
