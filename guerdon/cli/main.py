@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
+from guerdon.cli.compare import compare
 from guerdon.cli.demo import demo
 from guerdon.cli.doctor import doctor
 from guerdon.cli.eval import evaluate
@@ -130,6 +131,15 @@ app.command(
         "guerdon show runs/grpo-successor-001",
     ),
 )(show)
+app.command(
+    "compare",
+    epilog=examples(
+        "guerdon compare runs/grpo-trace-001 runs/grpo-trace-002    the second against the first",
+        "guerdon compare runs/plain-* runs/brief-*                  seeds of one recipe are put together",
+        "guerdon compare runs/a runs/b --metric pass@4 --html compared.html",
+        'guerdon compare runs/a runs/b --prompt "chain 8 +7" --step 40',
+    ),
+)(compare)
 app.command(
     "prove",
     epilog=examples(

@@ -55,15 +55,15 @@ def chart_sections(curves: Mapping[str, Curve]) -> list[ChartSection]:
     """Rewards, the policy, the rollouts: each heading that has a curve."""
     sections: list[ChartSection] = []
     id = 0
-    for tone, names in _drawn(curves).items():
+    for tone, names in drawn_names(curves).items():
         if names:
-            charts = [line_chart(curves[name], _title(name), id + i) for i, name in enumerate(names)]
+            charts = [line_chart(curves[name], chart_title(name), id + i) for i, name in enumerate(names)]
             sections.append(ChartSection(*HEADINGS[tone], tone, charts))
             id += len(names)
     return sections
 
 
-def _drawn(curves: Mapping[str, Curve]) -> dict[str, list[str]]:
+def drawn_names(curves: Mapping[str, Curve]) -> dict[str, list[str]]:
     """The names of the curves under each heading, in their order there."""
     names = [name for name in curves if not _is_twin(name, curves) and not name.startswith(BY_KIND)]
     rewards = [n for n in names if curves[n].std is not None and _column(n) not in PLAY]
@@ -95,7 +95,7 @@ def _last(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _title(name: str) -> ChartTitle:
+def chart_title(name: str) -> ChartTitle:
     """A known metric in words; any other by its own name."""
     last = _last(name)
     if "/" in name and last.startswith("kl"):

@@ -98,7 +98,7 @@ def line_chart(curve: Curve, title: ChartTitle, id: int) -> LineChart:
             for step, at, anchor in (ends if len(curve.steps) > 1 else ())
         ],
         (px(y(0)), px(y(0) + 3.5)) if low < 0 < high and min(abs(y(0) - TOP), abs(y(0) - BOTTOM)) > 12 else None,
-        _line(curve.value, curve.steps, x, y),
+        curve_path(curve.value, curve.steps, x, y),
         _band(curve, x, y) if curve.std is not None else None,
         (px(x(step)), px(y(value))),
     )
@@ -113,10 +113,10 @@ def spark(curve: Curve) -> str:
     """The path of a curve the size of a word."""
     low, high = curve.plain_range
     x, y = scale(curve.steps[0], curve.steps[-1], 2, 98), scale(low, high, 18, 2)
-    return _line(curve.value, curve.steps, x, y)
+    return curve_path(curve.value, curve.steps, x, y)
 
 
-def _line(value: list[float | None], steps: list[int], x: Place, y: Place) -> str:
+def curve_path(value: list[float | None], steps: list[int], x: Place, y: Place) -> str:
     """A path with a gap at every missing value; a lone point is a line of no length, which round caps make a dot."""
     return " ".join(
         "M" + "L".join(f"{px(x(steps[i]))},{px(y(value[i] or 0.0))}" for i in (run if len(run) > 1 else run * 2))

@@ -105,13 +105,14 @@ class RolloutGroup:
 
 def rollout_groups(batches: Sequence[StoredBatch]) -> list[RolloutGroup]:
     """The chosen tracks of some batches; a batch without tracks is left out."""
-    return [group for group in map(_group, batches) if group.rollouts]
+    return [group for stored in batches if (group := rollout_group(stored, choose(stored.batch))).rollouts]
 
 
-def _group(stored: StoredBatch) -> RolloutGroup:
+def rollout_group(stored: StoredBatch, chosen: Sequence[tuple[str, int]]) -> RolloutGroup:
+    """Some tracks of a batch, each under a label."""
     colours = _Colours(stored)
     spelled = _spelled(stored.batch)
-    rollouts = [_rollout(colours, label, track, spelled) for label, track in choose(stored.batch)]
+    rollouts = [_rollout(colours, label, track, spelled) for label, track in chosen]
     largest = None if colours.largest is None else ShownNumber(colours.key("largest"), show(colours.largest))
     step = ShownNumber(colours.key("step"), show(stored.step, "count"))
     return RolloutGroup(step, stored.is_fault, largest, rollouts)

@@ -1,0 +1,65 @@
+"""`guerdon compare`: runs held against each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from guerdon.cli.options import Json
+from guerdon.cli.output import UNBOUNDED, Output
+
+WIDEST = 120  # columns, however wide a terminal is
+ELSEWHERE = 80  # of a file or a pipe
+
+
+def compare(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN", help="Folders of runs, two or more; the first is what others are held against."),
+    ],
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", metavar="NAME", help="The number of exams to compare by.  [default: pass@1]"),
+    ] = None,
+    prompt: Annotated[
+        str | None,
+        typer.Option(
+            "--prompt",
+            metavar="ID|TEXT",
+            help="Show the tries at this problem: its id, or a part of its text.  [default: where they differ most]",
+        ),
+    ] = None,
+    step: Annotated[
+        int | None,
+        typer.Option("--step", metavar="N", min=0, help="Show the tries of this step.  [default: the last]"),
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write all of it as a page in one file too.")
+    ] = None,
+    as_json: Json = False,
+) -> int:
+    """Hold runs against each other: accuracy, settings, cost, curves, and what was said to one prompt.
+
+    Runs that sat the same problems are compared problem by problem, with an interval; runs that differ in the seed alone are
+    put together, and the interval is over seeds. Runs that sat other exams are shown, and not compared.
+    """
+    from guerdon.loop.compare.comparison import compare as compare_runs
+    from guerdon.store.whole_files import atomic
+
+    output = Output(as_json)
+    compared = compare_runs(*runs, metric=metric, prompt=prompt, step=step)
+    if html is not None:
+        content = compared.html().encode("utf-8", errors="backslashreplace")
+        with atomic(Path(html)) as scratch:
+            scratch.write_bytes(content)
+    if not as_json:
+        width = output.console.width
+        for line in compared.text(ELSEWHERE if width == UNBOUNDED else min(width, WIDEST)).splitlines():
+            output.say(line)
+        if html is not None:
+            output.say()
+            output.say(f"page  {html}")
+    output.finish(compared.to_dict() | {"html": html})
+    return 0

@@ -1,0 +1,230 @@
+"""The runs that are compared, read once each; those that differ in nothing but the seed are one arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from string import ascii_uppercase
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.exams.tried_problems import Tried, unpacked
+from guerdon.store.checksums import Damaged
+from guerdon.store.event_types import Evaluated, StepDone
+from guerdon.store.events import latest, read_events
+from guerdon.store.report.metric_curves import Curve, make_curves
+from guerdon.store.run import Run
+
+ACCURACY = "pass@1"
+ENDS = ("_low", "_high")  # of an interval
+CostRow = dict[str, float]
+
+
+@dataclass(frozen=True)
+class RunRead:
+    """A run as it was read: what it is, its steps and its evaluations."""
+
+    run: Run
+    done: list[StepDone]
+    evaluated: list[Evaluated]
+
+    @property
+    def named(self) -> str:
+        return self.run.folder.named
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return self.run.config
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @cached_property
+    def status(self) -> str:
+        return self.run.status
+
+    @cached_property
+    def curves(self) -> dict[str, Curve]:
+        return make_curves(self.done)
+
+    @cached_property
+    def spent(self) -> CostRow:
+        return self.run.spent
+
+    def exam(self, name: str) -> Any:
+        """What the exam of a name asks, as the run's config describes it; None where it does not."""
+        knobs = (self.config.get("parts") or {}).get("knobs")
+        exams = knobs.get("exams") if isinstance(knobs, dict) else None
+        for each in exams if isinstance(exams, list) else ():
+            own = each.get("knobs") if isinstance(each, dict) else None
+            if isinstance(own, dict) and own.get("name") == name:
+                return own.get("source")
+        return None
+
+    @property
+    def task(self) -> str:
+        """What it was trained on, in words."""
+        data = self.config["data"] or {}
+        return str(self.config["wish"]["task"] or data.get("path") or self._examined_on)
+
+    @property
+    def _examined_on(self) -> str:
+        tasks = (v for e in self.evaluated for k, v in e.result.items() if k.rpartition("/")[2] == "task")
+        return str(next(tasks, "?"))
+
+    def problems(self, at: int, exam: str) -> dict[str, Tried]:
+        """What came of every problem at an evaluation, by the problem's name; none where that was not stored."""
+        stored = self.evaluated[at].problems.get(exam)
+        if not stored:
+            return {}
+        try:
+            return unpacked(stored)
+        except ValueError:
+            return {}
+
+    def is_even(self, at: int, exam: str) -> bool:
+        """Whether kinds of problems weigh the same."""
+        stored = self.evaluated[at].problems.get(exam)
+        return isinstance(stored, dict) and stored.get("evenly") is True
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Runs of one recipe with one set of settings, a seed each."""
+
+    letter: str
+    runs: list[RunRead]
+
+    @property
+    def first(self) -> RunRead:
+        return self.runs[0]
+
+    @property
+    def seeds(self) -> list[int]:
+        return [run.seed for run in self.runs]
+
+    @property
+    def name(self) -> str:
+        """In words: its first run, and how many there are of its kind."""
+        more = len(self.runs) - 1
+        return self.first.named + (f" and {more} more seed{'s' * (more > 1)}" if more else "")
+
+    def mean_spent(self) -> CostRow:
+        return {unit: fmean(run.spent[unit] for run in self.runs) for unit in self.first.spent}
+
+
+@dataclass
+class RunsRead:
+    """The arms, and what there is to say of runs that are in none, or not as they should be."""
+
+    arms: list[Arm] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_arms(runs: Sequence[str | Path | Run]) -> RunsRead:
+    """The runs as arms, in the order given. What cannot be compared is noted and left out; fewer than two are refused."""
+    read = RunsRead()
+    kept = [run for each in runs if (run := _read(each, read.notes)) is not None]
+    paths = [run.run.path.resolve() for run in kept]
+    kept = [run for i, run in enumerate(kept) if paths[i] not in paths[:i]]
+    if len(kept) < 2:
+        why = f": {read.notes[0]}" if read.notes else ""
+        raise UserError(f"give two runs or more to compare{why}")
+    groups: list[list[RunRead]] = []
+    for run in kept:
+        same = next((g for g in groups if _is_same(g[0], run) and run.seed not in [r.seed for r in g]), None)
+        if same is None:
+            read.notes += [_twin(other, run) for g in groups for other in g if _is_same(other, run)][:1]
+            groups.append([run])
+        else:
+            same.append(run)
+    read.arms = [Arm(letter, group) for letter, group in zip(_letters(len(groups)), groups, strict=True)]
+    return read
+
+
+def _letters(number: int) -> list[str]:
+    many = number > len(ascii_uppercase)
+    return [f"R{i}" for i in range(1, number + 1)] if many else list(ascii_uppercase[:number])
+
+
+def _is_same(a: RunRead, b: RunRead) -> bool:
+    """Whether two runs are of one recipe with all its settings, of one length, and examined alike."""
+    keys = ("hash", "steps", "budget", "source", "results")
+    how = [{k: v for k, v in run.config["options"].items() if k.startswith("eval_")} for run in (a, b)]
+    return all(a.config.get(key) == b.config.get(key) for key in keys) and how[0] == how[1]
+
+
+def _twin(a: RunRead, b: RunRead) -> str:
+    weights = a.run.weights, b.run.weights
+    same = "and of the same weights" if None not in weights and weights[0] == weights[1] else "but of other weights"
+    if None in weights:
+        same = "of which one is not complete"
+    return f"{a.named} and {b.named} are one recipe with one seed, {same}: the second tells of no other seed"
+
+
+def _read(source: str | Path | Run, notes: list[str]) -> RunRead | None:
+    named = source.folder.named if isinstance(source, Run) else str(source)
+    try:
+        run = source if isinstance(source, Run) else Run(source)
+        if run.config["kind"] == "study":
+            notes.append(f"{named} is a study and left out: name runs in {run.folder.shown(run.folder.inner)}")
+            return None
+        if not run.folder.events.exists():
+            notes.append(f"{named} has not begun and is left out")
+            return None
+        events = latest(read_events(run.folder.events))
+    except Damaged as error:
+        notes.append(f"{named} is left out: {error}")
+        return None
+    notes += [f"{named} is damaged: {damage}" for damage in run.damage]
+    status = run.status
+    if status != "complete":
+        notes.append(f"{named} is not complete ({status}): {run.progress}")
+    done = [e for e in events if isinstance(e, StepDone)]
+    return RunRead(run, done, [e for e in events if isinstance(e, Evaluated)])
+
+
+# --- numbers of exams ---------------------------------------------------------------------------------------------
+
+
+def exam_numbers(run: RunRead) -> list[str]:
+    """The names of what every evaluation of a run measured, accuracies first; ends of intervals and counts left out."""
+    results = [e.result for e in run.evaluated]
+    names = [n for n, v in (results[-1].items() if results else ()) if _is_number(v) and _is_measured(n)]
+    there = [n for n in names if all(_is_number(result.get(n)) for result in results)]
+    return sorted(there, key=lambda n: ("pass@" not in n, not n.endswith(ACCURACY)))
+
+
+def _is_measured(name: str) -> bool:
+    return not name.endswith(ENDS) and name.rpartition("/")[2] not in ("tasks", "tries", "missing")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def common(lists: Sequence[Sequence[str]]) -> list[str]:
+    """What is in all, in the order of the first."""
+    return [each for each in lists[0] if all(each in other for other in lists[1:])] if lists else []
+
+
+def evaluation_curve(run: RunRead, metric: str) -> Curve | None:
+    """A number of exams over the steps done."""
+    valued = [(e.step + 1, float(e.result[metric])) for e in run.evaluated if _is_number(e.result.get(metric))]
+    if not valued:
+        return None
+    return Curve(metric, metric, [s for s, _ in valued], [v for _, v in valued], None, len(valued))
+
+
+def mean_curve(curves: Sequence[Curve]) -> Curve:
+    """The curves of an arm's runs as one: the mean at every step at which all of them have a value."""
+    if len(curves) == 1:
+        return curves[0]
+    points = [dict(zip(c.steps, c.value, strict=True)) for c in curves]
+    steps = [s for s in curves[0].steps if all(p.get(s) is not None for p in points)]
+    value: list[float | None] = [fmean(v for p in points if (v := p[s]) is not None) for s in steps]
+    return Curve(curves[0].name, curves[0].metric, steps, value, None, len(steps))

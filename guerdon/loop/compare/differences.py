@@ -1,0 +1,231 @@
+"""How far apart two arms are in a number of their exams, and how sure that is.
+
+With several seeds in both arms the interval is over seeds (t, as proofs have it): of the differences seed by seed where both
+have the same seeds, else Welch's. With one seed it is over problems: both runs sat the same ones, so the differences problem by
+problem are drawn anew many times (a paired bootstrap); where only rates are known, Newcombe's interval of two rates. Runs that
+sat different exams are not compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from guerdon.exams.statistics import mean_and_spread, pass_at_k, t_interval, t_quantile
+from guerdon.exams.tried_problems import Tried
+from guerdon.loop.compare.arms import ENDS, Arm, RunRead
+
+DRAWS = 10_000  # of the bootstrap
+FEWEST = 5  # problems in common, below which nothing is said
+NONE_SEEN = 3.0  # of n that are alike, so many in n might be otherwise (the rule of three)
+CONFIDENCE = 0.95
+SHARES = ("pass@", "majority@", "best_of@", "coverage")  # numbers that are shares of problems
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A number of an arm at an evaluation, with the ends of its 95 % interval: over problems of one run, over several seeds
+    otherwise, `spread` then being their standard deviation."""
+
+    value: float
+    low: float | None
+    high: float | None
+    steps_done: int
+    seeds: int = 1
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """An arm less the first one. `way` says what the interval is over; `why` why there is no number, where there is none."""
+
+    arm: str
+    less: str
+    at: str  # before, after
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    way: str = ""
+    problems: int = 0
+    alike: bool = False  # whether it is the same in every problem, or with every seed
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.value is None or self.low is None or self.high is None:
+            return ""
+        return "higher" if self.low > 0 else "lower" if self.high < 0 else "not told apart"
+
+
+def is_share(metric: str) -> bool:
+    return metric.rpartition("/")[2].startswith(SHARES)
+
+
+def rate_of(arm: Arm, metric: str, at: int) -> Rate | None:
+    """At the first (0) or the last (-1) evaluation; None where a run has none."""
+    values = [value_at(run, metric, at) for run in arm.runs]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    steps = max(run.evaluated[at].step + 1 for run in arm.runs)
+    if len(known) > 1:
+        mean, low, high, _ = t_interval(known)
+        if is_share(metric):
+            low, high = max(0.0, low), min(1.0, high)
+        return Rate(mean, low, high, steps, len(known), mean_and_spread(known)[1])
+    result = arm.first.evaluated[at].result
+    ends = [_number(result.get(f"{metric}{end}")) for end in ENDS]
+    return Rate(known[0], ends[0], ends[1], steps)
+
+
+def value_at(run: RunRead, metric: str, at: int) -> float | None:
+    return _number(run.evaluated[at].result.get(metric)) if run.evaluated else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def difference(arm: Arm, base: Arm, metric: str, at: int) -> Difference:
+    """Of an arm less the base, at the first (0) or the last (-1) evaluation."""
+    when, names = "before" if at == 0 else "after", (arm.letter, base.letter)
+    ours, theirs = ([value_at(run, metric, at) for run in each.runs] for each in (arm, base))
+    if None in ours or None in theirs:
+        return Difference(*names, when, why=f"a run has no {metric!r}")
+    exam = metric.rpartition("/")[0]
+    over_seeds = len(arm.runs) > 1 and len(base.runs) > 1
+    pairs = None if over_seeds else common_problems(arm, base, exam, at)
+    if pairs is None or len(pairs) < FEWEST:
+        why = _other_exams(arm.first, base.first, exam, pairs is not None)
+        if why:
+            return Difference(*names, when, why=why)
+    a, b = [v for v in ours if v is not None], [v for v in theirs if v is not None]
+    if over_seeds:
+        apart = _over_seeds(Difference(*names, when), arm, base, a, b)
+        assert apart.low is not None and apart.high is not None
+        return _but(apart, low=max(-1.0, apart.low), high=min(1.0, apart.high)) if is_share(metric) else apart
+    tried = metric.rpartition("/")[2]
+    if pairs is not None and len(pairs) >= FEWEST and tried.startswith("pass@"):
+        even = all(run.is_even(at, exam) for run in (arm.first, base.first))
+        return _over_problems(Difference(*names, when), pairs, int(tried.removeprefix("pass@")), even)
+    return _unpaired(Difference(*names, when), rate_of(arm, metric, at), rate_of(base, metric, at))
+
+
+# --- the same problems ------------------------------------------------------------------------------------------------
+
+Pair = tuple[list[Tried], list[Tried]]
+
+
+def common_problems(arm: Arm, base: Arm, exam: str, at: int) -> dict[str, Pair] | None:
+    """Problem by problem what came of it in the runs of both arms; None where a run does not tell."""
+    ours, theirs = ([run.problems(at, exam) for run in each.runs] for each in (arm, base))
+    if not all([*ours, *theirs]):
+        return None
+    shared = [name for name in ours[0] if all(name in each for each in [*ours[1:], *theirs])]
+    return {name: ([each[name] for each in ours], [each[name] for each in theirs]) for name in shared}
+
+
+def _other_exams(a: RunRead, b: RunRead, exam: str, tells: bool) -> str:
+    """Why two runs cannot be compared by an exam; empty where they can, each by its own problems of one kind."""
+    sources = a.exam(exam), b.exam(exam)
+    if sources[0] != sources[1]:
+        return f"other exams were sat, {b.task} and {a.task}: not to be compared"
+    drawn = all(run.config["options"].get("eval_drawn") for run in (a, b))
+    if tells and not drawn:
+        return "the exam has one name and other problems: not to be compared"
+    return ""
+
+
+def _over_problems(blank: Difference, pairs: Mapping[str, Pair], k: int, even: bool) -> Difference:
+    by_kind: dict[str, list[float]] = defaultdict(list)
+    for ours, theirs in pairs.values():
+        if all(each.of >= k for each in (*ours, *theirs)):
+            a, b = (fmean(pass_at_k(t.of, t.right, k) for t in side) for side in (ours, theirs))
+            by_kind[ours[0].kind if even else ""].append(a - b)
+    n = sum(map(len, by_kind.values()))
+    if n < FEWEST:
+        return _but(blank, why=f"fewer than {FEWEST} problems had {k} checked tries in both")
+    value, low, high = bootstrap(list(by_kind.values()))
+    alike = not any(difference for group in by_kind.values() for difference in group)
+    way = f"over the {n} problems that both sat (paired bootstrap)"
+    return _but(blank, value=value, low=low, high=high, problems=n, alike=alike, way=way)
+
+
+def bootstrap(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
+    """The mean of differences with its 95 % interval: problems are drawn anew, as many of each group as there are, and groups
+    weigh the same. Where all are alike there is nothing to draw: then 3 in n problems might be otherwise, as far as can be.
+
+    >>> bootstrap([[0.0] * 30])
+    (0.0, -0.1, 0.1)
+    """
+    arrays = [np.asarray(group, dtype=np.float64) for group in groups]
+    value = float(np.mean([array.mean() for array in arrays]))
+    if all(np.ptp(array) == 0 for array in arrays):
+        share = min(1.0, NONE_SEEN / sum(map(len, arrays)))
+        return value, value - share * (value + 1), value + share * (1 - value)
+    dice = np.random.default_rng(0)
+    means = np.zeros(DRAWS)
+    for array in arrays:
+        counts = dice.multinomial(len(array), np.full(len(array), 1 / len(array)), size=DRAWS)
+        means += counts @ array / len(array) / len(arrays)
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    return value, float(low), float(high)
+
+
+# --- no pairs ---------------------------------------------------------------------------------------------------------
+
+
+def _unpaired(blank: Difference, a: Rate | None, b: Rate | None) -> Difference:
+    assert a is not None and b is not None
+    way = "not paired: what came of each problem is not known of both"
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return _but(blank, value=a.value - b.value, way="without an interval: the exam gives none")
+    value, low, high = newcombe(a, b)
+    return _but(blank, value=value, low=low, high=high, way=way)
+
+
+def newcombe(a: Rate, b: Rate) -> tuple[float, float, float]:
+    """The difference of two numbers that have intervals of their own, and nothing in common (Newcombe 1998, method 10)."""
+    assert a.low is not None and a.high is not None and b.low is not None and b.high is not None
+    value = a.value - b.value
+    low = value - math.hypot(a.value - a.low, b.high - b.value)
+    return value, low, value + math.hypot(a.high - a.value, b.value - b.low)
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def _over_seeds(blank: Difference, arm: Arm, base: Arm, a: Sequence[float], b: Sequence[float]) -> Difference:
+    if set(arm.seeds) == set(base.seeds):
+        theirs = dict(zip(base.seeds, b, strict=True))
+        differences = [x - theirs[seed] for x, seed in zip(a, arm.seeds, strict=True)]
+        value, low, high, _ = t_interval(differences)
+        alike = not any(differences)
+        way = f"over the {len(a)} seeds that both have (t)"
+        return _but(blank, value=value, low=low, high=high, alike=alike, way=way)
+    value, low, high = welch(a, b)
+    return _but(blank, value=value, low=low, high=high, way=f"over {len(a)} and {len(b)} seeds (Welch's t)")
+
+
+def welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
+    """The difference of two means with its 95 % t-interval, spreads not being taken for equal; degrees of freedom are rounded
+    down."""
+    (mean_a, spread_a), (mean_b, spread_b) = mean_and_spread(a), mean_and_spread(b)
+    parts = spread_a**2 / len(a), spread_b**2 / len(b)
+    value, error = mean_a - mean_b, math.sqrt(sum(parts))
+    if error == 0:
+        return value, value, value
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / (len(a) - 1) + parts[1] ** 2 / (len(b) - 1))
+    half = t_quantile(CONFIDENCE, max(1, math.floor(freedom + 1e-9))) * error
+    return value, value - half, value + half
+
+
+def _but(difference: Difference, **changes: Any) -> Difference:
+    return Difference(**{**vars(difference), **changes})

@@ -1,0 +1,97 @@
+"""Numbers and sentences of a comparison, as its text and its page both say them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guerdon.loop.compare.arms import Arm, RunRead
+from guerdon.loop.compare.differences import Difference, Rate, is_share
+from guerdon.store.report.shown_numbers import show
+
+UNITS = {"tokens": "tokens said", "read": "tokens read", "updates": "updates", "seconds": "seconds in steps"}
+
+
+def in_words(metric: str) -> str:
+    """What a metric is called at the head of its table."""
+    return "accuracy" if metric == "pass@1" else metric
+
+
+def value_words(metric: str, value: float) -> str:
+    return f"{100 * value:.1f} %" if is_share(metric) else plain(value)
+
+
+def plain(value: float) -> str:
+    """A number as the report shows it, in signs that every terminal has."""
+    return show(value).replace("\u2212", "-")
+
+
+def rate_words(metric: str, rate: Rate | None) -> str:
+    """A number with its interval."""
+    if rate is None:
+        return "none"
+    value = value_words(metric, rate.value)
+    if rate.low is None or rate.high is None:
+        return value
+    if is_share(metric):
+        return f"{value} ({100 * rate.low:.1f} to {100 * rate.high:.1f})"
+    return f"{value} ({plain(rate.low)} to {plain(rate.high)})"
+
+
+def difference_words(metric: str, difference: Difference) -> str:
+    """`+4.2 points (+0.3 to +8.1): higher; over the 64 problems that both sat`; why there is none, where there is none."""
+    if difference.value is None:
+        return difference.why
+    if difference.alike:
+        return f"the same, {difference.way.partition(' (')[0]}"
+    times, unit = (100, " points") if is_share(metric) else (1, "")
+    value, low, high = (
+        None if x is None else f"{times * x:+.1f}" if is_share(metric) else f"{x:+.4g}"
+        for x in (difference.value, difference.low, difference.high)
+    )
+    around = f" ({low} to {high}): {difference.verdict}" if low is not None else ""
+    return f"{value}{unit}{around}; {difference.way}"
+
+
+def exam_words(metric: str, arms: list[Arm]) -> str:
+    """What was sat, where all runs say the same."""
+    exam = metric.rpartition("/")[0]
+    said = {tuple(_of_exam(run, exam)) for arm in arms for run in arm.runs}
+    if len(said) > 1:
+        return "exams that are not the same"
+    ((task, tasks, tries),) = said
+    return f"held-out {task}, {tasks} problems, {tries} {'try' if tries == '1' else 'tries'} each"
+
+
+def _of_exam(run: RunRead, exam: str) -> list[str]:
+    result = run.evaluated[-1].result
+    lead = f"{exam}/" if exam else ""
+    asked = str(result.get(f"{lead}task", "?"))
+    wished = run.task if not exam else asked  # the level is in what was asked for
+    return [
+        wished if wished.startswith(asked) else asked,
+        *(str(result.get(f"{lead}{n}", "?")) for n in ("tasks", "tries")),
+    ]
+
+
+def seed_words(arm: Arm, rate: Rate | None) -> str:
+    """How many seeds an arm has and how far they lie apart."""
+    if len(arm.runs) == 1:
+        return f"seed {arm.first.seed}"
+    spread = f", spread {100 * rate.spread:.1f}" if rate is not None and rate.spread is not None else ""
+    return f"{len(arm.runs)} seeds{spread}"
+
+
+def run_words(arm: Arm) -> str:
+    """What an arm is: recipe, task, model and how far it came."""
+    run = arm.first
+    parts = [run.run.name, run.task, run.config["wish"]["model"], run.config["wish"]["reward"], run.run.progress]
+    status = {r.status.partition(":")[0] for r in arm.runs}
+    return ", ".join([*(str(p) for p in parts if p), " and ".join(sorted(status))])
+
+
+def difference_lines(metric: str, differences: Sequence[Difference]) -> list[str]:
+    """A line for each difference; one for both of an arm's where they say the same."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for each in differences:
+        lines.setdefault((f"{each.arm} - {each.less}", difference_words(metric, each)), []).append(each.at)
+    return [f"{arms}{f', {at[0]}' if len(at) == 1 else ''}: {words}" for (arms, words), at in lines.items()]
