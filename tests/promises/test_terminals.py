@@ -27,6 +27,9 @@ KINDS = ("recipes", "tasks", "models", "rewards", "parts", "runs")
 LINES: tuple[tuple[str, ...], ...] = (
     (*TRAIN, "--out", "runs/a"),
     ("train", "--resume", "runs/a"),
+    (*TRAIN, "--dry-run"),
+    ("train", "--again", "runs/a", "--set", "lr=0.5", "--out", "runs/b"),
+    ("compare", "runs/a", "runs/b", "--html", "compared.html"),
     ("eval", "runs/a", "--task", "parity", "--tasks", "4"),
     ("list",),
     *(("list", kind) for kind in KINDS),

@@ -152,17 +152,16 @@ def _letters(number: int) -> list[str]:
 
 
 def _is_same(a: RunRead, b: RunRead) -> bool:
-    """Whether two runs are of one recipe with all its settings, of one length, and examined alike."""
+    """Whether two runs are of one recipe with all its settings, of one length, both complete, and examined alike."""
+    if a.status != "complete" or b.status != "complete":
+        return False
     keys = ("hash", "steps", "budget", "source", "results")
     how = [{k: v for k, v in run.config["options"].items() if k.startswith("eval_")} for run in (a, b)]
     return all(a.config.get(key) == b.config.get(key) for key in keys) and how[0] == how[1]
 
 
 def _twin(a: RunRead, b: RunRead) -> str:
-    weights = a.run.weights, b.run.weights
-    same = "and of the same weights" if None not in weights and weights[0] == weights[1] else "but of other weights"
-    if None in weights:
-        same = "of which one is not complete"
+    same = "and of the same weights" if a.run.weights == b.run.weights else "but of other weights"
     return f"{a.named} and {b.named} are one recipe with one seed, {same}: the second tells of no other seed"
 
 

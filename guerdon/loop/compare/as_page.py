@@ -10,6 +10,7 @@ from guerdon.loop.compare.differences import Rate, is_share
 from guerdon.loop.compare.prompts import PromptInRun, told_apart
 from guerdon.loop.compare.words import (
     UNITS,
+    by_seed_words,
     difference_lines,
     exam_words,
     in_words,
@@ -88,7 +89,7 @@ def _arm(compared: Comparison, arm: Arm, hue: int) -> ArmShown:
         "none" if after is None else value_words(metric, after.value),
         rate_words(metric, before),
         rate_words(metric, after),
-        seed_words(arm, after),
+        "; ".join(filter(None, [seed_words(arm, after), by_seed_words(arm, metric) if metric else ""])),
         whiskers(rows) if rows else None,
     )
 

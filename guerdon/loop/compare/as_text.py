@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from guerdon.loop.compare.prompts import PromptInRun, TryShown, told_apart
 from guerdon.loop.compare.words import (
     UNITS,
+    by_seed_words,
     difference_lines,
     exam_words,
     in_words,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from guerdon.loop.compare.comparison import Comparison
 
 BLOCKS = "▁▂▃▄▅▆▇█"
-SPARK = 24  # columns of a curve
+SPARK, ENDS = 24, 30  # columns of a curve, and of what stands beside it
 LEAST = 24  # columns below which tries stand one below the other
 SETTINGS, CURVES, TRIES = 16, 8, 4  # shown here; the page and --json have all
 LINES = 12  # of one completion
@@ -39,7 +40,7 @@ def comparison_text(compared: Comparison, width: int) -> str:
         _rates(compared, width),
         _settings(compared, width),
         _cost(compared, width),
-        _curves(compared),
+        _curves(compared, width),
         _prompt(compared, width),
         [line for note in compared.notes for line in _wrapped(f"note: {note}", width, "  ")],
     ]
@@ -68,6 +69,9 @@ def _rates(compared: Comparison, width: int) -> list[str]:
         before, after = compared.rates[arm.letter]
         rows.append((arm.letter, rate_words(metric, before), rate_words(metric, after), seed_words(arm, after)))
     lines = [*_wrapped(head, width), *_table(rows, width)]
+    for arm in arms:
+        by_seed = by_seed_words(arm, metric)
+        lines += _wrapped(f"{arm.letter}, after: {by_seed}", width, "  ") if by_seed else []
     for said in difference_lines(metric, compared.differences):
         lines += _wrapped(said, width, "  ")
     return lines
@@ -90,9 +94,10 @@ def _cost(compared: Comparison, width: int) -> list[str]:
     return _table([head, *rows], width)
 
 
-def _curves(compared: Comparison) -> list[str]:
+def _curves(compared: Comparison, width: int) -> list[str]:
     if not compared.curves:
         return []
+    columns = max(SPARK // 3, min(SPARK, width - ENDS))
     lines = ["curves, first to last step"]
     shown = list(compared.curves.items())[:CURVES]
     for name, curves in shown:
@@ -101,7 +106,7 @@ def _curves(compared: Comparison) -> list[str]:
         for arm, curve in zip(compared.arms, curves, strict=True):
             ends = [v for v in curve.value if v is not None]
             numbers = f"{plain(ends[0])} -> {plain(ends[-1])}"
-            lines.append(f"    {arm.letter}  {spark(curve, min(values), max(values)):<{SPARK}}  {numbers}")
+            lines.append(f"    {arm.letter}  {spark(curve, min(values), max(values), columns):<{columns}}  {numbers}")
     more = len(compared.curves) - CURVES
     return [*lines, f"and {more} more: --html or --json"] if more > 0 else lines
 

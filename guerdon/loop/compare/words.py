@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from guerdon.loop.compare.arms import Arm, RunRead
-from guerdon.loop.compare.differences import Difference, Rate, is_share
+from guerdon.loop.compare.differences import Difference, Rate, is_share, value_at
 from guerdon.store.report.shown_numbers import show
 
 UNITS = {"tokens": "tokens said", "read": "tokens read", "updates": "updates", "seconds": "seconds in steps"}
@@ -79,6 +79,15 @@ def seed_words(arm: Arm, rate: Rate | None) -> str:
         return f"seed {arm.first.seed}"
     spread = f", spread {100 * rate.spread:.1f}" if rate is not None and rate.spread is not None else ""
     return f"{len(arm.runs)} seeds{spread}"
+
+
+def by_seed_words(arm: Arm, metric: str) -> str:
+    """What every seed of an arm came to in the end; empty where there is only one."""
+    if len(arm.runs) == 1:
+        return ""
+    values = [value_at(run, metric, -1) for run in arm.runs]
+    each = zip(arm.seeds, values, strict=True)
+    return ", ".join(f"seed {seed} {'none' if v is None else value_words(metric, v)}" for seed, v in each)
 
 
 def run_words(arm: Arm) -> str:

@@ -1,0 +1,267 @@
+"""`compare`: what it says of runs is what their folders hold, by statistics that are checked by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from command_line import command_line, refused
+from hypothesis import given
+from hypothesis import strategies as st
+
+import guerdon as gd
+from guerdon.exams.tried_problems import Tried, packed, unpacked
+from guerdon.loop.compare.arms import RunRead
+from guerdon.loop.compare.differences import Rate, bootstrap, newcombe, welch
+
+SMALL = {"task": "parity", "model": "tabular", "steps": 3, "prompts": 2, "tries": 4}
+LENGTH = {"tabular.length": 1}
+
+
+def train(out: Path, task: str = "parity", **changes):
+    options = gd.Options(eval_tasks=16, eval_tries=2)
+    return gd.train("grpo", **{**SMALL, "task": task, **changes}, settings=LENGTH, options=options, out=out)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Two arms of three seeds each, and one run on another task."""
+    folder = tmp_path_factory.mktemp("compared")
+    for seed in range(3):
+        train(folder / f"slow-{seed}", lr=0.01, seed=seed)
+        train(folder / f"fast-{seed}", lr=0.9, seed=seed, steps=6)
+    train(folder / "other", task="successor", lr=0.01)
+    return folder
+
+
+# --- what is stored ---------------------------------------------------------------------------------------------------
+
+
+def test_what_came_of_every_problem_is_stored_and_gives_the_accuracy(runs):
+    for name in ("slow-0", "fast-1"):
+        events = [json.loads(line) for line in (runs / name / "events.jsonl").read_text().splitlines()]
+        for event in (e for e in events if e["type"] == "Evaluated"):
+            tried = unpacked(event["problems"][""])
+            assert len(tried) == event["result"]["tasks"] and {t.of for t in tried.values()} <= {2, 4, 6, 8}
+            assert math.isclose(fmean(t.right / t.of for t in tried.values()), event["result"]["pass@1"])
+
+
+counts = st.integers(1, 300).flatmap(lambda of: st.tuples(st.just(of), st.integers(0, of)))
+names = st.integers(0, 2**32 - 1).map(lambda n: f"{n:08x}")
+
+
+@given(st.dictionaries(names, st.tuples(st.sampled_from(["a:1", "b:2"]), counts), min_size=1))
+def test_packed_problems_come_back(drawn):
+    tried = {name: Tried(kind, right, of) for name, (kind, (of, right)) in drawn.items()}
+    assert unpacked(json.loads(json.dumps(packed(tried, evenly=False)))) == tried
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [None, [], {"kinds": 3}, {"kinds": {"a": {}}}, {"kinds": {"a": {"names": "", "right": "", "of": 1}}},
+     {"kinds": {"a": {"names": "0" * 8, "right": "5", "of": 4}}}, {"kinds": {"a": {"names": "0" * 8, "right": "x", "of": 4}}}],
+)  # fmt: skip
+def test_what_is_not_of_our_writing_is_no_problem_list(broken):
+    with pytest.raises(ValueError):
+        unpacked(broken)
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def test_the_bootstrap_by_hand():
+    # of two problems the mean of two draws is 0, 1/2 or 1, one time in four, in two and in four
+    assert bootstrap([[0.0, 1.0]]) == (0.5, 0.0, 1.0)
+    # of 100 problems it is close to the normal interval of the mean
+    value, low, high = bootstrap([[1.0] * 30 + [0.0] * 70])
+    error = math.sqrt(0.3 * 0.7 / 100)
+    assert value == 0.3 and abs(low - (0.3 - 1.96 * error)) < 0.011 and abs(high - (0.3 + 1.96 * error)) < 0.011
+    # groups weigh the same, however many problems they have
+    assert bootstrap([[1.0] * 9, [0.0, 0.0, 0.0]])[0] == 0.5
+    # all alike: 3 in 30 might be otherwise
+    assert bootstrap([[1.0] * 30]) == (1.0, pytest.approx(0.8), 1.0)
+
+
+def test_two_rates_and_two_means_by_hand():
+    a, b = Rate(0.6, 0.5, 0.7, 1), Rate(0.4, 0.25, 0.55, 1)
+    assert newcombe(a, b) == pytest.approx((0.2, 0.2 - math.sqrt(0.0325), 0.2 + math.sqrt(0.0325)))
+    # variances 1 and 4 of three each: error sqrt(5/3), 2.94 degrees rounded down to 2, of which t is 4.3027
+    value, low, high = welch([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])
+    half = 4.302653 * math.sqrt(5 / 3)
+    assert (value, low, high) == pytest.approx((-2.0, -2.0 - half, -2.0 + half), rel=1e-6)
+    assert welch([1.0, 1.0], [0.5, 0.5]) == (0.5, 0.5, 0.5)
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+def test_two_runs_are_compared_problem_by_problem(runs):
+    compared = gd.compare(runs / "slow-0", runs / "fast-0")
+    before, after = compared.differences
+    assert before.alike and before.value == 0.0
+    accuracy = [gd.Run(runs / name).evaluations[-1]["pass@1"] for name in ("slow-0", "fast-0")]
+    assert math.isclose(after.value, accuracy[1] - accuracy[0]) and after.low <= after.value <= after.high
+    assert after.problems == gd.Run(runs / "slow-0").evaluations[-1]["tasks"] and "paired bootstrap" in after.way
+    assert {s.name: s.values for s in compared.settings} == {"--set lr": ["0.01", "0.9"], "steps": ["3", "6"]}
+    assert any("does not know how far seeds" in note for note in compared.notes)
+    assert any("3 steps (A), 6 steps (B)" in note for note in compared.notes)
+
+
+def test_seeds_of_one_recipe_are_one_arm(runs):
+    compared = gd.compare(*(runs / f"{name}-{seed}" for name in ("slow", "fast") for seed in range(3)))
+    slow, fast = ([gd.Run(runs / f"{n}-{s}").evaluations[-1]["pass@1"] for s in range(3)] for n in ("slow", "fast"))
+    assert [arm.seeds for arm in compared.arms] == [[0, 1, 2], [0, 1, 2]]
+    rate = compared.rates["B"][1]
+    assert math.isclose(rate.value, fmean(fast)) and rate.seeds == 3
+    spread = math.sqrt(sum((x - fmean(fast)) ** 2 for x in fast) / 2)
+    assert math.isclose(rate.spread, spread, abs_tol=1e-12)
+    differences = [b - a for a, b in zip(slow, fast, strict=True)]
+    after = compared.differences[1]
+    error = math.sqrt(sum((d - fmean(differences)) ** 2 for d in differences) / 2 / 3)
+    assert math.isclose(after.value, fmean(differences), abs_tol=1e-12)
+    assert after.low == pytest.approx(max(-1.0, after.value - 4.302653 * error), rel=1e-6)
+    assert f"seed 0 {100 * fast[0]:.1f} %, seed 1 {100 * fast[1]:.1f} %" in " ".join(str(compared).split())
+    assert "over the 3 seeds that both have" in after.way and not any("one seed" in note for note in compared.notes)
+    assert [setting.name for setting in compared.settings] == ["--set lr", "steps"]
+
+
+def test_other_seeds_are_compared_by_welch_and_one_seed_by_problems(runs):
+    first = [runs / "slow-0", runs / "slow-1"]
+    assert "2 and 2 seeds" in gd.compare(*first, runs / "fast-1", runs / "fast-2").differences[1].way
+    mixed = gd.compare(*first, runs / "fast-2").differences[1]
+    ours = gd.Run(runs / "fast-2").evaluations[-1]["pass@1"]
+    theirs = [gd.Run(run).evaluations[-1]["pass@1"] for run in first]
+    assert math.isclose(mixed.value, ours - fmean(theirs), abs_tol=1e-12) and "paired" in mixed.way
+
+
+def test_other_exams_are_not_compared(runs):
+    compared = gd.compare(runs / "slow-0", runs / "other")
+    assert [d.value for d in compared.differences] == [None, None]
+    assert all("other exams were sat, parity and successor" in d.why for d in compared.differences)
+    text = str(compared)
+    assert text.count("not to be compared") == 1 and "no prompt in common" in text
+
+
+def test_runs_that_do_not_tell_of_problems_are_not_paired(runs, monkeypatch):
+    paired = gd.compare(runs / "slow-0", runs / "fast-0").differences[1]
+    monkeypatch.setattr(RunRead, "problems", lambda self, at, exam: {})
+    apart = gd.compare(runs / "slow-0", runs / "fast-0").differences[1]
+    assert apart.way.startswith("not paired") and apart.value == pytest.approx(paired.value)
+    assert not apart.problems
+
+
+def test_the_same_name_with_other_problems_is_not_the_same_exam(runs, monkeypatch):
+    own = RunRead.problems
+    renamed = lambda self, at, exam: {f"{self.named[-6:]}{n}": t for n, t in own(self, at, exam).items()}  # noqa: E731
+    monkeypatch.setattr(RunRead, "problems", renamed)
+    assert "one name and other problems" in gd.compare(runs / "slow-0", runs / "fast-0").differences[1].why
+
+
+def test_the_same_run_twice(runs, tmp_path):
+    train(tmp_path / "again", lr=0.01, seed=0)
+    compared = gd.compare(runs / "slow-0", tmp_path / "again")
+    assert "one recipe with one seed, and of the same weights" in compared.notes[0] and not compared.settings
+    with pytest.raises(gd.UserError, match="two runs or more"):
+        gd.compare(runs / "slow-0", runs / "slow-0")
+
+
+# --- the prompt -------------------------------------------------------------------------------------------------------
+
+
+def test_the_tries_at_a_prompt_are_those_of_the_run(runs):
+    shown = gd.compare(runs / "slow-0", runs / "fast-0", step=2).prompt
+    for run in shown.runs:
+        batch = run.run.run.batch(2)
+        texts = [e.segments[-1].text for e in batch.episodes if e.task.prompt == shown.prompt]
+        assert [t.completion for t in run.tries] == texts and run.step == 2
+        rewards = batch["correct"].tolist()
+        assert [t.reward for t in run.tries] == [rewards[t.track] for t in run.tries]
+    apart = [max(m) - min(m) for m in _means(runs, 2).values()]
+    means = [run.mean for run in shown.runs]
+    assert math.isclose(max(means) - min(means), max(apart))
+
+
+def _means(folder: Path, step: int) -> dict[str, list[float]]:
+    """Of each prompt of a step, the mean of what was right in two runs."""
+    means: dict[str, list[float]] = {}
+    for name in ("slow-0", "fast-0"):
+        batch = gd.Run(folder / name).batch(step)
+        right = batch["correct"].tolist()
+        for prompt in {e.task.prompt for e in batch.episodes}:
+            means.setdefault(prompt, []).append(
+                fmean(r for r, e in zip(right, batch.episodes, strict=True) if e.task.prompt == prompt)
+            )
+    return {prompt: each for prompt, each in means.items() if len(each) == 2}
+
+
+def test_a_prompt_by_its_text(runs):
+    wanted = gd.Run(runs / "slow-0").batch(1).episodes[0].task
+    for word in (wanted.id, wanted.key, wanted.prompt):
+        assert gd.compare(runs / "slow-0", runs / "fast-0", prompt=word).prompt.prompt == wanted.prompt
+    with pytest.raises(gd.UserError, match="no prompt 'nowhere'"):
+        gd.compare(runs / "slow-0", runs / "fast-0", prompt="nowhere")
+
+
+# --- how it is shown --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cli(runs, monkeypatch, capsys):
+    return command_line(runs, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("width", [80, 40])
+def test_lines_keep_to_their_columns(runs, width, monkeypatch):
+    names = ("slow-0", "fast-0", "fast-1", "other")
+    monkeypatch.chdir(runs)
+    for few in (names, names[:3], names[:2]):
+        assert max(map(len, gd.compare(*few).text(width).splitlines())) <= width
+
+
+def test_the_command_line(cli):
+    said = cli("compare", "slow-0", "fast-0", "--html", "page/compared.html")
+    assert said.code == 0 and "B - A, after" in said.out and "paired bootstrap" in said.out
+    as_json = cli("compare", "slow-0", "fast-0", "--json").json
+    after = as_json["differences"][1]
+    assert after["arm"] == "B" and after["less"] == "A" and after["low"] <= after["value"] <= after["high"]
+    assert as_json["settings"]["--set lr"] == {"A": "0.01", "B": "0.9"}
+    assert as_json["curves"]["correct"]["A"]["step"] == [0, 1, 2]
+    refused(cli("compare", "slow-0"), "two runs or more")
+    refused(cli("compare", "slow-0", "fast-0", "--metric", "pas@1"), "did you mean 'pass@1'")
+    refused(cli("compare", "slow-0", "fast-0", "--step", "99"), "holds no rollouts of step 99")
+    refused(cli("compare", "slow-0", "nowhere"), "nowhere is not a run folder")
+
+
+def test_the_page_is_one_file_that_loads_nothing(cli, runs):
+    page = gd.compare("slow-0", "fast-0").html()
+    assert "src=" not in page and "href=" not in page and "@import" not in page and "<script" not in page
+    assert page.count('class="rollout"') >= 2 and page.count('<path class="line"') >= 4
+    assert "default-src 'none'" in page
+
+
+def test_words_of_a_run_are_no_markup(runs, tmp_path):
+    evil = tmp_path / "<script>alert(1)<script>"
+    train(evil, lr=0.5)
+    assert "<script>" not in gd.compare(runs / "slow-0", evil).html()
+
+
+def test_runs_that_are_not_as_they_should_be_are_said_in_a_line(cli, tmp_path):
+    options = gd.Options(eval_tasks=4)
+    gd.train("./mine.py:twice", task="parity", model="tabular", options=options, out="study", settings={})
+    said = cli("compare", "slow-0", "fast-0", "study")
+    assert said.code == 0 and "study is a study and left out: name runs in study/inner" in said.out
+    refused(cli("compare", "slow-0", "study"), "two runs or more to compare: study is a study")
+    half = Path("slow-1/events.jsonl").read_text().splitlines()
+    Path("half").mkdir()
+    Path("half/run.json").write_bytes(Path("slow-1/run.json").read_bytes())
+    Path("half/events.jsonl").write_text("\n".join(line for line in half if '"Ended"' not in line) + "\n")
+    said = cli("compare", "slow-0", "half")
+    assert said.code == 0 and "half is not complete (unfinished): 3 of 3 steps" in " ".join(said.out.split())
+    assert "half holds no rollouts" in said.out
+    Path("half/events.jsonl").write_text("\n".join([half[0], "x" + half[1], *half[2:]]) + "\n")
+    assert "half is damaged" in cli("compare", "slow-0", "half").out
+    Path("half/run.json").write_text("{")
+    refused(cli("compare", "slow-0", "half"), "two runs or more to compare: half is left out")
