@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import guerdon as gd
-from guerdon.exams.tried_problems import Tried, packed, unpacked
-from guerdon.loop.compare.arms import RunRead
-from guerdon.loop.compare.differences import Rate, bootstrap, newcombe, welch
+from guerdon.exams.tried_problems import TriedProblem, packed, unpacked
+from guerdon.loop.compare.differences import ArmRate, bootstrap, newcombe, welch
+from guerdon.loop.compare.run_arms import RunRead
 
 SMALL = {"task": "parity", "model": "tabular", "steps": 3, "prompts": 2, "tries": 4}
 LENGTH = {"tabular.length": 1}
@@ -55,7 +55,7 @@ names = st.integers(0, 2**32 - 1).map(lambda n: f"{n:08x}")
 
 @given(st.dictionaries(names, st.tuples(st.sampled_from(["a:1", "b:2"]), counts), min_size=1))
 def test_packed_problems_come_back(drawn):
-    tried = {name: Tried(kind, right, of) for name, (kind, (of, right)) in drawn.items()}
+    tried = {name: TriedProblem(kind, right, of) for name, (kind, (of, right)) in drawn.items()}
     assert unpacked(json.loads(json.dumps(packed(tried, evenly=False)))) == tried
 
 
@@ -86,7 +86,7 @@ def test_the_bootstrap_by_hand():
 
 
 def test_two_rates_and_two_means_by_hand():
-    a, b = Rate(0.6, 0.5, 0.7, 1), Rate(0.4, 0.25, 0.55, 1)
+    a, b = ArmRate(0.6, 0.5, 0.7, 1), ArmRate(0.4, 0.25, 0.55, 1)
     assert newcombe(a, b) == pytest.approx((0.2, 0.2 - math.sqrt(0.0325), 0.2 + math.sqrt(0.0325)))
     # variances 1 and 4 of three each: error sqrt(5/3), 2.94 degrees rounded down to 2, of which t is 4.3027
     value, low, high = welch([1.0, 2.0, 3.0], [2.0, 4.0, 6.0])

@@ -58,6 +58,7 @@ class remote(Leaf):
     """
 
     alone: ClassVar[bool] = False
+    outside: ClassVar[bool] = True
 
     url: str
     token_env: str = knob(default="GUERDON_TOKEN", hashed=False)

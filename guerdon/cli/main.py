@@ -22,7 +22,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
-from guerdon.cli.compare import compare
+from guerdon.cli.compare_runs import compare
 from guerdon.cli.demo import demo
 from guerdon.cli.doctor import doctor
 from guerdon.cli.eval import evaluate

@@ -31,6 +31,13 @@ Out = Annotated[
 Resume = Annotated[
     str | None, typer.Option("--resume", metavar="DIR", help="Go on with this run; the recipe may be left out.")
 ]
+Again = Annotated[
+    str | None,
+    typer.Option("--again", metavar="RUN", help="Train this run once more, all as it was but for what is said now."),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Build all, try a few samples, say what it would cost; write nothing.")
+]
 Trust = Annotated[
     bool, typer.Option("--trust", help="Run the Python files that a run names though you did not make it here.")
 ]

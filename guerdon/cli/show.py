@@ -263,6 +263,7 @@ def _show_run(output: Output, path: str) -> None:
             "run": path,
             "recipe": f"{run.name} ({config['kind']}, hash {config['hash']})",
             "asked for": ", ".join(f"{k}={v}" for k, v in request.items()),
+            "again": str((config.get("again") or {}).get("run", "")),
             "seed": str(config["seed"]),
             "status": f"{result['status']}, {run.progress}",
             **held_out(run.evaluations),

@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from guerdon.cli.before_training import tell_again, tell_dry_run
 from guerdon.cli.options import (
+    Again,
+    DryRun,
     EvalEvery,
     EvalTasks,
     EvalTries,
@@ -67,6 +70,8 @@ def train(
     settings: Settings = None,
     out: Out = None,
     resume: Resume = None,
+    again: Again = None,
+    dry_run: DryRun = False,
     trust: Trust = False,
     save_every: SaveEvery = None,
     keep: Keep = None,
@@ -94,9 +99,14 @@ def train(
     request = {
         "recipe": recipe, "task": task, "model": model, "reward": reward, "data": rows, "steps": steps, "budget": budget,
         "seed": seed,
-        "out": out, "resume": resume, "settings": parse_settings(settings), "text": True, "trust": trust,
+        "out": out, "resume": resume, "again": again, "settings": parse_settings(settings), "text": True, "trust": trust,
     }  # fmt: skip
-    return _train(output, request, {k: v for k, v in keeping.items() if v is not None})
+    said = {k: v for k, v in keeping.items() if v is not None}
+    if again is not None:
+        tell_again(output, request, _options(said, again))
+    if dry_run:
+        return tell_dry_run(output, request, _options(said, again))
+    return _train(output, request, said)
 
 
 def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> int:
@@ -107,7 +117,7 @@ def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> 
     was_complete = resume is not None and _is_complete(resume)
     try:
         with Watch(output.console) as watch:
-            run = api.train(**request, options=_options(keeping, resume), listeners=[watch])
+            run = api.train(**request, options=_options(keeping, resume or request["again"]), listeners=[watch])
     except CtrlC as error:  # the second Ctrl-C, or one before the first step
         raise TakenAtOnce(_what_is_left(resume or request["out"])) from error
     if not output.as_json:
@@ -130,15 +140,15 @@ def _is_complete(path: str) -> bool:
     return Run(path).status == "complete"
 
 
-def _options(keeping: dict[str, Any], resume: str | None) -> Options | None:
-    """What was said about keeping the run, over what a resumed run was started with. None: nothing was said."""
+def _options(keeping: dict[str, Any], earlier: str | None) -> Options | None:
+    """What was said about keeping the run, over what an earlier one was started with. None: nothing was said."""
     from guerdon.core.part import knobs
     from guerdon.loop.record import Options
     from guerdon.store.folder import RunFolder
 
     if not keeping:
         return None
-    before = knobs(Options.of_config(RunFolder(resume).read_config())) if resume is not None else {}
+    before = knobs(Options.of_config(RunFolder(earlier).read_config())) if earlier is not None else {}
     return Options(**{**before, **keeping})
 
 

@@ -19,7 +19,7 @@ DIGITS = 8  # of a problem's name: among 1,000 problems two share one in 1 of 8,
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedProblem:
     """One problem: how many of its tries were checked, and how many of those were right."""
 
     kind: str
@@ -37,34 +37,34 @@ def problem_name(task: Task) -> str:
     return hashlib.blake2b(text.encode(), digest_size=DIGITS // 2).hexdigest()
 
 
-def tried_problems(sitting: Sitting) -> dict[str, Tried]:
+def tried_problems(sitting: Sitting) -> dict[str, TriedProblem]:
     """Every problem that has a checked try, by its name."""
     batch, column = sitting.batch, sitting.batch.cols[TRUTH]
     right, missing = (column.value >= 0.5).tolist(), column.missing.tolist()
-    tried: dict[str, Tried] = {}
+    tried: dict[str, TriedProblem] = {}
     for k, episode in enumerate(batch.episode[batch.leaf].tolist()):
         if not missing[k]:
             task = batch.episodes[episode].task
             name = problem_name(task)
-            before = tried.get(name, Tried(task.kind, 0, 0))
-            tried[name] = Tried(task.kind, before.right + right[k], before.of + 1)
+            before = tried.get(name, TriedProblem(task.kind, 0, 0))
+            tried[name] = TriedProblem(task.kind, before.right + right[k], before.of + 1)
     return tried
 
 
-def packed(tried: Mapping[str, Tried], evenly: bool) -> dict[str, Any]:
+def packed(tried: Mapping[str, TriedProblem], evenly: bool) -> dict[str, Any]:
     """As JSON, kind by kind: names one after the other, then as many hexadecimal numbers of one width. `of` is one number
     where all problems had as many tries. `evenly`: kinds weigh the same.
 
-    >>> packed({"0123abcd": Tried("sums:1", 2, 4), "89efab01": Tried("sums:1", 4, 4)}, evenly=False)
+    >>> packed({"0123abcd": TriedProblem("sums:1", 2, 4), "89efab01": TriedProblem("sums:1", 4, 4)}, evenly=False)
     {'evenly': False, 'kinds': {'sums:1': {'names': '0123abcd89efab01', 'right': '24', 'of': 4}}}
     """
-    by_kind: dict[str, dict[str, Tried]] = {}
+    by_kind: dict[str, dict[str, TriedProblem]] = {}
     for name, each in tried.items():
         by_kind.setdefault(each.kind, {})[name] = each
     return {"evenly": evenly, "kinds": {kind: _packed(each) for kind, each in by_kind.items()}}
 
 
-def _packed(tried: Mapping[str, Tried]) -> dict[str, Any]:
+def _packed(tried: Mapping[str, TriedProblem]) -> dict[str, Any]:
     of = [each.of for each in tried.values()]
     width = len(f"{max(of):x}")
     counts = of[0] if len(set(of)) == 1 else _hex(of, width)
@@ -75,13 +75,13 @@ def _hex(numbers: Iterable[int], width: int) -> str:
     return "".join(f"{number:0{width}x}" for number in numbers)
 
 
-def unpacked(value: Any) -> dict[str, Tried]:
+def unpacked(value: Any) -> dict[str, TriedProblem]:
     """The problems again. What is not of our writing is a ValueError.
 
     >>> unpacked({"kinds": {"sums:1": {"names": "0123abcd89efab01", "right": "24", "of": 4}}})["89efab01"]
-    Tried(kind='sums:1', right=4, of=4)
+    TriedProblem(kind='sums:1', right=4, of=4)
     """
-    tried: dict[str, Tried] = {}
+    tried: dict[str, TriedProblem] = {}
     try:
         for kind, each in value["kinds"].items():
             names = _pieces(each["names"], DIGITS)
@@ -92,7 +92,7 @@ def unpacked(value: Any) -> dict[str, Tried]:
             for name, solved, tries in zip(names, right, counts, strict=True):
                 if not 0 <= solved <= tries or tries == 0:
                     raise ValueError(f"{solved} right of {tries}")
-                tried[name] = Tried(kind, solved, tries)
+                tried[name] = TriedProblem(kind, solved, tries)
     except (AttributeError, LookupError, TypeError, ZeroDivisionError) as error:
         raise ValueError(f"not the problems of an exam: {error}") from error
     return tried

@@ -59,6 +59,14 @@ class JudgeAnswer:
     late: bool = False
 
 
+@dataclass
+class QuestionCount:
+    """Questions that would have been asked, and the most that they can cost."""
+
+    asked: int = 0
+    cost: float = 0.0
+
+
 class Answerer(abc.ABC):
     """Who answers. One of your own is a part with `answer`.
 
@@ -73,10 +81,27 @@ class Answerer(abc.ABC):
     """
 
     waits: ClassVar[bool] = True  # asking it takes waiting rather than work of this process
+    outside: ClassVar[bool] = True  # whether it asks somebody else than this process, who may want money for it
 
     @abc.abstractmethod
     async def answer(self, questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
         """An answer for each, in their order. `models` are those of the run, by name; none outside of one."""
+
+    def worst_cost(self, question: JudgeQuestion) -> float:
+        """The most that a question can cost."""
+        return 0.0
+
+    def rehearse(self) -> QuestionCount:
+        """Ask nobody from now on: questions are counted, and none has an answer."""
+        counted = QuestionCount()
+
+        async def count(questions: Sequence[JudgeQuestion], models: Mapping[str, Model]) -> list[JudgeAnswer]:
+            counted.asked += len(questions)
+            counted.cost += math.fsum(map(self.worst_cost, questions))
+            return [JudgeAnswer(error="nobody is asked in a dry run")] * len(questions)
+
+        self.answer = count  # type: ignore[method-assign]
+        return counted
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:
         """Whether it was brought up on the roles of `tasks/roles.py`, as `sprig` was, instead of on plain language."""

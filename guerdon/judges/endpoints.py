@@ -104,7 +104,7 @@ class endpoint(CachedAnswerer):
         """Try, and try again where that may help and there is time; each try is paid for."""
 
         async def attempt(seconds: float) -> JudgeAnswer | FailedTry:
-            async with session.reserve.set_aside(self._worst(question), self._left, self._refusal):
+            async with session.reserve.set_aside(self.worst_cost(question), self._left, self._refusal):
                 outcome = await self._try(session, question, key, seconds)
                 self.spent += outcome.cost if isinstance(outcome, JudgeAnswer | _Unreadable) else 0.0
                 return outcome
@@ -191,7 +191,7 @@ class endpoint(CachedAnswerer):
         inside = sum(len(text.encode(errors="replace")) + OVERHEAD for _, text in question.messages)
         return inside, self.how(question).max_tokens
 
-    def _worst(self, question: JudgeQuestion) -> float:
+    def worst_cost(self, question: JudgeQuestion) -> float:
         return self._cost(self._most_tokens(question))
 
     def _left(self) -> float:

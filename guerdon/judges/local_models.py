@@ -51,6 +51,7 @@ class local(CachedAnswerer):
     cache: bool | str = knob(default=True, hashed=False)
 
     waits = False
+    outside = False
 
     def identity(self) -> str:
         return _opened(self.model)[1]
@@ -84,6 +85,7 @@ class run_model(CachedAnswerer):
     sampling: Sampling = knob(factory=_greedy)
 
     waits = False
+    outside = False
     cache = False
 
     def plays_roles(self, models: Mapping[str, Model]) -> bool:

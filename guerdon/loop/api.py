@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.budget import NO_END, Budget, read_budget
+from guerdon.core.budget import NO_END, Budget
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
@@ -38,8 +38,10 @@ from guerdon.loop.build import (
     versions,
 )
 from guerdon.loop.evaluate import examined
+from guerdon.loop.once_more import once_more
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
+from guerdon.loop.train_request import Origin, TrainRequest
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import check_trust, remember
@@ -62,6 +64,7 @@ def train(
     seed: int | None = None,
     out: str | Path | None = None,
     resume: str | Path | None = None,
+    again: str | Path | None = None,
     options: Options | None = None,
     listeners: Sequence[Listener] = (),
     settings: Mapping[str, Any] | None = None,
@@ -76,7 +79,8 @@ def train(
     `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Further keywords are the recipe's knobs; dotted ones go in
     `settings` (`{"learn.clip": 0.5}`). With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is
     spent. `resume` goes on with an earlier run of the same recipe; one that names Python files and was not made by this user on
-    this computer with `trust` alone.
+    this computer with `trust` alone. `again` is an earlier run to train once more, with all that was said of it, but for what is
+    said now.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -90,20 +94,42 @@ def train(
     if resume is not None:
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
+        if again is not None:
+            raise UserError("a run is gone on with, or begun once more: give --resume or --again, not both")
         return _resume(RunFolder(resume), request, steps, seed, options, listeners, trust)
-    if recipe is None:
+    wanted = TrainRequest.of(request, steps, budget, seed, options)
+    ready = prepare(*(once_more(RunFolder(again), wanted, trust) if again is not None else (wanted, None)))
+    with _claimed(out, run_name(ready.built.name, ready.request), here) as folder:
+        folder.create(ready.config)
+        notes = [*_skipped_rows(ready.built), *remember(ready.config, here)]
+        return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A run that could begin: all is built and checked, nothing is written."""
+
+    built: Built
+    request: RunRequest
+    total: int
+    seed: int
+    options: Options
+    config: dict[str, Any]
+
+
+def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
+    """Build what is asked for, up to its run.json. `origin` is the run that it is once more."""
+    if wanted.run.recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
-    built = build(request)
-    total = set_length(built, steps, read_budget(budget) if isinstance(budget, str) else budget)
-    options = options or Options()
+    built = build(wanted.run)
+    total = set_length(built, wanted.steps, wanted.budget)
+    options, seed = wanted.options or Options(), wanted.seed or 0
     if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):
         options = replace(options, eval_tasks=0)  # rows without answers: there is no accuracy
-    config = config_of(built, request, seed or 0, total, options)
-    with _claimed(out, run_name(built.name, request), here) as folder:
-        folder.create(config)
-        return _go(
-            built, folder, options, seed or 0, total, listeners, [*_skipped_rows(built), *remember(config, here)]
-        )
+    config = config_of(built, wanted.run, seed, total, options)
+    if origin is not None:
+        config["again"] = origin.to_config()
+    return Ready(built, wanted.run, total, seed, options, config)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from guerdon.rewards.stage.score_stages import verified
 
 
 @dataclass(frozen=True)
-class ExamResults:
+class SatExams:
     """What exams found: numbers by name, `NAME/metric` for an exam that has a name; and of each exam by its name what came of
     every problem, where somebody can tell right from wrong."""
 
@@ -44,11 +44,11 @@ def sit_all(
     tries: int = 4,
     seed: int = 0,
     drawn: int | None = None,
-) -> ExamResults:
+) -> SatExams:
     """Sit every exam. What an exam does not say itself (its seats, environment, sampling, how many problems and tries) is as
     told here. The same seed gives the same tries for equal weights. A seed in `drawn` draws the problems, as many of every
     kind; all kinds weigh the same then."""
-    results = ExamResults()
+    results = SatExams()
     for exam in exams:
         how = (exam.seats or seats, exam.env or env, exam.sampling or sampling)
         play = Player(models, *how, derive(seed, "evaluate"), 1)

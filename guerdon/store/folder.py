@@ -114,12 +114,13 @@ class RunFolder:
     @contextlib.contextmanager
     def claim(self) -> Iterator[None]:
         """Hold the folder for a new run. One that holds another run, or anything else, is refused and stays as it is."""
-        self._refuse_others()
+        self.refuse_others()
         with self.lock():
-            self._refuse_others()  # another process may have been faster
+            self.refuse_others()  # another process may have been faster
             yield
 
-    def _refuse_others(self) -> None:
+    def refuse_others(self) -> None:
+        """Refuse to begin a run where another one, or anything else, is."""
         # looked at first: what another process begins meanwhile is then seen as a run
         is_taken = self.path.exists() and (not self.path.is_dir() or any(p.name[0] != "." for p in self.path.iterdir()))
         if self.exists():
@@ -164,6 +165,12 @@ class RunFolder:
 def written_by(config: dict[str, Any]) -> str:
     versions = config.get("versions")
     return str(versions.get("guerdon", "of another version")) if isinstance(versions, dict) else "of another version"
+
+
+def next_name(base: Path, stem: str, here: Path) -> RunFolder:
+    """The folder that `next_free` would take now; nothing is made."""
+    folders = (RunFolder(base / f"{stem}-{number:03d}", here) for number in itertools.count(1))
+    return next(folder for folder in folders if not folder.path.exists())
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ FIELDS: dict[str, type] = {
 }  # fmt: skip
 SLOTS = ("task", "model", "reward")  # of a wish
 MAYBE: dict[str, type] = {
-    "data": dict, "budget": dict, "rewards": dict, "parts": dict, "prepared": dict, "id": str, "text": bool,
+    "data": dict, "budget": dict, "rewards": dict, "parts": dict, "prepared": dict, "id": str, "text": bool, "again": dict,
 }  # fmt: skip
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from guerdon.loop.compare.arms import Arm
-from guerdon.loop.compare.differences import Rate, is_share
+from guerdon.loop.compare.differences import ArmRate, is_share
 from guerdon.loop.compare.prompts import PromptInRun, told_apart
+from guerdon.loop.compare.run_arms import RunArm
 from guerdon.loop.compare.words import (
     UNITS,
     by_seed_words,
@@ -28,7 +28,7 @@ from guerdon.store.report.rendering import render, verbatim
 from guerdon.store.report.rollout_view import RolloutGroup, rollout_group
 
 if TYPE_CHECKING:
-    from guerdon.loop.compare.comparison import Comparison
+    from guerdon.loop.compare.comparison import RunComparison
 
 HUES = 6  # arms told apart by colour
 
@@ -50,7 +50,7 @@ class ArmShown:
     whiskers: Whiskers | None
 
 
-def comparison_page(compared: Comparison) -> str:
+def comparison_page(compared: RunComparison) -> str:
     arms = [_arm(compared, arm, i % HUES) for i, arm in enumerate(compared.arms)]
     by_letter = {arm.letter: arm for arm in arms}
     spent = [arm.mean_spent() for arm in compared.arms]
@@ -76,7 +76,7 @@ def comparison_page(compared: Comparison) -> str:
     )
 
 
-def _arm(compared: Comparison, arm: Arm, hue: int) -> ArmShown:
+def _arm(compared: RunComparison, arm: RunArm, hue: int) -> ArmShown:
     metric, (before, after) = compared.metric, compared.rates[arm.letter]
     rows = [*_whisker("was", before), *_whisker("is", after)] if metric and is_share(metric) else []
     return ArmShown(
@@ -94,13 +94,13 @@ def _arm(compared: Comparison, arm: Arm, hue: int) -> ArmShown:
     )
 
 
-def _whisker(tone: str, rate: Rate | None) -> list[tuple[str, float, float, float]]:
+def _whisker(tone: str, rate: ArmRate | None) -> list[tuple[str, float, float, float]]:
     if rate is None or rate.low is None or rate.high is None:
         return []
     return [(tone, rate.value, rate.low, rate.high)]
 
 
-def _charts(compared: Comparison) -> list[ComparedChart]:
+def _charts(compared: RunComparison) -> list[ComparedChart]:
     charts = []
     for name, curves in compared.curves.items():
         title = ChartTitle("", name) if name.endswith(", held out") else chart_title(name)

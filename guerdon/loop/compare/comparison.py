@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import unknown
-from guerdon.loop.compare.arms import (
+from guerdon.loop.compare.differences import ArmRate, Difference, difference, rate_of
+from guerdon.loop.compare.prompts import PromptShown, shown_prompt
+from guerdon.loop.compare.run_arms import (
     ACCURACY,
-    Arm,
+    RunArm,
     RunRead,
     common,
     evaluation_curve,
@@ -18,8 +20,6 @@ from guerdon.loop.compare.arms import (
     mean_curve,
     read_arms,
 )
-from guerdon.loop.compare.differences import Difference, Rate, difference, rate_of
-from guerdon.loop.compare.prompts import PromptShown, shown_prompt
 from guerdon.loop.compare.settings import Setting, differing
 from guerdon.store.report.chart_sections import drawn_names
 from guerdon.store.report.metric_curves import Curve
@@ -30,15 +30,15 @@ ONE_SEED = "one seed in an arm: the interval does not know how far seeds of one 
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """Runs held against each other. `arms` are the runs, seeds of one recipe together; `metric` is what exams measured of
     them, `rates` what it came to before and after, `differences` each arm less the first; `settings` is what was done
     differently, `curves` are the means of each arm by name, `prompt` what was said to one prompt. `print` it, or ask for
     `to_dict()` or `html()`."""
 
-    arms: list[Arm]
+    arms: list[RunArm]
     metric: str
-    rates: dict[str, list[Rate | None]]  # by arm: before, after
+    rates: dict[str, list[ArmRate | None]]  # by arm: before, after
     differences: list[Difference]
     settings: list[Setting]
     curves: dict[str, list[Curve]]  # by name: one of each arm
@@ -105,13 +105,13 @@ def _run(run: RunRead) -> dict[str, Any]:
     }
 
 
-def _rate(rate: Rate | None) -> dict[str, Any] | None:
+def _rate(rate: ArmRate | None) -> dict[str, Any] | None:
     return None if rate is None else dict(vars(rate))
 
 
 def compare(
     *runs: str | Path | Run, metric: str | None = None, prompt: str | None = None, step: int | None = None
-) -> Comparison:
+) -> RunComparison:
     """Hold runs against each other, from their folders alone: what their exams found with intervals, what was done
     differently, their curves, their cost, and what they said to one prompt.
 
@@ -138,7 +138,7 @@ def compare(
     notes += _other_lengths(arms, rates)
     if any(d.problems for d in differences):
         notes.append(ONE_SEED)
-    return Comparison(
+    return RunComparison(
         arms,
         chosen,
         rates,
@@ -150,7 +150,7 @@ def compare(
     )
 
 
-def _metric(arms: Sequence[Arm], wanted: str | None) -> str:
+def _metric(arms: Sequence[RunArm], wanted: str | None) -> str:
     """What arms are compared by: accuracy where all have it, else the first number that all have; empty where there is none."""
     there = common([exam_numbers(run) for arm in arms for run in arm.runs])
     if wanted is not None and wanted not in there:
@@ -158,7 +158,7 @@ def _metric(arms: Sequence[Arm], wanted: str | None) -> str:
     return wanted or next((n for n in (ACCURACY, *there) if n in there), "")
 
 
-def _other_lengths(arms: Sequence[Arm], rates: dict[str, list[Rate | None]]) -> list[str]:
+def _other_lengths(arms: Sequence[RunArm], rates: dict[str, list[ArmRate | None]]) -> list[str]:
     """That the last evaluations are not after as many steps."""
     last = {arm.letter: rate.steps_done for arm in arms if (rate := rates[arm.letter][1]) is not None}
     if len(set(last.values())) < 2:
@@ -166,7 +166,7 @@ def _other_lengths(arms: Sequence[Arm], rates: dict[str, list[Rate | None]]) -> 
     return [f"last evaluated after {', '.join(f'{steps:,} steps ({arm})' for arm, steps in last.items())}"]
 
 
-def _curves(arms: Sequence[Arm], metric: str) -> dict[str, list[Curve]]:
+def _curves(arms: Sequence[RunArm], metric: str) -> dict[str, list[Curve]]:
     """What all arms have: the metric of exams, and what a report draws large."""
     curves: dict[str, list[Curve]] = {}
     if metric:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from guerdon.exams.statistics import mean_and_spread, pass_at_k, t_interval, t_quantile
-from guerdon.exams.tried_problems import Tried
-from guerdon.loop.compare.arms import ENDS, Arm, RunRead
+from guerdon.exams.tried_problems import TriedProblem
+from guerdon.loop.compare.run_arms import ENDS, RunArm, RunRead
 
 DRAWS = 10_000  # of the bootstrap
 FEWEST = 5  # problems in common, below which nothing is said
@@ -29,7 +29,7 @@ SHARES = ("pass@", "majority@", "best_of@", "coverage")  # numbers that are shar
 
 
 @dataclass(frozen=True)
-class Rate:
+class ArmRate:
     """A number of an arm at an evaluation, with the ends of its 95 % interval: over problems of one run, over several seeds
     otherwise, `spread` then being their standard deviation."""
 
@@ -67,7 +67,7 @@ def is_share(metric: str) -> bool:
     return metric.rpartition("/")[2].startswith(SHARES)
 
 
-def rate_of(arm: Arm, metric: str, at: int) -> Rate | None:
+def rate_of(arm: RunArm, metric: str, at: int) -> ArmRate | None:
     """At the first (0) or the last (-1) evaluation; None where a run has none."""
     values = [value_at(run, metric, at) for run in arm.runs]
     known = [value for value in values if value is not None]
@@ -78,10 +78,10 @@ def rate_of(arm: Arm, metric: str, at: int) -> Rate | None:
         mean, low, high, _ = t_interval(known)
         if is_share(metric):
             low, high = max(0.0, low), min(1.0, high)
-        return Rate(mean, low, high, steps, len(known), mean_and_spread(known)[1])
+        return ArmRate(mean, low, high, steps, len(known), mean_and_spread(known)[1])
     result = arm.first.evaluated[at].result
     ends = [_number(result.get(f"{metric}{end}")) for end in ENDS]
-    return Rate(known[0], ends[0], ends[1], steps)
+    return ArmRate(known[0], ends[0], ends[1], steps)
 
 
 def value_at(run: RunRead, metric: str, at: int) -> float | None:
@@ -92,7 +92,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def difference(arm: Arm, base: Arm, metric: str, at: int) -> Difference:
+def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
     """Of an arm less the base, at the first (0) or the last (-1) evaluation."""
     when, names = "before" if at == 0 else "after", (arm.letter, base.letter)
     ours, theirs = ([value_at(run, metric, at) for run in each.runs] for each in (arm, base))
@@ -119,10 +119,10 @@ def difference(arm: Arm, base: Arm, metric: str, at: int) -> Difference:
 
 # --- the same problems ------------------------------------------------------------------------------------------------
 
-Pair = tuple[list[Tried], list[Tried]]
+Pair = tuple[list[TriedProblem], list[TriedProblem]]
 
 
-def common_problems(arm: Arm, base: Arm, exam: str, at: int) -> dict[str, Pair] | None:
+def common_problems(arm: RunArm, base: RunArm, exam: str, at: int) -> dict[str, Pair] | None:
     """Problem by problem what came of it in the runs of both arms; None where a run does not tell."""
     ours, theirs = ([run.problems(at, exam) for run in each.runs] for each in (arm, base))
     if not all([*ours, *theirs]):
@@ -182,7 +182,7 @@ def bootstrap(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
 # --- no pairs ---------------------------------------------------------------------------------------------------------
 
 
-def _unpaired(blank: Difference, a: Rate | None, b: Rate | None) -> Difference:
+def _unpaired(blank: Difference, a: ArmRate | None, b: ArmRate | None) -> Difference:
     assert a is not None and b is not None
     way = "not paired: what came of each problem is not known of both"
     if a.low is None or a.high is None or b.low is None or b.high is None:
@@ -191,7 +191,7 @@ def _unpaired(blank: Difference, a: Rate | None, b: Rate | None) -> Difference:
     return _but(blank, value=value, low=low, high=high, way=way)
 
 
-def newcombe(a: Rate, b: Rate) -> tuple[float, float, float]:
+def newcombe(a: ArmRate, b: ArmRate) -> tuple[float, float, float]:
     """The difference of two numbers that have intervals of their own, and nothing in common (Newcombe 1998, method 10)."""
     assert a.low is not None and a.high is not None and b.low is not None and b.high is not None
     value = a.value - b.value
@@ -202,7 +202,7 @@ def newcombe(a: Rate, b: Rate) -> tuple[float, float, float]:
 # --- seeds ------------------------------------------------------------------------------------------------------------
 
 
-def _over_seeds(blank: Difference, arm: Arm, base: Arm, a: Sequence[float], b: Sequence[float]) -> Difference:
+def _over_seeds(blank: Difference, arm: RunArm, base: RunArm, a: Sequence[float], b: Sequence[float]) -> Difference:
     if set(arm.seeds) == set(base.seeds):
         theirs = dict(zip(base.seeds, b, strict=True))
         differences = [x - theirs[seed] for x, seed in zip(a, arm.seeds, strict=True)]

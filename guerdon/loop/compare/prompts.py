@@ -17,7 +17,7 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.exams.tried_problems import problem_name
-from guerdon.loop.compare.arms import Arm, RunRead
+from guerdon.loop.compare.run_arms import RunArm, RunRead
 from guerdon.rewards.asking.samples import completion_of, paths
 from guerdon.store.checksums import Damaged
 from guerdon.store.report.examples import RANKS
@@ -77,7 +77,7 @@ class PromptShown:
 class _Stored:
     """The stored batches of one run, read when they are wanted; what is damaged is passed over."""
 
-    def __init__(self, arm: Arm, seed: int) -> None:
+    def __init__(self, arm: RunArm, seed: int) -> None:
         self.arm = arm.letter
         self.run = next((run for run in arm.runs if run.seed == seed), arm.first)
         self.steps = self.run.run.rollout_steps
@@ -96,7 +96,7 @@ class _Stored:
         return {problem_name(e.task): e.task for e in batch.episodes} if batch is not None else {}
 
 
-def shown_prompt(arms: Sequence[Arm], prompt: str | None, step: int | None) -> PromptShown:
+def shown_prompt(arms: Sequence[RunArm], prompt: str | None, step: int | None) -> PromptShown:
     """The prompt of this id or with this text, or else the one on which the runs differ most; at one step of all runs, or each
     at the last step that it was asked at."""
     runs = [_Stored(arm, arms[0].first.seed) for arm in arms]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.loop.compare.arms import Arm
+from guerdon.loop.compare.run_arms import RunArm
 
 LEFT_OUT = {"steps", "budget"}  # of parts: said of the run already
 MISSING = "-"
@@ -22,7 +22,7 @@ class Setting:
     values: list[str]
 
 
-def differing(arms: Sequence[Arm]) -> list[Setting]:
+def differing(arms: Sequence[RunArm]) -> list[Setting]:
     """What is not the same in all arms, the most telling first."""
     rows = [[settings_of(run.config) for run in arm.runs] for arm in arms]
     groups = list(dict.fromkeys(group for arm in rows for row in arm for group in row))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from guerdon.loop.compare.arms import Arm, RunRead
-from guerdon.loop.compare.differences import Difference, Rate, is_share, value_at
+from guerdon.loop.compare.differences import ArmRate, Difference, is_share, value_at
+from guerdon.loop.compare.run_arms import RunArm, RunRead
 from guerdon.store.report.shown_numbers import show
 
 UNITS = {"tokens": "tokens said", "read": "tokens read", "updates": "updates", "seconds": "seconds in steps"}
@@ -25,7 +25,7 @@ def plain(value: float) -> str:
     return show(value).replace("\u2212", "-")
 
 
-def rate_words(metric: str, rate: Rate | None) -> str:
+def rate_words(metric: str, rate: ArmRate | None) -> str:
     """A number with its interval."""
     if rate is None:
         return "none"
@@ -52,7 +52,7 @@ def difference_words(metric: str, difference: Difference) -> str:
     return f"{value}{unit}{around}; {difference.way}"
 
 
-def exam_words(metric: str, arms: list[Arm]) -> str:
+def exam_words(metric: str, arms: list[RunArm]) -> str:
     """What was sat, where all runs say the same."""
     exam = metric.rpartition("/")[0]
     said = {tuple(_of_exam(run, exam)) for arm in arms for run in arm.runs}
@@ -73,7 +73,7 @@ def _of_exam(run: RunRead, exam: str) -> list[str]:
     ]
 
 
-def seed_words(arm: Arm, rate: Rate | None) -> str:
+def seed_words(arm: RunArm, rate: ArmRate | None) -> str:
     """How many seeds an arm has and how far they lie apart."""
     if len(arm.runs) == 1:
         return f"seed {arm.first.seed}"
@@ -81,7 +81,7 @@ def seed_words(arm: Arm, rate: Rate | None) -> str:
     return f"{len(arm.runs)} seeds{spread}"
 
 
-def by_seed_words(arm: Arm, metric: str) -> str:
+def by_seed_words(arm: RunArm, metric: str) -> str:
     """What every seed of an arm came to in the end; empty where there is only one."""
     if len(arm.runs) == 1:
         return ""
@@ -90,7 +90,7 @@ def by_seed_words(arm: Arm, metric: str) -> str:
     return ", ".join(f"seed {seed} {'none' if v is None else value_words(metric, v)}" for seed, v in each)
 
 
-def run_words(arm: Arm) -> str:
+def run_words(arm: RunArm) -> str:
     """What an arm is: recipe, task, model and how far it came."""
     run = arm.first
     parts = [run.run.name, run.task, run.config["wish"]["model"], run.config["wish"]["reward"], run.run.progress]

@@ -16,7 +16,7 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, live, part
@@ -49,6 +49,8 @@ class human_feedback(Leaf):
     >>> liked("4", prompt="2+2?").value, liked("5", prompt="2+2?")
     (1.0, None)
     """
+
+    outside: ClassVar[bool] = True  # it puts questions where people look
 
     source: str = knob(hashed=False)
     most: int = knob(default=1000, ge=0)

@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.exams.tried_problems import Tried, unpacked
+from guerdon.exams.tried_problems import TriedProblem, unpacked
 from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import latest, read_events
@@ -76,7 +76,7 @@ class RunRead:
         tasks = (v for e in self.evaluated for k, v in e.result.items() if k.rpartition("/")[2] == "task")
         return str(next(tasks, "?"))
 
-    def problems(self, at: int, exam: str) -> dict[str, Tried]:
+    def problems(self, at: int, exam: str) -> dict[str, TriedProblem]:
         """What came of every problem at an evaluation, by the problem's name; none where that was not stored."""
         stored = self.evaluated[at].problems.get(exam)
         if not stored:
@@ -93,7 +93,7 @@ class RunRead:
 
 
 @dataclass(frozen=True)
-class Arm:
+class RunArm:
     """Runs of one recipe with one set of settings, a seed each."""
 
     letter: str
@@ -121,7 +121,7 @@ class Arm:
 class RunsRead:
     """The arms, and what there is to say of runs that are in none, or not as they should be."""
 
-    arms: list[Arm] = field(default_factory=list)
+    arms: list[RunArm] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -142,7 +142,7 @@ def read_arms(runs: Sequence[str | Path | Run]) -> RunsRead:
             groups.append([run])
         else:
             same.append(run)
-    read.arms = [Arm(letter, group) for letter, group in zip(_letters(len(groups)), groups, strict=True)]
+    read.arms = [RunArm(letter, group) for letter, group in zip(_letters(len(groups)), groups, strict=True)]
     return read
 
 

@@ -1,0 +1,187 @@
+"""What `train` says before it trains: what changed since an earlier run (`--again`), what a run would take (`--dry-run`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from guerdon.cli.output import Output
+from guerdon.core.errors import UserError
+
+if TYPE_CHECKING:
+    from guerdon.loop.api import Ready
+    from guerdon.loop.record import Options
+    from guerdon.loop.rehearsal import Rehearsal
+    from guerdon.loop.train_request import Origin, TrainRequest
+
+MIB = 2**20
+CUT = 400  # characters of a prompt, and of what was said to it
+MINUTE, HOUR = 60, 3600
+
+
+def tell_again(output: Output, request: dict[str, Any], options: Options | None) -> None:
+    """What is not as it was in the run that is trained once more."""
+    if output.as_json or request["resume"] is not None:
+        return
+    _, origin = _asked(request, options)
+    assert origin is not None
+    if not origin.changes:
+        output.say(f"again {origin.run}, with nothing changed")
+        return
+    output.say(f"again {origin.run}, but for")
+    output.pairs({f"  {name}": f"{_said(then)} -> {_said(now)}" for name, (then, now) in origin.changes.items()})
+
+
+def _said(value: Any) -> str:
+    return "none" if value is None or value == "" else str(value)
+
+
+def _asked(request: dict[str, Any], options: Options | None) -> tuple[TrainRequest, Origin | None]:
+    from guerdon.loop.build import RunRequest
+    from guerdon.loop.once_more import once_more
+    from guerdon.loop.train_request import TrainRequest
+    from guerdon.store.folder import RunFolder
+
+    names = ("recipe", "task", "model", "reward", "data", "settings", "text")
+    run = RunRequest(**{name: request[name] for name in names})
+    wanted = TrainRequest.of(run, request["steps"], request["budget"], request["seed"], options)
+    if request["again"] is None:
+        return wanted, None
+    return once_more(RunFolder(request["again"]), wanted, request["trust"])
+
+
+def tell_dry_run(output: Output, request: dict[str, Any], options: Options | None) -> int:
+    """Try all that can be tried without writing anything, and say what the run would take."""
+    from guerdon.loop.api import prepare
+    from guerdon.loop.rehearsal import rehearse
+    from guerdon.store.whole_files import absolute
+
+    if request["resume"] is not None:
+        raise UserError("a dry run is of a run that has not begun: leave --resume out, or --dry-run")
+    here = absolute("")
+    ready: Ready = prepare(*_asked(request, options))
+    told = rehearse(ready, request["out"], here)
+    if not output.as_json:
+        _tell(output, told)
+    output.finish({"dry_run": True, **told.to_dict()})
+    return 0
+
+
+def _tell(output: Output, told: Rehearsal) -> None:
+    head = {
+        "dry run": "nothing is written",
+        "recipe": f"{told.recipe}, hash {told.config['hash']}",
+        "would go to": told.out,
+    }
+    if told.study:
+        output.pairs({**head, "steps": "a study decides itself which runs it has: none of them was tried"})
+        return
+    output.pairs(head)
+    _tell_prompts(output, told)
+    output.say()
+    lines = {
+        "longest prompt": _longest(told),
+        "rollouts": f"{told.rollouts:,} a step ({told.asks} prompts){_times(told, told.rollouts)}",
+        "tokens": _tokens(told),
+        "time": _time(told),
+        "exams": f"{told.exams} of {told.exam_tries:,} tries each" if told.exams else "none",
+        "memory": _memory(told),
+        "rewards": "\n".join(map(_reward, told.rewards)),
+        "judges": "\n".join(_judge(told, each) for each in told.judges),
+        "failed": "\n".join(told.failures),
+    }
+    output.pairs({name: words for name, words in lines.items() if words})
+
+
+def _tell_prompts(output: Output, told: Rehearsal) -> None:
+    for number, prompt in enumerate(told.prompts, start=1):
+        output.say()
+        output.say(f"prompt {number}, {prompt.tokens:,} tokens, as {prompt.role} sees it")
+        for line in _cut(prompt.text):
+            output.say(f"  | {line}")
+        output.say(f"said to it now, {prompt.said_tokens:,} tokens")
+        for line in _cut(prompt.said):
+            output.say(f"  | {line}")
+
+
+def _cut(text: str) -> list[str]:
+    return (text if len(text) <= CUT else f"{text[:CUT]} ... {len(text) - CUT:,} characters more").split("\n")
+
+
+def _longest(told: Rehearsal) -> str:
+    if told.longest is None:
+        return "none was drawn"
+    among = f" among {told.searched:,}" if told.searched else ""
+    words = f"{told.longest:,} tokens{among}; at most {told.max_tokens:,} are sampled" + (
+        " a turn" if told.turns > 1 else ""
+    )
+    if told.context is None:
+        return words
+    room = told.context - told.longest
+    if room < told.max_tokens:
+        return f"{words}; the context is {told.context:,}: answers to it are cut after {max(0, room):,}"
+    return f"{words}; the context is {told.context:,}: there is room"
+
+
+def _times(told: Rehearsal, each: float) -> str:
+    return f", {each * told.steps:,.0f} in {told.steps:,} steps" if told.steps is not None else ""
+
+
+def _tokens(told: Rehearsal) -> str:
+    seen = "the last of the steps tried" if told.measured else f"{told.sample['tries']:.0f} tries"
+    turns = f" with {told.turns} turns" if told.turns > 1 else ""
+    return (
+        f"at most {told.most_tokens:,} a step{_times(told, told.most_tokens)}{turns}\n"
+        f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, by {seen}"
+    )
+
+
+def _time(told: Rehearsal) -> str:
+    step = f"{told.step_seconds:.2g} s a step"
+    if told.measured:
+        how = "the second of two real steps" if len(told.measured) == 2 else "one real step"
+        step += f" ({how}, thrown away; {told.measured[-1].sampling:.2g} s of it sampling)"
+    whole = f"{told.bound} {duration(told.seconds)}" if told.seconds is not None else "not known: a budget ends it"
+    exams = f", {duration(told.exam_seconds)} of it exams" if told.exams and told.seconds is not None else ""
+    return "\n".join(filter(None, [f"{whole}{exams}", step, told.not_tried]))
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(42), duration(90), duration(9000)
+    ('42 s', '1.5 min', '2.5 h')
+    """
+    if seconds < MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / MINUTE:.1f} min" if seconds < HOUR else f"{seconds / HOUR:.1f} h"
+
+
+def _memory(told: Rehearsal) -> str:
+    parts = ", ".join(f"{name} {_bytes(size)}" for name, size in told.memory.items())
+    needed, here = sum(told.memory.values()), told.machine
+    lines = [f"{_bytes(needed)} at most: {parts}"] if parts else []
+    lines.append(
+        f"this process has taken {_bytes(here['peak'])} so far; {here['device']} has {_bytes(here['total'])},"
+        f" {_bytes(here['free'])} free"
+    )
+    if needed > here["total"]:
+        lines.append("that is more than there is: fewer tries at once, a shorter max_tokens, or --set lm.lora=16")
+    return "\n".join(lines)
+
+
+def _bytes(size: float) -> str:
+    return f"{size / MIB:,.1f} MiB" if size < 1024 * MIB else f"{size / 1024 / MIB:,.1f} GiB"
+
+
+def _reward(row: dict[str, Any]) -> str:
+    terms = [f"{t['name']}({', '.join(t['arguments'])})" for t in row["terms"]]
+    given = f"; asked are {', '.join(terms)}, whose arguments are all there" if terms else ""
+    return f"{row['column']} = {row['formula']}{given}"
+
+
+def _judge(told: Rehearsal, each: dict[str, Any]) -> str:
+    words = f"{each['judge']}: {each['calls']:,.0f} questions a step{_times(told, each['calls'])}"
+    if not each["cost"]:
+        return f"{words}; it has no price"
+    whole = f", {each['cost'] * told.steps:,.2f} in all" if told.steps is not None else ""
+    return f"{words}; at most {each['cost']:,.4f} a step{whole}, at its prices, and less for what the cache knows"
