@@ -102,7 +102,9 @@ app.command(
         "guerdon train grpo --data sums.jsonl --prompt question --answer result --model tabular",
         "guerdon train grpo --task successor --model tabular --reward my.py:brief --seed 3 --out runs/brief",
         "guerdon train ./mine.py --task successor --model tabular --json",
+        "guerdon train grpo --task countdown:4 --model sprig --dry-run",
         "guerdon train --resume runs/grpo-successor-001",
+        "guerdon train --again runs/grpo-successor-001 --set lr=0.5 --seed 1",
     ),
 )(train)
 app.command(

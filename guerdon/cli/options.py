@@ -19,6 +19,17 @@ Model = Annotated[
     str | None, typer.Option("--model", metavar="NAME|DIR", help="A model's name, its folder, or a finished run.")
 ]
 Reward = Annotated[str | None, typer.Option("--reward", metavar="REWARD", help="FILE.py:NAME, or one on the shelf.")]
+Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="N[:UNIT]",
+        help="End when N are spent: tokens, sampled or recited to be learned from; or read (tokens, by any model),"
+        " updates (of weights), samples (whole tries), steps, seconds.",
+    ),
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="S", help="Where all chance comes from.  [default: 0]")]
 Settings = Annotated[
     list[str] | None,
     typer.Option(

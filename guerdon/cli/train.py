@@ -9,6 +9,7 @@ import typer
 from guerdon.cli.before_training import tell_again, tell_dry_run
 from guerdon.cli.options import (
     Again,
+    Budget,
     DryRun,
     EvalEvery,
     EvalTasks,
@@ -23,7 +24,9 @@ from guerdon.cli.options import (
     Reward,
     RolloutsEvery,
     SaveEvery,
+    Seed,
     Settings,
+    Steps,
     Task,
     Trust,
     parse_settings,
@@ -52,21 +55,9 @@ def train(
     model: Model = None,
     rows: Any = None,
     reward: Reward = None,
-    steps: Annotated[
-        int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")
-    ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            "--budget",
-            metavar="N[:UNIT]",
-            help="End when N are spent: tokens, sampled or recited to be learned from; or read (tokens, by any model),"
-            " updates (of weights), samples (whole tries), steps, seconds.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", metavar="S", help="Where all chance comes from.  [default: 0]")
-    ] = None,
+    steps: Steps = None,
+    budget: Budget = None,
+    seed: Seed = None,
     settings: Settings = None,
     out: Out = None,
     resume: Resume = None,
@@ -83,7 +74,7 @@ def train(
     log: Log = None,
     as_json: Json = False,
 ) -> int:
-    """Train a recipe on a task, or go on with a run.
+    """Train a recipe on a task, go on with a run, or train one once more with changes.
 
     Ctrl-C finishes the step, saves, and prints the command that resumes. The same command with the same seed gives the
     same weights, interrupted or not.

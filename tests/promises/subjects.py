@@ -118,6 +118,12 @@ SUBJECTS = {
         BYTES,
         (formats.parquet_rewritten,) * 4,
     ),
+    "runs that are compared": Subject(
+        ("runs/whole/events.jsonl", "runs/whole/run.json", "runs/whole/rollouts/*"),
+        (("compare", "runs/whole", "runs/half", "--json"), ("compare", "runs/half", "runs/whole")),
+        (*BYTES, *mutators.JSON, *mutators.LINES),
+        log=True,
+    ),
     "model of a run": Subject(
         ("runs/whole/models/policy/*",),
         (("eval", "runs/whole", "--tasks", "4", "--k", "2", "--json"),),

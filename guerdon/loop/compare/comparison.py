@@ -82,7 +82,7 @@ class RunComparison:
                 for name, each in self.curves.items()
             },
             "prompt": self.prompt.to_dict(),
-            "notes": self.notes,
+            "warnings": self.notes,
         }
 
     @property
@@ -138,6 +138,8 @@ def compare(
     notes += _other_lengths(arms, rates)
     if any(d.problems for d in differences):
         notes.append(ONE_SEED)
+    asked = shown_prompt(arms, prompt, step)
+    notes += [asked.note] if asked.runs and asked.note else []
     return RunComparison(
         arms,
         chosen,
@@ -145,7 +147,7 @@ def compare(
         differences,
         differing(arms),
         _curves(arms, chosen),
-        shown_prompt(arms, prompt, step),
+        asked,
         notes,
     )
 

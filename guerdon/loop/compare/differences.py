@@ -19,7 +19,7 @@ import numpy as np
 
 from guerdon.exams.statistics import mean_and_spread, pass_at_k, t_interval, t_quantile
 from guerdon.exams.tried_problems import TriedProblem
-from guerdon.loop.compare.run_arms import ENDS, RunArm, RunRead
+from guerdon.loop.compare.run_arms import ENDS, RunArm, RunRead, number_in
 
 DRAWS = 10_000  # of the bootstrap
 FEWEST = 5  # problems in common, below which nothing is said
@@ -80,16 +80,12 @@ def rate_of(arm: RunArm, metric: str, at: int) -> ArmRate | None:
             low, high = max(0.0, low), min(1.0, high)
         return ArmRate(mean, low, high, steps, len(known), mean_and_spread(known)[1])
     result = arm.first.evaluated[at].result
-    ends = [_number(result.get(f"{metric}{end}")) for end in ENDS]
+    ends = [number_in(result, f"{metric}{end}") for end in ENDS]
     return ArmRate(known[0], ends[0], ends[1], steps)
 
 
 def value_at(run: RunRead, metric: str, at: int) -> float | None:
-    return _number(run.evaluated[at].result.get(metric)) if run.evaluated else None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return number_in(run.evaluated[at].result, metric) if run.evaluated else None
 
 
 def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
@@ -110,11 +106,17 @@ def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
         apart = _over_seeds(Difference(*names, when), arm, base, a, b)
         assert apart.low is not None and apart.high is not None
         return _but(apart, low=max(-1.0, apart.low), high=min(1.0, apart.high)) if is_share(metric) else apart
-    tried = metric.rpartition("/")[2]
-    if pairs is not None and len(pairs) >= FEWEST and tried.startswith("pass@"):
+    tries = _tries_of(metric)
+    if pairs is not None and len(pairs) >= FEWEST and tries:
         even = all(run.is_even(at, exam) for run in (arm.first, base.first))
-        return _over_problems(Difference(*names, when), pairs, int(tried.removeprefix("pass@")), even)
+        return _over_problems(Difference(*names, when), pairs, tries, even)
     return _unpaired(Difference(*names, when), rate_of(arm, metric, at), rate_of(base, metric, at))
+
+
+def _tries_of(metric: str) -> int:
+    """The k of a pass@k; 0 for any other number."""
+    name, _, k = metric.rpartition("/")[2].partition("@")
+    return int(k) if name == "pass" and k.isdecimal() and len(k) < 6 else 0
 
 
 # --- the same problems ------------------------------------------------------------------------------------------------

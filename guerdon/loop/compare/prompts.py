@@ -6,6 +6,7 @@ keep no text.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,6 @@ from guerdon.core.task import Task
 from guerdon.exams.tried_problems import problem_name
 from guerdon.loop.compare.run_arms import RunArm, RunRead
 from guerdon.rewards.asking.samples import completion_of, paths
-from guerdon.store.checksums import Damaged
 from guerdon.store.report.examples import RANKS
 
 LOOKED = 20  # stored steps of each run, the last ones, that are searched for a prompt
@@ -75,20 +75,22 @@ class PromptShown:
 
 
 class _Stored:
-    """The stored batches of one run, read when they are wanted; what is damaged is passed over."""
+    """The stored batches of one run, read when they are wanted; what cannot be read is passed over, and among `faults`."""
 
     def __init__(self, arm: RunArm, seed: int) -> None:
         self.arm = arm.letter
         self.run = next((run for run in arm.runs if run.seed == seed), arm.first)
         self.steps = self.run.run.rollout_steps
         self._batches: dict[int, Batch | None] = {}
+        self.faults: list[str] = []
 
     def batch(self, step: int) -> Batch | None:
         if step not in self._batches:
             try:
                 self._batches[step] = self.run.run.batch(step) if step in self.steps else None
-            except Damaged:
+            except UserError as error:
                 self._batches[step] = None
+                self.faults.append(str(error))
         return self._batches[step]
 
     def tasks(self, step: int) -> dict[str, Task]:
@@ -118,9 +120,11 @@ def shown_prompt(arms: Sequence[RunArm], prompt: str | None, step: int | None) -
         if not candidates:
             where = f"at step {step}" if step is not None else f"in the last {LOOKED} stored steps"
             raise UserError(f"no prompt {prompt!r} {where} of all runs: give its id or a part of its text")
+    faults = "; ".join(fault for stored in runs for fault in stored.faults)
     if not candidates:
-        return PromptShown(note="the stored rollouts of these runs have no prompt in common, so none is shown")
-    return _most_different(runs, candidates)
+        none = "the stored rollouts of these runs have no prompt in common, so none is shown"
+        return PromptShown(note=f"{none} ({faults})" if faults else none)
+    return dataclasses.replace(_most_different(runs, candidates), note=faults)
 
 
 Places = dict[str, tuple[Task, list[int]]]  # problem: the step of each run at which it is looked at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import latest, read_events
 from guerdon.store.report.metric_curves import Curve, make_curves
+from guerdon.store.report.shown_numbers import finite
 from guerdon.store.run import Run
 
 ACCURACY = "pass@1"
@@ -193,8 +194,8 @@ def _read(source: str | Path | Run, notes: list[str]) -> RunRead | None:
 def exam_numbers(run: RunRead) -> list[str]:
     """The names of what every evaluation of a run measured, accuracies first; ends of intervals and counts left out."""
     results = [e.result for e in run.evaluated]
-    names = [n for n, v in (results[-1].items() if results else ()) if _is_number(v) and _is_measured(n)]
-    there = [n for n in names if all(_is_number(result.get(n)) for result in results)]
+    names = [n for n in (results[-1] if results else ()) if _is_measured(n)]
+    there = [n for n in names if all(number_in(result, n) is not None for result in results)]
     return sorted(there, key=lambda n: ("pass@" not in n, not n.endswith(ACCURACY)))
 
 
@@ -202,8 +203,10 @@ def _is_measured(name: str) -> bool:
     return not name.endswith(ENDS) and name.rpartition("/")[2] not in ("tasks", "tries", "missing")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def number_in(result: Mapping[str, Any], name: str) -> float | None:
+    """A number of an evaluation; None for what is none, which a stranger may have written."""
+    value = finite(result.get(name))
+    return None if value is None or isinstance(value, bool) else float(value)
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:
@@ -213,7 +216,7 @@ def common(lists: Sequence[Sequence[str]]) -> list[str]:
 
 def evaluation_curve(run: RunRead, metric: str) -> Curve | None:
     """A number of exams over the steps done."""
-    valued = [(e.step + 1, float(e.result[metric])) for e in run.evaluated if _is_number(e.result.get(metric))]
+    valued = [(e.step + 1, v) for e in run.evaluated if (v := number_in(e.result, metric)) is not None]
     if not valued:
         return None
     return Curve(metric, metric, [s for s, _ in valued], [v for _, v in valued], None, len(valued))

@@ -42,7 +42,8 @@ def settings_of(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     for column, reward in (config.get("rewards") or {}).items():
         rewards |= {f"{column} =": reward["formula"], f"{column}, version": reward["version"]}
     models: dict[str, Any] = {}
-    for name, facts in (config.get("models") or {}).items():
+    stated = config.get("models")
+    for name, facts in stated.items() if isinstance(stated, dict) else ():
         models |= {f"model {name}, {fact}": value for fact, value in (facts if isinstance(facts, dict) else {}).items()}
     groups: dict[str, dict[str, Any]] = {
         "asked": {"recipe": config["recipe"], **config["wish"]},
