@@ -261,6 +261,11 @@ def test_runs_that_are_not_as_they_should_be_are_said_in_a_line(cli, tmp_path):
     said = cli("compare", "slow-0", "half")
     assert said.code == 0 and "half is not complete (unfinished): 3 of 3 steps" in " ".join(said.out.split())
     assert "half holds no rollouts" in said.out
+    begun = [line for line in half if '"Ended"' not in line and not ('"Evaluated"' in line and '"step": 2' in line)]
+    Path("half/events.jsonl").write_text("\n".join(begun) + "\n")
+    after = cli("compare", "slow-0", "half", "--json").json
+    assert after["arms"][1]["after"] is None and after["differences"][1]["value"] is None
+    assert after["arms"][1]["before"]["steps_done"] == 0 and "has not been examined" in after["differences"][1]["why"]
     Path("half/events.jsonl").write_text("\n".join([half[0], "x" + half[1], *half[2:]]) + "\n")
     assert "half is damaged" in cli("compare", "slow-0", "half").out
     Path("half/run.json").write_text("{")

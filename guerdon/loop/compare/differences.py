@@ -79,13 +79,13 @@ def rate_of(arm: RunArm, metric: str, at: int) -> ArmRate | None:
         if is_share(metric):
             low, high = max(0.0, low), min(1.0, high)
         return ArmRate(mean, low, high, steps, len(known), mean_and_spread(known)[1])
-    result = arm.first.evaluated[at].result
+    result = arm.first.result(at)
     ends = [number_in(result, f"{metric}{end}") for end in ENDS]
     return ArmRate(known[0], ends[0], ends[1], steps)
 
 
 def value_at(run: RunRead, metric: str, at: int) -> float | None:
-    return number_in(run.evaluated[at].result, metric) if run.evaluated else None
+    return number_in(run.result(at), metric)
 
 
 def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
@@ -93,7 +93,7 @@ def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
     when, names = "before" if at == 0 else "after", (arm.letter, base.letter)
     ours, theirs = ([value_at(run, metric, at) for run in each.runs] for each in (arm, base))
     if None in ours or None in theirs:
-        return Difference(*names, when, why=f"a run has no {metric!r}")
+        return Difference(*names, when, why="an arm has not been examined then")
     exam = metric.rpartition("/")[0]
     over_seeds = len(arm.runs) > 1 and len(base.runs) > 1
     pairs = None if over_seeds else common_problems(arm, base, exam, at)

@@ -77,6 +77,14 @@ class RunRead:
         tasks = (v for e in self.evaluated for k, v in e.result.items() if k.rpartition("/")[2] == "task")
         return str(next(tasks, "?"))
 
+    def result(self, at: int) -> dict[str, Any]:
+        """What exams found before the first step (0), or in the end (-1); empty where none was sat then."""
+        if not self.evaluated:
+            return {}
+        is_before = self.evaluated[at].step < 0
+        wanted = is_before if at == 0 else not is_before or self.status == "complete"
+        return self.evaluated[at].result if wanted else {}
+
     def problems(self, at: int, exam: str) -> dict[str, TriedProblem]:
         """What came of every problem at an evaluation, by the problem's name; none where that was not stored."""
         stored = self.evaluated[at].problems.get(exam)
