@@ -58,7 +58,7 @@ class remote(Leaf):
     """
 
     alone: ClassVar[bool] = False
-    outside: ClassVar[bool] = True
+    outside: ClassVar[bool] = True  # it asks another process: a dry run leaves it out
 
     url: str
     token_env: str = knob(default="GUERDON_TOKEN", hashed=False)

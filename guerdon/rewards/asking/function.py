@@ -54,7 +54,6 @@ class Leaf(Reward):
     """
 
     alone: ClassVar[bool] = True  # a sample's score depends on it alone, so it may be asked early, an episode at a time
-    outside: ClassVar[bool] = False  # whether it asks or tells others than this process: a dry run leaves it out
 
     @property
     def called(self) -> Callable[..., Any]:

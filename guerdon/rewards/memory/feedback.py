@@ -50,7 +50,7 @@ class human_feedback(Leaf):
     (1.0, None)
     """
 
-    outside: ClassVar[bool] = True  # it puts questions where people look
+    outside: ClassVar[bool] = True  # it puts questions where people look: a dry run leaves it out
 
     source: str = knob(hashed=False)
     most: int = knob(default=1000, ge=0)
