@@ -11,6 +11,7 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.pack import played_at
+from guerdon.core.task import Ask
 
 ASKED, LINES = "asked/", 3
 
@@ -38,9 +39,19 @@ def _draws(batch: Batch) -> dict[str, float]:
     """Asks by kind of problem."""
     asks = {(e.step, e.number): e.ask for e in batch.episodes}
     count = Counter(ask.task.kind for ask in asks.values())
-    forms = Counter(form_of_words(ask.shown) for ask in asks.values())
+    forms = Counter(_form(ask) for ask in asks.values())
     drawn = {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
     return drawn | {f"{ASKED}{form}": float(n) for form, n in sorted(forms.items())}
+
+
+def _form(ask: Ask) -> str:
+    """The form of a question; of one that does not begin with its family's name, as rows of a file do not, that name stands in
+    its place: a form is not what it asks about."""
+    shown, task = ask.shown, ask.task
+    if isinstance(shown, str) and task.prompt.split(maxsplit=1)[:1] != [task.family.rpartition("/")[2]]:
+        named_itself = set(form_of_words(shown).split()) & set(task.family.split("/"))
+        shown = shown if named_itself else shown.replace(task.prompt, task.family)
+    return form_of_words(shown)
 
 
 def form_of_words(shown: Any) -> str:

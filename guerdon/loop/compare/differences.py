@@ -98,7 +98,7 @@ def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
     over_seeds = len(arm.runs) > 1 and len(base.runs) > 1
     pairs = None if over_seeds else common_problems(arm, base, exam, at)
     if pairs is None or len(pairs) < FEWEST:
-        why = _other_exams(arm.first, base.first, exam, pairs is not None)
+        why = _other_exams(arm.first, base.first, exam, None if pairs is None else len(pairs))
         if why:
             return Difference(*names, when, why=why)
     a, b = [v for v in ours if v is not None], [v for v in theirs if v is not None]
@@ -133,14 +133,16 @@ def common_problems(arm: RunArm, base: RunArm, exam: str, at: int) -> dict[str, 
     return {name: ([each[name] for each in ours], [each[name] for each in theirs]) for name in shared}
 
 
-def _other_exams(a: RunRead, b: RunRead, exam: str, tells: bool) -> str:
-    """Why two runs cannot be compared by an exam; empty where they can, each by its own problems of one kind."""
+def _other_exams(a: RunRead, b: RunRead, exam: str, shared: int | None) -> str:
+    """Why two runs cannot be compared by an exam of which they `shared` few problems, if they tell which; empty where they can,
+    each by its own problems of one kind."""
     sources = a.exam(exam), b.exam(exam)
     if sources[0] != sources[1]:
         return f"other exams were sat, {b.task} and {a.task}: not to be compared"
     drawn = all(run.config["options"].get("eval_drawn") for run in (a, b))
-    if tells and not drawn:
-        return "the exam has one name and other problems: not to be compared"
+    if shared is not None and not drawn:
+        few = f"{shared} problems in common are too few to tell by"
+        return few if shared else "the exam has one name and other problems: not to be compared"
     return ""
 
 
