@@ -79,8 +79,8 @@ def train(
     `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Further keywords are the recipe's knobs; dotted ones go in
     `settings` (`{"learn.clip": 0.5}`). With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is
     spent. `resume` goes on with an earlier run of the same recipe; one that names Python files and was not made by this user on
-    this computer with `trust` alone. `again` is an earlier run to train once more, with all that was said of it, but for what is
-    said now.
+    this computer with `trust` alone. `again` is an earlier run to train once more, with all that was said of it, but for what
+    is said now.
 
     >>> import tempfile
     >>> import guerdon as gd
