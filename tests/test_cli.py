@@ -47,7 +47,7 @@ def test_train_tells_people_how_it_went(cli: Cli) -> None:
     lines = said.out.splitlines()
     assert lines[0].startswith("held-out accuracy before training: ")
     assert any(line.startswith("held-out accuracy after 3 steps: ") for line in lines)
-    assert any(line.startswith("step 6/6  reward 0.") and "tokens/s" in line and "left" in line for line in lines)
+    assert any(line.startswith("step 6/6  accuracy ") and "tokens/s" in line and "left" in line for line in lines)
     run = Run("a")
     ending = {name: value for name, _, value in (line.partition(" ") for line in lines)}
     assert ending["weights"].strip() == run.weights and ending["run"].strip() == "a"
@@ -59,12 +59,14 @@ def test_train_and_show_tell_the_numbers_of_every_exam(cli: Cli) -> None:
     said = cli("train", "./examined.py", "--task", "parity", *SMALL[:4], "--steps", "2", "--out", "a")
     assert said.code == 0, said.err
     lines, last = said.out.splitlines(), Run("a").evaluations[-1]
-    wide = f"coverage {last['wide/coverage']:.3f} ({last['wide/coverage_low']:.3f} to {last['wide/coverage_high']:.3f})"
-    words = f"{wide}, distinct_answers {last['wide/distinct_answers']:.3f}"
-    assert f"held-out wide after 2 steps: {words}" in lines and not any("held-out accuracy" in line for line in lines)
+    wide = f"{last['wide/coverage']:.3f} ({last['wide/coverage_low']:.3f} to {last['wide/coverage_high']:.3f})"
+    words = f"distinct_answers {last['wide/distinct_answers']:.3f}"
+    assert f"held-out coverage after 2 steps: {wide}" in lines and f"held-out wide after 2 steps: {words}" in lines
+    assert any(line.startswith("coverage  ") and line.endswith(f" -> {wide}  held-out parity") for line in lines)
     assert any(line.split(maxsplit=1) == ["wide", words] for line in lines)
     shown = cli("show", "a")
-    assert shown.code == 0 and words in shown.out and "accuracy" not in shown.out
+    assert shown.code == 0 and words in shown.out and wide in shown.out
+    assert "accuracy" not in "".join(lines) + shown.out
     assert cli("list", "runs", "--dir", ".").code == 0
     recipe = cli("show", "./examined.py", "--task", "parity", "--model", "tabular")
     assert "exams       Exam(source=parity(), metrics=[coverage()], name='wide', tries=4)" in recipe.out

@@ -16,6 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from guerdon.cli.streams import Escaped, shown
+from guerdon.store.headline import percent as percent
+from guerdon.store.headline import plain
 
 UNBOUNDED = 4096  # columns of a file or pipe: whoever reads it wraps it
 
@@ -89,10 +91,6 @@ def _strict(value: Any) -> Any:
     return [_strict(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 def has_rate(result: Mapping[str, Any], name: str = "pass@1") -> bool:
     """Whether a result has a pass rate, which one that a stranger wrote may call something else."""
     return all(isinstance(result.get(f"{name}{end}"), int | float) for end in ("", "_low", "_high"))
@@ -110,23 +108,20 @@ def cost(spent: Mapping[str, float]) -> str:
     return ", ".join(f"{spent[unit]:,.0f} {words}" for unit, words in units.items()) if any(spent.values()) else ""
 
 
-def exam_lines(result: Mapping[str, Any]) -> dict[str, str]:
-    """An evaluation's numbers in a line for each exam by name; of the one without a name ("") those that `rate` does not
-    tell."""
+def exam_lines(result: Mapping[str, Any], told: str = "") -> dict[str, str]:
+    """An evaluation's numbers in a line for each exam by name, without the one that is `told` elsewhere; of the one without a
+    name ("") those that `rate` does not tell."""
     by_exam: dict[str, list[str]] = {}
     for key, value in result.items():
         exam, _, name = key.partition("/") if "/" in key else ("", "", key)
         is_shown_elsewhere = name in ("task", "tasks", "tries", "steps_done") or name.endswith(("_low", "_high"))
+        is_shown_elsewhere |= key == told
         is_shown_elsewhere |= not exam and name.startswith(("pass@", "missing", "length"))
         if not is_shown_elsewhere and isinstance(value, int | float):
             low, high = (result.get(f"{key}_{end}") for end in ("low", "high"))
-            around = "" if low is None or high is None else f" ({_plain(low)} to {_plain(high)})"
-            by_exam.setdefault(exam, []).append(f"{name} {_plain(value)}{around}")
+            around = "" if low is None or high is None else f" ({plain(low)} to {plain(high)})"
+            by_exam.setdefault(exam, []).append(f"{name} {plain(value)}{around}")
     return {exam: ", ".join(words) for exam, words in by_exam.items()}
-
-
-def _plain(number: float) -> str:
-    return f"{number:.3f}" if isinstance(number, float) else str(number)
 
 
 def first_paragraph(doc: str | None) -> str:

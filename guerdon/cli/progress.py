@@ -14,9 +14,10 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from guerdon.cli.output import exam_lines, percent, rate
+from guerdon.cli.output import exam_lines, percent
 from guerdon.cli.streams import live
-from guerdon.store.event_types import Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
+from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
+from guerdon.store.headline import exam_headline, headline_key, now_metric, plain
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
 PAUSE = 2.0  # and so many seconds apart
@@ -59,6 +60,7 @@ class Watch:
         self.failed: Counter[str] = Counter()  # by column: scores that failed or timed out,
         self.told: Counter[str] = Counter()  # and those the user was told of when they came
         self.goal = Goal(0, 0)
+        self.key = ""  # of the number that the run is about, once an exam has told it
         self.shown = 0.0  # how far the run was when a line last told of it
         self.began = self.last_line = time.monotonic()
         self.bar: Progress | None = None
@@ -90,6 +92,7 @@ class Watch:
         elif isinstance(event, StepDone):
             self._step(event)
         elif isinstance(event, Evaluated):
+            self.key = headline_key(event.result)
             for line in evaluation(event):
                 self._say(line)
         elif isinstance(event, ScoresMissing):
@@ -98,6 +101,8 @@ class Watch:
             self._say(f"warning: step {event.step}: a clock decided {event.what}; a resumed run may differ")
         elif isinstance(event, Warned):
             self._say(f"warning: {event.message}")
+        elif isinstance(event, Ended):  # which warned of what failed in all
+            self.failed.clear()
 
     def _say(self, line: str) -> None:
         self.console.print(line, soft_wrap=True)
@@ -118,7 +123,7 @@ class Watch:
         done, now = event.step + 1, time.monotonic()
         share = self.goal.spend(event)
         left = (now - self.began) * (1 - share) / max(share - self.goal.share_before, 1e-9)
-        words = numbers(event, left)
+        words = numbers(event, left, self.key)
         if self.bar is not None:
             assert self.row is not None, "a step before its run was started"
             self.bar.update(self.row, completed=share, numbers=words, step=self.goal.place(done))
@@ -136,14 +141,16 @@ class Watch:
         self.failed[event.column] += lost
 
 
-def numbers(event: StepDone, seconds_left: float) -> str:
-    """A step in one line: reward, accuracy, speed (tokens generated, and read), updates, time left. What the step does not
-    have is left out."""
-    correct = event.metrics.get("correct/mean")
-    reward = event.metrics.get("reward/mean", correct)
-    words = [] if reward is None else [f"reward {reward:.3f}"]
-    if correct is not None:
-        words.append(f"accuracy {percent(correct)}")
+def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
+    """A step in one line: what the run is about, as an exam's `key` says, of the problems it trained on; reward, speed (tokens
+    generated, and read), updates, time left. What the step does not have is left out."""
+    words = []
+    about = now_metric(key or "pass@1")
+    if about is not None and about[0] in event.metrics:
+        now, measure = event.metrics[about[0]], about[1]
+        words.append(f"{measure.now_words or measure.words} {percent(now) if measure.is_share else plain(now)}")
+    if "reward/mean" in event.metrics:
+        words.append(f"reward {event.metrics['reward/mean']:.3f}")
     if event.seconds > 0:
         read = f", {short(event.read / event.seconds)} read/s" if event.read else ""
         words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")
@@ -153,14 +160,15 @@ def numbers(event: StepDone, seconds_left: float) -> str:
 
 
 def evaluation(event: Evaluated) -> list[str]:
-    """What was found: accuracy, and a line for each exam that measured something else."""
+    """What was found: the headline, and a line for each exam that measured something else."""
     done = event.step + 1
     when = f"after {done} step{'s' * (done != 1)}" if done else "before training"
     unchecked = event.result.get("missing", 0.0)
     note = f"; {percent(unchecked)} of the tries could not be checked" if unchecked else ""
-    accuracy = [f"held-out accuracy {when}: {rate(event.result)}{note}"] if "pass@1" in event.result else []
-    others = exam_lines(event.result).items()
-    return accuracy + [f"held-out {exam or 'numbers'} {when}: {numbers}" for exam, numbers in others]
+    headline = exam_headline([event.result])
+    first = [f"held-out {headline.words} {when}: {headline.shown(headline.points[0])}{note}"] if headline else []
+    others = exam_lines(event.result, headline.key if headline else "").items()
+    return first + [f"held-out {exam or 'numbers'} {when}: {numbers}" for exam, numbers in others]
 
 
 def short(number: float) -> str:

@@ -247,7 +247,7 @@ def _stage(stage: Any) -> str:
 
 
 def _show_run(output: Output, path: str) -> None:
-    from guerdon.cli.train import held_out, summary
+    from guerdon.cli.train import results, summary
     from guerdon.store.run import Run
 
     run = Run(path)
@@ -266,7 +266,7 @@ def _show_run(output: Output, path: str) -> None:
             "again": str((config.get("again") or {}).get("run", "")),
             "seed": str(config["seed"]),
             "status": f"{result['status']}, {run.progress}",
-            **held_out(run.evaluations),
+            **results(run),
             "spent": cost(result["spent"]),
             "weights": result["weights"],
             "report": result["report"],

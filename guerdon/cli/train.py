@@ -32,7 +32,7 @@ from guerdon.cli.options import (
     parse_settings,
     takes_data,
 )  # fmt: skip
-from guerdon.cli.output import Output, cost, exam_lines, has_rate, rate
+from guerdon.cli.output import Output, cost, exam_lines
 from guerdon.core.errors import CtrlC, UserError
 
 if TYPE_CHECKING:
@@ -147,9 +147,11 @@ def summary(run: Run) -> dict[str, Any]:
     """A run in one object: what `train --json` and `show RUN --json` print."""
     from guerdon.store.folder import resume_command
 
+    headline = run.headline
     return {
         "run": run.folder.named,
         "recipe": run.name,
+        "headline": None if headline is None else headline.to_json(),
         "status": run.status,
         "steps_done": run.steps_done,
         "steps": run.config["steps"],
@@ -171,7 +173,7 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     result = summary(run)
     if was_complete:
         output.say(f"{run.folder.named} was already complete: nothing to do")
-    shown = {**held_out(run.evaluations), "spent": cost(result["spent"]), "weights": result["weights"]}
+    shown = {**results(run), "spent": cost(result["spent"]), "weights": result["weights"]}
     shown |= {"run": result["run"], "report": result["report"], "damage": "\n".join(result["damage"])}
     output.pairs({k: v for k, v in shown.items() if v})
     if result["resume"]:
@@ -179,14 +181,14 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
         output.say(f"  {result['resume']}")
 
 
-def held_out(evaluations: list[dict[str, Any]]) -> dict[str, str]:
-    """Accuracy, first and last; and what else exams found in the end, a line each."""
-    if not evaluations:
+def results(run: Run) -> dict[str, str]:
+    """The headline, before and after; and what else the exams found in the end, or a study returned, a line each."""
+    headline = run.headline
+    if headline is None:
         return {}
-    ends = evaluations[:1] if len(evaluations) == 1 else [evaluations[0], evaluations[-1]]
-    lines = {}
-    if all(has_rate(e) for e in ends):
-        lines["accuracy"] = (
-            f"{' -> '.join(rate(e) for e in ends)}  held-out {ends[0].get('task')}, {ends[0].get('tasks')} tasks"
-        )
-    return lines | {exam or "held-out": numbers for exam, numbers in exam_lines(ends[-1]).items()}
+    if headline.source == "result":
+        others = exam_lines(run.result, headline.key)
+    else:
+        others = exam_lines(run.evaluations[-1], headline.key) if headline.source == "exam" else {}
+    other = "result" if headline.source == "result" else "held-out"
+    return {headline.words: headline.text} | {exam or other: numbers for exam, numbers in others.items()}

@@ -7,6 +7,7 @@ What it writes is in `loop/record.py`, what it saves in `loop/resume.py`.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
@@ -26,8 +27,9 @@ from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
 from guerdon.models import template_clock as clock
 from guerdon.store.checkpoint import checkpoint_name
+from guerdon.store.end_notes import end_notes
 from guerdon.store.event_types import Ended, Evaluated, Event, Saved, Started, Stopped, Warned
-from guerdon.store.events import EventLog, next_attempt, read_log
+from guerdon.store.events import EventLog, latest, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.listeners import Listener
 from guerdon.store.loggers import open_loggers
@@ -148,9 +150,19 @@ def _to_the_end(
     if total == 0:
         _save(recipe, record, rollouts, 0)
     save_models(record.folder, recipe)
-    record.emit(Ended(done - 1, weights=weights_of(recipe)))
-    record.log.sync()
+    _end(record, done - 1, weights_of(recipe))
     return True
+
+
+def _end(record: Recorder, last: int, weights: str) -> None:
+    """The run is complete. What it should say of itself comes first, and once: a kill may come between the two."""
+    events = read_log(record.folder.events).events
+    said = {e.message for e in events if isinstance(e, Warned)}
+    for message in end_notes(latest(events), weights):
+        if message not in said:
+            record.emit(Warned(last, message=message))
+    record.emit(Ended(last, weights=weights))
+    record.log.sync()
 
 
 def _tell(record: Recorder, event: Event) -> None:
@@ -171,9 +183,11 @@ def _share(recipe: Recipe, done: int, total: int) -> float:
 
 def _started(recipe: Recipe, first: int, total: int) -> Started:
     budget = recipe.budget
+    trains = any(model.trains for model in recipe.models.values())
+    began = Started(first, steps=total, weights=weights_of(recipe) if first == 0 and trains else "")
     if budget is None:
-        return Started(first, steps=total)
-    return Started(first, steps=total, budget=budget.amount, unit=budget.unit, spent=budget.spent)
+        return began
+    return dataclasses.replace(began, budget=budget.amount, unit=budget.unit, spent=budget.spent)
 
 
 def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:

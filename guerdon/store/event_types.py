@@ -26,12 +26,14 @@ class Event:
 
 @dataclass(frozen=True)
 class Started(Event):
-    """A process began, or began again, at `step`, to end after `steps` of them or when a `budget` is spent."""
+    """A process began, or began again, at `step`, to end after `steps` of them or when a `budget` is spent. `weights` is the
+    hash of those that a run began with, where it trains any."""
 
     steps: int = 0
     budget: float = 0.0
     unit: str = ""
     spent: float = 0.0
+    weights: str = ""
 
 
 @dataclass(frozen=True)

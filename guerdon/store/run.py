@@ -15,6 +15,7 @@ from guerdon.store.checksums import Damaged, crc
 from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import latest, read_events, read_log
 from guerdon.store.folder import RunFolder
+from guerdon.store.headline import Headline, exam_headline, result_headline, step_headline
 from guerdon.store.rollout_files import read_batch, read_table
 
 E = TypeVar("E", bound=Event)
@@ -153,6 +154,18 @@ class Run:
     def evaluations(self) -> list[dict[str, Any]]:
         """Held-out results in order, each with the number of steps done when it was taken."""
         return [{"steps_done": e.step + 1, **e.result} for e in self.events(Evaluated)]
+
+    @property
+    def headline(self) -> Headline | None:
+        """The number that the run is about, before and after; None where it has none yet."""
+        if self.config["kind"] == "study" and self.folder.result.is_file():
+            try:
+                returned = result_headline(self.result)
+            except Damaged:
+                returned = None
+            if returned is not None:
+                return returned
+        return exam_headline(self.evaluations) or step_headline([(e.step, e.metrics) for e in self.events(StepDone)])
 
     @property
     def curve(self) -> list[tuple[dict[str, float], dict[str, Any]]]:

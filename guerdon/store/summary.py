@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from guerdon.core.batch import Batch
+from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Reason
+from guerdon.core.episode import End
 from guerdon.core.pack import played_at
 from guerdon.core.task import Ask
 
@@ -17,10 +18,12 @@ ASKED, LINES = "asked/", 3
 
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
-    """For every column of tracks or segments its mean, its spread and the share that failed of what should have a value;
-    for the length of tracks the mean and spread; for episodes the share that failed; how many asks were about each kind of
-    problem (`draws/countdown:3`) and were asked in which form (`asked/countdown`): the first word of every line that was shown.
+    """For every column of tracks or segments its mean, its spread and the share that failed of what should have a value, and
+    where it did not apply to some the share of those; for the length of tracks the mean and spread, and the share that a
+    limit `cut`; for episodes the share that failed; how many asks were about each kind of problem (`draws/countdown:3`) and
+    were asked in which form (`asked/countdown`): the first word of every line that was shown.
 
+    With several roles what does not apply is not counted, for most rewards are of one of them.
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`. Episodes of earlier steps, which
     a memory joined to those of this one, are in none of them.
     """
@@ -31,6 +34,10 @@ def batch_metrics(batch: Batch) -> dict[str, float]:
             metrics |= _spread(name, column.value, batch.role_K if column.level == "track" else batch.role, batch)
             due = int((column.reason != Reason.NOT_APPLICABLE).sum())
             metrics[f"{name}/failed"] = float(column.broken.sum()) / max(1, due)
+            if due < len(column.reason) and len(batch.roles) == 1:
+                metrics[f"{name}/not_applicable"] = 1 - due / len(column.reason)
+    cut = batch.end[batch.leaf] == ENDS.index(End.CUT)
+    metrics["cut"] = float(cut.double().sum()) / max(1, len(cut))
     metrics["failed"] = sum(e.failed for e in batch.episodes) / max(1, len(batch.episodes))
     return metrics | _draws(batch)
 

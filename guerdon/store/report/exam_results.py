@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.store.event_types import Evaluated
+from guerdon.store.headline import ENDS, finite
 from guerdon.store.report.charts import Whiskers, spark, whiskers
 from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, Style, finite, key_of, number
+from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number
 
-ENDS = ("_low", "_high")  # of an interval
 ELSEWHERE = ("steps_done", "tasks", "tries", "length", "missing")  # stand in the lead of the pass rates
 
 

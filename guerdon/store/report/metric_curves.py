@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guerdon.store.event_types import StepDone
-from guerdon.store.report.shown_numbers import finite
+from guerdon.store.headline import finite
 
 BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its ends and its extremes
 

@@ -6,10 +6,11 @@ Every number that the report shows is made here, so whoever reads the folder can
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote
+
+from guerdon.store.headline import finite
 
 Style = Literal["number", "signed", "count", "share"]
 
@@ -24,14 +25,9 @@ class ShownNumber:
 
 def number(key: str, value: Any, style: Style = "number") -> ShownNumber | None:
     """A finite number with its key; None for anything else, of which the page says in words that there is none."""
-    if finite(value) is None or isinstance(value, bool):
+    if finite(value) is None:
         return None
     return ShownNumber(key, show(value, style))
-
-
-def finite(value: Any) -> float | None:
-    """A number as it is; None for what is no number, or none that can be drawn."""
-    return value if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 def key_of(*parts: str | int) -> str:

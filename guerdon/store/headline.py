@@ -1,0 +1,188 @@
+"""The headline of a run: the one number that its recipe is about, before and after.
+
+Of a run with an exam it is the first exam's first measure: a policy's accuracy, a reward model's accuracy on pairs, a process
+reward model's first-error F1. Of a study it is what its body returned. Of a run without an exam it is the mean reward of the
+first and the last step, and is said to be no more. Progress, the last lines of `train`, `list runs`, `show` and the report
+all take it from here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+WORTH = ("reward", "correct")  # the columns that say what a sample is worth, the first that has values
+ENDS = ("_low", "_high")  # of an interval
+COUNTS = ("task", "tasks", "tries", "steps_done", "missing", "length", "point")  # of an exam, and no measure
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of an exam: what it is called in words, whether it is a share, and the metric of a step that comes nearest to
+    it on what was trained on, after the exam's name where it has one, with its words where they are others."""
+
+    words: str
+    is_share: bool
+    now: str = ""
+    now_words: str = ""
+
+
+MEASURES = {  # the first of them that an exam gives is its headline
+    "pass@1": Measure("accuracy", True, "correct/mean"),
+    "pair_accuracy": Measure("pair accuracy", True, "accuracy"),
+    "first_error_f1": Measure("first-error F1", False, "step_f1", "step F1"),
+    "win_rate": Measure("games won", True),
+    "accuracy": Measure("accuracy", True),  # what studies call it
+}
+
+
+@dataclass(frozen=True)
+class Point:
+    """A headline at one time: its value, after so many steps, and the interval where it has one."""
+
+    value: float
+    steps_done: int
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Headline:
+    """`key` is the name of the number in an evaluation or, where nothing was examined, in a step's metrics; `points` are all
+    that there are, in order. Of a study, which has one number at its end, the only point is that."""
+
+    words: str
+    key: str
+    source: str  # "exam", "step" or "result"
+    points: tuple[Point, ...]
+    is_share: bool = False
+    about: str = ""  # what it is measured on
+
+    @property
+    def ends(self) -> tuple[Point, ...]:
+        """The first and the last, where they differ in time."""
+        return self.points if len(self.points) < 2 else (self.points[0], self.points[-1])
+
+    @property
+    def text(self) -> str:
+        """Before and after, with intervals, and what it is measured on."""
+        line = " -> ".join(self.shown(point) for point in self.ends)
+        return f"{line}  {self.about}" if self.about else line
+
+    @property
+    def short(self) -> str:
+        """Before and after as few signs, with the words, for a table."""
+        numbers = " -> ".join(f"{100 * p.value:.1f}" if self.is_share else plain(p.value) for p in self.ends)
+        return f"{self.words} {numbers}{' %' if self.is_share else ''}"
+
+    def shown(self, point: Point) -> str:
+        value = percent(point.value) if self.is_share else plain(point.value)
+        if point.low is None or point.high is None:
+            return value
+        low, high = (f"{100 * e:.1f}" if self.is_share else plain(e) for e in (point.low, point.high))
+        return f"{value} ({low} to {high})"
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        first = self.points[0].value if len(self.points) > 1 else None
+        return {
+            "name": self.words,
+            "key": self.key,
+            "from": self.source,
+            "before": first,
+            "after": self.points[-1].value,
+            "about": self.about,
+        }
+
+
+def exam_headline(evaluations: Sequence[Mapping[str, Any]]) -> Headline | None:
+    """Of evaluations in order, each with `steps_done`; None where they hold no number."""
+    keys = [key for key in map(headline_key, evaluations) if key]
+    if not keys:
+        return None
+    key = keys[-1]
+    exam, name = _split(key)
+    measure = MEASURES.get(name, Measure(name, False))
+    points = [
+        Point(value, int(e.get("steps_done", 0)), *(finite(e.get(f"{key}{end}")) for end in ENDS))
+        for e in evaluations
+        if (value := finite(e.get(key))) is not None
+    ]
+    prefix, last = f"{exam}/" if exam else "", evaluations[-1]
+    task, tasks = last.get(f"{prefix}task"), last.get(f"{prefix}tasks")
+    about = f"held-out {task}" if task else "held-out"
+    about += f", {tasks} tasks" if tasks else ""
+    return Headline(measure.words, key, "exam", tuple(points), measure.is_share, about)
+
+
+def headline_key(result: Mapping[str, Any]) -> str:
+    """Which number of an evaluation is its headline: of the first exam the measure that is known by name, else the first with
+    an interval, else the first that is no count; empty where there is none."""
+    names = [k for k, v in result.items() if finite(v) is not None and not k.endswith(ENDS)]
+    names = [k for k in names if _split(k)[1] not in COUNTS]
+    if not names:
+        return ""
+    first = _split(names[0])[0]
+    own = [k for k in names if _split(k)[0] == first]
+    known = [k for name in MEASURES for k in own if _split(k)[1] == name]
+    with_interval = [k for k in own if all(f"{k}{end}" in result for end in ENDS)]
+    floats = [k for k in own if isinstance(result[k], float)]
+    return (known or with_interval or floats or own)[0]
+
+
+def now_metric(key: str) -> tuple[str, Measure] | None:
+    """The metric of a step that says of the problems trained on what an exam's headline says of held-out ones."""
+    exam, name = _split(key)
+    measure = MEASURES.get(name)
+    if measure is None or not measure.now:
+        return None
+    return measure.now if not exam else f"{exam}/{measure.now}", measure
+
+
+def step_headline(steps: Sequence[tuple[int, Mapping[str, Any]]]) -> Headline | None:
+    """Of the number and the metrics of each step: the mean reward, which is of the problems trained on."""
+    for name in WORTH:
+        key = f"{name}/mean"
+        points = [Point(v, step + 1) for step, m in steps if (v := finite(m.get(key))) is not None]
+        if points:
+            about = "on the problems trained on; no held-out exam"
+            return Headline(
+                "reward" if name == "reward" else "accuracy", key, "step", tuple(points), name == "correct", about
+            )
+    return None
+
+
+def result_headline(result: Any) -> Headline | None:
+    """Of what a study returned, by the rule of an evaluation."""
+    key = headline_key(result) if isinstance(result, dict) else ""
+    if not key:
+        return None
+    measure, ends = (
+        MEASURES.get(_split(key)[1], Measure(key, False)),
+        [finite(result.get(f"{key}{end}")) for end in ENDS],
+    )
+    point = Point(result[key], 0, *ends)
+    return Headline(measure.words, key, "result", (point,), measure.is_share, "the study's result")
+
+
+def _split(key: str) -> tuple[str, str]:
+    """The exam and the name of a number."""
+    exam, _, name = key.rpartition("/")
+    return exam, name
+
+
+def finite(value: Any) -> float | None:
+    """A number as it is; None for what is no number, or none that can be drawn."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and abs(value) <= sys.float_info.max else None
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def plain(number: float) -> str:
+    """A number that is no share."""
+    return f"{number:.3f}" if isinstance(number, float) else str(number)
