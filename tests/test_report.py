@@ -7,6 +7,7 @@ words (a name, a prompt, a hash) fails the test.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -31,7 +32,7 @@ from guerdon.exams.rates import accuracy, answer_length, coverage, majority_vote
 from guerdon.losses.policy import clipped
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.store.event_types import Ended, Started, StepDone, Warned
+from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Warned
 from guerdon.store.events import EventLog
 from guerdon.store.folder import RunFolder
 from guerdon.store.report import write_report
@@ -197,11 +198,9 @@ class Truth:
                 points[step] = (value, self.metric(f"{name}/std", step) if spread else 0.0)
         return points
 
-    def of_low(self, name: str) -> float:
-        return min(v - s for v, s in self.curve(name).values())
-
-    def of_high(self, name: str) -> float:
-        return max(v + s for v, s in self.curve(name).values())
+    def of_axis(self, rest: str) -> float:
+        """A round number at an axis is in no file; that it is round is checked below."""
+        return float(rest.rpartition("/")[2])
 
     def of_least(self, name: str) -> float:
         return min(v for v, _ in self.curve(name).values())
@@ -269,7 +268,7 @@ class Truth:
         for kind, file in files:
             batch = self.batch(kind, int(file.stem.removeprefix("step-")))
             strings += [
-                w for n in batch.cols for w in (n, f"best {n}", f"middle {n}", f"worst {n}", f"all alike in {n}")
+                w for n in batch.cols for w in (n, f"highest {n}", f"middle {n}", f"lowest {n}", f"all alike in {n}")
             ]
             for c in batch.cols.values():
                 strings += [w for d in c.detail.values() for w in (*leaves(d), json.dumps(d, ensure_ascii=False))]
@@ -331,6 +330,7 @@ def check(path: Path) -> Page:
         assert len(numbers) == len(keys), f"{text}: {keys}"
         for key, number in zip(keys, numbers, strict=True):
             assert agrees(number, truth.value(key)), f"{key}: the page says {number}, the folder {truth.value(key)}"
+    check_axes([key for key, _ in page.numbers])
     pool = [" ".join(w.split()) for w in truth.strings]
     for words in page.words.values():
         plain = " ".join(words.replace("∎", "").split())
@@ -345,6 +345,21 @@ def check(path: Path) -> Page:
                 None if std is None else pytest.approx(std, rel=1e-9, abs=1e-12)
             )
     return page
+
+
+def check_axes(keys: list[str]) -> None:
+    """Numbers at an axis of values are round ones at even distances, three or more of them unless all values are one."""
+    axes: dict[str, set[float]] = {}
+    for key in keys:
+        kind, _, rest = unquote(key).partition("/")
+        name, _, value = rest.rpartition("/")
+        if kind == "axis" and name != "steps":
+            axes.setdefault(name, set()).add(float(value))
+    for name, values in axes.items():
+        ticks = sorted(values)
+        apart = {f"{b - a:.6e}" for a, b in itertools.pairwise(ticks)}
+        assert len(ticks) >= 3 and len(apart) == 1, f"{name}: {ticks}"
+        assert re.match(r"(1|2|5|2\.5)0*e", re.sub(r"\.?0+e", "e", apart.pop())), f"{name}: {ticks}"
 
 
 # --- runs ---------------------------------------------------------------------------------------------------------
@@ -428,8 +443,11 @@ def test_every_number_of_a_run_is_in_its_folder(whole_run):
     keys = {unquote(key) for key, _ in page.numbers}
     for wanted in ("eval/0/pass@1", "eval/2/pass@1_low", "curve/correct/mean@3", "curve/policy/entropy@3"):
         assert wanted in keys
-    assert {"correct", "length", "policy/entropy", "policy/kl_old", "policy/kl_reference", "policy/grad_norm", "policy/loss",
-            "policy/lr", "tokens_per_second", "failed", "correct/failed"} == set(page.curves)  # fmt: skip
+    policy = {f"policy/{name}" for name in ("entropy", "kl_reference", "grad_norm", "loss")}
+    assert {"correct", "length", "cut", "tokens_per_second", *policy} == set(page.curves)
+    assert keys >= {"curve/policy/lr@3", "axis/pass@1/0.25", "axis/steps/4.0", "eval/2/tasks"}
+    for words in ("Share of failed episodes, zero in every step", "Learning rate, <data"):
+        assert words in page.text
     assert len(page.titles) > 12  # steps to point at
     assert "complete" in page.plain and "--resume" not in page.plain
 
@@ -491,7 +509,9 @@ def test_names_and_messages_cannot_become_markup(tmp_path):
     run_folder, log = folder(tmp_path / "run", 2)
     bad = "</script><script>x</script>\x00\ud800"
     for step in range(2):
-        log.emit(StepDone(step, metrics={f"{bad}/mean": 1.0, f"{bad}/std": 0.5, f"a/kl_{bad}": 2.0}, seconds=1.0))
+        log.emit(
+            StepDone(step, metrics={f"{bad}/mean": float(step), f"{bad}/std": 0.5, f"a/kl_{bad}": 2.0}, seconds=1.0)
+        )
     log.emit(Warned(1, message=bad))
     text = write_report(run_folder.path).read_text()
     assert "<script>x" not in text and text.count("</script>") == 2 and "\x00" not in text
@@ -526,7 +546,7 @@ def test_several_roles(tmp_path):
     page = check(tmp_path / "run")
     assert {"reward", "brevity", "length@first", "length@second"} <= set(page.curves)
     assert "reward@first" not in page.curves  # only one role has a reward: its curve is the common one
-    assert {"first", "second", "and?", "best brevity"} <= set(page.words.values())
+    assert {"first", "second", "and?", "highest brevity"} <= set(page.words.values())
     assert "not applicable" in page.text
 
 
@@ -633,6 +653,62 @@ def test_a_curve_lies_where_its_numbers_say(tmp_path):
     points = [tuple(map(float, p.split(","))) for p in drawn[1].split("L")]
     (x0, y0), (x1, y1), (x2, y2) = points
     assert x1 - x0 == pytest.approx(x2 - x1) and y0 - y1 == pytest.approx((y0 - y2) / 4, abs=0.02) and y2 < y0
+
+
+def test_a_band_of_shares_ends_at_none_and_all(tmp_path):
+    run_folder, log = folder(tmp_path / "run", 3)
+    for step, share in enumerate((0.0, 0.5, 0.9)):
+        ones = {"solved/mean": share, "solved/std": math.sqrt(share * (1 - share))}
+        log.emit(StepDone(step, metrics={**ones, "worth/mean": share, "worth/std": 1.0}, seconds=0.1))
+    text = check(run_folder.path).text
+    lows = {
+        name: re.search(rf'data-curve="{name}" data-low="([^"]*)" data-high="([^"]*)"', text)
+        for name in ("solved", "worth")
+    }
+    assert lows["solved"].groups() == ("0.0", "1.0") and lows["worth"].groups() == ("-1.0", "2.0")
+
+
+def test_curves_in_which_nothing_is_to_be_seen_are_told_in_words(tmp_path):
+    run_folder, log = folder(tmp_path / "run", 3)
+    for step in range(3):
+        noise = {"policy/loss": (-1) ** step * 3e-9, "policy/kl": 0.0, "policy/entropy": 0.5 + step * 1e-9}
+        log.emit(
+            StepDone(step, metrics={**noise, "policy/lr": 2e-8 * (step + 1), "policy/grad_norm": step}, seconds=0.1)
+        )
+    page = check(run_folder.path)
+    assert set(page.curves) == {"policy/lr", "policy/grad_norm"}  # a learning rate may be small
+    words = " ".join(re.sub(r"<[^>]*>", "", page.text).split())
+    assert "Not drawn: KL, zero in every step; Entropy, 0.500 in every step; Loss, zero but for rounding" in words
+
+
+def test_the_first_chart_has_the_steps_and_the_held_out_evaluations(whole_run, tmp_path):
+    page = Page(write_report(whole_run).read_text())
+    assert page.text.index("Accuracy") < page.text.index("Held-out accuracy") < page.text.index(">Policy<")
+    assert page.text.count('<g class="held">') == 3 and page.text.count('data-curve="correct"') == 1
+    run_folder, log = folder(tmp_path / "run", 2)
+    for step in range(2):
+        log.emit(StepDone(step, metrics={"reward/mean": 0.25 * (step + 1)}, seconds=0.1))
+    page = check(run_folder.path)
+    assert 'class="held"' not in page.text and "on the problems trained on; no held-out exam" in page.text
+    assert ("curve/reward/mean@0", "0.250") in page.numbers and ("curve/reward/mean@1", "0.500") in page.numbers
+
+
+def test_points_lie_where_their_numbers_say(tmp_path):
+    """Over steps done: an evaluation after two steps stands where the third step's own tries do."""
+    run_folder, log = folder(tmp_path / "run", 4)
+    for step in range(4):
+        log.emit(StepDone(step, metrics={"correct/mean": step / 4}, seconds=0.1))
+        if step % 2:
+            log.emit(
+                Evaluated(step, result={"task": "t", "pass@1": (step + 1) / 4, "pass@1_low": 0.0, "pass@1_high": 1.0})
+            )
+    text = check(run_folder.path).text
+    dots = [
+        tuple(map(float, xy)) for xy in re.findall(r'class="dot" cx="([^"]*)" cy="([^"]*)"', text.split("</figure>")[0])
+    ]
+    line = re.search(r'class="line" d="M([^"]*)"', text)
+    points = [tuple(map(float, p.split(","))) for p in line[1].split("L")]
+    assert dots[0] == points[2] and dots[1] == (712.0, 8.0) and points[0] == (48.0, 172.0)
 
 
 def advantage(values: list[float]) -> Column:

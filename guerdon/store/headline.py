@@ -40,10 +40,12 @@ MEASURES = {  # the first of them that an exam gives is its headline
 
 @dataclass(frozen=True)
 class Point:
-    """A headline at one time: its value, after so many steps, and the interval where it has one."""
+    """A headline at one time: its value, after so many steps, and the interval where it has one. `place` is the number of the
+    evaluation, or the step."""
 
     value: float
     steps_done: int
+    place: int
     low: float | None = None
     high: float | None = None
 
@@ -58,7 +60,15 @@ class Headline:
     source: str  # "exam", "step" or "result"
     points: tuple[Point, ...]
     is_share: bool = False
-    about: str = ""  # what it is measured on
+    task: str = ""  # of the exam
+    tasks: int = 0  # how many problems it had, 0 where it does not say
+
+    @property
+    def about(self) -> str:
+        """What it is measured on."""
+        if self.source == "exam":
+            return f"held-out {self.task}".rstrip() + (f", {self.tasks} tasks" if self.tasks else "")
+        return "the study's result" if self.source == "result" else "on the problems trained on; no held-out exam"
 
     @property
     def ends(self) -> tuple[Point, ...]:
@@ -68,8 +78,7 @@ class Headline:
     @property
     def text(self) -> str:
         """Before and after, with intervals, and what it is measured on."""
-        line = " -> ".join(self.shown(point) for point in self.ends)
-        return f"{line}  {self.about}" if self.about else line
+        return f"{' -> '.join(self.shown(point) for point in self.ends)}  {self.about}"
 
     @property
     def short(self) -> str:
@@ -106,15 +115,13 @@ def exam_headline(evaluations: Sequence[Mapping[str, Any]]) -> Headline | None:
     exam, name = _split(key)
     measure = MEASURES.get(name, Measure(name, False))
     points = [
-        Point(value, int(e.get("steps_done", 0)), *(finite(e.get(f"{key}{end}")) for end in ENDS))
-        for e in evaluations
+        Point(value, int(e.get("steps_done", 0)), place, *(finite(e.get(f"{key}{end}")) for end in ENDS))
+        for place, e in enumerate(evaluations)
         if (value := finite(e.get(key))) is not None
     ]
     prefix, last = f"{exam}/" if exam else "", evaluations[-1]
-    task, tasks = last.get(f"{prefix}task"), last.get(f"{prefix}tasks")
-    about = f"held-out {task}" if task else "held-out"
-    about += f", {tasks} tasks" if tasks else ""
-    return Headline(measure.words, key, "exam", tuple(points), measure.is_share, about)
+    task, tasks = str(last.get(f"{prefix}task") or ""), int(finite(last.get(f"{prefix}tasks")) or 0)
+    return Headline(measure.words, key, "exam", tuple(points), measure.is_share, task, tasks)
 
 
 def headline_key(result: Mapping[str, Any]) -> str:
@@ -145,12 +152,10 @@ def step_headline(steps: Sequence[tuple[int, Mapping[str, Any]]]) -> Headline | 
     """Of the number and the metrics of each step: the mean reward, which is of the problems trained on."""
     for name in WORTH:
         key = f"{name}/mean"
-        points = [Point(v, step + 1) for step, m in steps if (v := finite(m.get(key))) is not None]
+        points = [Point(v, step + 1, step) for step, m in steps if (v := finite(m.get(key))) is not None]
         if points:
-            about = "on the problems trained on; no held-out exam"
-            return Headline(
-                "reward" if name == "reward" else "accuracy", key, "step", tuple(points), name == "correct", about
-            )
+            words = "reward" if name == "reward" else "accuracy"
+            return Headline(words, key, "step", tuple(points), is_share=name == "correct")
     return None
 
 
@@ -163,8 +168,7 @@ def result_headline(result: Any) -> Headline | None:
         MEASURES.get(_split(key)[1], Measure(key, False)),
         [finite(result.get(f"{key}{end}")) for end in ENDS],
     )
-    point = Point(result[key], 0, *ends)
-    return Headline(measure.words, key, "result", (point,), measure.is_share, "the study's result")
+    return Headline(measure.words, key, "result", (Point(result[key], 0, 0, *ends),), measure.is_share)
 
 
 def _split(key: str) -> tuple[str, str]:

@@ -8,7 +8,8 @@ from strategies import episode, segment
 
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
-from guerdon.store.summary import batch_metrics
+from guerdon.core.task import Ask, Task
+from guerdon.store.summary import _form, batch_metrics
 
 NAN = float("nan")
 

@@ -21,11 +21,16 @@ POLICY = {  # by the last part of a metric's name
     "grad_norm": "Gradient norm",
     "lr": "Learning rate",
 }
-PLAY = {"length": "Length", "tokens_per_second": "Tokens per second", "failed": "Share of failed episodes"}
+PLAY = {
+    "length": "Length",
+    "tokens_per_second": "Tokens per second",
+    "cut": "Share cut short by a limit",
+    "failed": "Share of failed episodes",
+}
 HEADINGS = {  # by tone: title and lead
     "reward": (
         "Reward and its components",
-        "Mean over the tracks of each step; the band is one standard deviation to either side.",
+        "Mean over the tracks of each step; the band is one standard deviation to either side, as far as values can lie.",
     ),
     "policy": ("Policy", "What the updates did: how far it moved, how sure it has become."),
     "play": ("Rollouts", "How long they were, how fast they came, and what failed."),
@@ -34,12 +39,23 @@ HEADINGS = {  # by tone: title and lead
 
 @dataclass(frozen=True)
 class ChartSection:
-    """Charts under one heading, `tone` their colour in the style."""
+    """Charts under one heading, `tone` their colour in the style. `flat` are curves in which nothing is to be seen: they are
+    named and not drawn."""
 
     title: str
     lead: str
     tone: str
     charts: list[LineChart]
+    flat: list[FlatCurve]
+
+
+@dataclass(frozen=True)
+class FlatCurve:
+    """A curve that is told in words: zero in every step, zero but for rounding, or one number in all of them."""
+
+    title: ChartTitle
+    what: str
+    number: ShownNumber | None
 
 
 @dataclass(frozen=True)
@@ -51,21 +67,33 @@ class MetricRow:
     numbers: list[ShownNumber | None]  # first, last, lowest, highest, steps with a value
 
 
-def chart_sections(curves: Mapping[str, Curve]) -> list[ChartSection]:
-    """Rewards, the policy, the rollouts: each heading that has a curve."""
+def chart_sections(curves: Mapping[str, Curve], drawn: str = "") -> list[ChartSection]:
+    """Rewards, the policy, the rollouts: each heading that has a curve besides the one that is `drawn` elsewhere."""
     sections: list[ChartSection] = []
     id = 0
     for tone, names in drawn_names(curves).items():
-        if names:
-            charts = [line_chart(curves[name], chart_title(name), id + i) for i, name in enumerate(names)]
-            sections.append(ChartSection(*HEADINGS[tone], tone, charts))
-            id += len(names)
+        names = [name for name in names if name != drawn]
+        charts = [
+            line_chart(curves[name], chart_title(name), id + i)
+            for i, name in enumerate(n for n in names if not curves[n].flat)
+        ]
+        flat = [_flat(curves[name]) for name in names if curves[name].flat]
+        if charts or flat:
+            sections.append(ChartSection(*HEADINGS[tone], tone, charts, flat))
+            id += len(charts)
     return sections
+
+
+def _flat(curve: Curve) -> FlatCurve:
+    i = curve.valued[-1]
+    value = number(key_of("curve", f"{curve.metric}@{curve.steps[i]}"), curve.value[i])
+    return FlatCurve(chart_title(curve.name), curve.flat, value if curve.flat == "constant" else None)
 
 
 def drawn_names(curves: Mapping[str, Curve]) -> dict[str, list[str]]:
     """The names of the curves under each heading, in their order there."""
     names = [name for name in curves if not _is_twin(name, curves) and not name.startswith(BY_KIND)]
+    names = [name for name in names if not name.endswith("/not_applicable")]
     rewards = [n for n in names if curves[n].std is not None and _column(n) not in PLAY]
     rewards.sort(key=lambda n: _rank(_column(n), RANKS))
     policy = [n for n in names if "/" in n and (_last(n) in POLICY or _last(n).startswith("kl"))]
@@ -109,9 +137,10 @@ def chart_title(name: str) -> ChartTitle:
     return ChartTitle(words) if words else ChartTitle("", name)
 
 
-def drawn_data(sections: Sequence[ChartSection], curves: Mapping[str, Curve]) -> dict[str, Any]:
-    """The drawn curves in full precision, for the read-outs and for whoever wants them; empty where none is drawn."""
-    drawn = {chart.name for section in sections for chart in section.charts}
+def drawn_data(sections: Sequence[ChartSection], curves: Mapping[str, Curve], first: str = "") -> dict[str, Any]:
+    """The drawn curves in full precision, that of the `first` chart included, for the read-outs and for whoever wants them;
+    empty where none is drawn."""
+    drawn = {chart.name for section in sections for chart in section.charts} | {first}
     return {
         key_of(name): {"metric": curve.metric, "step": curve.steps, "value": curve.value}
         | ({"std": curve.std} if curve.std is not None else {})

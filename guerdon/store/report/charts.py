@@ -1,16 +1,17 @@
 """Where the ink of a chart lies: paths and places for the SVG of `templates/charts.html`.
 
-Axes are range frames: what stands at an axis is the run's own first, last, lowest and highest.
+At an axis stand round numbers, and they reach around all that is drawn; at that of steps the run's own first and last.
 Leaves out: runs. A chart is drawn from a `Curve` or from shares, and numbers keep the keys of where they come from.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from guerdon.store.report.metric_curves import Curve
-from guerdon.store.report.shown_numbers import ShownNumber, key_of, number, show
+from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number, show
 from guerdon.store.svg import Place, scale
 
 WIDTH, HEIGHT = 340, 132
@@ -50,7 +51,7 @@ class LineChart:
     axis: tuple[str, str]  # from, to
     value_ticks: list[Tick]
     step_ticks: list[Tick]
-    zero: tuple[str, str] | None  # where zero lies, when well inside, and its word
+    zero: str | None  # where zero lies, when inside
     line: str
     band: str | None
     end: tuple[str, str]
@@ -73,6 +74,9 @@ class LineChart:
 def line_chart(curve: Curve, title: ChartTitle, id: int) -> LineChart:
     """The chart of a curve. `id` tells the charts of a page apart."""
     low, high = curve.range
+    ticks = round_ticks(low, high) if high > low else []
+    if ticks:
+        low, high = ticks[0], ticks[-1]
     x, y = scale(curve.steps[0], curve.steps[-1], LEFT, RIGHT), scale(low, high, BOTTOM, TOP)
     last = curve.valued[-1]
     step, value = curve.steps[last], curve.value[last]
@@ -88,20 +92,36 @@ def line_chart(curve: Curve, title: ChartTitle, id: int) -> LineChart:
         low,
         high,
         (px(y(low)), px(y(high))),
-        [
-            Tick(ShownNumber(key_of(end, curve.name), show(at)), LEFT - 13, px(y(at) + 3.5))
-            for end, at in (("high", high), ("low", low))
-            if end == "high" or high > low
-        ],
+        [axis_tick(curve.name, at, LEFT - 13, y(at) + 3.5) for at in ticks]
+        or [Tick(ShownNumber(key_of("most", curve.name), show(high)), LEFT - 13, px(y(high) + 3.5))],
         [
             Tick(step_number(step), at, px(HEIGHT - 4), anchor)
             for step, at, anchor in (ends if len(curve.steps) > 1 else ())
         ],
-        (px(y(0)), px(y(0) + 3.5)) if low < 0 < high and min(abs(y(0) - TOP), abs(y(0) - BOTTOM)) > 12 else None,
-        curve_path(curve.value, curve.steps, x, y),
+        px(y(0)) if low < 0 < high else None,
+        line_path(curve.value, curve.steps, x, y),
         _band(curve, x, y) if curve.std is not None else None,
         (px(x(step)), px(y(value))),
     )
+
+
+def round_ticks(low: float, high: float) -> list[float]:
+    """Round numbers at even distances, three to six of them, the first not above `low` and the last not below `high`.
+
+    >>> round_ticks(0.0333, 0.91), round_ticks(-0.2, 1.207)
+    ([0.0, 0.5, 1.0], [-0.5, 0.0, 0.5, 1.0, 1.5])
+    """
+    power = math.floor(math.log10((high - low) / 4))
+    steps = [(digit, power) for digit in (1, 2, 5)] + [(1, power + 1)]  # a digit before so many zeros
+    digit, power = next(s for s in steps if s[0] * 10.0 ** s[1] * 4 >= (high - low) * (1 - 1e-9))
+    size = digit * 10.0**power
+    first, last = math.floor(low / size + 1e-9), math.ceil(high / size - 1e-9)
+    return [float(f"{i * digit}e{power}") for i in range(first, last + 1)]
+
+
+def axis_tick(name: str, value: float, x: float, y: float, style: Style = "tick") -> Tick:
+    """A round number at the axis of values. Its key is itself: it is of no file of the run."""
+    return Tick(ShownNumber(key_of("axis", name, repr(value)), show(value, style)), x, px(y))
 
 
 def step_number(step: int) -> ShownNumber:
@@ -113,10 +133,10 @@ def spark(curve: Curve) -> str:
     """The path of a curve the size of a word."""
     low, high = curve.plain_range
     x, y = scale(curve.steps[0], curve.steps[-1], 2, 98), scale(low, high, 18, 2)
-    return curve_path(curve.value, curve.steps, x, y)
+    return line_path(curve.value, curve.steps, x, y)
 
 
-def curve_path(value: list[float | None], steps: list[int], x: Place, y: Place) -> str:
+def line_path(value: list[float | None], steps: list[int], x: Place, y: Place) -> str:
     """A path with a gap at every missing value; a lone point is a line of no length, which round caps make a dot."""
     return " ".join(
         "M" + "L".join(f"{px(x(steps[i]))},{px(y(value[i] or 0.0))}" for i in (run if len(run) > 1 else run * 2))

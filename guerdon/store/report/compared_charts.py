@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from guerdon.store.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ChartTitle, curve_path, px
+from guerdon.store.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ChartTitle, line_path, px
 from guerdon.store.report.metric_curves import Curve
 from guerdon.store.report.shown_numbers import show
 from guerdon.store.svg import scale
@@ -47,6 +47,6 @@ def compared_chart(title: ChartTitle, name: str, curves: Sequence[tuple[str, int
         last = curve.valued[-1]
         value = curve.value[last] or 0.0
         end = px(x(curve.steps[last])), px(y(value))
-        lines.append(ComparedLine(owner, hue, curve_path(curve.value, curve.steps, x, y), end, show(value)))
+        lines.append(ComparedLine(owner, hue, line_path(curve.value, curve.steps, x, y), end, show(value)))
     ticks = [(show(high), px(y(high) + 3.5)), *([(show(low), px(y(low) + 3.5))] if high > low else [])]
     return ComparedChart(title, name, lines, ticks, (show(min(steps)), show(max(steps))))

@@ -121,7 +121,8 @@ def _others(results: Sequence[Mapping[str, Any]]) -> list[ExamRow]:
     rows, last = [], len(results) - 1
     for name in results[last]:
         value = _number(results, last, name)
-        if value is None or name in ELSEWHERE or name.startswith("pass@") or name.endswith(ENDS):
+        is_elsewhere = name in ELSEWHERE or name.endswith(("/tries", *ENDS)) or name.startswith("pass@")
+        if value is None or is_elsewhere:
             continue
         values = [finite(result.get(name)) for result in results]
         done = [int(result["steps_done"]) for result in results]

@@ -73,15 +73,20 @@ def _of_role(batch: Batch, tracks: Sequence[int]) -> list[tuple[str, int]]:
     name, score = _ranking(batch, tracks)
     credit = _credit(batch)  # among equals the most surprising ones say most
     order = sorted((k for k in tracks if not math.isnan(score[k])), key=lambda k: (score[k], credit[k]))
-    chosen: list[tuple[str, int]] = []
-    if order and score[order[0]] == score[order[-1]]:
-        chosen = [(f"all alike in {name}", order[0])]
-    elif order:
-        chosen = [(f"best {name}", order[-1]), (f"middle {name}", order[len(order) // 2]), (f"worst {name}", order[0])]
+    places = (-1, len(order) // 2, 0) if order and score[order[0]] != score[order[-1]] else (0,) if order else ()
+    chosen = [(_label(name, score[order[at]], i, len(places)), order[at]) for i, at in enumerate(places)]
     broken = [k for k in tracks if any(c.level == "track" and bool(c.broken[k]) for c in batch.cols.values())]
     chosen += [("a score failed", k) for k in broken[:1]]
     unique = {k: label for label, k in reversed(chosen)}
     return [(label, k) for label, k in chosen if unique.get(k) == label] or [("one track", tracks[0])]
+
+
+def _label(name: str, value: float, place: int, places: int) -> str:
+    """What a track stands for, the best coming first: right or wrong, or its place by another column."""
+    if name == "correct" and value in (0.0, 1.0):
+        kind = "right" if value else "wrong"
+        return f"every try is {kind}" if places == 1 else f"another {kind} try" if place == 1 else f"a {kind} try"
+    return f"all alike in {name}" if places == 1 else f"{('highest', 'middle', 'lowest')[place]} {name}"
 
 
 def _ranking(batch: Batch, tracks: Sequence[int]) -> tuple[str, list[float]]:

@@ -8,10 +8,23 @@ from typing import Any
 
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.folder import resume_command
+from guerdon.store.headline import Headline, Point
 from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.run import Run
 
 TIMES = {"seconds": ("s", 1, 600), "minutes": ("min", 60, 36000), "hours": ("h", 3600, float("inf"))}
+
+
+@dataclass(frozen=True)
+class ShownHeadline:
+    """What the run is about: before and after, or the one number there is; `source` says where it is from."""
+
+    words: str
+    before: ShownNumber | None
+    after: ShownNumber | None
+    source: str
+    task: str
+    tasks: ShownNumber | None
 
 
 @dataclass(frozen=True)
@@ -22,6 +35,7 @@ class Header:
     status: str
     status_word: str
     about: list[str]
+    headline: ShownHeadline | None
     resume: str
     steps_done: ShownNumber | None
     steps: ShownNumber | None
@@ -50,6 +64,7 @@ def report_header(run: Run, done: Sequence[StepDone], evaluated: Sequence[Evalua
         status=status,
         status_word=status.partition(":")[0],
         about=_about(config, evaluated),
+        headline=_headline(run.headline),
         resume="" if status == "complete" else _resume(run),
         steps_done=number("run/steps_done", max((e.step + 1 for e in done), default=0), "count"),
         steps=number("config/steps", config.get("steps"), "count"),
@@ -64,6 +79,32 @@ def report_header(run: Run, done: Sequence[StepDone], evaluated: Sequence[Evalua
         recipe_hash=str(config.get("hash", "")),
         weights=weights or "not final yet",
         versions=" · ".join(f"{k} {v}" for k, v in (config.get("versions") or {}).items()),
+    )
+
+
+def _headline(headline: Headline | None) -> ShownHeadline | None:
+    if headline is None:
+        return None
+    shown = [number(_key(headline, p), p.value, "share" if headline.is_share else "number") for p in headline.ends]
+    tasks_key = key_of("eval", headline.points[-1].place, headline.key.rpartition("/")[0], "tasks").replace("//", "/")
+    return ShownHeadline(
+        headline.words,
+        shown[0] if len(shown) > 1 else None,
+        shown[-1],
+        headline.source,
+        headline.task,
+        number(tasks_key, headline.tasks, "count") if headline.tasks else None,
+    )
+
+
+def _key(headline: Headline, point: Point) -> str:
+    """Of its number at one time."""
+    if headline.source == "exam":
+        return key_of("eval", point.place, headline.key)
+    return (
+        key_of("result", headline.key)
+        if headline.source == "result"
+        else key_of("curve", f"{headline.key}@{point.place}")
     )
 
 

@@ -5,12 +5,15 @@ A long curve is thinned to what a chart can show, and keeps its peaks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from guerdon.store.event_types import StepDone
 from guerdon.store.headline import finite
 
+ROUNDING = 1e-6  # what is smaller, beside numbers of the size of one, is what single precision leaves of a sum
 BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its ends and its extremes
 
 
@@ -18,7 +21,8 @@ BUCKETS = 200  # a chart is a few hundred pixels wide; each bucket keeps its end
 class Curve:
     """`metric` is the name of the value in the events; `std`, when there is one, is `name/std` there.
 
-    `value` is None at steps where the metric has no finite number. `count` says at how many of all steps it has one.
+    `value` is None at steps where the metric has no finite number. `count` says at how many of all steps it has one. Nothing
+    can lie outside of `bounds`, so neither is a spread drawn there.
     """
 
     name: str
@@ -27,6 +31,19 @@ class Curve:
     value: list[float | None]
     std: list[float | None] | None
     count: int
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def flat(self) -> Literal["", "zero", "rounding", "constant"]:
+        """Whether there is nothing to be seen in it: zero in every step, zero but for rounding, or the same number in all. A
+        learning rate may be as small as it likes."""
+        low, high = self.plain_range
+        size, spread = max(abs(low), abs(high)), [s for s in self.std or () if s is not None] or [0.0]
+        if self.count < 2 or max(spread) - min(spread) > ROUNDING * max(size, 1.0):
+            return ""
+        if size < ROUNDING and max(spread) < ROUNDING and not self.name.endswith("/lr"):
+            return "rounding" if size else "zero"
+        return "constant" if high - low <= ROUNDING * size else ""
 
     @property
     def valued(self) -> list[int]:
@@ -50,7 +67,10 @@ class Curve:
         value, std = self.value[i], self.std[i] if self.std is not None else None
         if value is None:
             return ()
-        return (value - std, value + std) if std is not None else (value,)
+        if std is None:
+            return (value,)
+        least, most = self.bounds
+        return max(least, value - std), min(most, value + std)
 
 
 def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
@@ -69,8 +89,20 @@ def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
             continue
         name = base if spread and base not in names else metric  # a metric may be called like a column
         count = sum(v is not None for v in value)
-        curves[name] = _thin(Curve(name, metric, [e.step for e in done], value, std, count))
+        bounds = _bounds(name, value, std)
+        curves[name] = _thin(Curve(name, metric, [e.step for e in done], value, std, count, bounds))
     return curves
+
+
+def _bounds(name: str, value: Sequence[float | None], std: Sequence[float | None] | None) -> tuple[float, float]:
+    """Between which numbers all that was averaged lies, as far as one can tell: a length is not below zero; what has the spread
+    of zeros and ones is made of them."""
+    if name.partition("@")[0] == "length":
+        return 0.0, math.inf
+    both = [(v, s) for v, s in zip(value, std or (), strict=False) if v is not None and s is not None]
+    if both and all(0 <= v <= 1 and abs(s * s - v * (1 - v)) < ROUNDING for v, s in both):
+        return 0.0, 1.0
+    return -math.inf, math.inf
 
 
 def _counts(event: StepDone) -> dict[str, float]:
@@ -101,4 +133,5 @@ def _thin(curve: Curve) -> Curve:
         [curve.value[i] for i in at],
         [curve.std[i] for i in at] if curve.std is not None else None,
         curve.count,
+        curve.bounds,
     )

@@ -13,6 +13,7 @@ from guerdon.store.report.draws import DrawsChart, draws_chart
 from guerdon.store.report.exam_results import ExamResults, exam_results
 from guerdon.store.report.examples import example_batches
 from guerdon.store.report.header import Header, report_header
+from guerdon.store.report.headline_chart import HeadlineChart, headline_chart
 from guerdon.store.report.metric_curves import make_curves
 from guerdon.store.report.rendering import content_policy, render, verbatim
 from guerdon.store.report.rollout_view import RolloutGroup, rollout_groups
@@ -27,6 +28,7 @@ MADE_OF = ("settings", "data", "options", "parts")  # of a run's config
 class TrainingSections:
     """What the report of a run has, and that of a study has not. `data` are the drawn curves, for the script."""
 
+    headline: HeadlineChart | None
     exams: ExamResults | None
     charts: list[ChartSection]
     draws: DrawsChart | None
@@ -64,15 +66,18 @@ def report_page(run: Run) -> str:
 
 def _training(run: Run, done: list[StepDone], evaluated: list[Evaluated]) -> TrainingSections:
     curves = make_curves(done)
-    charts = chart_sections(curves)
+    first = headline_chart(run.headline, curves)
+    drawn = first.name if first is not None else ""
+    charts = chart_sections(curves, drawn)
     notes: list[Note] = []
     batches = example_batches(run, lambda message: notes.append(Note("", message)))
     return TrainingSections(
+        first,
         exam_results(evaluated),
         charts,
         draws_chart(done),
         rollout_groups(batches),
         metric_rows(curves),
-        drawn_data(charts, curves),
+        drawn_data(charts, curves, drawn),
         notes,
     )

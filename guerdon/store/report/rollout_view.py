@@ -87,6 +87,7 @@ class RolloutView:
     role: str
     end: str
     length: ShownNumber
+    unit: str  # what it is a length in
     segments: list[ActedSegment]
     answer: str
     error: ErrorText | None
@@ -186,11 +187,18 @@ def _rollout(colours: _Colours, label: str, track: int, spelled: dict[int, bool]
         role,
         ENDS[last.end],
         ShownNumber(colours.key(track, "length"), show(length, "count")),
+        _unit(batch, [episode.segments[int(batch.place[g])].text for g in segments], length),
         [_segment(colours, g, spelled[int(batch.role[g])]) for g in segments],
         episode.task.answer,
         error_text(str(error), "no message") if "error" in episode.info else None,
         [_column(colours, name, column, track) for name, column in batch.cols.items() if column.value.dim() == 1],
     )
+
+
+def _unit(batch: Batch, texts: Sequence[str], length: int) -> str:
+    """What a step of a track is, in the word for one or more: a token of a text, or an action."""
+    is_text = batch.action.dim() == 1 and not batch.action.is_floating_point() and any(texts)
+    return f"{'token' if is_text else 'action'}{'s' * (length != 1)}"
 
 
 def _segment(colours: _Colours, g: int, is_spelled: bool) -> ActedSegment:

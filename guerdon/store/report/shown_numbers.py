@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from guerdon.store.headline import finite
 
-Style = Literal["number", "signed", "count", "share"]
+Style = Literal["number", "signed", "count", "share", "tick", "tick_share"]
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,30 @@ def show(value: float, style: Style = "number") -> str:
 
     >>> show(-0.12345), show(1234567), show(0.5, "share"), show(2.0, "signed")
     ('−0.123', '1.23e6', '50.0 %', '+2')
+    >>> show(0.25, "tick"), show(25000, "tick"), show(5e-9, "tick"), show(0.5, "tick_share")
+    ('0.25', '25,000', '5e−9', '50 %')
     """
     if style == "count":
         text = f"{value:,.0f}"
     elif style == "share":
         text = f"{100 * value:.1f} %"
+    elif style == "tick_share":
+        text = f"{100 * value:.10g} %"
+    elif style == "tick":
+        text = _exact(value)
     else:
         text = _rounded(value)
         if style == "signed" and value > 0:
             text = f"+{text}"
     return text.replace("-", "−")
+
+
+def _exact(value: float) -> str:
+    """A round number, with no more digits than it has."""
+    if value and not 1e-3 <= abs(value) < 1e6:
+        digits, _, power = f"{value:e}".partition("e")
+        return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
+    return f"{value:,.10f}".rstrip("0").rstrip(".")
 
 
 def _rounded(value: float) -> str:

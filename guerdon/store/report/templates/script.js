@@ -12,7 +12,9 @@ for (const svg of document.querySelectorAll("svg[data-curve]")) {
   const c = curves[svg.dataset.curve], low = +svg.dataset.low, high = +svg.dataset.high;
   const now = svg.parentNode.querySelector("output"), rest = [...now.childNodes];
   const cross = svg.querySelector(".cross"), spot = svg.querySelector(".spot");
-  const valued = c.step.map((_, i) => i).filter(i => c.value[i] !== null), first = c.step[0], last = c.step.at(-1);
+  const valued = c.step.map((_, i) => i).filter(i => c.value[i] !== null), wide = svg.dataset.last;
+  const first = wide ? 0 : c.step[0], last = wide ? +wide : c.step.at(-1);
+  const said_as = "share" in svg.dataset ? v => (100 * v).toFixed(1) + " %" : show;
   const [LEFT, RIGHT, TOP, BOTTOM] = svg.dataset.frame.split(" ").map(Number);
   const x = s => last > first ? LEFT + (s - first) / (last - first) * (RIGHT - LEFT) : (LEFT + RIGHT) / 2;
   const y = v => high > low ? BOTTOM + (v - low) / (high - low) * (TOP - BOTTOM) : (TOP + BOTTOM) / 2;
@@ -20,8 +22,8 @@ for (const svg of document.querySelectorAll("svg[data-curve]")) {
   const point = n => { at = n; const i = valued[n], px = x(c.step[i]);
     cross.setAttribute("x1", px); cross.setAttribute("x2", px);
     spot.setAttribute("cx", px); spot.setAttribute("cy", y(c.value[i])); svg.classList.add("live");
-    const said = [part("value", show(c.value[i]))];
-    if (c.std && c.std[i] !== null) said.push(part("quiet", " \u00b1 " + show(c.std[i])));
+    const said = [part("value", said_as(c.value[i]))];
+    if (c.std && c.std[i] !== null && !wide) said.push(part("quiet", " \u00b1 " + show(c.std[i])));
     now.replaceChildren(...said, part("quiet", " at step " + c.step[i].toLocaleString("en"))); };
   const leave = () => { svg.classList.remove("live"); now.replaceChildren(...rest); };
   svg.addEventListener("pointermove", e => { const box = svg.getBoundingClientRect();
