@@ -128,9 +128,10 @@ def test_a_finished_run_is_a_model_to_train_from(cli: Cli) -> None:
 def test_list_says_what_there_is(cli: Cli) -> None:
     said = cli("list")
     assert said.code == 0
-    assert all(word in said.out for word in ("grpo", "arXiv:2402.03300", "parity", "tabular"))
+    assert all(word in said.out for word in ("grpo", "parity", "tabular", "guerdon list recipes"))
+    assert "arXiv:2402.03300" in cli("list", "recipes").out
     found = cli("list", "--json").json
-    assert set(found) == {"recipes", "tasks", "models"}
+    assert set(found) == {"recipes", "tasks", "models", "rewards", "parts", "runs"}
     grpo = next(r for r in found["recipes"] if r["recipe"] == "grpo")
     assert grpo["family"] == "house" and grpo["paper"] and grpo["about"] and grpo["claim"] == []
     parts = {p["part"]: p for p in cli("list", "parts", "--json").json["parts"]}
@@ -148,7 +149,7 @@ def test_show_lays_out_a_recipe(cli: Cli) -> None:
     assert said.code == 0
     for line in (
         "grpo  (house)  arXiv:2402.03300",
-        "  kl = 0.0",
+        "  steps = 100        steps to train",
         "formula, with --task successor --model tabular",
         "  env         single_turn()",
         "              2. centre(reward='correct')    [correct -> advantage]",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from guerdon.cli.list import WANT_EXTRAS
+from guerdon.cli.shelves import WANT_EXTRAS
 from guerdon.core.lazy import places_of
 from guerdon.loop.catalog import listings, part_modules
 

@@ -1,59 +1,118 @@
-"""`guerdon list`: what there is.
+"""`guerdon list`: what there is. Without a kind a summary, with one a line each.
 
-Recipes are read from their files, so listing them needs neither torch nor time.
+The summary and the recipes are read from their files, so they need little time. On a terminal a table is as wide as that, its
+less telling columns left out; in a file or a pipe, and with `--json`, it is whole.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
-import pkgutil
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-import guerdon
+from guerdon.cli import shelves
+from guerdon.cli.fitted_tables import TableColumn, fitted, in_lines
 from guerdon.cli.options import Json
-from guerdon.cli.output import Output, first_paragraph, has_rate, percent
+from guerdon.cli.output import Output, first_paragraph
 from guerdon.core.errors import UserError, unknown
 
-# modules that begin with libraries which may be absent
-WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.models.kernels.", "guerdon.network.client")
-NOT_PARTS = ("cli", "loop", "recipes")  # packages without parts that a recipe is made of
+NARROWEST, WIDEST = 40, 100  # of a summary
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of thing: how its rows are found, its columns as they stand from left to right, and the one that `--family` is
+    about."""
+
+    find: Callable[[Path], list[dict[str, Any]]]
+    columns: tuple[TableColumn, ...]
+    family: str
 
 
 def list_names(
     what: Annotated[
-        str | None, typer.Argument(metavar="recipes|tasks|models|rewards|parts|runs", help="Left out: the first three.")
+        str | None,
+        typer.Argument(metavar="recipes|tasks|models|rewards|parts|runs", help="Left out: a summary of all of them."),
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option("--family", metavar="F", help="Only those of a family; of parts a folder, of runs a recipe."),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", metavar="WORDS", help="Only those whose name or description has every word."),
     ] = None,
     folder: Annotated[str, typer.Option("--dir", metavar="DIR", help="Where `list runs` looks.")] = "runs",
     as_json: Json = False,
 ) -> int:
-    """Recipes, tasks, models, rewards, parts and runs."""
-    kinds = {
-        "recipes": (_recipes, ("recipe", "family", "paper", "about", "claim", "verdict", "stale")),
-        "tasks": (_tasks, ("task", "about")),
-        "models": (_models, ("model", "about")),
-        "rewards": (_rewards, ("reward", "about", "knobs")),
-        "parts": (_parts, ("part", "folder", "about", "knobs")),
-        "runs": (lambda: _runs(Path(folder)), ("run", "recipe", "task", "steps", "status", "pass@1")),
-    }
-    if what is not None and what not in kinds:
-        raise unknown("kind of thing to list", what, kinds)
+    """Recipes, tasks, models, rewards, parts and runs; `guerdon show NAME` tells more of one."""
+    if what is not None and what not in KINDS:
+        raise unknown("kind of thing to list", what, KINDS)
     output = Output(as_json)
+    if what is None and family is None and search is None and not as_json:
+        _summary(output, Path(folder))
+        return 0
     result: dict[str, Any] = {}
-    for kind in (what,) if what else ("recipes", "tasks", "models"):
-        find, titles = kinds[kind]
-        result[kind] = find()
-        if not as_json:
-            if result[kind]:
-                output.table(titles, [[_cell(row.get(t)) for t in titles] for row in result[kind]])
-            else:
-                output.say(f"no {kind}" + (f" in {folder}/" if kind == "runs" else ""))
-            if not what and kind != "models":
-                output.say()
+    for kind in (what,) if what else KINDS:
+        rows = KINDS[kind].find(Path(folder))
+        result[kind] = [row for row in _of_family(kind, rows, family, bool(what)) if _has_words(row, search)]
+    if not as_json:
+        is_chosen = family is not None or search is not None
+        nothing = "nothing found" if is_chosen else f"no {what}" + (f" in {folder}/" if what == "runs" else "")
+        _tell(output, result, what, family, nothing)
     output.finish(result)
     return 0
+
+
+def _of_family(kind: str, rows: list[dict[str, Any]], family: str | None, is_asked_for: bool) -> list[dict[str, Any]]:
+    """Those of a family; a family that there is not is a mistake where the kind was named."""
+    if family is None:
+        return rows
+    there = sorted({str(row.get(KINDS[kind].family) or "") for row in rows} - {""})
+    if is_asked_for and rows and family not in there:
+        raise unknown(f"{KINDS[kind].family} of {kind}", family, there)
+    return [row for row in rows if row.get(KINDS[kind].family) == family]
+
+
+def _has_words(row: dict[str, Any], search: str | None) -> bool:
+    text = " ".join(map(_cell, row.values())).lower()
+    return all(word in text for word in (search or "").lower().split())
+
+
+def _tell(output: Output, result: dict[str, Any], what: str | None, family: str | None, nothing: str) -> None:
+    shown = [kind for kind in result if result[kind]]
+    if not shown:
+        output.say(nothing)
+    for kind in shown:
+        if what is None:
+            output.say(f"{kind}:")
+        columns = KINDS[kind].columns
+        rows = [[_cell(row.get(column.title)) for column in columns] for row in result[kind]]
+        if output.console.is_terminal:
+            output.table(*_fitted(columns, rows, KINDS[kind].family if family else "", output.console.width))
+        else:
+            output.table([column.title for column in columns], rows)
+        if what is None and kind != shown[-1]:
+            output.say()
+
+
+def _fitted(
+    columns: Sequence[TableColumn], rows: list[list[str]], family: str, width: int
+) -> tuple[list[str], list[list[str]]]:
+    """The table for a terminal. The family that was asked for is not said in every line, nor is the folder of runs."""
+    if columns[0].title == "run":
+        (folder, *more) = {str(Path(row[0]).parent) for row in rows}
+        if folder != "." and not more:
+            columns = [dataclasses.replace(columns[0], title=f"{folder}/"), *columns[1:]]
+            rows = [[Path(row[0]).name, *row[1:]] for row in rows]
+    kept = [i for i, column in enumerate(columns) if column.title != family]
+    return fitted([columns[i] for i in kept], [[row[i] for i in kept] for row in rows], width)
 
 
 def _cell(value: Any) -> str:
@@ -64,7 +123,63 @@ def _cell(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def _recipes() -> list[dict[str, Any]]:
+# --- the summary ----------------------------------------------------------------------------------------------------
+
+
+def _summary(output: Output, runs: Path) -> None:
+    """Every kind with a count and some names, by family where there are several; short enough for a screen."""
+    width = min(WIDEST, max(NARROWEST, output.console.width)) if output.console.is_terminal else 80
+    for kind, groups in _names(runs).items():
+        count = sum(len(names) for names in groups.values())
+        if len(groups) == 1:
+            _tell_group(output, f"{kind:<8}{count:>4}", next(iter(groups.values())), width, lines=2)
+            continue
+        output.say(f"{kind:<8}{count:>4}" + ("" if count else f"  none in {runs}/"))
+        for family, names in groups.items():
+            _tell_group(output, f"  {family:<11}{len(names):>4}", names, width)
+    output.say()
+    for line in (
+        "guerdon list recipes              one line each: recipes, tasks, rewards, ...",
+        "guerdon list recipes --family F   one family; of parts a folder",
+        "guerdon list --search WORDS       by words in names and descriptions",
+        "guerdon show NAME                 a recipe, part, reward or run in full",
+    ):
+        output.say(line if len(line) <= width else re.sub(" {2,}", "\n  ", line))
+
+
+def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lines: int = 1) -> None:
+    first, *more = in_lines(names, width - len(lead) - 2, lines)
+    for start, line in ((lead, first), *((" " * len(lead), line) for line in more)):
+        output.say(f"{start}  {line}".rstrip())
+
+
+def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
+    """Of every kind the names by family. The parts that a single recipe has are one family."""
+    from guerdon.loop.catalog import listings
+    from guerdon.models import model_loading
+    from guerdon.tasks import task_loading
+
+    recipes: dict[str, list[str]] = {}
+    for each in sorted(listings().values(), key=lambda r: (r.family != "house", r.family, r.name)):
+        recipes.setdefault(each.family, []).append(each.name)
+    parts: dict[str, list[str]] = {}
+    for folder, names in shelves.part_names().items():
+        parts.setdefault(folder.partition("/")[0], []).extend(names)
+    newest_first = sorted(_run_folders(runs), key=_changed, reverse=True)
+    return {
+        "recipes": recipes,
+        "tasks": {"": sorted(task_loading.NAMES)},
+        "models": {"": [*model_loading.SHIPPED, *sorted(model_loading.NAMES)]},
+        "rewards": {"": shelves.reward_names()},
+        "parts": {folder: parts[folder] for folder in sorted(parts)},
+        "runs": {"": [path.name for path in newest_first]} if newest_first else {},
+    }
+
+
+# --- the kinds ------------------------------------------------------------------------------------------------------
+
+
+def _recipes(_: Path) -> list[dict[str, Any]]:
     from guerdon.loop.catalog import listings
     from guerdon.store import evidence
     from guerdon.store.evidence_words import badge, others_of
@@ -89,25 +204,37 @@ def _recipes() -> list[dict[str, Any]]:
     ]
 
 
-def _tasks() -> list[dict[str, Any]]:
+def _tasks(_: Path) -> list[dict[str, Any]]:
     from guerdon.tasks.task_loading import NAMES
 
-    return [{"task": n, "about": _about(n, module)} for n, module in sorted(NAMES.items())]
+    return [
+        {"task": n, "family": module.rpartition(".")[2], "about": _about(n, module)}
+        for n, module in sorted(NAMES.items())
+    ]
 
 
-def _models() -> list[dict[str, Any]]:
+def _models(_: Path) -> list[dict[str, Any]]:
     from guerdon.models.model_loading import NAMES, SHIPPED, version
 
     about = "comes with the package: small, and trained on every task"
-    shipped = [{"model": n, "about": about if n == version(n) else f"{about}; {version(n)}"} for n in SHIPPED]
-    return shipped + [{"model": n, "about": _about(n, module)} for n, module in sorted(NAMES.items())]
+    shipped = [
+        {"model": n, "family": "shipped", "about": about if n == version(n) else f"{about}; {version(n)}"}
+        for n in SHIPPED
+    ]
+    return shipped + [{"model": n, "family": "made", "about": _about(n, module)} for n, module in sorted(NAMES.items())]
 
 
-def _rewards() -> list[dict[str, Any]]:
+def _rewards(_: Path) -> list[dict[str, Any]]:
     from guerdon.rewards.asking.by_name import shelf
 
     return [
-        {"reward": n, "about": first_paragraph(cls.__doc__), "knobs": _knobs(cls)} for n, cls in sorted(shelf().items())
+        {
+            "reward": n,
+            "family": cls.__module__.split(".")[2 if ".rewards." in cls.__module__ else 1],
+            "about": first_paragraph(cls.__doc__),
+            "knobs": shelves.knobs(cls),
+        }
+        for n, cls in sorted(shelf().items())
     ]
 
 
@@ -115,39 +242,28 @@ def _about(name: str, module: str) -> str:
     return first_paragraph(getattr(importlib.import_module(module), name).__doc__)
 
 
-def _parts() -> list[dict[str, Any]]:
-    """Every part in the package: a part is known once its module is imported, so all of them are."""
-    from guerdon.core.part import PARTS, label
-
-    for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
-        if module.name.split(".")[1] not in NOT_PARTS and not module.name.startswith(WANT_EXTRAS):
-            importlib.import_module(module.name)
-    rows = []
-    for where, cls in PARTS.items():
-        package, home, *_ = where.split(".")
-        if package == "guerdon" and home not in NOT_PARTS:
-            about = first_paragraph(cls.__doc__)
-            rows.append({"part": label(cls), "folder": home, "about": about, "knobs": _knobs(cls)})
-    return sorted(rows, key=lambda r: (r["folder"], r["part"]))
+def _parts(_: Path) -> list[dict[str, Any]]:
+    return [shelves.row(each) for each in shelves.parts()]
 
 
-def _knobs(cls: Any) -> dict[str, str]:
-    import dataclasses
-
-    return {f.name: _default(f) for f in dataclasses.fields(cls) if f.init}
-
-
-def _default(field: Any) -> str:
-    """A knob's default as a user would write it; empty when it has none."""
-    import dataclasses
-
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    return repr(field.default_factory()) if field.default_factory is not dataclasses.MISSING else ""
+# --- runs -----------------------------------------------------------------------------------------------------------
 
 
 def _runs(base: Path) -> list[dict[str, Any]]:
-    return [_run(path) for path in sorted(base.iterdir()) if _has_config(path)] if base.is_dir() else []
+    """The last one last, as the one that is looked for."""
+    rows = [_run(path) for path in _run_folders(base)]
+    return sorted(rows, key=lambda row: (str(row.get("date") or ""), row["run"]))
+
+
+def _run_folders(base: Path) -> list[Path]:
+    return [path for path in sorted(base.iterdir()) if _has_config(path)] if base.is_dir() else []
+
+
+def _changed(path: Path) -> float:
+    try:
+        return (path / "run.json").lstat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _has_config(path: Path) -> bool:
@@ -167,14 +283,52 @@ def _run(path: Path) -> dict[str, Any]:
         run = Run(path)
         if run.folder.events.exists() and not run.folder.events.is_file():
             raise UserError("its events.jsonl is no file")
-        last = run.evaluations[-1] if run.folder.events.exists() and run.evaluations else None
+        headline = run.headline if run.folder.events.exists() else None
+        wish = run.config["wish"]
         return {
             "run": str(path),
             "recipe": run.name,
-            "task": run.config["wish"].get("task") or (run.config["data"] or {}).get("path"),
+            "task": wish.get("task") or (run.config["data"] or {}).get("path"),
+            "model": wish.get("model"),
+            "reward": wish.get("reward"),
+            "seed": run.config["seed"],
             "steps": f"{run.steps_done}" if run.config.get("budget") else f"{run.steps_done}/{run.config['steps']}",
+            "date": str(run.config.get("created") or "").replace("T", " ")[:16],
             "status": "; ".join([run.status, *run.damage]),
-            "pass@1": percent(last["pass@1"]) if last and has_rate(last) else None,
+            "result": _result(run.status, headline.short if headline is not None else ""),
         }
     except UserError as error:  # one broken folder must not hide the others
-        return {"run": str(path), "status": f"unreadable: {error}"}
+        return {"run": str(path), "status": f"unreadable: {error}", "result": "unreadable"}
+
+
+def _result(status: str, headline: str) -> str:
+    """What came of a run, and of one that did not end that it did not."""
+    words = [] if status == "complete" else [status.partition(":")[0]]
+    return ", ".join([*words, *filter(None, [headline])])
+
+
+KINDS = {
+    "recipes": Kind(
+        _recipes,
+        (
+            TableColumn("recipe"), TableColumn("family", 2), TableColumn("paper", 3), TableColumn("about", 1, 40), TableColumn("claim", 6, 24),
+            TableColumn("verdict", 4, 16), TableColumn("stale", 5, 16),
+        ),
+        "family",
+    ),
+    "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
+    "rewards": Kind(
+        _rewards, (TableColumn("reward"), TableColumn("family", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)), "family"
+    ),
+    "parts": Kind(_parts, (TableColumn("part"), TableColumn("folder", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)), "folder"),
+    "runs": Kind(
+        _runs,
+        (
+            TableColumn("run", 0, 17, "middle"), TableColumn("recipe", 9), TableColumn("task", 2, 8), TableColumn("model", 4, 6),
+            TableColumn("reward", 6, 6), TableColumn("seed", 5), TableColumn("steps", 8), TableColumn("date", 3, 10, "bare"),
+            TableColumn("status", 7, 10), TableColumn("result", 1, 14, "words"),
+        ),
+        "recipe",
+    ),
+}  # fmt: skip

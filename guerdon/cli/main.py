@@ -72,7 +72,7 @@ app = typer.Typer(
     epilog=examples(
         "guerdon doctor                                             is everything here?",
         "guerdon demo                                               see a language model learn, in three minutes",
-        "guerdon list                                               recipes, tasks and models",
+        "guerdon list                                               what there is, in short",
         "guerdon show grpo                                          what a recipe is made of",
         "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
         "guerdon eval runs/grpo-successor-001                       held-out accuracy of the trained model",
@@ -118,10 +118,11 @@ app.command(
 app.command(
     "list",
     epilog=examples(
-        "guerdon list                 recipes, tasks and models",
-        "guerdon list recipes --json",
-        "guerdon list parts           what recipes are made of, with the knobs of each part",
-        "guerdon list runs",
+        "guerdon list                           all there is, in short",
+        "guerdon list recipes --family house    one line each",
+        "guerdon list parts --family credit     what recipes are made of",
+        'guerdon list --search "length penalty"',
+        "guerdon list runs --json               everything, for programs",
     ),
 )(list_names)
 app.command(
@@ -130,6 +131,7 @@ app.command(
         "guerdon show grpo",
         "guerdon show grpo --task parity --model tabular --set kl=0.04",
         "guerdon show ./mine.py",
+        "guerdon show centre                    a part or a reward, and what its knobs do",
         "guerdon show runs/grpo-successor-001",
     ),
 )(show)

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from guerdon.cli import knob_words
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
 from guerdon.cli.output import Output, cost
 from guerdon.cli.prove import claim_lines
+from guerdon.cli.show_part import show_part
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,22 +27,29 @@ STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for wh
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME|FILE|RUN", help="A recipe's name or file, or a run's folder.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME|FILE|RUN", help="A recipe's name or file, a part or reward, or a run's folder."),
+    ],
     task: Task = None,
     model: Model = None,
     reward: Reward = None,
     settings: Settings = None,
     as_json: Json = False,
 ) -> int:
-    """What a recipe is made of, how it differs from its baseline, what came of its claims; or how a run went.
+    """What a recipe is made of, how it differs from its baseline, what came of its claims; what a part or a reward does; or how
+    a run went.
 
     A recipe is shown for the task, model and reward you name; where you name none for those of its claim, or small ones.
     """
+    from guerdon.loop.catalog import in_file, listings
     from guerdon.store.folder import RunFolder
 
     output = Output(as_json)
     if RunFolder(name).exists():
         _show_run(output, name)
+    elif not in_file(name)[0] and name not in (recipes := listings()):
+        show_part(output, name, [*recipes])
     else:
         _show_recipe(output, name, {"task": task, "model": model, "reward": reward}, parse_settings(settings))
     return 0
@@ -78,6 +87,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
             "claims": [dataclasses.asdict(c) for c in entry.claims],
             "needs": [s for s in ("task", "model", "reward") if s in parameters and _required(parameters[s])],
             "knobs": {k: _plain(v) for k, v in entry.knobs().items()},
+            "knob_words": knob_words.recipe_knobs(entry.functions, entry.knobs()),
             "shown_for": {**{s: v for s, v in slots.items() if v is not None}, **filled},
             "parts": None if built is None else describe(built),
             "hash": None if built is None else built.hash,
@@ -196,10 +206,11 @@ def _tell_recipe(output: Output, entry: RecipeEntry) -> None:
     for claim in entry.claims:
         output.say(f"claim: {claim.says}" + ("" if claim.kind in ALONE else f" (against {claim.baseline})"))
     output.say("knobs (--set KNOB=VALUE)")
-    for name, parameter in entry.parameters().items():
-        if name in entry.knobs():
-            default = "required" if _required(parameter) else repr(parameter.default)
-            output.say(f"  {name} = {default}")
+    knobs = {n: "" if v is inspect.Parameter.empty else repr(v) for n, v in entry.knobs().items()}
+    for line in knob_words.lines(
+        knobs, knob_words.recipe_knobs(entry.functions, knobs), min(output.console.width, 100)
+    ):
+        output.say(line)
 
 
 def _tell_formula(output: Output, recipe: Recipe | Study) -> None:

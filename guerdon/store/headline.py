@@ -82,9 +82,9 @@ class Headline:
 
     @property
     def short(self) -> str:
-        """Before and after as few signs, with the words, for a table."""
+        """Before and after in few signs, and the words, for a table."""
         numbers = " -> ".join(f"{100 * p.value:.1f}" if self.is_share else plain(p.value) for p in self.ends)
-        return f"{self.words} {numbers}{' %' if self.is_share else ''}"
+        return f"{numbers}{' %' if self.is_share else ''} {self.words}"
 
     def shown(self, point: Point) -> str:
         value = percent(point.value) if self.is_share else plain(point.value)

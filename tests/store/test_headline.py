@@ -50,11 +50,11 @@ def test_before_and_after() -> None:
     headline = exam_headline([{**ACCURACY, "steps_done": 0}, {**after, "steps_done": 2}, after])
     assert headline is not None
     assert headline.text == "50.0 % (25.0 to 75.0) -> 75.0 % (50.0 to 87.5)  held-out trace, 8 tasks"
-    assert headline.short == "accuracy 50.0 -> 75.0 %" and len(headline.points) == 3
+    assert headline.short == "50.0 -> 75.0 % accuracy" and len(headline.points) == 3
     assert headline.to_json()["before"] == 0.5 and headline.to_json()["after"] == 0.75
     (pairs, lines) = (exam_headline([{**result, "steps_done": 0}]) for result in (PAIRS, LINES))
     assert pairs is not None and pairs.text == "75.0 %  held-out trace" and pairs.to_json()["before"] is None
-    assert lines is not None and lines.short == "first-error F1 0.625"
+    assert lines is not None and lines.short == "0.625 first-error F1"
 
 
 def test_without_an_exam_it_is_the_reward_and_says_so() -> None:

@@ -35,9 +35,9 @@ def dapo(
     lr: float = 2e-5,  # as grpo
     low: float = 0.2,  # the paper's
     high: float = 0.28,  # the paper's
-    overlong: Literal["punish", "leave_out", "neither"] = "punish",
-    margin: float = 0.2,  # of what is allowed; the paper's 4,096 of 20,480
-    rounds: int = 10,  # verl's recipe
+    overlong: Literal["punish", "leave_out", "neither"] = "punish",  # what becomes of answers that are too long
+    margin: float = 0.2,  # the last share of the length allowed, in which it costs; the paper's 4,096 of 20,480
+    rounds: int = 10,  # of asking for more problems, at most, until enough have right and wrong tries; verl's recipe
     updates: int = 4,
     temperature: float = 1.0,
     max_tokens: int = 256,

@@ -32,9 +32,9 @@ def distill(
     prompts: int = 16,
     tries: int = 8,
     lr: float = 2e-5,  # as grpo
-    over: Literal["said", "top"] = "said",
-    gamma: float = 0.0,  # over what was said: each token alone
-    mix: float = 0.5,  # over the top: GKD's symmetric form
+    over: Literal["said", "top"] = "said",  # compare at the token that was said, or at the teacher's likeliest ones
+    gamma: float = 0.0,  # discount of what comes later, over what was said; 0: each token alone
+    mix: float = 0.5,  # between forward and reverse divergence, over the top; GKD's symmetric form
     max_tokens: int = 256,
     steps: int = 100,
 ) -> Recipe:

@@ -32,7 +32,7 @@ def dpo(
     prompts: int = 32,  # the paper has 64 pairs a step
     wrong: int = 1,  # near-misses a problem, each a pair with the gold solution
     beta: float = 0.1,  # the paper's
-    smoothing: float = 0.0,  # conservative DPO, of the same authors, has more
+    smoothing: float = 0.0,  # the share of pairs taken to be the wrong way round; conservative DPO has more
     lr: float = 1e-5,  # the paper has 1e-6 for models of billions of weights
     temperature: float = 1.0,
     max_tokens: int = 256,

@@ -30,8 +30,8 @@ def kto(
     *,
     prompts: int = 16,  # two solutions each: the paper has 32 a step
     wrong: int = 1,  # near-misses to a gold solution; then `good` should be `wrong` to 1.5 times `wrong`, says the paper
-    good: float = 1.0,  # the paper's
-    bad: float = 1.0,  # the paper's
+    good: float = 1.0,  # weight of good solutions; the paper's
+    bad: float = 1.0,  # weight of bad ones; the paper's
     beta: float = 0.1,  # the paper's
     lr: float = 1e-5,  # the paper has 5e-7 for models of billions of weights
     temperature: float = 1.0,

@@ -34,9 +34,9 @@ def ppo(
     prompts: int = 16,
     tries: int = 8,
     lr: float = 2e-5,  # as grpo
-    critic_lr: float = 2e-4,  # ten times the policy's, as in verl
+    critic_lr: float = 2e-4,  # learning rate of the critic: ten times the policy's, as in verl
     clip: float = 0.2,  # the paper's epsilon
-    value_clip: float = 0.0,  # the reference code's is 0.2; the paper has none
+    value_clip: float = 0.0,  # how far the critic may move in an update; 0: anywhere, the paper's; the reference code has 0.2
     kl: float = 0.0,  # of the reward; InstructGPT has 0.02, TRL 0.05
     updates: int = 4,  # InstructGPT has 8, of batches four times as large
     temperature: float = 1.0,

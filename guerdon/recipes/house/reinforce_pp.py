@@ -33,7 +33,7 @@ def reinforce_pp(
     lr: float = 2e-5,  # as grpo
     clip: float = 0.2,  # PPO's
     kl: float = 0.01,  # OpenRLHF's
-    baseline: bool = False,
+    baseline: bool = False,  # take the group's mean off first
     temperature: float = 1.0,
     max_tokens: int = 256,
     steps: int = 100,

@@ -34,7 +34,7 @@ def reward_model(
     prompts: int = 32,
     wrong: int = 2,  # near-misses a problem
     tries: int = 1,  # of the untrained model, whose own errors are what a reward model meets; 0: recitals alone
-    centre: float = 0.01,  # Eisenstein et al. 2023 (arXiv:2312.09244): pairs fix scores only up to a constant
+    centre: float = 0.01,  # pull of scores to zero, for pairs fix them up to a constant: Eisenstein et al. 2023, 2312.09244
     lr: float = 3e-4,  # found on sprig; larger models want less
     temperature: float = 1.0,
     max_tokens: int = 128,

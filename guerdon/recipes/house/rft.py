@@ -27,7 +27,7 @@ def rft(
     prompts: int = 16,
     tries: int = 8,
     lr: float = 2e-5,  # as grpo
-    least: float = 1.0,  # of the score, for a try to be kept: right answers alone
+    least: float = 1.0,  # the least score of a try that is kept: right answers alone
     updates: int = 1,
     temperature: float = 1.0,
     max_tokens: int = 256,

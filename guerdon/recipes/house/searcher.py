@@ -19,7 +19,7 @@ def searcher(
     base: Recipe,
     task: Any,
     *,
-    most: int = 3,  # other ways before the right one
+    most: int = 3,  # other ways before the right one, at most
     lr: float = 5e-4,
     max_tokens: int = 192,  # of the exam: the longest of these solutions has some 180
     steps: int = 600,

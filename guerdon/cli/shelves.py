@@ -1,0 +1,131 @@
+"""The parts and rewards of the package: their names read off the files, which takes no time; and all about them, which takes
+importing every module, for a part is known once its module is.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import guerdon
+from guerdon.cli.output import first_paragraph
+from guerdon.core.lazy import places_of
+
+HOME = Path(guerdon.__file__).parent
+# modules that begin with libraries which may be absent
+WANT_EXTRAS = ("guerdon.bridges.serve.", "guerdon.models.kernels.", "guerdon.network.client")
+NOT_PARTS = ("cli", "loop")  # packages without parts that a recipe is made of
+ROOMS = ("guerdon.rewards.", "guerdon.judges.")  # of rewards
+ROOT_OF_REWARDS = "Leaf"
+
+
+@dataclasses.dataclass(frozen=True)
+class Shelved:
+    """A part: its name, the folder it lies in (`recipes/NAME` for one that only a recipe has) and its module."""
+
+    name: str
+    folder: str
+    module: str
+    cls: Any
+
+
+def part_names() -> dict[str, list[str]]:
+    """The names of all parts by folder, read off the files."""
+    by_folder: dict[str, list[str]] = {}
+    for path in sorted(HOME.rglob("*.py")):
+        folder = _folder(_module(path))
+        if folder and not _module(path).startswith(WANT_EXTRAS):
+            for node, call in _classes_of_parts(path):
+                by_folder.setdefault(folder, []).append(_name(node, call))
+    return {folder: sorted(names) for folder, names in sorted(by_folder.items())}
+
+
+def reward_names() -> list[str]:
+    """The names of all rewards, read off the files: public classes that are made on `Leaf`."""
+    made_on: dict[str, set[str]] = {}
+    for room in ROOMS:
+        for path in (HOME / room.split(".")[1]).rglob("*.py"):
+            for node in ast.walk(_tree(path)):
+                if isinstance(node, ast.ClassDef):
+                    made_on[node.name] = {b.id for b in node.bases if isinstance(b, ast.Name)}
+    leaves = {ROOT_OF_REWARDS}
+    while more := {name for name, bases in made_on.items() if bases & leaves} - leaves:
+        leaves |= more
+    public = {name: real for name, (place, real) in places_of("guerdon").items() if place.startswith(ROOMS)}
+    return sorted(
+        name for name, real in public.items() if (real or name) in leaves - {ROOT_OF_REWARDS} and name != "reward"
+    )
+
+
+def parts() -> list[Shelved]:
+    """Every part, in the order of folders and names."""
+    from guerdon.core.part import PARTS, label
+
+    for module in pkgutil.walk_packages(guerdon.__path__, "guerdon."):
+        if module.name.split(".")[1] not in NOT_PARTS and not module.name.startswith(WANT_EXTRAS):
+            importlib.import_module(module.name)
+    every = [Shelved(label(cls), _folder(cls.__module__), cls.__module__, cls) for cls in PARTS.values()]
+    return sorted((each for each in every if each.folder), key=lambda each: (each.folder, each.name))
+
+
+def knobs(cls: Any) -> dict[str, str]:
+    """The knobs of a part with their defaults as a user would write them; empty where there is none."""
+    return {f.name: _default(f) for f in dataclasses.fields(cls) if f.init}
+
+
+def row(each: Shelved) -> dict[str, Any]:
+    return {
+        "part": each.name,
+        "folder": each.folder,
+        "about": first_paragraph(each.cls.__doc__),
+        "knobs": knobs(each.cls),
+    }
+
+
+def _default(field: Any) -> str:
+    if field.default is not dataclasses.MISSING:
+        return repr(field.default)
+    return repr(field.default_factory()) if field.default_factory is not dataclasses.MISSING else ""
+
+
+def _module(path: Path) -> str:
+    return ".".join(["guerdon", *path.relative_to(HOME).with_suffix("").parts]).removesuffix(".__init__")
+
+
+def _folder(module: str) -> str:
+    """Where a part is listed; empty for what is none of ours, or none that a recipe is made of."""
+    package, home, _, recipe = [*module.split("."), "", "", ""][:4]
+    if package != "guerdon" or home in (*NOT_PARTS, ""):
+        return ""
+    return f"recipes/{recipe}" if home == "recipes" else home
+
+
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _classes_of_parts(path: Path) -> Iterator[tuple[ast.ClassDef, ast.Call | None]]:
+    """The parts in a file, each with its `@part(...)` where that is called."""
+    if "@part" not in path.read_text(encoding="utf-8"):
+        return
+    for node in _tree(path).body:
+        for mark in getattr(node, "decorator_list", []):
+            call = mark if isinstance(mark, ast.Call) else None
+            if isinstance(node, ast.ClassDef) and getattr(call.func if call else mark, "id", "") == "part":
+                yield node, call
+
+
+def _name(node: ast.ClassDef, call: ast.Call | None) -> str:
+    given = [
+        str(k.value.value)
+        for k in (call.keywords if call else [])
+        if k.arg == "name" and isinstance(k.value, ast.Constant)
+    ]
+    return given[0] if given else node.name
