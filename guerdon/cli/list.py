@@ -311,24 +311,42 @@ KINDS = {
     "recipes": Kind(
         _recipes,
         (
-            TableColumn("recipe"), TableColumn("family", 2), TableColumn("paper", 3), TableColumn("about", 1, 40), TableColumn("claim", 6, 24),
-            TableColumn("verdict", 4, 16), TableColumn("stale", 5, 16),
+            TableColumn("recipe"),
+            TableColumn("family", 2),
+            TableColumn("paper", 3),
+            TableColumn("about", 1, 40),
+            TableColumn("claim", 6, 24),
+            TableColumn("verdict", 4, 16),
+            TableColumn("stale", 5, 16),
         ),
         "family",
     ),
     "tasks": Kind(_tasks, (TableColumn("task"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
     "models": Kind(_models, (TableColumn("model"), TableColumn("family", 2), TableColumn("about", 1, 24)), "family"),
     "rewards": Kind(
-        _rewards, (TableColumn("reward"), TableColumn("family", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)), "family"
+        _rewards,
+        (TableColumn("reward"), TableColumn("family", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),
+        "family",
     ),
-    "parts": Kind(_parts, (TableColumn("part"), TableColumn("folder", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)), "folder"),
+    "parts": Kind(
+        _parts,
+        (TableColumn("part"), TableColumn("folder", 2), TableColumn("about", 1, 20), TableColumn("knobs", 3, 24)),
+        "folder",
+    ),
     "runs": Kind(
         _runs,
         (
-            TableColumn("run", 0, 17, "middle"), TableColumn("recipe", 9), TableColumn("task", 2, 8), TableColumn("model", 4, 6),
-            TableColumn("reward", 6, 6), TableColumn("seed", 5), TableColumn("steps", 8), TableColumn("date", 3, 10, "bare"),
-            TableColumn("status", 7, 10), TableColumn("result", 1, 14, "words"),
+            TableColumn("run", 0, 17, "middle"),
+            TableColumn("recipe", 9),
+            TableColumn("task", 2, 8),
+            TableColumn("model", 4, 6),
+            TableColumn("reward", 6, 6),
+            TableColumn("seed", 5),
+            TableColumn("steps", 8),
+            TableColumn("date", 3, 10, "bare"),
+            TableColumn("status", 7, 10),
+            TableColumn("result", 1, 14, "words"),
         ),
         "recipe",
     ),
-}  # fmt: skip
+}
