@@ -17,7 +17,7 @@ import guerdon
 from guerdon.cli import doctor
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
-from guerdon.store.event_types import Evaluated, ScoresMissing, Started, StepDone, Warned
+from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, Started, StepDone, Warned
 from guerdon.store.run import Run
 
 
@@ -246,6 +246,24 @@ def test_plain_progress_is_brief_and_keeps_what_matters(monkeypatch: pytest.Monk
     assert len(lines) == 2 + 20 + 2
     assert lines[-2].startswith("held-out accuracy after 1000 steps: 50.0 % (25.0 to 75.0); 10.0 % of the tries")
     assert lines[-1].startswith("warning: 1000 scores in 'reward' failed in all")
+
+
+def test_progress_is_about_what_the_exam_is_about() -> None:
+    screen = StringIO()
+    lost = ScoresMissing(0, column="reward", failed=1, of=8, first="ZeroDivisionError: no such score")
+    with Watch(Console(file=screen, width=200)) as watch:
+        watch(Started(0, steps=1))
+        watch(Evaluated(-1, result={"rm/task": "trace", "rm/pair_accuracy": 0.5, "rm/pair_ece": 0.25}))
+        watch(lost)
+        watch(lost)
+        watch(StepDone(0, metrics={"rm/accuracy": 0.7, "correct/mean": 0.25}, tokens=10, seconds=1.0))
+        watch(Ended(0))  # a run that ended has warned of all that failed
+    assert screen.getvalue().splitlines() == [
+        "held-out pair accuracy before training: 50.0 %",
+        "held-out rm before training: pair_ece 0.250",
+        "warning: step 0: 1 of 8 in 'reward' failed: ZeroDivisionError: no such score",
+        "step 1/1  pair accuracy 70.0 %  10 tokens/s  0:00 left",
+    ]
 
 
 def test_numbers_for_people_and_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
