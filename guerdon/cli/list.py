@@ -139,7 +139,7 @@ def _summary(output: Output, runs: Path) -> None:
             _tell_group(output, f"  {family:<11}{len(names):>4}", names, width)
     output.say()
     for line in (
-        "guerdon list recipes              one line each: recipes, tasks, rewards, ...",
+        "guerdon list recipes              one line each; so tasks, rewards, ...",
         "guerdon list recipes --family F   one family; of parts a folder",
         "guerdon list --search WORDS       by words in names and descriptions",
         "guerdon show NAME                 a recipe, part, reward or run in full",

@@ -105,7 +105,10 @@ def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
 def cost(spent: Mapping[str, float]) -> str:
     """What a run has cost, in the four things that are counted."""
     units = {"tokens": "tokens said", "read": "read", "updates": "updates", "seconds": "seconds"}
-    return ", ".join(f"{spent[unit]:,.0f} {words}" for unit, words in units.items()) if any(spent.values()) else ""
+    if not any(spent.values()):
+        return ""
+    counts = {words: f"{spent[unit]:,.0f}" for unit, words in units.items()}
+    return ", ".join(f"{count} {words.removesuffix('s') if count == '1' else words}" for words, count in counts.items())
 
 
 def exam_lines(result: Mapping[str, Any], told: str = "") -> dict[str, str]:
