@@ -55,7 +55,7 @@ def whole(run: Run, seed: int, weights: str) -> None:
     """A folder whose run.json, events, checkpoint and rollouts are all of one run."""
     assert (run.config["seed"], run.weights, run.status, run.damage) == (seed, weights, "complete", [])
     assert [e["steps_done"] for e in run.evaluations] == [0, 2] and run.rollout_steps == [0, 1]
-    assert run.folder.report.is_file() and run.warnings == []
+    assert run.folder.report.is_file() and not [w for w in run.warnings if "no group varied" not in w]
     assert not [p for p in run.path.rglob(".*") if p.name != ".lock"], "no scratch is left"
 
 
