@@ -65,6 +65,7 @@ from guerdon.loop.compare.comparison import compare as compare
 from guerdon.loop.record import Options as Options
 from guerdon.loop.replaying import replay as replay
 from guerdon.network.retrying import patience as patience
+from guerdon.rewards.asking.explaining import explain as explain
 from guerdon.rewards.asking.function import reward as reward
 from guerdon.rewards.check.reward_contract import check_reward as check_reward
 from guerdon.rewards.formula.algebra import blend as blend

@@ -77,6 +77,7 @@ def needs_run(episode):
 mixed = gd.blend(plain=plain, apart=apart, later=later)
 waits = gd.blend(held_later=held_later, apart=apart)
 relative = gd.normalised(plain, scale=False)
+brief = gd.exact() + gd.length(2, margin=2).weight(0.5)
 """
 
 
@@ -180,7 +181,12 @@ def until(done: Callable[[], bool]) -> None:
 
 @contextlib.contextmanager
 def in_process(
-    folder: Path, reward: str, token: str | None = TOKEN, missing: float | None = None, **limits: float
+    folder: Path,
+    reward: str,
+    token: str | None = TOKEN,
+    missing: float | None = None,
+    tokenizer: Any = None,
+    **limits: float,
 ) -> Iterator[Application]:
     """The application alone, with these limits."""
     from guerdon.bridges.serve.app import make_app
@@ -193,7 +199,8 @@ def in_process(
     thread.start()
     try:
         formula = find_reward(f"{folder}/my.py:{reward}")
-        yield Application(make_app(formula, token=token, missing=missing, limits=Limits(**limits)), loop)
+        app = make_app(formula, token=token, missing=missing, limits=Limits(**limits), tokenizer=tokenizer)
+        yield Application(app, loop)
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

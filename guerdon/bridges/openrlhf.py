@@ -3,7 +3,8 @@
 The request has lists `query` (prompt and completion as one text, special tokens and all), `prompts` and `labels`; the
 answer has lists `rewards`, `scores` and, for the log, `extra_logs`. The client sends one sample at a time, so a reward that
 compares within a group has nothing to compare here. It knows no missing score: None for a reward breaks its run later on,
-and every sample must have the same logs. The HTTP server is in `serve`.
+and every sample must have the same logs. No token ids come with a request: a reward that counts tokens needs a tokenizer.
+The HTTP server is in `serve`.
 """
 
 from __future__ import annotations
@@ -14,24 +15,33 @@ from typing import Any
 
 from guerdon.bridges.chat_text import runs
 from guerdon.bridges.gaps import no_gaps
+from guerdon.bridges.lacking import filled, warn_lacking
 from guerdon.core.errors import UserError
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.scorer import SampleScores, score_samples
 
+MEND = "name the tokenizer to count by, openrlhf_answer(..., tokenizer='MODEL OR FOLDER')"
 ENDS = ("</s>", "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end_of_text|>", "<end_of_turn>", "<eos>")
 
 
 def openrlhf_answer(
-    reward: Any, request: Mapping[str, Any], missing: float | None = None, ends: Sequence[str] = ENDS
+    reward: Any,
+    request: Mapping[str, Any],
+    missing: float | None = None,
+    ends: Sequence[str] = ENDS,
+    tokenizer: Any = None,
 ) -> dict[str, Any]:
     """The answer to one request. A label is the sample's `answer`; a label that is an object gives its keys as fields too.
 
     `ends` are the end-of-turn texts cut off a completion. A sample without a score stops the run, unless `missing` says
-    what it is worth; the log then has `missing`, 1 for such a sample. A part without a score is NaN in the log.
+    what it is worth; the log then has `missing`, 1 for such a sample. A part without a score is NaN in the log. `tokenizer` (a
+    model's name or folder, a tokenizer.json, a tokenizer) counts for rewards that count tokens.
     """
     formula = as_reward(reward)
-    samples = samples_of(request, ends)
-    return answer_of(score_samples(formula, samples, groups_of(samples)), formula.name, missing)
+    samples = filled(formula, samples_of(request, ends), tokenizer, MEND)
+    scored = score_samples(formula, samples, groups_of(samples))
+    warn_lacking(formula, samples, scored, MEND)
+    return answer_of(scored, formula.name, missing)
 
 
 def answer_of(scored: SampleScores, name: str, missing: float | None = None) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from guerdon.core.answer_text import NOTHING, whole_json
 from guerdon.core.column import Reason
@@ -89,7 +91,7 @@ class remote(Leaf):
         return outcomes
 
     async def _chunk(self, client: Client, samples: Samples, token: str) -> list[Outcome]:
-        sent = [{k: v for k, v in fields.items() if k in SENT and v is not None} for fields in samples.fields]
+        sent = [_sent(fields) for fields in samples.fields]
         try:
             body = json.dumps({"samples": sent, "group": samples.group.tolist()}, allow_nan=False).encode()
         except (TypeError, ValueError) as error:
@@ -223,6 +225,14 @@ def _chunks(group: Sequence[int], most: int) -> list[list[int]]:
             chunks.append([])
         chunks[-1] += own
     return chunks
+
+
+def _sent(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a sample is sent; its actions too where they are token ids, for rewards that count them."""
+    sent = {name: value for name, value in fields.items() if name in SENT and value is not None}
+    actions = np.asarray(fields.get("actions", ()))
+    is_ids = actions.ndim == 1 and actions.dtype.kind in "iu" and "actions" in fields
+    return {**sent, "actions": actions.tolist()} if is_ids else sent
 
 
 def _all(samples: Samples, reason: Reason, error: str) -> list[Outcome]:

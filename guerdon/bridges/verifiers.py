@@ -4,6 +4,7 @@ Rubrics are held against verifiers 0.3.1, the last version that has them; tasks,
 A Rubric turns whatever a function raises into the reward 0. So nothing is raised into one: a sample without a score gets
 NaN, which no one takes for a reward, unless another number is chosen. And in the other direction a Rubric's functions are
 watched, and what one of them raises makes the sample *failed*. A task records what is raised as an error, and no reward.
+Where a client of verifiers kept the tokens that were sampled, the last reply's are the sample's `actions`.
 Left out: rubrics with functions over whole groups as rewards.
 """
 
@@ -17,48 +18,58 @@ import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from guerdon.bridges.chat_text import content, runs, sample
 from guerdon.bridges.gaps import no_gaps
+from guerdon.bridges.lacking import filled, warn_lacking
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.part import part
 from guerdon.core.score import Score
 from guerdon.rewards.asking.function import Leaf
+from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward
 from guerdon.rewards.stage.scorer import SampleScores, score_samples_later
 
+MEND = "name the tokenizer to count by, tokenizer='MODEL OR FOLDER'"
+
 
 def for_verifiers(
-    reward: Any, missing: float = math.nan, group: bool = False, name: str | None = None
+    reward: Any, missing: float = math.nan, group: bool = False, name: str | None = None, tokenizer: Any = None
 ) -> Callable[..., Awaitable[Any]]:
     """A Guerdon reward as a function for `Rubric(funcs=[...])`.
 
     Fields are the rollout's prompt, completion and answer, the keys of its `info`, the other columns of its row, and
     `state`. Where there is no score, because it does not apply, failed or timed out, it returns `missing`, and a warning
-    says so. With `group` it is a function over the rollouts of a group, for rewards that compare (`normalised`).
+    says so. With `group` it is a function over the rollouts of a group, for rewards that compare (`normalised`). A
+    `tokenizer` (a model's name or folder, a tokenizer.json, a tokenizer) counts tokens where the rollout has none.
     """
     formula = as_reward(reward)
-    called = name or formula.name
+    called, ids = name or formula.name, None if tokenizer is None else ids_by(tokenizer)
 
     async def one(prompt: Any, completion: Any, state: Any, answer: Any = "", info: Any = None) -> float:
-        return (await _numbers(formula, [_sample(prompt, completion, answer, state, info)], [0], missing, called))[0]
+        samples = [_sample(prompt, completion, answer, state, info)]
+        return (await _numbers(formula, samples, [0], missing, called, ids))[0]
 
     async def several(prompts: Any, completions: Any, answers: Any, states: Any, infos: Any) -> list[float]:
         columns = zip(prompts, completions, answers, states, infos, strict=True)
-        return await _numbers(formula, [_sample(*each) for each in columns], runs(prompts), missing, called)
+        return await _numbers(formula, [_sample(*each) for each in columns], runs(prompts), missing, called, ids)
 
     function: Callable[..., Awaitable[Any]] = several if group else one
     function.__name__ = called
     return function
 
 
-def for_verifiers_task(reward: Any, missing: float | None = None, name: str | None = None) -> Callable[..., Any]:
+def for_verifiers_task(
+    reward: Any, missing: float | None = None, name: str | None = None, tokenizer: Any = None
+) -> Callable[..., Any]:
     """A Guerdon reward as a method of a task: `score = vf.reward(for_verifiers_task(formula))` in a class of `vf.Task`.
 
     Fields are the prompt, the model's turns, every other entry of the task's data (`answer`, ...) and `trace`. A sample
-    without a score raises, unless `missing` says what it is worth.
+    without a score raises, unless `missing` says what it is worth. `tokenizer` is that of `for_verifiers`.
     """
     formula = as_reward(reward)
-    called = name or formula.name
+    called, ids = name or formula.name, None if tokenizer is None else ids_by(tokenizer)
 
     async def method(self: Any, trace: Any) -> float:
         row = dict(self.data)
@@ -68,17 +79,36 @@ def for_verifiers_task(reward: Any, missing: float | None = None, name: str | No
         first = getattr(trace, "root_reply", None)  # 0.3.1 has none
         if first is not None:  # other agents spoke after the one that is judged
             fields["completion"] = first
-        scored = await score_samples_later(formula, [fields])
+        elif (tokens := _sampled(trace)) is not None:
+            fields["actions"] = tokens
+        samples = filled(formula, [fields], ids, MEND)
+        scored = await score_samples_later(formula, samples)
+        warn_lacking(formula, samples, scored, MEND)
         return no_gaps(scored, called, missing)[0]
 
     method.__name__ = called
     return method
 
 
+def _sampled(trace: Any) -> np.ndarray | None:
+    """The tokens of the model's last reply, where the trace has them: those of its message that were sampled."""
+    replies = [node for node in getattr(trace, "nodes", None) or () if getattr(node, "sampled", False)]
+    if not replies or not getattr(replies[-1], "token_ids", None):
+        return None
+    pairs = zip(replies[-1].token_ids, replies[-1].mask, strict=True)
+    return np.array([token for token, is_sampled in pairs if is_sampled], np.int64)
+
+
 async def _numbers(
-    reward: Reward, samples: Sequence[Mapping[str, Any]], group: Sequence[int], missing: float, name: str
+    reward: Reward,
+    samples: Sequence[Mapping[str, Any]],
+    group: Sequence[int],
+    missing: float,
+    name: str,
+    ids: Any,
 ) -> list[float]:
     try:
+        samples = filled(reward, samples, ids, MEND)
         scored = await score_samples_later(reward, samples, group)
     except UserError as error:  # raised, it would count as 0
         _warn(f"{error}; {len(samples)} samples get {missing:g}")
@@ -107,10 +137,15 @@ def _sample(prompt: Any, completion: Any, answer: Any, state: Mapping[str, Any],
     row = state.get("input")
     columns = {**(row if isinstance(row, Mapping) else {}), **(info if isinstance(info, Mapping) else {})}
     task = state.get("task")
+    steps = state.get("trajectory") or [{}]
+    tokens = steps[-1].get("tokens") or {}
+    known = {} if task is None else {"task": task}
+    if tokens.get("completion_ids"):
+        known["actions"] = np.asarray(tokens["completion_ids"])
     return sample(
         prompt,
         completion if completion is not None else [],
-        {**columns, "answer": answer, "state": state, "info": info or {}, **({} if task is None else {"task": task})},
+        {**columns, "answer": answer, "state": state, "info": info or {}, **known},
     )
 
 

@@ -51,6 +51,12 @@ def serve(
         float | None,
         typer.Option("--missing", metavar="NUMBER", help="A sample without a score, to OpenRLHF.  [default: an error]"),
     ] = None,
+    tokenizer: Annotated[
+        str | None,
+        typer.Option(
+            "--tokenizer", metavar="MODEL", help="Counts tokens where a sample brings no ids: a model or a folder."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """Serve a reward over HTTP.
@@ -64,22 +70,25 @@ def serve(
     from guerdon.bridges.serve.limits import Limits
     from guerdon.bridges.serve.runner import serve as run
     from guerdon.rewards.asking.by_name import find_reward
+    from guerdon.rewards.asking.token_ids import ids_by
 
     output, served = Output(as_json), find_reward(reward)
     made_up = not no_token and not os.environ.get(TOKEN)
     token = None if no_token else _token()
+    ids = None if tokenizer is None else ids_by(tokenizer)
     limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout, connections, headers)
 
     def started(url: str, formula: Any) -> None:
         output.finish({"url": url, "reward": str(formula), "token": token if made_up else None})
         if not as_json:
-            _tell(output, url, formula, token, made_up)
+            _tell(output, url, formula, token, made_up, ids)
 
-    run(served, host=host, port=port, token=token, limits=limits, grace=grace, missing=missing, started=started)
+    how: dict[str, Any] = {"limits": limits, "grace": grace, "missing": missing, "tokenizer": ids}
+    run(served, host=host, port=port, token=token, started=started, **how)
     return 0
 
 
-def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bool) -> None:
+def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bool, ids: Any) -> None:
     from guerdon.bridges.serve.runner import is_loopback
     from guerdon.bridges.serve.scoring_queue import example_of
 
@@ -88,7 +97,7 @@ def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bo
         "reward": str(formula),
         "url": f"{url}  (try {url}/docs)",
         "token": _about_token(token, made_up),
-        "ask": _curl(url, shown, example_of(formula)),
+        "ask": _curl(url, shown, example_of(formula, ids)),
         "stop": f"Ctrl-C, or kill {os.getpid()}",
     })  # fmt: skip
     if not is_loopback(str(urlsplit(url).hostname)):

@@ -378,6 +378,7 @@ def test_starts_that_are_refused(tmp_path, monkeypatch, capsys):
     refused(run("serve", "self_certainty"), "training alone")
     refused(run("serve", "exact", "--no-token", "--host", "0.0.0.0"), "without a token", "127.0.0.1")
     refused(run("serve", "exact", "--timeout", "0"), "timeout must be above 0")
+    refused(run("serve", "exact", "--tokenizer", "sprigg"), "unknown model 'sprigg': did you mean 'sprig'?")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         refused(run("serve", "exact", "--port", port), f"127.0.0.1:{port}", "choose another --port")

@@ -17,6 +17,7 @@ from guerdon.engine.player import Player
 from guerdon.rewards.asking.function import reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
+from guerdon.rewards.text.length_budgets import used, within_budget
 from guerdon.rewards.text.shape import cosine_length, has_format, length, overlong, repetition
 
 GOOD = "<think>why</think>\n<answer>4</answer>"
@@ -120,7 +121,12 @@ def test_lengths_have_units():
     assert length(3)("ab c", [5, 6, 7]) == 1.0 and length(2)("ab c", [5, 6, 7]) == 0.0
     assert length(4, unit="characters")("ab c") == 1.0 and length(3, unit="characters")("ab c") == 0.0
     assert length(2, unit="words")("ab c") == 1.0 and length(1, unit="words")("ab c") == 0.0
-    assert length(3)("ab c") is None and length(0)("", []) == 1.0
+    assert length(0)("", []) == 1.0
+    for counted in (length(3), cosine_length(9), overlong(9, 3), used(), within_budget(9)):
+        more = {"correct": True} if isinstance(counted, cosine_length) else {}
+        with pytest.raises(UserError, match="needs the completion's token ids, `actions`: name the tokenizer"):
+            counted("ab c", **more)
+    assert cosine_length(9)("ab c", correct=None) is None  # what it is asked about comes first
 
 
 def test_actions_are_those_of_the_track_that_is_scored():

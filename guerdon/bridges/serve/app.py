@@ -36,6 +36,7 @@ from guerdon.bridges.serve.schema import (
     score_response,
 )
 from guerdon.bridges.serve.scoring_queue import ScoringQueue, check_servable, example_of
+from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import as_reward
 
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -54,14 +55,22 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def make_app(reward: Any, *, token: str | None, limits: Limits | None = None, missing: float | None = None) -> FastAPI:
+def make_app(
+    reward: Any,
+    *,
+    token: str | None,
+    limits: Limits | None = None,
+    missing: float | None = None,
+    tokenizer: Any = None,
+) -> FastAPI:
     """The application. `token=None` serves whoever can reach it under a name of this machine.
 
-    `missing` is what a sample without a score is worth to OpenRLHF, which takes only numbers.
+    `missing` is what a sample without a score is worth to OpenRLHF, which takes only numbers. `tokenizer` (a model's name or
+    folder, a tokenizer.json, a tokenizer) counts the tokens of samples that come without their ids.
     """
     formula = as_reward(reward)
     check_servable(formula)
-    queue = ScoringQueue(formula, limits or Limits())
+    queue = ScoringQueue(formula, limits or Limits(), None if tokenizer is None else ids_by(tokenizer))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -116,7 +125,7 @@ def _routes(app: FastAPI, queue: ScoringQueue, missing: float | None) -> None:
         return json_response(200, {
             "reward": str(queue.formula),
             "guerdon": guerdon.__version__,
-            "ask": {"POST /score": {"samples": [example_of(queue.formula)]}},
+            "ask": {"POST /score": {"samples": [example_of(queue.formula, queue.tokenizer)]}},
             "also": ["POST /get_reward", "GET /health", "GET /metrics", "GET /docs", "GET /openapi.json"],
             "limits": vars(queue.limits),
         })  # fmt: skip

@@ -56,6 +56,7 @@ def serve(
     limits: Limits | None = None,
     grace: float = 10.0,
     missing: float | None = None,
+    tokenizer: Any = None,
     started: Callable[[str, Reward], None],
 ) -> None:
     """Serve until a signal comes. `started` is told the URL and the formula once the socket is open."""
@@ -64,7 +65,7 @@ def serve(
     formula = as_reward(reward)
     limits = limits or Limits()
     limits = dataclasses.replace(limits, connections=_places_for(limits.connections))
-    app = make_app(formula, token=token, limits=limits, missing=missing)
+    app = make_app(formula, token=token, limits=limits, missing=missing, tokenizer=tokenizer)
     table = ConnectionTable(limits, app.state.queue.metrics)
     with _bound(host, port) as bound, rate_limited_log():
         config = uvicorn.Config(

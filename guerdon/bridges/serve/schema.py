@@ -21,6 +21,10 @@ class SampleIn(BaseModel):
     turns: list[str] | None = Field(None, description="the text of every turn")
     level: int | None = None
     role: str | None = None
+    actions: list[int] | None = Field(
+        None,
+        description="the completion's token ids, for rewards that count tokens; else the server's --tokenizer counts",
+    )
     meta: dict[str, Any] | None = Field(None, description="more fields; the same as giving them beside the others")
 
 

@@ -15,24 +15,26 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from guerdon.bridges.lacking import RUN_ONLY, filled, only_in_a_run
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import Metrics
 from guerdon.core.errors import UserError
 from guerdon.rewards.asking.function import run
 from guerdon.rewards.asking.samples import Samples
+from guerdon.rewards.asking.token_ids import counts_tokens
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.stage.scorer import SampleScores, score_samples_later
 
 THREADS = "guerdon-scoring"
 MOST_THREADS = 4  # they share one interpreter: more would only wait for each other, and make the loop wait
-IN_A_RUN_ONLY = ("task", "episode", "path")
+MEND = "send them with each sample, or start the server with --tokenizer MODEL"
 
 
 class ScoringQueue:
     """A reward, the requests that were let in, and what was counted. Belongs to the event loop's thread."""
 
-    def __init__(self, formula: Reward, limits: Limits) -> None:
-        self.formula, self.limits, self.metrics = formula, limits, Metrics()
+    def __init__(self, formula: Reward, limits: Limits, tokenizer: Any = None) -> None:
+        self.formula, self.limits, self.metrics, self.tokenizer = formula, limits, Metrics(), tokenizer
         self.pool = ThreadPoolExecutor(min(limits.at_once, MOST_THREADS), THREADS)
         self.turn = asyncio.Semaphore(limits.at_once)
         self.under_way: set[asyncio.Timeout] = set()  # the time limit of each request that was let in
@@ -62,29 +64,33 @@ class ScoringQueue:
         async with self.turn:
             self.scoring += 1
             try:
-                scored = await score_samples_later(self.formula, samples, group, pool=self.pool)
+                scored = await score_samples_later(self.formula, await self._filled(samples), group, pool=self.pool)
             finally:
                 self.scoring -= 1
         parts = {f"reward.{name}": reasons for name, reasons in scored.part_reasons.items()}
         self.metrics.scored(time.perf_counter() - begun, {"reward": scored.reasons, **parts}, len(samples))
         return scored
 
+    async def _filled(self, samples: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """Samples with their token ids. To count is work, for a thread; to look whether they are there is not."""
+        if self.tokenizer is None:
+            return filled(self.formula, samples, None, MEND)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.pool, filled, self.formula, samples, self.tokenizer, MEND)
+
 
 def check_servable(formula: Reward) -> None:
     """Refuse a reward that can only be asked inside a training run."""
     for leaf in formula.leaves:
-        for name in IN_A_RUN_ONLY:
+        for name in RUN_ONLY:
             if name in leaf.wants.names and name not in leaf.wants.optional:
-                raise UserError(
-                    f"reward {leaf.name} needs {name!r}, which only a training run has, so it can not be served: let it "
-                    "take prompt, completion, answer or fields of your own"
-                )
+                raise UserError(f"reward {leaf.name} {only_in_a_run(name)}")
         if not leaf.alone:
             run(leaf.score(Samples.of([])))  # one that needs the run's batch or model says so, about no samples too
 
 
-def example_of(formula: Reward) -> dict[str, Any]:
-    """A sample that has every field the formula can not do without."""
+def example_of(formula: Reward, tokenizer: Any = None) -> dict[str, Any]:
+    """A sample that has every field the formula can not do without; token ids, unless a `tokenizer` counts them."""
     known = {
         "completion": "4",
         "answer": "4",
@@ -93,6 +99,8 @@ def example_of(formula: Reward) -> dict[str, Any]:
         "level": 1,
         "role": "policy",
         "meta": {},
+        "actions": [52],
     }
     wanted = [n for leaf in formula.leaves for n in leaf.wants.names if n not in leaf.wants.optional]
+    wanted += ["actions"] if tokenizer is None and any(map(counts_tokens, formula.leaves)) else []
     return {name: known.get(name, "...") for name in dict.fromkeys(("prompt", "completion", "answer", *wanted))}

@@ -7,7 +7,7 @@ that a run sampled to its end has one more, the token that ended it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,33 @@ def ids_by(tokenizer: str | Any) -> Ids:
     if callable(tokenizer):
         return lambda text: _array(tokenizer, text)
     raise UserError(f"a tokenizer is {KINDS}, not {tokenizer!r}")
+
+
+def with_token_ids(samples: Sequence[Mapping[str, Any]], tokenizer: str | Any) -> list[dict[str, Any]]:
+    """Samples with the `actions` that a run would know: the token ids of each completion, where none came with it.
+
+    >>> import guerdon as gd
+    >>> samples = gd.rewards.with_token_ids([{"completion": "4 5 6"}], "sprig")
+    >>> gd.score_samples(gd.length(3, margin=4), samples).whole
+    [0.5]
+    """
+    ids = ids_by(tokenizer)
+    known = [sample if sample.get("actions") is not None else {"actions": ids(_said(sample))} for sample in samples]
+    return [{**sample, **own} for sample, own in zip(samples, known, strict=True)]
+
+
+def counts_tokens(leaf: Any) -> bool:
+    """Whether a reward's leaf can not do without a sample's `actions`: it asks for nothing less, or measures in them."""
+    return "actions" in leaf.wants.names and (
+        "actions" not in leaf.wants.optional or getattr(leaf, "unit", "") == "actions"
+    )
+
+
+def _said(sample: Mapping[str, Any]) -> str:
+    text = sample.get("completion")
+    if not isinstance(text, str):
+        raise UserError(f"a sample's completion is the text whose tokens are counted, not {text!r}")
+    return text
 
 
 @functools.lru_cache(maxsize=16)

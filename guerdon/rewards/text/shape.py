@@ -100,10 +100,15 @@ def _in_order(text: str, tags: list[str]) -> bool:
 # --- length -------------------------------------------------------------------------------------------------------
 
 
-def size(completion: str, actions: Sequence[Any] | None, unit: Unit) -> int | None:
-    """How long a completion is; None where the unit is actions and nobody knows them."""
+def size(completion: str, actions: Sequence[Any] | None, unit: Unit) -> int:
+    """How long a completion is. Where the unit is actions and nobody knows them, that is an error and no length."""
     if unit == "actions":
-        return None if actions is None else len(actions)
+        if actions is None:
+            raise UserError(
+                "a length in tokens needs the completion's token ids, `actions`: name the tokenizer (tokenizer=...,"
+                " gd.rewards.with_token_ids), or count in words (unit='words')"
+            )
+        return len(actions)
     return len(completion.split() if unit == "words" else completion)
 
 
@@ -112,7 +117,8 @@ class length(Leaf):
     r"""A budget: $\mathrm{clip}(1 - (n - limit)/margin,\ 0,\ 1)$. 1 up to `limit`, then down to 0 over the next `margin`.
 
     The clipped line of L1's LCPO-Max (arXiv:2503.04697), without its factor for a right answer: multiply by one that knows.
-    Lengths are in actions (a language model's tokens), words or characters.
+    Lengths are in actions (a language model's tokens), words or characters. Outside a run actions are there only if somebody
+    brings them, or names a tokenizer to count by.
 
     >>> import guerdon as gd
     >>> [gd.length(4, margin=2, unit="words")(text) for text in ("a b c d", "a b c d e", "a b c d e f")]
@@ -126,10 +132,8 @@ class length(Leaf):
     def __post_init__(self) -> None:
         check_plain(self)
 
-    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float | None:
+    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float:
         n = size(completion, actions, self.unit)
-        if n is None:
-            return None
         return 1.0 if n <= self.limit else max(0.0, 1 - (n - self.limit) / self.margin) if self.margin else 0.0
 
 
@@ -160,9 +164,9 @@ class cosine_length(Leaf):
         check_plain(self)
 
     def __call__(self, completion: str, correct: float | None, actions: Sequence[Any] | None = None) -> float | None:
-        n = size(completion, actions, self.unit)
-        if n is None or correct is None:
+        if correct is None:
             return None
+        n = size(completion, actions, self.unit)
         pair = (self.right_short, self.right_long) if correct == 1 else (self.wrong_short, self.wrong_long)
         if n >= self.limit:
             return pair[1] if self.over is None else self.over
@@ -188,10 +192,8 @@ class overlong(Leaf):
         if self.margin > self.limit:
             raise UserError(f"overlong.margin lies within its limit: at most {self.limit}, not {self.margin}")
 
-    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float | None:
+    def __call__(self, completion: str, actions: Sequence[Any] | None = None) -> float:
         n = size(completion, actions, self.unit)
-        if n is None:
-            return None
         beyond = n - (self.limit - self.margin)
         return 0.0 if beyond <= 0 else -min(1.0, beyond / self.margin) if self.margin else -1.0
 
