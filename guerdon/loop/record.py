@@ -26,9 +26,10 @@ from guerdon.core.part import knob, knobs, label, part
 from guerdon.engine.player import Player
 from guerdon.rewards.formula.scores import cause
 from guerdon.store.event_types import Event, ScoresMissing, StepDone, TimeoutFired, Warned
-from guerdon.store.events import EventLog
+from guerdon.store.events import EventLog, latest, read_events
 from guerdon.store.folder import RunFolder
 from guerdon.store.loggers import check_loggers
+from guerdon.store.never_applied import never_applied
 from guerdon.store.rollout_files import write_batch
 from guerdon.store.summary import batch_metrics
 
@@ -146,6 +147,14 @@ class Recorder:
                 updates=self.play.meter.updates,
             )
         )
+
+    def warn_unapplied(self, step: int) -> None:
+        """Say once which parts of a reward applied to nothing in all the steps so far."""
+        events = read_events(self.folder.events)
+        said = {e.message for e in events if isinstance(e, Warned)}
+        for message in never_applied(latest(events)):
+            if message not in said:
+                self.emit(Warned(step, message=message))
 
     def emit(self, event: Event) -> None:
         self.log.emit(event)

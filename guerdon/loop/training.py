@@ -33,6 +33,7 @@ from guerdon.store.events import EventLog, latest, next_attempt, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.listeners import Listener
 from guerdon.store.loggers import open_loggers
+from guerdon.store.never_applied import EARLY
 from guerdon.store.report import finish_report, write_report
 
 
@@ -140,6 +141,8 @@ def _to_the_end(
     for done in steps(recipe, play, record, rollouts, first, total):
         before, share = share, _share(recipe, done, total)
         point = options.evaluation_at(done, before, share)
+        if done == EARLY or share == 1.0:
+            record.warn_unapplied(done - 1)
         if point:
             _evaluate(recipe, play, record, done, point)
         if share == 1.0 or done % options.save_every == 0 or interrupt.asked:

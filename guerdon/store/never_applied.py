@@ -1,0 +1,34 @@
+"""Parts of a reward that never applied in a run: they count for nothing, and nobody would notice.
+
+Read from the run's events, so a run that was killed and resumed says what an unbroken one says.
+Leaves out: scores that failed, which are counted as they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from guerdon.store.event_types import Event, StepDone
+
+EARLY = 20  # steps after which a longer run is told, and not at its end alone
+FAILED, MEAN = "/failed", "/mean"
+
+
+def never_applied(events: Sequence[Event]) -> list[str]:
+    """A sentence for each part (`reward.length`) that had neither a value nor a failure in any step.
+
+    >>> none, some = {"reward/failed": 0.0, "reward.length/failed": 0.0}, {"reward/failed": 0.0, "reward.length/failed": 0.1}
+    >>> print(*never_applied([StepDone(0, metrics=none), StepDone(1, metrics=none)]))
+    length never applied in 2 steps: it scored no sample, so it had no part in 'reward'; see when it says None
+    >>> never_applied([StepDone(0, metrics=none), StepDone(1, metrics=some)])
+    []
+    """
+    done = [e for e in events if isinstance(e, StepDone)]
+    columns = {name.removesuffix(FAILED) for e in done for name in e.metrics if name.endswith(FAILED)}
+    parts = sorted(name for name in columns if name.rpartition(".")[0] in columns)
+    return [
+        f"{part.rpartition('.')[2]} never applied in {len(done)} step{'s' * (len(done) != 1)}: it scored no sample, so it had"
+        f" no part in {part.rpartition('.')[0]!r}; see when it says None"
+        for part in parts
+        if not any(f"{part}{MEAN}" in e.metrics or e.metrics.get(f"{part}{FAILED}") for e in done)
+    ]
