@@ -16,6 +16,18 @@ from guerdon.cli.output import Output
 from guerdon.core.errors import UserError
 
 TOKEN = "GUERDON_TOKEN"
+Headers = Annotated[float, typer.Option("--headers", metavar="SECONDS", help="For a request's headers to arrive.")]
+Grace = Annotated[
+    float, typer.Option("--grace", metavar="SECONDS", min=0, help="To finish what is under way when stopped.")
+]
+Missing = Annotated[
+    float | None,
+    typer.Option("--missing", metavar="NUMBER", help="A sample without a score, to OpenRLHF.  [default: an error]"),
+]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option("--tokenizer", metavar="MODEL", help="Counts the tokens of samples without ids: a model or a folder."),
+]
 
 
 def serve(
@@ -41,22 +53,10 @@ def serve(
         int,
         typer.Option("--connections", metavar="N", min=1, help="Open at the same time; the oldest idle one makes way."),
     ] = 1024,
-    headers: Annotated[
-        float, typer.Option("--headers", metavar="SECONDS", help="For a request's headers to arrive.")
-    ] = 10.0,
-    grace: Annotated[
-        float, typer.Option("--grace", metavar="SECONDS", min=0, help="To finish what is under way when stopped.")
-    ] = 10.0,
-    missing: Annotated[
-        float | None,
-        typer.Option("--missing", metavar="NUMBER", help="A sample without a score, to OpenRLHF.  [default: an error]"),
-    ] = None,
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            "--tokenizer", metavar="MODEL", help="Counts tokens where a sample brings no ids: a model or a folder."
-        ),
-    ] = None,
+    headers: Headers = 10.0,
+    grace: Grace = 10.0,
+    missing: Missing = None,
+    tokenizer: Tokenizer = None,
     as_json: Json = False,
 ) -> int:
     """Serve a reward over HTTP.

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from small import small_lm
 
+import guerdon as gd
+
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "bridges.md").read_text()
 SECTIONS = dict(zip(re.findall(r"^## (.+)$", PAGE, re.M), re.split(r"^## .+$", PAGE, flags=re.M)[1:], strict=True))
 
@@ -28,16 +30,24 @@ def folder(tmp_path, monkeypatch):
     sys.modules.pop("my", None)
 
 
-def run(section):
+def run(section, **names):
     found = [compile(code, f"bridges.md, {section}", "exec") for code in examples(SECTIONS[section])]
-    names: dict = {}
     for code in found:
         exec(code, names)
     return names
 
 
 def test_every_section_has_its_test():
-    assert set(SECTIONS) == {"TRL", "verifiers", "OpenRLHF", "verl"}
+    assert set(SECTIONS) == {"Rewards that count tokens", "TRL", "verifiers", "OpenRLHF", "verl"}
+
+
+def test_rewards_that_count_tokens(folder, capsys):
+    said, refused = re.findall(r"```text\n(.*?)```", SECTIONS["Rewards that count tokens"], re.S)
+    names = run("Rewards that count tokens", gd=gd)
+    assert capsys.readouterr().out == said
+    with pytest.raises(gd.UserError) as error:
+        names["for_verl"](gd.exact() + gd.length(4))("sums", "= 4", "= 4")
+    assert f"{error.value}\n" == refused
 
 
 @pytest.mark.peers("trl", "datasets")
