@@ -73,6 +73,7 @@ GUESTS = {  # a place that may use one library more, and how it comes there
     "models/kernels": {"triton"},  # with torch, where there is a GPU
     "models/chat_template.py": {"jinja2"},  # with torch
     "models/gguf.py": {"gguf", "transformers"},  # an extra, asked for when such a file is opened
+    "models/hub_models.py": {"huggingface_hub"},  # the same, when a model is named by its id there
     "models/foreign_files.py": {"transformers"},  # an extra, asked for when an architecture needs it
 }
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.errors import Notice, UserError, unknown
+from guerdon.core.errors import Notice, UserError, nearest, unknown
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
+from guerdon.models.hub_models import hub_folder, is_hub_id, kept_ids
 from guerdon.models.plain_files import is_there, read_object
 
 SPRIGS = [Path(__file__).parent / "sprig" / name for name in ("sprig-1", "sprig-1.1")]  # older ones first
@@ -29,7 +31,8 @@ INSIDE = (".", "base", "adapter")  # the places there are
 
 
 def load(name: str, **settings: Any) -> Model:
-    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder or a GGUF file.
+    """A model by name (shipped or fresh weights), from a folder that `save` wrote, a Hugging Face folder, a GGUF file or the
+    Hugging Face hub (ORG/NAME).
 
     >>> import guerdon as gd
     >>> gd.models.load("tabular", vocab="ab", length=1)
@@ -37,7 +40,7 @@ def load(name: str, **settings: Any) -> Model:
     >>> gd.models.load("sprig").parameters  # the newest version; "sprig-1" is an older one
     2450304
     """
-    folder = SHIPPED.get(name, Path(name))
+    folder = hub_folder(name) if is_hub_id(name) else SHIPPED.get(name, Path(name))
     if is_there(folder / "model.json"):
         return _load_folder(folder, settings)
     if folder.suffix == ".gguf":
@@ -50,9 +53,18 @@ def load(name: str, **settings: Any) -> Model:
             raise UserError(f"{name} holds no model: there is no model.json and no config.json in it{adapter}")
         if name != folder.name:  # a path
             known = ", ".join([*SHIPPED, *NAMES])
-            raise UserError(f"{name} is not there: a model is a folder, a .gguf file or one of {known}")
-        raise unknown("model", name, [*SHIPPED, *NAMES])
+            raise UserError(
+                f"{name} is not there: a model is a folder, a .gguf file, ORG/NAME on the hub, or one of {known}"
+            )
+        raise unknown("model", name, [*SHIPPED, *NAMES, *_near(name)])
     return _make(name, settings)
+
+
+def _near(name: str) -> list[str]:
+    """Folders and downloaded models that may have been meant by their last name."""
+    here = [each.name for each in Path().iterdir() if os.access(each / "config.json", os.R_OK)]
+    known = [f"./{each}" for each in here] + kept_ids()
+    return [each for each in known if nearest(name, [each.rpartition("/")[2]]) is not None]
 
 
 def version(name: str) -> str:

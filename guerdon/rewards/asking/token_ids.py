@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.core.model import Model
 from guerdon.core.part import label
+from guerdon.models.hub_models import hub_folder, is_hub_id
 from guerdon.models.huggingface import read_tokenizer
 from guerdon.models.model_loading import SHIPPED, load
 from guerdon.models.plain_files import is_there
@@ -86,7 +87,7 @@ def _said(sample: Mapping[str, Any]) -> str:
 
 @functools.lru_cache(maxsize=16)
 def _named(name: str) -> Ids:
-    place = SHIPPED.get(name, Path(name))
+    place = hub_folder(name, weights=False) if is_hub_id(name) else SHIPPED.get(name, Path(name))
     path = place if place.suffix == ".json" else place / "tokenizer.json"
     if is_there(path):
         return _plain(read_tokenizer(path))
