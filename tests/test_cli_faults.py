@@ -44,7 +44,10 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (("train", "grpo", "--task", "parity:9", *SMALL), ("parity.level must be at most 4, not 9",)),
         (("train", "grpo", "--task", "parity:x", *SMALL), ("must be a whole number, not 'x'",)),
         (("train", "grpo", *SMALL), ("recipe 'grpo' needs a task",)),
-        (("train", "grpo", "--task", "parity"), ("recipe 'grpo' needs a model: --model NAME",)),
+        (
+            ("train", "grpo", "--data", "good.jsonl"),
+            ("need a model of your choice: --model sprig", "--model HuggingFaceTB/SmolLM2-135M-Instruct"),
+        ),
         (("train", "grpo", "--task", "parity", "--model", "tabluar"), ("did you mean 'tabular'?",)),
         (("train", "grpo", "--task", "parity", "--model", "."), ("holds no model",)),
         ((*TRAIN, "--set", "temprature=1"), ("unknown knob of grpo", "did you mean 'temperature'?")),
@@ -163,7 +166,10 @@ def test_a_model_that_is_not_whole_or_does_not_fit(cli: Cli, harm: Callable[[Pat
 
 
 def test_a_model_that_is_not_there(cli: Cli) -> None:
-    refused(cli(*LM, "./nowhere", *FEW), "./nowhere is not there: a model is a folder, a .gguf file or one of sprig")
+    refused(
+        cli(*LM, "./nowhere", *FEW),
+        "./nowhere is not there: a model is a folder, a .gguf file, ORG/NAME on the hub, or one of",
+    )
     refused(cli(*LM, "nowhere.gguf", *FEW), "nowhere.gguf is not there")
 
 

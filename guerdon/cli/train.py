@@ -103,8 +103,12 @@ def train(
 def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> int:
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
+    from guerdon.loop.default_model import about_default, default_model
 
-    resume = request["resume"]
+    resume, wanted = request["resume"], (request["recipe"], request["task"], request["data"])
+    if resume is None and request["recipe"] and request["model"] is None and (model := default_model(*wanted)):
+        request["model"] = model
+        output.say(about_default(model))
     was_complete = resume is not None and _is_complete(resume)
     try:
         with Watch(output.console) as watch:

@@ -6,6 +6,7 @@ The command line is a thin coat over these.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.budget import NO_END, Budget
-from guerdon.core.errors import UserError
+from guerdon.core.errors import Told, UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
@@ -37,6 +38,7 @@ from guerdon.loop.build import (
     tell,
     versions,
 )
+from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
 from guerdon.loop.once_more import once_more
 from guerdon.loop.record import Options
@@ -76,11 +78,11 @@ def train(
 
     `recipe` is a name, a file, a `Recipe` or a `Study`; `task` and `model` are names or objects; `reward` a function or
     FILE.py:FUNCTION; `data` problems of your own: a file, a list of dictionaries, a data set, or one of them with settings,
-    `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Further keywords are the recipe's knobs; dotted ones go in
-    `settings` (`{"learn.clip": 0.5}`). With a `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is
-    spent. `resume` goes on with an earlier run of the same recipe; one that names Python files and was not made by this user on
-    this computer with `trust` alone. `again` is an earlier run to train once more, with all that was said of it, but for what
-    is said now.
+    `{"path": "my.csv", "check": "number"}` (docs/your_own_data.md). Without a model a task is learned by `sprig`, which comes
+    with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
+    `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
+    the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
+    an earlier run to train once more, with all that was said of it, but for what is said now.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -121,15 +123,19 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
     """Build what is asked for, up to its run.json. `origin` is the run that it is once more."""
     if wanted.run.recipe is None:
         raise UserError("train what? give a recipe: guerdon list recipes")
-    built = build(wanted.run)
+    request = wanted.run
+    if request.model is None and (default := default_model(request.recipe, request.task, request.data)) is not None:
+        warnings.warn(about_default(default), Told, stacklevel=3)
+        request = replace(request, model=default)
+    built = build(request)
     total = set_length(built, wanted.steps, wanted.budget)
     options, seed = wanted.options or Options(), wanted.seed or 0
     if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):
         options = replace(options, eval_tasks=0)  # rows without answers: there is no accuracy
-    config = config_of(built, wanted.run, seed, total, options)
+    config = config_of(built, request, seed, total, options)
     if origin is not None:
         config["again"] = origin.to_config()
-    return Ready(built, wanted.run, total, seed, options, config)
+    return Ready(built, request, total, seed, options, config)
 
 
 @contextmanager

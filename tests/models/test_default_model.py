@@ -1,0 +1,58 @@
+"""A run that names no model: a task is learned by the one that comes with the package, and the run says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import command_line, refused
+
+import guerdon as gd
+from guerdon.core.errors import Notice, UserError
+from guerdon.loop.default_model import DEFAULT, default_model
+
+NOTHING = ("--steps", "0", "--eval-tasks", "0")
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+def test_the_newest_sprig(cli, tmp_path):
+    done = cli("train", "grpo", "--task", "countdown", *NOTHING, "--out", "run")
+    assert done.code == 0 and done.out.startswith(f"model {DEFAULT}, which comes with the package\n")
+    config = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert config["wish"]["model"] == DEFAULT == "sprig-1.1"  # a version: another sprig would not be gone on with
+    assert cli("train", "--resume", "run").code == 0
+    named = gd.train("grpo", task="countdown", model="sprig", steps=0, out="named", options=gd.Options(eval_tasks=0))
+    assert named.config["hash"] == config["hash"]
+    assert DEFAULT not in cli("train", "grpo", "--task", "parity", "--model", "tabular", *NOTHING).out
+
+
+def test_in_python(tmp_path):
+    with pytest.warns(Notice, match=rf"^model {DEFAULT}, which comes with the package$"):
+        run = gd.train("grpo", task="parity", steps=0, out=tmp_path / "run", options=gd.Options(eval_tasks=0))
+    assert run.config["wish"]["model"] == DEFAULT
+
+
+def test_problems_of_the_users_own_need_a_model_that_is_named(cli, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2+2", "answer": "4"}\n' * 4)
+    words = ("need a model of your choice: --model sprig", "or --model HuggingFaceTB/SmolLM2-135M-Instruct")
+    refused(cli("train", "grpo", "--data", "rows.jsonl"), *words)
+    with pytest.raises(UserError, match="--model sprig"):
+        gd.train("grpo", task=gd.tasks.rows("rows.jsonl"), steps=0)
+
+
+def test_nothing_is_chosen_for_what_needs_none(cli):
+    refused(cli("train", "grpo"), "recipe 'grpo' needs a task: --task NAME")
+
+    @gd.recipe("without")
+    def without(task):
+        """Brings its own model."""
+
+    @gd.recipe("may")
+    def may(task, model=None):
+        """Does without one."""
+
+    assert default_model(without, "parity", None) is None and default_model(may, "parity", None) is None
