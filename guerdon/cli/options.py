@@ -16,7 +16,10 @@ Task = Annotated[
     str | None, typer.Option("--task", metavar="NAME[:LEVEL]", help="Problems to pose: guerdon list tasks.")
 ]
 Model = Annotated[
-    str | None, typer.Option("--model", metavar="NAME|DIR", help="A model's name, its folder, or a finished run.")
+    str | None,
+    typer.Option(
+        "--model", metavar="NAME|DIR", help="A model's name, ORG/NAME on the hub, its folder, or a finished run."
+    ),
 ]
 Reward = Annotated[str | None, typer.Option("--reward", metavar="REWARD", help="FILE.py:NAME, or one on the shelf.")]
 Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")]
