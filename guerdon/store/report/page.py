@@ -15,6 +15,7 @@ from guerdon.store.report.examples import example_batches
 from guerdon.store.report.header import Header, report_header
 from guerdon.store.report.headline_chart import HeadlineChart, headline_chart
 from guerdon.store.report.metric_curves import make_curves
+from guerdon.store.report.prompting import Prompting, prompting
 from guerdon.store.report.rendering import content_policy, render, verbatim
 from guerdon.store.report.rollout_view import RolloutGroup, rollout_groups
 from guerdon.store.report.study_section import StudySection, study_section
@@ -32,6 +33,7 @@ class TrainingSections:
     exams: ExamResults | None
     charts: list[ChartSection]
     draws: DrawsChart | None
+    prompting: Prompting | None
     rollouts: list[RolloutGroup]
     metrics: list[MetricRow]
     data: dict[str, Any]
@@ -76,6 +78,7 @@ def _training(run: Run, done: list[StepDone], evaluated: list[Evaluated]) -> Tra
         exam_results(evaluated),
         charts,
         draws_chart(done),
+        prompting(run, batches),
         rollout_groups(batches),
         metric_rows(curves),
         drawn_data(charts, curves, drawn),

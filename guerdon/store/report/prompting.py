@@ -1,0 +1,114 @@
+"""The first prompt of a run as the model saw it, token by token: the chat template's own words, a system prompt, the question.
+
+The tokens are those of the stored rollouts, spelled by the tokenizer that lies with the trained model.
+A run that has not come to its end has none yet, and the section says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from guerdon.core.episode import Segment
+from guerdon.store.report.examples import StoredBatch
+from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
+from guerdon.store.run import Run
+
+TOKENS_SHOWN = 1000
+LARGEST = 256 << 20  # bytes of a file that is read
+
+
+@dataclass(frozen=True)
+class PromptToken:
+    """`tone` is its class in the style: special tokens stand out, and of two neighbours one is shaded."""
+
+    text: str
+    tone: str
+
+
+@dataclass(frozen=True)
+class Prompting:
+    """What a model was shown first. `tokens` is empty where no tokenizer lies with the run."""
+
+    role: str
+    size: ShownNumber | None
+    tokens: list[PromptToken]
+    tokens_more: ShownNumber | None
+    system: str
+    template: str
+
+
+def prompting(run: Run, batches: Sequence[StoredBatch]) -> Prompting | None:
+    """Of the first stored batch; None where it holds no language model's tokens."""
+    segment = next((s for b in batches if not b.is_fault for e in b.batch.episodes for s in e.segments[:1]), None)
+    role = "" if segment is None else segment.role
+    models = run.config.get("models")
+    name = _model_of(run.config, role)
+    if segment is None or not isinstance(models, dict) or name not in models or segment.context.ndim != 1:
+        return None
+    folder = run.folder.models / name
+    spelled = _spelled(folder / "tokenizer.json", segment)
+    return Prompting(
+        role,
+        number(key_of("prompt", "tokens"), len(segment.context), "count"),
+        spelled[:TOKENS_SHOWN],
+        number(key_of("prompt", "more"), len(spelled) - TOKENS_SHOWN, "count") if len(spelled) > TOKENS_SHOWN else None,
+        _system(segment.view),
+        _template(folder),
+    )
+
+
+def _model_of(config: dict[str, Any], role: str) -> str:
+    """Which of the run's models plays a role; a plain name, for it becomes a folder's."""
+    try:
+        name = str(config["parts"]["knobs"]["seats"].get(role, role))
+    except (KeyError, TypeError, AttributeError):
+        name = role
+    return name if Path(name).name == name else ""
+
+
+def _spelled(path: Path, segment: Segment) -> list[PromptToken]:
+    """Each token's own text, as it stands after the one before it: some tokenizers drop a text's first space."""
+    text = _read(path)
+    try:
+        tokenizer = Tokenizer.from_str(text)
+    except Exception:  # noqa: BLE001  of a file that is not there or damaged; `tokenizers` has no narrower kind
+        return []
+    special = {n for n, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+    ids: list[int] = segment.context.tolist()
+    tokens: list[PromptToken] = []
+    for n, token in enumerate(ids):
+        before = tokenizer.decode(ids[max(0, n - 1) : n], skip_special_tokens=False)
+        both = tokenizer.decode(ids[max(0, n - 1) : n + 1], skip_special_tokens=False)
+        tone = "special" if token in special else "odd" if n % 2 else "even"
+        tokens.append(PromptToken(both.removeprefix(before), tone))
+    return tokens
+
+
+def _system(view: Any) -> str:
+    """What a system message of a view says."""
+    messages = view if isinstance(view, list) else []
+    said = [m.get("content") for m in messages if isinstance(m, dict) and m.get("role") == "system"]
+    return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in said)
+
+
+def _template(folder: Path) -> str:
+    own = _read(folder / "chat_template.jinja")
+    try:
+        template = own or json.loads(_read(folder / "tokenizer_config.json") or "{}").get("chat_template")
+    except (ValueError, AttributeError, RecursionError):
+        return ""
+    return template if isinstance(template, str) else ""
+
+
+def _read(path: Path) -> str:
+    """A plain file of a run folder; nothing of what is none: a folder may come from anywhere."""
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() and path.stat().st_size <= LARGEST else ""
+    except (OSError, ValueError):
+        return ""
