@@ -62,6 +62,7 @@ from guerdon.loop.api import best_of as best_of
 from guerdon.loop.api import evaluate as evaluate
 from guerdon.loop.api import train as train
 from guerdon.loop.compare.comparison import compare as compare
+from guerdon.loop.exporting import export as export
 from guerdon.loop.record import Options as Options
 from guerdon.loop.replaying import replay as replay
 from guerdon.network.retrying import patience as patience

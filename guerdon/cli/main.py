@@ -26,6 +26,7 @@ from guerdon.cli.compare_runs import compare
 from guerdon.cli.demo import demo
 from guerdon.cli.doctor import doctor
 from guerdon.cli.eval import evaluate
+from guerdon.cli.export import export
 from guerdon.cli.list import list_names
 from guerdon.cli.options import examples
 from guerdon.cli.output import print_json
@@ -42,6 +43,7 @@ KEEPING = {
     "prove",
     "serve",
     "demo",
+    "export",
 }  # verbs that do more than print: what they did is there, whoever reads of it
 LOST = 1  # what another verb had to say could not be written
 LONGEST = 4000  # characters of a line that refuses something
@@ -171,6 +173,14 @@ app.command(
         "guerdon serve my.py:formula --missing 0                    for OpenRLHF: http://any:TOKEN@HOST:8000/get_reward",
     ),
 )(serve)
+app.command(
+    "export",
+    epilog=examples(
+        "guerdon export runs/grpo-countdown-001 my-model            merged, with a model card",
+        "guerdon export runs/grpo-countdown-001 my-lora --adapter   the LoRA adapter alone",
+        "guerdon export runs/reward_model-001 my-rm --name rm       a scorer, as a sequence classifier",
+    ),
+)(export)
 app.command("demo", epilog=examples("guerdon demo", "guerdon demo --task countdown:4 --steps 40"))(demo)
 app.command("doctor", epilog=examples("guerdon doctor", "guerdon doctor --json"))(doctor)
 

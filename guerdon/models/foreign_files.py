@@ -155,7 +155,7 @@ def write(folder: Path, net: Any, chat: Chat) -> None:
     transformers = library(type(net).__name__)
     with _quiet(transformers):
         words = {name: x for name, x in net.state_dict().items() if not name.startswith(f"{value_head.NAME}.")}
-        net.save_pretrained(folder, state_dict=words)
+        net.save_pretrained(folder, state_dict=words, max_shard_size=huggingface.SHARD)
     path = folder / "generation_config.json"
     generation = read_object(path) if is_there(path) else {}
     huggingface.write_chat(folder, chat, longest(net.config), **generation)

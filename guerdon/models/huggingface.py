@@ -29,6 +29,7 @@ from guerdon.models.tokenizer import ASSISTANT, END, PAD, USER
 
 WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"  # which file holds which tensor, where there are several
+SHARD = 5 * 10**9  # bytes of one file of weights, as the hub and transformers have it
 OTHER_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 MENDS = {  # what to do about a file that is often missing
     "tokenizer.json": "; transformers makes it: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
@@ -225,8 +226,27 @@ def write(folder: Path, net: Decoder, tokenizer: Tokenizer, format: Format = OWN
     """A folder that `transformers` loads, chat format and all."""
     folder.mkdir(parents=True, exist_ok=True)
     numbers = write_chat(folder, Chat(tokenizer, format), net.config.max_positions)
-    _write_json(folder / "config.json", {**config_to(net.config, net.dtype), "bos_token_id": None, **numbers})
-    save_file(to_hub(net), folder / WEIGHTS, metadata={"format": "pt"})
+    write_json(folder / "config.json", {**config_to(net.config, net.dtype), "bos_token_id": None, **numbers})
+    write_tensors(folder, to_hub(net))
+
+
+def write_tensors(folder: Path, tensors: Mapping[str, Tensor], most: int = SHARD) -> None:
+    """Weights as one file, or as several of at most so many bytes with an index that says which holds what."""
+    shards: list[dict[str, Tensor]] = [{}]
+    room = most
+    for name, tensor in tensors.items():
+        if shards[-1] and tensor.nbytes > room:
+            shards.append({})
+            room = most
+        shards[-1][name] = tensor
+        room -= tensor.nbytes
+    names = [f"model-{n:05d}-of-{len(shards):05d}.safetensors" for n in range(1, len(shards) + 1)]
+    for file, shard in zip(names if len(shards) > 1 else [WEIGHTS], shards, strict=True):
+        save_file(shard, folder / file, metadata={"format": "pt"})
+    if len(shards) > 1:
+        total = sum(tensor.nbytes for tensor in tensors.values())
+        places = {name: file for file, shard in zip(names, shards, strict=True) for name in shard}
+        write_json(folder / INDEX, {"metadata": {"total_size": total}, "weight_map": places})
 
 
 def write_chat(folder: Path, chat: Chat, max_positions: int | None, **generation: Any) -> dict[str, Any]:
@@ -243,9 +263,9 @@ def write_chat(folder: Path, chat: Chat, max_positions: int | None, **generation
         **({"chat_template": format.template} if format.template is not None else {}),
         **specials,
     }
-    _write_json(folder / "generation_config.json", {**generation, **numbers})
-    _write_json(folder / "special_tokens_map.json", specials)
-    _write_json(folder / "tokenizer_config.json", words)
+    write_json(folder / "generation_config.json", {**generation, **numbers})
+    write_json(folder / "special_tokens_map.json", specials)
+    write_json(folder / "tokenizer_config.json", words)
     (folder / "tokenizer.json").write_text(tokenizer.to_str(pretty=True) + "\n", encoding="utf-8")
     return numbers
 
@@ -259,7 +279,7 @@ def _present(folder: Path, name: str) -> Path:
     return folder / name
 
 
-def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n")
 
 

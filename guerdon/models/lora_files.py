@@ -167,7 +167,7 @@ def _shape(shape: Sequence[int]) -> str:
 
 
 def write(folder: Path, net: Decoder, source: str) -> None:
-    """A folder that peft loads over the model in `source`."""
+    """A folder that peft loads over the model in `source`, a folder or an id on the hub."""
     folder.mkdir(parents=True, exist_ok=True)
     changes = {f"model.layers.{layer}.{p.path}": change for layer, p, change in lora.changes(net)}
     tensors = {

@@ -39,6 +39,8 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("replay", "runs/a", "--reward", "my.py:right"),
     ("prove", "./faster.py", "--quick", "--jobs", "1", "--out", "evidence", "--runs", "proofs"),
     ("doctor",),
+    ("train", "grpo", "--task", "parity", "--steps", "0", "--eval-tasks", "0", "--out", "runs/spoken"),  # by sprig
+    ("export", "runs/spoken", "exported"),
 )
 APART = {"serve", "demo"}  # tried below
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
