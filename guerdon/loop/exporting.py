@@ -73,7 +73,7 @@ def export(
         scratch.mkdir()
         written = write(scratch)
         card = scratch / CARD
-        card.write_text(model_card(run, named, model, written, str(folder)), encoding="utf-8")
+        card.write_text(model_card(run, named, written, str(folder)), encoding="utf-8")
         for path in scratch.iterdir():  # safetensors writes for this user alone; who serves the model may be another
             path.chmod(card.stat().st_mode)
         return written
@@ -83,7 +83,7 @@ def export(
     dtype = str(next(model.weights.parameters()).dtype).removeprefix("torch.")
     size = sum(path.stat().st_size for path in files)
     names = [path.name for path in files]
-    return Export(target, named, written.architecture, model.parameters, dtype, names, size, written.notes)
+    return Export(target, named, written.architecture, written.parameters, dtype, names, size, written.notes)
 
 
 def _model_of(run: Run, name: str | None) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 from guerdon.models.exports import Exported
 from guerdon.models.hub_models import is_hub_id
 from guerdon.models.model_loading import SHIPPED
-from guerdon.models.text import TextModel
 from guerdon.store.run import Run
 
 LIMITS = (
@@ -28,7 +27,7 @@ LIMITS = (
 )
 
 
-def model_card(run: Run, name: str, model: TextModel, written: Exported, folder: str) -> str:
+def model_card(run: Run, name: str, written: Exported, folder: str) -> str:
     """Markdown, with the head that the hub reads."""
     config = run.config
     base = str((config.get("wish") or {}).get("model") or "a model given as a Python object")
@@ -44,7 +43,7 @@ def model_card(run: Run, name: str, model: TextModel, written: Exported, folder:
         "reward": _reward(config),
         "trained for": _spent(run),
         "seed": str(config["seed"]),
-        "weights": f"{model.parameters:,} of {written.architecture}, hash {run.weights} in the run",
+        "weights": f"{written.parameters:,} of {written.architecture}, hash {run.weights} in the run",
         "made with": ", ".join(f"{key} {value}" for key, value in (config.get("versions") or {}).items()),
     }
     sections = [
@@ -101,9 +100,8 @@ def _reward(config: Mapping[str, Any]) -> str:
 
 def _spent(run: Run) -> str:
     spent = run.spent
-    return ", ".join(
-        f"{spent[unit]:,.0f} {unit}" for unit in ("steps", "samples", "tokens", "updates") if spent.get(unit)
-    )
+    units = [unit for unit in ("steps", "samples", "tokens", "updates") if spent.get(unit)]
+    return ", ".join(f"{spent[unit]:,.0f} {unit if spent[unit] != 1 else unit[:-1]}" for unit in units)
 
 
 def _results(run: Run) -> list[str]:

@@ -17,7 +17,7 @@ from torch import Tensor
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import label
-from guerdon.models import foreign_files, huggingface, lora_files
+from guerdon.models import foreign_files, huggingface, lora, lora_files
 from guerdon.models.architectures import ARCHITECTURES, config_to
 from guerdon.models.chat import Chat
 from guerdon.models.foreign_model import foreign
@@ -31,9 +31,10 @@ LABEL = "score"  # what a scorer's number is called in its config.json
 
 
 class Exported(NamedTuple):
-    """What was written: as which class `transformers` loads it, and what to know about it."""
+    """What was written: as which class it is loaded, how many weights it has, and what to know about it."""
 
     architecture: str
+    parameters: int
     notes: tuple[str, ...] = ()
 
 
@@ -43,12 +44,11 @@ def as_stored(model: Model, folder: Path) -> TextModel:
         raise UserError(
             f"a {label(model)} model is no language model: there is nothing in it that transformers could load"
         )
-    stored = str(
-        read_object(folder / "config.json").get("torch_dtype") or read_object(folder / "config.json").get("dtype")
-    )
+    fields = read_object(folder / "config.json")
+    stored = fields.get("torch_dtype") or fields.get("dtype")  # what older and newer files call it
     model.on = "cpu"
     if stored in ("float32", "bfloat16"):
-        model.dtype = stored  # type: ignore[assignment]
+        model.dtype = stored
     model.start(0, {})
     return model
 
@@ -57,9 +57,9 @@ def export_language_model(model: TextModel, folder: Path) -> Exported:
     """As AutoModelForCausalLM loads it, an adapter merged in."""
     if isinstance(model, lm):
         huggingface.write(folder, model.decoder, model.tokenizer, model.chat.format)
-        return Exported(ARCHITECTURES[model.config.family].architecture, _without_head(model))
+        return Exported(ARCHITECTURES[model.config.family].architecture, model.parameters, _without_head(model))
     foreign_files.write(folder, model.weights, model.chat)
-    return Exported(type(model.weights).__name__, _without_head(model))
+    return Exported(type(model.weights).__name__, model.parameters, _without_head(model))
 
 
 def _without_head(model: TextModel) -> tuple[str, ...]:
@@ -74,7 +74,9 @@ def export_adapter(model: TextModel, folder: Path, base: str) -> Exported:
         raise UserError("a scorer's head is no part of its adapter: leave --adapter out, and it is merged")
     lora_files.write(folder, model.decoder, base)
     huggingface.write_chat(folder, model.chat, model.max_positions)
-    return Exported("PeftModel")
+    return Exported(
+        "PeftModel", sum(change.A.numel() + change.B.numel() for _, _, change in lora.changes(model.decoder))
+    )
 
 
 def export_scorer(model: TextModel, folder: Path) -> Exported:
@@ -93,7 +95,7 @@ def export_scorer(model: TextModel, folder: Path) -> Exported:
             f"its scores are lower there by the head's bias, {shift}, for which transformers has no place: add it",
         )
     write = _write_own if isinstance(model, lm) else _write_foreign
-    return Exported(write(folder, model, head, chat), notes)
+    return Exported(write(folder, model, head, chat), model.parameters, notes)
 
 
 def _padded(chat: Chat) -> tuple[Chat, tuple[str, ...]]:

@@ -116,7 +116,9 @@ def test_an_adapter_merged_and_alone(lora_run, tmp_path):
     merged = loaded(tmp_path / "merged")
     same_words(ours, merged)
     assert not (tmp_path / "merged" / "adapter").exists()
-    assert gd.export(lora_run, tmp_path / "alone", adapter=True).architecture == "PeftModel"
+    alone = gd.export(lora_run, tmp_path / "alone", adapter=True)
+    assert alone.architecture == "PeftModel"
+    assert alone.parameters == sum(w.numel() for n, w in ours.weights.named_parameters() if n.endswith((".A", ".B")))
     config = json.loads((tmp_path / "alone" / "adapter_config.json").read_text())
     base = transformers.AutoModelForCausalLM.from_pretrained(config["base_model_name_or_path"])
     adapted = peft.PeftModel.from_pretrained(base, tmp_path / "alone").eval()
@@ -290,6 +292,7 @@ def test_the_card_says_where_it_comes_from(sprig_run, tmp_path):
     for words in (
         "# a model\n",
         "- **reward**: `exact + 0.1 * length` (version ",
+        "- **trained for**: 1 step, 2 samples, ",
         "- **seed**: 3\n",
         f"hash {sprig_run.weights} in the run",
         "It was started from Python objects.",
