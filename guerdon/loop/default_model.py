@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
 from guerdon.core.errors import UserError
@@ -15,7 +14,7 @@ from guerdon.tasks.files import rows
 DEFAULT = SPRIGS[-1].name
 
 
-def default_model(recipe: Any, task: Any, data: Mapping[str, Any] | None) -> str | None:
+def default_model(recipe: Any, task: Any, data: Any) -> str | None:
     """The name of the model that a recipe is trained with where none is named; None where it needs none, or no task is given.
 
     Problems of the user's own are refused: what suits them is for the user to say.
@@ -26,7 +25,7 @@ def default_model(recipe: Any, task: Any, data: Mapping[str, Any] | None) -> str
     slot = entry.parameters().get("model")
     if slot is None or slot.default is not inspect.Parameter.empty:
         return None
-    if data or isinstance(task, rows):
+    if data is not None or isinstance(task, rows):
         raise UserError(
             "problems of your own need a model of your choice: --model sprig (small, comes with the package), or"
             " --model HuggingFaceTB/SmolLM2-135M-Instruct (from the hub; a folder will do)"

@@ -90,7 +90,7 @@ def _recipe(config: Mapping[str, Any]) -> str:
 
 def _problems(config: Mapping[str, Any]) -> str:
     data = config.get("data")
-    return f"rows of {data['path']}" if data else str(config["wish"].get("task") or "")
+    return f"rows of {data.get('path')}" if data else str(config["wish"].get("task") or "")
 
 
 def _reward(config: Mapping[str, Any]) -> str:
