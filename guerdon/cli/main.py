@@ -100,6 +100,7 @@ app.command(
     "train",
     epilog=examples(
         "guerdon train grpo --task successor --model tabular --steps 200",
+        "guerdon train grpo --task countdown:2 --steps 20           by sprig, which comes with the package",
         "guerdon train grpo --task successor:2 --model tabular --set lr=0.05 --set learn.clip=0.5",
         "guerdon train grpo --data sums.jsonl --prompt question --answer result --model tabular",
         "guerdon train grpo --task successor --model tabular --reward my.py:brief --seed 3 --out runs/brief",
@@ -170,6 +171,7 @@ app.command(
         "guerdon serve exact                                        one from the shelf, on http://127.0.0.1:8000",
         "guerdon serve my.py:formula --port 9000",
         "GUERDON_TOKEN=... guerdon serve my.py:formula --host 0.0.0.0 --queue 1000",
+        "guerdon serve my.py:brief --tokenizer sprig                counts tokens for gd.length and its like",
         "guerdon serve my.py:formula --missing 0                    for OpenRLHF: http://any:TOKEN@HOST:8000/get_reward",
     ),
 )(serve)
