@@ -91,11 +91,6 @@ def _strict(value: Any) -> Any:
     return [_strict(v) for v in value] if isinstance(value, list | tuple) else value
 
 
-def has_rate(result: Mapping[str, Any], name: str = "pass@1") -> bool:
-    """Whether a result has a pass rate, which one that a stranger wrote may call something else."""
-    return all(isinstance(result.get(f"{name}{end}"), int | float) for end in ("", "_low", "_high"))
-
-
 def rate(result: Mapping[str, Any], name: str = "pass@1") -> str:
     """A pass rate with its 95 % interval, as people read it."""
     low, high = result[f"{name}_low"], result[f"{name}_high"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.store.checksums import Damaged
+from guerdon.store.headline import exam_headline
 from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number
 from guerdon.store.report.troubles import Note
 from guerdon.store.run import Run
@@ -18,7 +19,7 @@ class InnerRun:
 
     folder: str
     name: str
-    numbers: list[ShownNumber | None]  # seed, steps done, steps, held-out accuracy before and after
+    numbers: list[ShownNumber | None]  # seed, steps done, steps, held-out headline before and after
     status: str
 
 
@@ -54,15 +55,16 @@ def study_section(run: Run) -> StudySection:
 
 def _inner(inner: Run) -> InnerRun:
     folder = inner.path.name
-    results = inner.evaluations if inner.folder.events.exists() else []
-    before, after = (results[0].get("pass@1"), results[-1].get("pass@1")) if results else (None, None)
+    headline = exam_headline(inner.evaluations if inner.folder.events.exists() else [])
+    before, after = (headline.points[0].value, headline.points[-1].value) if headline is not None else (None, None)
+    style: Style = "share" if headline is not None and headline.is_share else "number"
     config = inner.config
     values: list[tuple[str, Any, Style]] = [
         ("seed", config.get("seed"), "count"),
         ("steps_done", inner.steps_done, "count"),
         ("steps", config.get("steps"), "count"),
-        ("before", before, "share"),
-        ("after", after, "share"),
+        ("before", before, style),
+        ("after", after, style),
     ]
     numbers = [number(key_of("inner", folder, name), value, style) for name, value, style in values]
     return InnerRun(folder, inner.name, numbers, inner.status)
