@@ -98,7 +98,7 @@ def _tell_prompts(output: Output, told: Rehearsal) -> None:
         output.say(f"prompt {number}, {prompt.tokens:,} tokens, as {prompt.role} sees it")
         for line in _cut(prompt.text):
             output.say(f"  | {line}")
-        output.say(f"said to it now, {prompt.said_tokens:,} tokens")
+        output.say(f"{'recited to it' if told.recited else 'said to it now'}, {prompt.said_tokens:,} tokens")
         for line in _cut(prompt.said):
             output.say(f"  | {line}")
 
@@ -129,6 +129,10 @@ def _times(told: Rehearsal, each: float) -> str:
 def _tokens(told: Rehearsal) -> str:
     seen = "the last of the steps tried" if told.measured else f"{told.sample['tries']:.0f} tries"
     turns = f" with {told.turns} turns" if told.turns > 1 else ""
+    if told.recited:
+        return (
+            f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, recited and not sampled, by {seen}"
+        )
     return (
         f"at most {told.most_tokens:,} a step{_times(told, told.most_tokens)}{turns}\n"
         f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, by {seen}"
