@@ -235,3 +235,9 @@ def test_files_of_a_strangers_run_are_not_run_once_more(cli, monkeypatch):
     assert cli("train", "--again", "a", "--steps", "1", "--trust", "--out", "c").code == 0
     assert cli("train", "--again", "a", "--steps", "1", "--reward", "exact", "--out", "d").code == 0
     refused(cli("train", "--again", "a", "--resume", "b"), "--resume or --again, not both")
+
+
+def test_another_recipe_once_more_keeps_the_model(cli):
+    cli(*TRAIN, "--out", "a")
+    said = cli("train", "rloo", "--again", "a", "--steps", "1", "--out", "b")
+    assert said.code == 0 and gd.Run("b").config["wish"]["model"] == "tabular", said.err

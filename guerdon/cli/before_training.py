@@ -18,6 +18,16 @@ CUT = 400  # characters of a prompt, and of what was said to it
 MINUTE, HOUR = 60, 3600
 
 
+def name_model(output: Output, request: dict[str, Any]) -> None:
+    """Where none was named, the model that comes with the package, said in a line."""
+    from guerdon.loop.default_model import about_default, default_model
+
+    wanted = request["recipe"], request["task"], request["data"]
+    if request["recipe"] and request["model"] is None and (model := default_model(*wanted)):
+        request["model"] = model
+        output.say(about_default(model))
+
+
 def tell_again(output: Output, request: dict[str, Any], options: Options | None) -> None:
     """What is not as it was in the run that is trained once more."""
     if output.as_json or request["resume"] is not None:
