@@ -6,10 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from command_line import SMALL, TRAIN, command_line, refused
+from small import small_lm
 
 import guerdon as gd
 from guerdon.judges.endpoints import endpoint
+from guerdon.loop.catalog import find_recipe
+from guerdon.loop.memory_needs import memory_here, memory_of
+from guerdon.loop.training import start
 from guerdon.store.event_types import Evaluated, StepDone
 
 JUDGES = """
@@ -126,6 +131,42 @@ def test_a_budget_ends_after_as_many_steps_as_it_lasts(cli):
     assert cli(*words, "--dry-run", "--json").json["steps"] == 10  # of 8 samples each
 
 
+def test_what_is_recited_is_not_called_sampled(cli):
+    told = cli(
+        "train", "sft", "--task", "chain:1", "--model", "sprig", "--set", "prompts=2", "--steps", "1", "--dry-run"
+    )
+    assert "recited to it, " in told.out and "recited and not sampled" in told.out and "at most" in told.out
+
+
+def test_memory_on_a_gpu_is_held_against_the_gpus(monkeypatch):
+    model = gd.models.tabular()
+    model.start(0, {})
+    monkeypatch.setattr(type(model), "device", property(lambda self: torch.device("cuda:0")))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (3, 5))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "large")
+    assert memory_here({"policy": model}) == {"device": "large", "total": 5, "free": 3, "peak": 2}
+
+
+def test_memory_of_a_decoder_by_hand(tmp_path):
+    """Two layers of width 32, 4 heads, 2 of keys, 48 wide inside; with an adapter, gradients and moments are its own alone."""
+    recipe = grpo_of(small_lm(tmp_path / "lm"))
+    copied, play = start(recipe, 0, 1)
+    told = memory_of(copied, play, tokens_held=100, tokens_read=10)
+    numbers = sum(p.numel() for p in copied.models["policy"].weights.parameters())
+    assert told["weights"] == told["gradients"] == 4 * numbers and told["optimiser"] == 8 * numbers
+    assert told["sampling"] == 100 * 4 * (2 * 2 * 2 * 8)  # keys and values of two layers, two heads of 8
+    assert told["activations"] == 10 * 4 * 2 * (4 * 32 + 2 * (4 + 2) * 8 + 3 * 48)
+    frozen, play = start(recipe.but(**{"lm.lora": 2}), 0, 1)
+    adapted = memory_of(frozen, play, tokens_held=100, tokens_read=10)
+    few = sum(p.numel() for p in frozen.models["policy"].weights.parameters() if p.requires_grad)
+    assert adapted["gradients"] == 4 * few < told["gradients"] and adapted["optimiser"] == 8 * few
+
+
+def grpo_of(model):
+    return find_recipe("grpo")(gd.tasks.load("parity"), model)
+
+
 # --- once more --------------------------------------------------------------------------------------------------------
 
 
@@ -194,3 +235,9 @@ def test_files_of_a_strangers_run_are_not_run_once_more(cli, monkeypatch):
     assert cli("train", "--again", "a", "--steps", "1", "--trust", "--out", "c").code == 0
     assert cli("train", "--again", "a", "--steps", "1", "--reward", "exact", "--out", "d").code == 0
     refused(cli("train", "--again", "a", "--resume", "b"), "--resume or --again, not both")
+
+
+def test_another_recipe_once_more_keeps_the_model(cli):
+    cli(*TRAIN, "--out", "a")
+    said = cli("train", "rloo", "--again", "a", "--steps", "1", "--out", "b")
+    assert said.code == 0 and gd.Run("b").config["wish"]["model"] == "tabular", said.err

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import guerdon as gd
 from guerdon.exams.tried_problems import TriedProblem, packed, unpacked
-from guerdon.loop.compare.differences import ArmRate, bootstrap, newcombe, welch
+from guerdon.loop.compare.differences import ArmRate, bootstrap, is_share, newcombe, welch
 from guerdon.loop.compare.run_arms import RunRead
+from guerdon.loop.compare.words import in_words
 
 SMALL = {"task": "parity", "model": "tabular", "steps": 3, "prompts": 2, "tries": 4}
 LENGTH = {"tabular.length": 1}
@@ -270,3 +271,11 @@ def test_runs_that_are_not_as_they_should_be_are_said_in_a_line(cli, tmp_path):
     assert "half is damaged" in cli("compare", "slow-0", "half").out
     Path("half/run.json").write_text("{")
     refused(cli("compare", "slow-0", "half"), "two runs or more to compare: half is left out")
+
+
+def test_a_run_is_compared_by_what_it_is_about(runs):
+    assert is_share("rm/pair_accuracy") and not is_share("process/first_error_f1") and not is_share("length")
+    assert in_words("rm/pair_accuracy") == "rm, pair accuracy" and in_words("pass@1") == "accuracy"
+    assert gd.compare(runs / "slow-0", runs / "fast-0").metric == "pass@1"
+    by_length = gd.compare(runs / "slow-0", runs / "fast-0", metric="length")
+    assert by_length.differences[1].way.startswith("without an interval") and by_length.differences[1].value == 0.0

@@ -18,6 +18,16 @@ CUT = 400  # characters of a prompt, and of what was said to it
 MINUTE, HOUR = 60, 3600
 
 
+def name_model(output: Output, request: dict[str, Any]) -> None:
+    """Where none was named, the model that comes with the package, said in a line."""
+    from guerdon.loop.default_model import about_default, default_model
+
+    wanted = request["recipe"], request["task"], request["data"]
+    if request["recipe"] and request["model"] is None and (model := default_model(*wanted)):
+        request["model"] = model
+        output.say(about_default(model))
+
+
 def tell_again(output: Output, request: dict[str, Any], options: Options | None) -> None:
     """What is not as it was in the run that is trained once more."""
     if output.as_json or request["resume"] is not None:
@@ -98,7 +108,7 @@ def _tell_prompts(output: Output, told: Rehearsal) -> None:
         output.say(f"prompt {number}, {prompt.tokens:,} tokens, as {prompt.role} sees it")
         for line in _cut(prompt.text):
             output.say(f"  | {line}")
-        output.say(f"said to it now, {prompt.said_tokens:,} tokens")
+        output.say(f"{'recited to it' if told.recited else 'said to it now'}, {prompt.said_tokens:,} tokens")
         for line in _cut(prompt.said):
             output.say(f"  | {line}")
 
@@ -129,6 +139,10 @@ def _times(told: Rehearsal, each: float) -> str:
 def _tokens(told: Rehearsal) -> str:
     seen = "the last of the steps tried" if told.measured else f"{told.sample['tries']:.0f} tries"
     turns = f" with {told.turns} turns" if told.turns > 1 else ""
+    if told.recited:
+        return (
+            f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, recited and not sampled, by {seen}"
+        )
     return (
         f"at most {told.most_tokens:,} a step{_times(told, told.most_tokens)}{turns}\n"
         f"about {told.step_tokens:,.0f} a step{_times(told, told.step_tokens)}, by {seen}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from guerdon.cli.before_training import tell_again, tell_dry_run
+from guerdon.cli.before_training import name_model, tell_again, tell_dry_run
 from guerdon.cli.options import (
     Again,
     Budget,
@@ -95,6 +95,8 @@ def train(
     said = {k: v for k, v in keeping.items() if v is not None}
     if again is not None:
         tell_again(output, request, _options(said, again))
+    elif resume is None:
+        name_model(output, request)
     if dry_run:
         return tell_dry_run(output, request, _options(said, again))
     return _train(output, request, said)
@@ -103,12 +105,8 @@ def train(
 def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> int:
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
-    from guerdon.loop.default_model import about_default, default_model
 
-    resume, wanted = request["resume"], (request["recipe"], request["task"], request["data"])
-    if resume is None and request["recipe"] and request["model"] is None and (model := default_model(*wanted)):
-        request["model"] = model
-        output.say(about_default(model))
+    resume = request["resume"]
     was_complete = resume is not None and _is_complete(resume)
     try:
         with Watch(output.console) as watch:

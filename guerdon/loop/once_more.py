@@ -21,6 +21,7 @@ from guerdon.loop.trust import FILE_OF, check_trust
 from guerdon.store.folder import RunFolder
 
 STEPS = "steps"
+OF_PROBLEMS = ("task", "check")
 
 
 def once_more(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainRequest, Origin]:
@@ -43,7 +44,10 @@ def once_more(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainR
 
 
 def _is_replaced(slot: str, now: RunRequest) -> bool:
-    return getattr(now, slot) is not None or (slot == "task" and now.data is not None)
+    """Whether what a slot names is said anew. A check belongs to the problems that it is of."""
+    if slot in OF_PROBLEMS:
+        return now.task is not None or now.data is not None
+    return getattr(now, slot) is not None
 
 
 def _then(config: Mapping[str, Any]) -> TrainRequest:
@@ -90,7 +94,7 @@ def _as_text(settings: Mapping[str, Any], run: str) -> dict[str, str]:
 def _said(request: TrainRequest) -> dict[str, Any]:
     """A request by the names of the command line."""
     run, budget = request.run, request.budget
-    data = {"--data" if k == "path" else f"--{k.replace('_', '-')}": v for k, v in (run.data or {}).items()}
+    data = {"--data" if k == "path" else f"--{k.replace('_', '-')}": v for k, v in run.knobs_of_data.items()}
     return {
         "recipe": run.recipe,
         "--task": run.task,

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from guerdon.core.batch import Batch
 from guerdon.core.budget import NO_END
 from guerdon.core.column import Reason
@@ -22,7 +24,7 @@ from guerdon.core.episode import Episode
 from guerdon.core.pack import pack, played_at
 from guerdon.core.part import label, walk
 from guerdon.core.recipe import Recipe
-from guerdon.core.seeds import seed_globals
+from guerdon.core.seeds import derive, seed_globals
 from guerdon.core.task import Ask
 from guerdon.engine.player import Player
 from guerdon.loop.api import Ready
@@ -86,10 +88,12 @@ class Rehearsal:
     rollouts: int = 0
     most_tokens: int = 0  # of a step
     sample: dict[str, float] = field(default_factory=dict)  # of the few tries: tries, tokens, seconds
+    recited: bool = False  # whether what is learned from is recited, and not sampled
     measured: list[StepMeasured] = field(default_factory=list)
     not_tried: str = ""  # why steps were not measured, or not to their end
     exams: int = 0
     exam_tries: int = 0
+    exam_try: float | None = None  # seconds of a try, where exams sample and steps do not
     memory: dict[str, int] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     rewards: list[dict[str, Any]] = field(default_factory=list)
@@ -119,7 +123,11 @@ class Rehearsal:
 
     @property
     def exam_seconds(self) -> float:
-        return self.exams * self.exam_tries * self.sample["tokens"] / self.sample["tries"] / max(self.speed, 1e-9)
+        """By the speed of steps; of a recipe that samples nothing, by that of a few tries at the exam."""
+        each = self.exam_try
+        if each is None:
+            each = self.sample["tokens"] / self.sample["tries"] / max(self.speed, 1e-9)
+        return self.exams * self.exam_tries * each
 
     @property
     def bound(self) -> str:
@@ -159,7 +167,9 @@ def rehearse(ready: Ready, out: str | None, here: Path) -> Rehearsal:
         with undisturbed(recipe.models.values()):
             _sample(told, recipe, play, ready)
             _measure(told, recipe, play, ready.total, counted)
-    _count_exams(told, recipe, ready)
+        _count_exams(told, recipe, ready)
+        if told.exams and told.recited:
+            told.exam_try = _try_exam(recipe, ready)
     told.rewards = _rewards(recipe)
     told.judges = [
         {
@@ -206,6 +216,7 @@ def _sample(told: Rehearsal, recipe: Recipe, play: Player, ready: Ready) -> None
     shown = [_shown(e, recipe) for e in episodes if e.segments]
     told.prompts = list({prompt.text: prompt for prompt in reversed(shown)}.values())[::-1]
     told.failures += [str(e.info["error"]).strip().splitlines()[-1] for e in episodes if e.failed][:1]
+    told.recited = bool(shown) and all(np.isnan(s.logp).all() for e in episodes for s in e.segments if len(s.logp))
     told.turns = max((sum(bool(len(s.actions)) for s in e.segments) for e in episodes), default=1)
     told.max_tokens = max((int((a.sampling or recipe.sampling).max_tokens) for a in asks), default=0)
     _look_for_longest(told, recipe, ready, asks)
@@ -321,6 +332,16 @@ def _count_exams(told: Rehearsal, recipe: Recipe, ready: Ready) -> None:
         size = exam.source.size("test") if hasattr(exam.source, "size") else None
         number = exam.tasks or tasks
         told.exam_tries += (number if size is None else min(number, size)) * (exam.tries or options.eval_tries)
+
+
+def _try_exam(recipe: Recipe, ready: Ready) -> float:
+    """Seconds of a try at the first exam, of as few as are asked first: more at once take less each."""
+    exam = recipe.exams[0]
+    how = (exam.seats or recipe.seats, exam.env or recipe.env, exam.sampling or recipe.sampling)
+    play = Player(recipe.models, *how, derive(ready.seed, "evaluate"), 1)
+    began = time.perf_counter()
+    episodes = play(exam.asks(SHOWN, TRIES, play))
+    return (time.perf_counter() - began) / max(1, len(episodes))
 
 
 def _steps_of_budget(told: Rehearsal, recipe: Recipe) -> int | None:

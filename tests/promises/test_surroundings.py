@@ -240,6 +240,9 @@ EVIL_LINES: tuple[tuple[tuple[str, ...], int], ...] = (
     (("eval", "runs/a", "--tasks", "2"), 0),
     (("train", "--resume", EVIL.replace("\x00", "")), 2),
     ((f"tra{EVIL}in",), 2),
+    ((*EVIL_RUN, "--dry-run"), 0),
+    (("train", "--again", "runs/a", "--seed", "1", "--out", "runs/c"), 0),
+    (("compare", "runs/a", "runs/c"), 0),
 )  # fmt: skip
 
 
@@ -259,7 +262,7 @@ def test_control_characters_are_shown_and_not_obeyed(cli, tried):
         said = cli(*words)
         assert said.code == code, (words, said)
         assert not ACTS.search(said.out + said.err), words
-        if words[0] in ("train", "list", "replay"):
+        if words[0] in ("train", "list", "replay", "compare"):
             assert "\\x1b" in said.out + said.err, words
         tried()
     for words in (

@@ -11,7 +11,6 @@ from guerdon.core.errors import unknown
 from guerdon.loop.compare.differences import ArmRate, Difference, difference, rate_of
 from guerdon.loop.compare.prompts import PromptShown, shown_prompt
 from guerdon.loop.compare.run_arms import (
-    ACCURACY,
     RunArm,
     RunRead,
     common,
@@ -21,6 +20,7 @@ from guerdon.loop.compare.run_arms import (
     read_arms,
 )
 from guerdon.loop.compare.settings import Setting, differing
+from guerdon.store.headline import headline_key
 from guerdon.store.report.chart_sections import drawn_names
 from guerdon.store.report.metric_curves import Curve
 from guerdon.store.run import Run
@@ -153,11 +153,13 @@ def compare(
 
 
 def _metric(arms: Sequence[RunArm], wanted: str | None) -> str:
-    """What arms are compared by: accuracy where all have it, else the first number that all have; empty where there is none."""
+    """What arms are compared by: the headline of the first run that all have, else the first number that all do; empty where
+    there is none."""
     there = common([exam_numbers(run) for arm in arms for run in arm.runs])
     if wanted is not None and wanted not in there:
         raise unknown("number of the exams of all runs", wanted, there)
-    return wanted or next((n for n in (ACCURACY, *there) if n in there), "")
+    headlines = [headline_key(run.evaluated[-1].result) for arm in arms for run in arm.runs if run.evaluated]
+    return wanted or next((n for n in (*headlines, *there) if n in there), "")
 
 
 def _other_lengths(arms: Sequence[RunArm], rates: dict[str, list[ArmRate | None]]) -> list[str]:

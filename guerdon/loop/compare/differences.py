@@ -19,7 +19,8 @@ import numpy as np
 
 from guerdon.exams.statistics import mean_and_spread, pass_at_k, t_interval, t_quantile
 from guerdon.exams.tried_problems import TriedProblem
-from guerdon.loop.compare.run_arms import ENDS, RunArm, RunRead, number_in
+from guerdon.loop.compare.run_arms import RunArm, RunRead, number_in
+from guerdon.store.headline import ENDS, MEASURES
 
 DRAWS = 10_000  # of the bootstrap
 FEWEST = 5  # problems in common, below which nothing is said
@@ -64,7 +65,8 @@ class Difference:
 
 
 def is_share(metric: str) -> bool:
-    return metric.rpartition("/")[2].startswith(SHARES)
+    name = metric.rpartition("/")[2]
+    return MEASURES[name].is_share if name in MEASURES else name.startswith(SHARES)
 
 
 def rate_of(arm: RunArm, metric: str, at: int) -> ArmRate | None:

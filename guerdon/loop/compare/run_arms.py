@@ -15,12 +15,11 @@ from guerdon.exams.tried_problems import TriedProblem, unpacked
 from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import latest, read_events
+from guerdon.store.headline import ENDS, finite
 from guerdon.store.report.metric_curves import Curve, make_curves
-from guerdon.store.report.shown_numbers import finite
 from guerdon.store.run import Run
 
 ACCURACY = "pass@1"
-ENDS = ("_low", "_high")  # of an interval
 CostRow = dict[str, float]
 
 
@@ -214,7 +213,7 @@ def _is_measured(name: str) -> bool:
 def number_in(result: Mapping[str, Any], name: str) -> float | None:
     """A number of an evaluation; None for what is none, which a stranger may have written."""
     value = finite(result.get(name))
-    return None if value is None or isinstance(value, bool) else float(value)
+    return None if value is None else float(value)
 
 
 def common(lists: Sequence[Sequence[str]]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from guerdon.loop.compare.differences import ArmRate, Difference, is_share, value_at
 from guerdon.loop.compare.run_arms import RunArm, RunRead
+from guerdon.store.headline import MEASURES
 from guerdon.store.report.shown_numbers import show
 
 UNITS = {"tokens": "tokens said", "read": "tokens read", "updates": "updates", "seconds": "seconds in steps"}
@@ -13,7 +14,9 @@ UNITS = {"tokens": "tokens said", "read": "tokens read", "updates": "updates", "
 
 def in_words(metric: str) -> str:
     """What a metric is called at the head of its table."""
-    return "accuracy" if metric == "pass@1" else metric
+    exam, _, name = metric.rpartition("/")
+    words = MEASURES[name].words if name in MEASURES else name
+    return f"{exam}, {words}" if exam else words
 
 
 def value_words(metric: str, value: float) -> str:
