@@ -63,13 +63,20 @@ def architecture(folder: Path) -> str:
     return architecture_of(read_object(path), str(path))
 
 
+def read_tokenizer(path: Path) -> Tokenizer:
+    """What a tokenizer.json describes."""
+    try:
+        return Tokenizer.from_str(read_text(path, TOKENIZER))
+    except UserError:
+        raise
+    except Exception as error:  # `tokenizers` has no narrower kind for a file it cannot parse
+        raise UserError(f"{path} cannot be read: {(str(error).splitlines() or ['it is broken'])[0]}") from error
+
+
 def read_chat(folder: Path, vocab: int) -> Chat:
     """The tokenizer, the chat template and the tokens that end a turn. `vocab` is how many tokens the model has."""
     path = _present(folder, "tokenizer.json")
-    try:
-        tokenizer = Tokenizer.from_str(read_text(path, TOKENIZER))
-    except Exception as error:  # `tokenizers` has no narrower kind for a file it cannot parse
-        raise UserError(f"{path} cannot be read: {(str(error).splitlines() or ['it is broken'])[0]}") from error
+    tokenizer = read_tokenizer(path)
     size = max(tokenizer.get_vocab_size(), 1 + max(tokenizer.get_vocab().values(), default=-1))
     if size > vocab:
         raise UserError(
