@@ -146,7 +146,7 @@ def test_the_chart_is_read_off_the_recipes(made):
 
 def test_every_verb_and_option_is_on_the_page_of_the_command_line():
     page = command_line.page()
-    for verb in ("train", "eval", "list", "show", "prove", "replay", "serve", "demo", "doctor"):
+    for verb in ("check", "train", "eval", "list", "show", "prove", "replay", "serve", "demo", "doctor"):
         assert f"## guerdon {verb}\n" in page
     assert "| `--model NAME|DIR` | A model's name, its folder, or a finished run. |" in page
     assert "$ guerdon train --resume runs/grpo-successor-001" in page

@@ -20,6 +20,7 @@ from guerdon.rewards.formula.scores import Outcome, Scores
 from guerdon.rewards.formula.where import Where
 from guerdon.rewards.stage.scorer import work_out
 
+TIMED = ("gold", "long")  # kinds of completions whose time is taken apart from the others'
 AGAIN = 48  # completions that one is asked about again ...
 TIMES = 3  # ... so many times
 
@@ -68,13 +69,13 @@ def ask(formula: Reward, samples: Sequence[CheckedSample], when: str) -> Asked:
 
 
 def answers(leaf: Leaf, samples: Sequence[CheckedSample], when: str) -> tuple[list[Outcome], NDArray[np.float64]]:
-    """What a leaf says about samples, and the seconds each took: those of a kind together, unless it compares them. `when` is
-    what one that draws random numbers draws by."""
+    """What a leaf says about samples, and the seconds each took: all together, but for the kinds that are timed by themselves.
+    `when` is what one that draws random numbers draws by."""
     seeds = [derive("check", when, i) for i in range(len(samples))]
     whole = Samples.of([s.fields for s in samples], seeds, [s.group for s in samples])
     kinds: dict[str, list[int]] = {}
     for i, s in enumerate(samples):
-        kinds.setdefault(s.kind if leaf.apart else "", []).append(i)
+        kinds.setdefault(s.kind if leaf.apart and s.kind in TIMED else "", []).append(i)
     outcomes: dict[int, Outcome] = {}
     seconds = np.zeros(len(samples))
     for index in kinds.values():

@@ -81,6 +81,7 @@ def _others(posed: Posed, others: Sequence[Posed]) -> Iterator[str]:
 def _stuck_to(posed: Posed) -> Iterator[tuple[str, str]]:
     """The right answer as the end or the beginning of a wrong one."""
     core = posed.own.core.strip()
+    has_digits = any(c.isdigit() for c in core)  # in a date or a list more digits are nothing that people write
     sign, rest = ("-", core[1:]) if core[:1] == "-" else ("", core)
     before, after = (
         ("19" if rest[:1].isdigit() else ("non", "anti")),
@@ -88,7 +89,7 @@ def _stuck_to(posed: Posed) -> Iterator[tuple[str, str]]:
     )
     made = [("suffix", f"{sign}{more}{rest}") for more in before] + [("prefix", core + more) for more in after]
     for kind, wrong in made:
-        if posed.is_wrong_core(wrong) and not OPTION.match(core):
+        if posed.is_wrong_core(wrong) and not OPTION.match(core) and (posed.value is not None or not has_digits):
             yield kind, posed.gold.put(wrong)
             yield kind, posed.gold.bare(wrong)
 

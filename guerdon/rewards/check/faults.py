@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from guerdon.core.column import Reason
 from guerdon.rewards.check.asking_twice import Asked
+from guerdon.rewards.check.check_tables import RIGHT, gold_of, wrong_of
 from guerdon.rewards.check.gold_answers import Posed, shown_form
 from guerdon.rewards.check.reward_report import KINDS, SAME, Finding, Severity, quoted
-from guerdon.rewards.check.tables import RIGHT, gold_of, wrong_of
 from guerdon.rewards.formula.reward import Reward
 
 SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, is no accident
@@ -72,7 +73,7 @@ def faults(formula: Reward, posed: Sequence[Posed], asked: Asked, form: str) -> 
         return [Finding("worth", "severe", f"it says {values[0]:g} about every completion: there is nothing to learn")]
     findings = [*_truth(posed, form)]
     if any(each.own.core for each in posed):
-        findings += [*_unpaid(asked), *_level(asked, _luck(posed)), *_form_over_truth(asked)]
+        findings += [*_unpaid(asked), *_level(asked, posed), *_form_over_truth(asked)]
         findings += [*_right_otherwise(asked, any(each.says_right(each.gold.text) for each in posed)), *_more(asked)]
     findings += [*_silent(asked), *_constant(asked), *_slow(asked)]
     return sorted(findings, key=lambda f: f.severity != "severe")
@@ -125,9 +126,16 @@ def _luck(posed: Sequence[Posed]) -> float:
     return cores.most_common(1)[0][1] / len(posed) if len(cores) <= OPTIONS and len(posed) > len(cores) else 0.0
 
 
-def _level(asked: Asked, luck: float) -> Iterator[Finding]:
-    """Wrong completions that are worth what gold is, or more. With `luck` one that says the same to all problems is read as a
-    guess and paid as often as a guess is right."""
+def _level(asked: Asked, posed: Sequence[Posed]) -> list[Finding]:
+    """Wrong completions that are worth what gold is, or more. Where lists of answers are not paid and mentions are, the first
+    answer counts: with numbers, which any solution is full of, that is a fault."""
+    findings = list(_paid_like_gold(asked, _luck(posed)))
+    first = "list" not in {f.completions for f in findings} and all(each.value is None for each in posed)
+    return [replace(f, severity="warning") if first and f.completions == "mention" else f for f in findings]
+
+
+def _paid_like_gold(asked: Asked, luck: float) -> Iterator[Finding]:
+    """With `luck` a completion that says the same to all problems is read as a guess, and paid as often as a guess is right."""
     gold = gold_of(asked)
     best, plain = _best_of(asked), wrong_of(asked)
     for kind in dict.fromkeys(s.kind for s in asked.samples if s.kind not in RIGHT):

@@ -25,6 +25,7 @@ WHY = (
     "Let me think about this step by step. First I look at what is given, then I work out what follows from it, "
     "and then I check the result once more before I say it."
 )
+END = 1000  # characters at the end of a completion that are read for its last word
 HERE = "{}"  # where the answer stands in a form
 BECAUSE = "{why}"
 FORMS = (  # how answers are written down, most common first
@@ -159,12 +160,12 @@ class Posed:
     def ends_right(self, text: str) -> bool:
         """Whether the right answer is what a text ends in: as its last line or words, or as its last number."""
         core = self.own.core.strip()
-        last = re.sub(r"[\s.!?$*`)}\]\"']+$", "", text).rpartition("\n")[2].casefold()
+        last = re.sub(r"[\s.!?$*`)}\]\"']+$", "", text[-END:]).rpartition("\n")[2].casefold()
         bare = re.sub(r"[\s.!?$*`)}\]\"']+$", "", core).casefold() or core.casefold()
         if re.search(rf"(?<!\w)(?<!\d[.,]){re.escape(bare)}$", last) and not re.search(r"[-−]$", last[: -len(bare)]):
             return True
         if self.value is not None:
-            said = number(text, last=True)
+            said = number(text[-END:], last=True)
             return said is not None and said.value == self.value
         letter = OPTION.match(core)
         return letter is not None and re.findall(r"\b[A-Ha-h]\b", text)[-1:] == [letter[1]]
@@ -184,7 +185,7 @@ class Posed:
 
     def is_close(self, text: str) -> bool:
         """Whether what a text says last is a number so near the right one that a tolerance could forgive it."""
-        said = number(text, last=True) if self.value else None
+        said = number(text[-END:], last=True) if self.value else None
         return said is not None and 0 < abs(said.value - self.value) <= abs(self.value) / 100
 
     @cached_property

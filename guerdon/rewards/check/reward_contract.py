@@ -15,23 +15,24 @@ import numpy as np
 
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
-from guerdon.core.task import Ask, Task, TaskSource
+from guerdon.core.task import Ask, Sampling, Task, TaskSource
 from guerdon.rewards.asking.samples import FIELDS, fields_of
 from guerdon.rewards.asking.token_ids import ids_by
-from guerdon.rewards.check.asking_twice import ask, unsteady
+from guerdon.rewards.check.asking_twice import TIMED, ask, unsteady
 from guerdon.rewards.check.attacks import tricks
+from guerdon.rewards.check.check_tables import component_rows, kind_rows, pairs, spread
 from guerdon.rewards.check.faults import broken, failures_of, faults
 from guerdon.rewards.check.forms import choose_forms
 from guerdon.rewards.check.gold_answers import Posed, shown_form
+from guerdon.rewards.check.model_tries import judged
 from guerdon.rewards.check.reward_report import CheckedSample, Finding, RewardReport
 from guerdon.rewards.check.right_answers import more_of_it, written_otherwise
-from guerdon.rewards.check.tables import component_rows, kind_rows, pairs, spread
-from guerdon.rewards.check.tries import judged
 from guerdon.rewards.check.wrong_answers import near_misses
 from guerdon.rewards.formula.reward import Reward, as_reward
 
 MAY_BE_CLOSE = ("near-miss", "other answer", "suffix", "prefix")
 ATTACKED = 8  # problems that tricks are tried on
+USUAL = Sampling()
 NOTHING = np.zeros(0, np.int64)
 Ids = Callable[[str], np.ndarray]
 
@@ -101,7 +102,7 @@ def _asked(
         seconds={
             "median": float(np.median(seconds)),
             "worst": float(seconds[slowest]),
-            "on": asked.samples[slowest].kind,
+            "on": asked.samples[slowest].kind if asked.samples[slowest].kind in TIMED else "others",
         },
     )
 
@@ -134,7 +135,7 @@ def _completions(each: Posed, posed: Sequence[Posed], group: int) -> Iterator[tu
 
 def _fields(task: Task, text: str, ids: Ids) -> Mapping[str, Any]:
     actions = ids(text)
-    segment = Segment("policy", task.prompt, NOTHING, actions, np.zeros(len(actions), np.float32), text)
+    segment = Segment("policy", task.prompt, NOTHING, actions, np.zeros(len(actions), np.float32), text, sampling=USUAL)
     return fields_of(Episode(Ask(task), (segment,)), [segment])
 
 

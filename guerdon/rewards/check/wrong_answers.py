@@ -32,7 +32,7 @@ def near_misses(posed: Posed, others: Sequence[Posed]) -> list[str]:
 
 def wrong_cores(posed: Posed, others: Sequence[Posed]) -> list[str]:
     """Wrong answers in place of the right one."""
-    made = [core for core in dict.fromkeys(_changed(posed)) if posed.is_wrong_core(core)]
+    made = [core for core in dict.fromkeys(_changed(posed, others)) if posed.is_wrong_core(core)]
     return [*made[:MOST], *[core for core in other_cores(posed, others) if core not in made]][:MOST]
 
 
@@ -75,7 +75,7 @@ def is_code(text: str) -> bool:
     return any(isinstance(node, kinds) for node in body)
 
 
-def _changed(posed: Posed) -> Iterator[str]:
+def _changed(posed: Posed, others: Sequence[Posed]) -> Iterator[str]:
     core = posed.own.core
     draw = random.Random(derive("wrong answer", posed.task.prompt, core))
     if is_code(core):
@@ -90,13 +90,14 @@ def _changed(posed: Posed) -> Iterator[str]:
     if chosen and not NUMBER.fullmatch(core):
         return
     yield from _other_items(posed)
-    yield from _other_numbers(core)
+    yield from _other_numbers(core, any(other.own.core.strip().startswith("-") for other in others))
     if not NUMBER.search(core):
         yield from _other_words(core, draw)
 
 
-def _other_numbers(core: str) -> Iterator[str]:
-    """One number changed, the last: off by one either way, its sign, two digits swapped, ten times as much."""
+def _other_numbers(core: str, signed: bool) -> Iterator[str]:
+    """One number changed, the last: off by one either way, two digits swapped; alone also ten times as much and, where answers
+    have signs, the other sign."""
     places = list(NUMBER.finditer(core))
     if not places:
         return
@@ -104,12 +105,14 @@ def _other_numbers(core: str) -> Iterator[str]:
     text = places[-1][0]
     whole, dot, part = text.partition(".")
     digits = whole.lstrip("-")
+    alone = len(places) == 1
     for number in (
         f"{int(whole) + 1}{dot}{part}",
         f"{int(whole) - 1}{dot}{part}",
-        text[1:] if text.startswith("-") else f"-{text}",
+        (text[1:] if text.startswith("-") else f"-{text}") if alone and signed else "",
         f"{'-' * whole.startswith('-')}{digits[:-2]}{digits[-1]}{digits[-2]}{dot}{part}" if len(digits) > 1 else "",
-        f"{whole}0{dot}{part}",
+        f"{whole}0{dot}{part}" if alone else "",
+        f"{int(whole) + 10 ** (len(digits) - 2)}{dot}{part}" if len(digits) > 2 else "",
         f"{int(whole) * 2 + 3}{dot}{part}",
     ):
         if number:
@@ -146,6 +149,9 @@ def _other_words(core: str, draw: random.Random) -> Iterator[str]:
         i = draw.choice(letters)
         other = chr((ord(core[i].lower()) - ord("a") + 1 + draw.randrange(24)) % 26 + ord("a"))
         yield core[:i] + other + core[i + 1 :]
+        j = next((j for j in letters if core[j : j + 2].isalpha() and core[j] != core[j + 1 : j + 2] != ""), None)
+        if j is not None and len(words) == 1:
+            yield core[:j] + core[j + 1] + core[j] + core[j + 2 :]
     if len(words) <= 2 and len(core) > 4:
         yield core[: len(core) // 2]
     yield f"{core}ish" if len(words) < 4 else f"{core} until it is not"

@@ -9,10 +9,10 @@ import numpy as np
 
 from guerdon.core.task import truth_of
 from guerdon.rewards.check.asking_twice import Asked
+from guerdon.rewards.check.check_tables import gold_of, wrong_of
 from guerdon.rewards.check.faults import SEVERAL, SHARE
 from guerdon.rewards.check.gold_answers import Posed
 from guerdon.rewards.check.reward_report import SAME, Finding, Severity, quoted
-from guerdon.rewards.check.tables import gold_of, wrong_of
 
 
 def judged(posed: Sequence[Posed], tries: Asked, made: Asked) -> tuple[dict[str, Any], list[Finding]]:
