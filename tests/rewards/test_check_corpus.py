@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,18 @@ def test_the_corpus_is_twenty_bad_and_ten_good(script):
     own = list(script.entries(script.CORPORA / "check_corpus.py"))
     assert [sum(e.is_bad for e in own), sum(not e.is_bad for e in own)] == [20, 10]
     assert all(e.why for e in own) and len({e.name for e in own}) == 30
+
+
+def test_every_corpus_has_its_table_on_the_page(script):
+    page = script.PAGE.read_text()
+    for path in script.corpora():
+        chapter = page.partition(f"### {path.stem}\n")[2].partition("\n### ")[0]
+        assert re.findall(r"^\| `(.+?)` \|", chapter, re.MULTILINE) == names_in_order(script, path), "run `make pages`"
+        assert re.search(r"recall [01]\.\d\d, precision [01]\.\d\d\.", chapter)
+
+
+def names_in_order(script, path):
+    return [e.name for e in sorted(script.entries(path), key=lambda e: not e.is_bad)]
 
 
 def test_rates_are_recall_and_precision(script):
