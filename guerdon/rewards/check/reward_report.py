@@ -129,7 +129,7 @@ class RewardReport:
         return "\n".join(lines)
 
     def _counts(self) -> str:
-        words = f"{self.problems} problems, {self.samples} completions"
+        words = f"{self.problems} problem{'s' * (self.problems != 1)}, {self.samples} completions"
         return words + (f", tokens counted by {self.tokens}" if self.tokens and self.samples else "")
 
     def _rest(self) -> list[str]:
