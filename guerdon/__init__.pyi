@@ -61,6 +61,7 @@ from guerdon.judges.rubrics import rubric as rubric
 from guerdon.loop.api import best_of as best_of
 from guerdon.loop.api import evaluate as evaluate
 from guerdon.loop.api import train as train
+from guerdon.loop.checking import check_reward as check_reward
 from guerdon.loop.compare.comparison import compare as compare
 from guerdon.loop.exporting import export as export
 from guerdon.loop.record import Options as Options
@@ -68,7 +69,6 @@ from guerdon.loop.replaying import replay as replay
 from guerdon.network.retrying import patience as patience
 from guerdon.rewards.asking.explaining import explain as explain
 from guerdon.rewards.asking.function import reward as reward
-from guerdon.rewards.check.reward_contract import check_reward as check_reward
 from guerdon.rewards.formula.algebra import blend as blend
 from guerdon.rewards.formula.algebra import least as least
 from guerdon.rewards.formula.algebra import most as most

@@ -146,7 +146,8 @@ def test_the_chart_is_read_off_the_recipes(made):
 
 def test_every_verb_and_option_is_on_the_page_of_the_command_line():
     page = command_line.page()
-    for verb in ("train", "eval", "list", "show", "compare", "prove", "replay", "serve", "demo", "doctor"):
+    verbs = "check train eval list show compare export prove replay serve demo doctor"
+    for verb in verbs.split():
         assert f"## guerdon {verb}\n" in page
     assert "| `--model NAME|DIR` | A model's name, ORG/NAME on the hub, its folder, or a finished run. |" in page
     assert "$ guerdon train --resume runs/grpo-successor-001" in page

@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
+from guerdon.cli.check import check
 from guerdon.cli.compare_runs import compare
 from guerdon.cli.demo import demo
 from guerdon.cli.doctor import doctor
@@ -76,6 +77,7 @@ app = typer.Typer(
         "guerdon demo                                               see a language model learn, in three minutes",
         "guerdon list                                               what there is, in short",
         "guerdon show grpo                                          what a recipe is made of",
+        "guerdon check my.py:right --task trace:3                   test a reward before you train on it",
         "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
         "guerdon eval runs/grpo-successor-001                       held-out accuracy of the trained model",
     ),
@@ -96,6 +98,15 @@ def start(
     return 0
 
 
+app.command(
+    "check",
+    epilog=examples(
+        "guerdon check my.py:right --task trace:3",
+        "guerdon check my.py:right --data sums.jsonl --prompt question --answer result",
+        "guerdon check my.py:right --task trace:3 --model sprig     and what a model writes",
+        "guerdon check numeric --task chain:2 --problems 50 --json",
+    ),
+)(check)
 app.command(
     "train",
     epilog=examples(

@@ -5,7 +5,6 @@ from guerdon.rewards.asking.function import Leaf as Leaf
 from guerdon.rewards.asking.function import reward as reward
 from guerdon.rewards.asking.samples import Samples as Samples
 from guerdon.rewards.asking.token_ids import with_token_ids as with_token_ids
-from guerdon.rewards.check.reward_contract import check_reward as check_reward
 from guerdon.rewards.formula.algebra import blend as blend
 from guerdon.rewards.formula.algebra import least as least
 from guerdon.rewards.formula.algebra import most as most

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
 
 import pytest
 
@@ -14,7 +16,7 @@ from guerdon.tasks.family import read_solution
 COUNTDOWN = tasks.load("countdown:3")
 
 
-@gd.reward
+@gd.reward(isolate=False)
 def right(task, completion):
     return COUNTDOWN.check(task, completion)
 
@@ -26,24 +28,39 @@ def lines(task, completion):
     return (len(steps) if wrong is None else wrong) / 10
 
 
-def found(reward, problems=2, **more):
-    report = gd.check_reward(reward, "countdown:3", problems=problems, **more)
-    return report, [f.kind for f in report.findings]
+def found(reward, problems=2, task="countdown:3", **more):
+    report = gd.check_reward(quick(reward), task, problems=problems, **more)
+    return report, [f.kind for f in report.severe]
+
+
+def quick(reward):
+    """Plain functions are asked here: workers are not what is tested."""
+    return gd.reward(isolate=False)(reward) if type(reward).__name__ == "function" else reward
+
+
+def rows_of(report):
+    return {row["kind"]: row for row in report.kinds}
+
+
+def says(report, severity="severe"):
+    return [f.says for f in report.findings if f.severity == severity]
 
 
 def test_a_good_reward_has_no_findings():
     report, kinds = found(right, problems=6, strict=True)
-    assert report.ok and kinds == [] and report.problems == 6
-    rows = {row["kind"]: row for row in report.kinds}
+    assert report.ok and kinds == [] and report.findings == [] and report.problems == 6
+    rows = rows_of(report)
     assert rows["gold"]["mean"] == 1.0 and rows["gold"]["scored"] == 6 and rows["near-miss"]["mean"] == 0.0
-    assert {"empty", "blank", "padded", "long", "unicode", "repeated"} < set(rows)
-    assert all(row["scored"] == 4 for kind, row in rows.items() if kind not in ("gold", "near-miss"))
+    tricks = {"empty", "blank", "long", "unicode", "mention", "list", "prompt", "no answer", "marks", "begging"}
+    assert tricks | {"padded", "repeated", "other answer"} < set(rows)
+    assert all(row["mean"] == float(row["right"]) for row in rows.values())
     assert report.samples == sum(row["scored"] for row in report.kinds)
     assert report.pairs == {"pairs": rows["near-miss"]["scored"], "below": 0, "level": 0}
-    assert report.spread["flat"] == report.spread["groups"] == 6  # wrong is wrong
+    assert report.spread["flat"] == report.spread["groups"] == 6  # wrong is wrong, and that is no finding
     assert 0 < report.seconds["median"] <= report.seconds["worst"] and report.components == []
     said = str(report).splitlines()
     assert said[0].startswith("right on countdown: 6 problems") and said[1] == "  nothing found"
+    assert "tokens counted by sprig" in " ".join(said[:2]) or "sprig" in said[0]
     assert any(line.startswith("gold ") and "1.000" in line for line in said)
 
 
@@ -51,13 +68,15 @@ def test_one_that_raises_on_nothing_is_caught_with_its_exception():
     def last(completion, answer):
         return float(completion.strip().splitlines()[-1] == f"= {answer}")
 
-    report, kinds = found(last)
-    assert kinds == ["failure", "failure"]
-    assert str(report.findings[0]) == "last fails on 2 empty completions, IndexError: list index out of range (on '')"
+    report, kinds = found(last, task="chain:2")
+    assert kinds == ["failure"]
+    (failure,) = report.severe
+    assert failure.says == "last fails on 4 completions (empty, blank): IndexError: list index out of range"
+    assert failure.example == "on ''" and failure.count == 4
     assert [f["kind"] for f in report.failures] == ["empty", "blank"] * 2
     assert report.failures[0]["completion"] == "" and "IndexError" in str(report)
-    with pytest.raises(gd.UserError, match=r"^last: last fails on 2 empty .*\(and 1 more\)$"):
-        found(last, strict=True)
+    with pytest.raises(gd.UserError, match=r"^last: last fails on 4 completions"):
+        found(last, task="chain:2", strict=True)
 
 
 def test_one_that_is_random_is_unsteady():
@@ -65,7 +84,7 @@ def test_one_that_is_random_is_unsteady():
         return right.ask({"task": task, "completion": completion, "meta": {}}).value + random.random() / 10
 
     report, kinds = found(luck)
-    assert "unsteady" in kinds and "another score when asked again" in str(report.findings[kinds.index("unsteady")])
+    assert "unsteady" in kinds and "another score when asked again" in str(report.severe[kinds.index("unsteady")])
 
 
 def test_one_that_remembers_is_unsteady():
@@ -81,16 +100,16 @@ def test_one_that_remembers_is_unsteady():
     assert "unsteady" in kinds
 
 
-def test_one_that_is_constant_does_not_know_gold():
+def test_one_that_is_constant_teaches_nothing():
     report, kinds = found(lambda completion: 1.0)
-    assert kinds == ["worth"] and "gold solutions score 1 on average, near-misses 1" in str(report)
+    assert kinds == ["worth"] and says(report) == ["it says 1 about every completion: there is nothing to learn"]
     assert report.pairs["level"] == report.pairs["pairs"] and report.spread["mean"] == 0.0
 
 
 def test_one_that_returns_words_is_no_reward():
     report, kinds = found(lambda completion: "good")
-    assert set(kinds) == {"failure"} and len(kinds) == 8
-    assert "a reward returned 'good', not a number" in str(report.findings[0])
+    assert kinds == ["failure"]
+    assert "a reward returned 'good', not a number" in str(report.severe[0])
     assert len(report.failures) == report.samples and report.pairs["pairs"] == 0
 
 
@@ -99,15 +118,120 @@ def test_one_that_asks_for_what_there_is_not():
         raise AssertionError("asked")
 
     report, kinds = found(wrong)
-    assert kinds == ["argument"] and "wrong asks for 'complettion', which 2 of 2 problems do not have" in str(report)
+    assert (
+        kinds == ["argument"] and "wrong asks for 'complettion', which 2 of 2 problems do not have" in says(report)[0]
+    )
     assert report.kinds == []
 
 
 def test_one_that_pays_for_the_wrong_thing():
     report, kinds = found(lambda completion: -float(len(completion)))
-    assert set(kinds) == {"worth"} and "empty completions score 0, more than gold" in str(report)
+    assert set(kinds) == {"worth"} and "2 of 2 empty completions score more than the right answer" in says(report)
     never, kinds = found(lambda completion: None)
-    assert kinds == ["worth"] and "does not apply to any" in str(never)
+    assert kinds == ["worth"] and says(never) == ["it does not apply to any completion"]
+
+
+def test_what_is_level_with_gold_is_found_with_an_example():
+    report, _ = found(lambda completion, answer: float(answer in completion), task="trace:3", problems=4)
+    by_kind = {f.completions: f for f in report.severe}
+    assert {"suffix", "prefix", "mention", "list"} <= set(by_kind) and "empty" not in by_kind
+    suffix = by_kind["suffix"]
+    assert suffix.count == suffix.of == 16 == rows_of(report)["suffix"]["level"]  # two of each sort, four problems
+    assert suffix.says == "16 of 16 wrong answers that end in the right one score as much as the right answer"
+    assert suffix.example.endswith("is paid 1, right is 1")
+
+
+def test_an_empty_answer_that_is_worth_gold():
+    def generous(completion, answer):
+        numbers = [word for word in completion.split() if word.lstrip("-").isdigit()]
+        return float((numbers or [answer])[-1] == answer)
+
+    report, _ = found(generous, task="successor:2", problems=4)
+    assert {"empty", "blank", "unicode", "no answer"} <= {f.completions for f in report.severe}
+    assert rows_of(report)["empty"]["level"] == 4
+
+
+def test_right_answers_that_are_padded_keep_their_worth(tmp_path):
+    data = rows_file(tmp_path, *({"prompt": f"{n}+{n}=", "answer": str(2 * n)} for n in range(3, 9)))
+    strict = gd.check_reward(quick(lambda completion, answer: float(completion == answer)), data=data)
+    assert [f.completions for f in strict.severe] == ["padded"] and "space around them" in says(strict)[0]
+    assert gd.check_reward(quick(lambda completion, answer: float(completion.strip() == answer)), data=data).ok
+    # `successor` itself takes nothing but the answer, so a reward need not pay more
+    assert found(lambda completion, answer: float(completion == answer), task="successor:2", problems=5)[0].ok
+
+
+def test_a_form_that_the_rows_do_not_have_is_asked_about_in_it(tmp_path):
+    data = rows_file(tmp_path, *({"prompt": f"{n}+{n}=", "answer": str(2 * n)} for n in range(3, 9)))
+
+    def tagged(completion, answer):
+        return float(re.findall(r"\[FINAL\](.*?)\[/FINAL\]", completion)[-1:] == [answer])
+
+    report = gd.check_reward(quick(tagged), data=data)
+    assert report.ok and report.form == "[FINAL]..[/FINAL]" and rows_of(report)["gold"]["mean"] == 1.0
+    assert "written as '[FINAL]..[/FINAL]'" in says(report, "warning")[0]
+    anywhere = gd.check_reward(quick(lambda completion, answer: float(f"[FINAL]{answer}" in completion)), data=data)
+    assert {"list", "prefix"} <= {f.completions for f in anywhere.severe}
+
+
+def test_a_form_that_is_worth_more_than_the_truth(tmp_path):
+    data = rows_file(tmp_path, *({"prompt": f"{n}+{n}=", "answer": str(2 * n)} for n in range(3, 9)))
+
+    def tags(completion, answer, form, truth):
+        match = re.fullmatch(r"<think>.*</think>\s*<answer>(.*)</answer>", completion.strip(), re.DOTALL)
+        return form * bool(match) + truth * (match is not None and match[1].strip() == answer)
+
+    heavy = gd.check_reward(quick(lambda completion, answer: tags(completion, answer, 2.0, 0.5)), data=data)
+    assert "the form of an answer is worth more than its being right" in says(heavy)
+    light = gd.check_reward(quick(lambda completion, answer: tags(completion, answer, 0.2, 1.0)), data=data)
+    assert light.ok
+
+
+def test_terms_that_never_vary_are_named_and_tokens_are_counted():
+    report, kinds = found(right + gd.length(100_000).weight(0.1) + gd.length(40, margin=1).weight(0.01), problems=2)
+    assert kinds == []
+    terms = [f.says for f in report.findings if f.kind == "term"]
+    assert len(terms) == 1 and terms[0].endswith("is 1 for every completion: it adds nothing")
+    by_name = {row["name"]: row for row in report.components}
+    assert sorted(row["lowest"] for row in by_name.values()) == [0.0, 0.0, 1.0]  # 20,000 characters are over 40 tokens
+    own = gd.check_reward(gd.length(5, margin=1) + right.weight(3), "countdown:3", problems=1, model="sprig", tries=1)
+    assert own.tokens == "sprig"
+
+
+def test_a_models_own_tries_are_judged(tmp_path):
+    source = tasks.load("chain:2")
+    gold = [source.solution(source.get("train", n)) for n in range(2)]
+    wrong = "1+1=3\n= 3"
+    completions = {0: [gold[0], gold[0], wrong, wrong], 1: [gold[1], wrong, wrong, ""]}
+    fair = gd.check_reward(quick(last_line), "chain:2", problems=2, completions=completions)
+    assert fair.ok and {k: fair.tried[k] for k in ("tries", "judged", "right", "agree", "flat", "groups")} == {
+        "tries": 8, "judged": 8, "right": 3, "agree": 8, "flat": 0, "groups": 2,
+    }  # fmt: skip
+    never = gd.check_reward(
+        quick(lambda completion: float("3" in completion)), "chain:2", problems=2, completions=completions
+    )
+    assert never.tried["wrong_paid_as_gold"] >= 4 and "model" in [f.kind for f in never.severe]
+    flat = gd.check_reward(quick(last_line), "chain:2", problems=2, completions={0: [wrong, wrong], 1: [wrong, wrong]})
+    assert flat.ok and "there is nothing to learn from" in says(flat, "warning")[-1]
+
+
+def last_line(completion, answer):
+    return float(completion.strip().split("\n")[-1].strip() == f"= {answer}")
+
+
+def test_a_mixture_lends_the_near_misses_of_its_families():
+    report, kinds = found(last_line, task="chain:1-2+modular:2", problems=6)
+    assert kinds == [] and report.pairs["pairs"] > 12  # at least two kinds of near-miss each
+    alone = [found(last_line, task=name, problems=2)[0].pairs["pairs"] for name in ("chain:1", "chain:2", "modular:2")]
+    assert report.pairs["pairs"] == sum(alone)
+
+
+def test_answers_that_several_are_right_to():
+    def one_alone(completion, answer):
+        return float(completion.strip().split("\n")[-1] == f"= {answer}")
+
+    report, _ = found(one_alone, problems=6)
+    assert [f.completions for f in report.severe] == ["another answer"]
+    assert report.severe[0].says.endswith("other right answers are paid like wrong ones")
 
 
 @pytest.mark.slow
@@ -126,14 +250,28 @@ def test_a_formula_is_looked_at_part_by_part():
     assert found(normalised(right))[0].ok
 
 
-def test_a_task_without_near_misses_lends_those_of_its_neighbours():
+def test_a_task_without_near_misses_has_wrong_answers_made():
     def exact(completion, answer):
         return completion == answer
 
-    report = gd.check_reward(exact, "successor", problems=5)
-    assert report.ok and report.pairs["pairs"] > 0 and report.pairs["level"] == 0
+    report, kinds = found(exact, task="successor", problems=5)
+    assert kinds == [] and report.pairs["pairs"] > 10 and report.pairs["level"] == 0
 
 
 def test_no_problems_is_refused():
     with pytest.raises(gd.UserError, match="at least one problem"):
         gd.check_reward(right, "countdown:3", problems=0)
+    with pytest.raises(gd.UserError, match="on what"):
+        gd.check_reward(right)
+
+
+def test_the_page_keeps_to_its_width():
+    report, _ = found(lambda completion, answer: float(answer in completion), task="trace:3", problems=2)
+    assert max(map(len, str(report).splitlines())) <= 80
+    assert json.loads(json.dumps(report.to_dict()))["ok"] is False
+
+
+def rows_file(folder, *rows):
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {"path": str(path)}

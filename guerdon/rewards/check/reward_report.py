@@ -6,14 +6,45 @@ Leaves out: the finding (`reward_contract.py`).
 from __future__ import annotations
 
 import dataclasses
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from guerdon.core.column import Reason
-from guerdon.rewards.formula.scores import Scores
-
-SHOWN = 40  # characters of a completion in a line
+SHOWN = 60  # characters of a completion in a line
+WIDTH = 80  # columns of a page
+SAME = 1e-9  # scores closer than this are equal
+KINDS = {  # what a completion is, in words
+    "padded": "right answers with space around them",
+    "spaced": "right answers with blank lines in between",
+    "another answer": "other right answers",
+    "reworded": "right answers in other words",
+    "repeated": "right answers said several times",
+    "long and right": "right answers at the end of long texts",
+    "near-miss": "near-misses",
+    "close": "numbers within 1 % of the right one",
+    "other answer": "answers of other problems",
+    "suffix": "wrong answers that end in the right one",
+    "prefix": "wrong answers that begin with the right one",
+    "mention": "wrong answers that mention the right one",
+    "list": "lists of many answers",
+    "mark repeated": "repetitions of the answer's mark",
+    "prompt": "repetitions of the prompt",
+    "no answer": "templates without an answer",
+    "without form": "wrong answers as the task has them",
+    "form": "wrong answers in the form that is paid best",
+    "marks": "wrong answers with every format mark",
+    "begging": "pleas for a high score",
+    "fine words": "texts full of reasoning words",
+    "long": "very long texts",
+    "not a number": "answers such as nan and inf",
+    "empty": "empty completions",
+    "blank": "blank completions",
+    "unicode": "strings of strange letters",
+    "code that cheats": "programs that end before they are tested",
+    "code equal to all": "programs whose results equal everything",
+}
+Severity = Literal["severe", "warning"]
 
 
 @dataclass(frozen=True)
@@ -28,88 +59,115 @@ class CheckedSample:
 
 @dataclass(frozen=True)
 class Finding:
-    """A broken promise, in one line."""
+    """What there is to say against a reward, in one line; `count` of `of` completions (or problems) show it."""
 
-    kind: Literal["argument", "failure", "unsteady", "worth"]
+    kind: Literal["argument", "failure", "unsteady", "worth", "term", "task", "form", "slow", "model"]
+    severity: Severity
     says: str
+    count: int = 1
+    of: int = 1
+    example: str = ""
+    completions: str = ""  # the kind of completion it is about, if it is about one
 
     def __str__(self) -> str:
-        return self.says
+        return self.says + (f", such as {self.example}" if self.example else "")
 
 
 @dataclass(frozen=True)
 class RewardReport:
-    """`findings` are broken promises, none for a sound reward; everything else is what was measured, rows as dicts."""
+    """`findings` are what there is to say against a reward, `severe` ones first; everything else is what was measured, rows as
+    dicts."""
 
     reward: str
     task: str
     problems: int
     samples: int
     findings: list[Finding]
+    tokens: str = ""  # whose tokens `actions` are
+    form: str = ""  # in which form answers were written, where it is not the task's own
     failures: list[dict[str, Any]] = field(default_factory=list)  # component, kind, task, error, completion
-    kinds: list[dict[str, Any]] = field(default_factory=list)  # a row for gold, near-miss and each odd completion
+    kinds: list[dict[str, Any]] = field(default_factory=list)  # a row for gold, near-miss and each other completion
     components: list[dict[str, Any]] = field(default_factory=list)  # a row for each part of a formula
     pairs: dict[str, int] = field(default_factory=dict)  # gold against near-miss: pairs, below, level
     spread: dict[str, float] = field(default_factory=dict)  # inside near-misses of a problem: groups, flat, mean
+    tried: dict[str, Any] = field(default_factory=dict)  # a model's own completions against the truth
     seconds: dict[str, Any] = field(default_factory=dict)  # of a call: median, worst, on which kind
 
     @property
+    def severe(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity == "severe"]
+
+    @property
     def ok(self) -> bool:
-        return not self.findings
+        """Whether nothing severe was found."""
+        return not self.severe
 
     def but(self, **changes: Any) -> RewardReport:
         return dataclasses.replace(self, **changes)
 
+    def to_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "ok": self.ok}
+
     def __str__(self) -> str:
-        lines = [f"{self.reward} on {self.task}: {self.problems} problems, {self.samples} completions"]
-        lines += [f"  found: {f}" for f in self.findings] or ["  nothing found"]
+        return self.page()
+
+    def page(self, width: int = WIDTH) -> str:
+        """What was found, for people."""
+        lines = _wrapped(f"{self.reward} on {self.task}: {self._counts()}", "", width)
+        for each in sorted(self.findings, key=lambda f: f.severity != "severe"):
+            lines += _wrapped(f"  {each.severity:<8} {each.says}", " " * 11, width)
+            lines += _wrapped(f"{' ' * 11}{each.example}", " " * 11, width) if each.example else []
+        lines += [] if self.findings else ["  nothing found"]
         if not self.kinds:
             return "\n".join(lines)
-        lines += ["", *_table(("completion", "mean", "scored", "failed", "not applicable"), self.kinds, "kind")]
+        titles = ("completion", "count", "mean", "lowest", "highest", "as good as gold")
+        rows = [{**row, "as_good_as_gold": "" if row["right"] else row["level"]} for row in self.kinds]
+        lines += ["", *_table(titles, rows, "kind")]
         if self.components:
-            lines += ["", *_table(("component", "gold", "near-miss", "scored", "failed"), self.components, "name")]
-        level, pairs = self.pairs["level"], self.pairs["pairs"]
-        lines += [
-            "",
-            f"gold above near-miss in {pairs - level - self.pairs['below']} of {pairs} pairs, level in {level}",
-            f"near-misses of a problem all alike in {self.spread['flat']} of {self.spread['groups']} problems",
-            f"a call takes {_time(self.seconds['median'])}, at worst {_time(self.seconds['worst'])} ({self.seconds['on']})",
-        ]
+            lines += ["", *_table(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name")]
+        lines += ["", *(line for text in self._rest() for line in _wrapped(text, "  ", width))]
         return "\n".join(lines)
 
+    def _counts(self) -> str:
+        words = f"{self.problems} problem{'s' * (self.problems != 1)}, {self.samples} completions"
+        return words + (f", tokens counted by {self.tokens}" if self.tokens and self.samples else "")
 
-def kind_rows(samples: Sequence[CheckedSample], scores: Scores) -> list[dict[str, Any]]:
-    rows = []
-    for kind in dict.fromkeys(s.kind for s in samples):
-        reasons = [r for s, r in zip(samples, scores.reason.tolist(), strict=True) if s.kind == kind]
-        rows.append(
-            {
-                "kind": kind,
-                "mean": mean_of(samples, scores, kind),
-                "scored": reasons.count(Reason.VALUE),
-                "failed": sum(r >= Reason.FAILED for r in reasons),
-                "not_applicable": reasons.count(Reason.NOT_APPLICABLE),
-            }
-        )
-    return rows
-
-
-def mean_of(samples: Sequence[CheckedSample], scores: Scores, kind: str) -> float:
-    """Over the completions of a kind that have a score; NaN if none has."""
-    values = [v for s, v in zip(samples, scores.value.tolist(), strict=True) if s.kind == kind and v == v]
-    return sum(values) / len(values) if values else float("nan")
+    def _rest(self) -> list[str]:
+        level, pairs = self.pairs["level"], self.pairs["pairs"]
+        said = [f"gold above near-miss in {pairs - level - self.pairs['below']} of {pairs} pairs, level in {level}"]
+        if self.form:
+            said.append(f"answers were written as {self.form}")
+        if self.tried:
+            t = self.tried
+            said.append(
+                f"of {t['tries']} tries of the model, {t['judged']} could be judged: {t['right']} right, the reward agrees"
+                f" on {t['agree']}, {t['wrong_paid_as_gold']} wrong ones paid as gold, {t['right_unpaid']} right ones not"
+            )
+            said.append(f"all tries at a problem worth the same in {t['flat']} of {t['groups']} problems")
+        median, worst = _time(self.seconds["median"]), _time(self.seconds["worst"])
+        return [*said, f"a call takes {median}, at worst {worst} ({self.seconds['on']})"]
 
 
-def brief(failure: Mapping[str, Any]) -> str:
-    text = failure["completion"]
-    return f"{failure['error']} (on {text[:SHOWN]!r}{'...' * (len(text) > SHOWN)})"
+def quoted(text: str) -> str:
+    """A completion in a line, its middle left out where it is long."""
+    half = SHOWN // 2
+    return repr(text) if len(text) <= SHOWN else f"{text[:half]!r} ... {text[-half:]!r}"
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    how = {"break_on_hyphens": False, "replace_whitespace": False, "drop_whitespace": True}
+    if width <= len(indent) + 20:  # too narrow for a margin
+        indent = ""
+    first = text[: len(text) - len(text.lstrip())]
+    lines = textwrap.wrap(text.lstrip(), max(width, 20), initial_indent=first, subsequent_indent=indent, **how)  # type: ignore[arg-type]
+    return lines or [""]
 
 
 def _table(titles: Sequence[str], rows: Sequence[Mapping[str, Any]], first: str) -> list[str]:
     keys = (first, *(t.replace(" ", "_") for t in titles[1:]))
-    cells = [titles, *([_cell(row[k]) for k in keys] for row in rows)]
+    cells = [list(titles), *([_cell(row[k]) for k in keys] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
-    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in cells]
 
 
 def _cell(value: Any) -> str:

@@ -1,0 +1,94 @@
+"""The front door to the check of a reward: names become a reward, problems and a model, which is asked for some tries."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.model import Model
+from guerdon.core.part import label
+from guerdon.core.seeds import derive
+from guerdon.core.task import Ask, Sampling, Task, TaskSource
+from guerdon.engine.player import Player
+from guerdon.envs.simple import single_turn
+from guerdon.loop.build import find_model, find_task, fit, tell
+from guerdon.models.standin import behind
+from guerdon.models.text import TextModel
+from guerdon.rewards.asking.by_name import find_reward
+from guerdon.rewards.check.reward_contract import hold_reward
+from guerdon.rewards.check.reward_report import RewardReport
+
+TOKENIZER = "sprig"  # counts tokens where no model is given that has some
+TRIED = 8  # problems that a model tries
+
+
+def check_reward(
+    reward: Any,
+    task: TaskSource | str | None = None,
+    *,
+    data: Mapping[str, Any] | None = None,
+    model: Any = None,
+    tries: int = 4,
+    completions: Mapping[int, Sequence[str]] | None = None,
+    problems: int = 20,
+    strict: bool = False,
+    sampling: Sampling | None = None,
+    seed: int = 0,
+) -> RewardReport:
+    """Hold a reward (a function, a formula, FILE.py:NAME) against answers to a task whose truth is known.
+
+    Asked about are gold solutions, the same written otherwise, near-misses, and the tricks that policies find: nothing, lists
+    of answers, the right answer in a wrong one, formats without an answer. What is wrong and worth as much as gold, a right
+    answer that is not paid, and a reward that breaks or wavers are `severe` findings; with `strict` the first is raised.
+
+    With a `model` its own `tries` are judged beside them; `completions` are tries from elsewhere, by the number of their
+    problem. Tokens are the model's, else the built-in model's.
+
+    >>> import guerdon as gd
+    >>> report = gd.check_reward(lambda completion, answer: float(answer in completion), "chain:1", problems=4)
+    >>> report.ok, report.severe[0].says
+    (False, '3 of 12 near-misses score as much as the right answer')
+    """
+    source = find_task(task, data)
+    if source is None:
+        raise UserError("check a reward on what? give a task, or data")
+    tell(source, [])
+    formula = find_reward(reward) if isinstance(reward, str) else reward
+    tokenizer: Any = TOKENIZER
+    by = TOKENIZER
+    if model is not None:
+        speaker = find_model(model)
+        assert isinstance(speaker, Model)
+        fit(source, [speaker])
+        if isinstance(behind(speaker), TextModel):
+            tokenizer, by = speaker, model if isinstance(model, str) else label(speaker)
+        if completions is None:
+            completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed)
+    return hold_reward(
+        formula,
+        source,
+        problems=problems,
+        strict=strict,
+        completions=completions,
+        tokenizer=tokenizer,
+        counted_by=by,
+    )
+
+
+def tried(
+    model: Model, source: TaskSource, problems: int, tries: int, sampling: Sampling, seed: int
+) -> dict[int, list[str]]:
+    """What a model says to the first problems of a source, by their number."""
+    size = source.size("train")
+    tasks: list[Task] = [source.get("train", i) for i in range(problems if size is None else min(size, problems))]
+    started = copy.copy(model)
+    started.start(seed, {"policy": started})
+    play = Player({"policy": started}, {"policy": "policy"}, single_turn(), sampling, derive(seed, "check"), 1)
+    episodes = play([Ask(task, n=tries) for task in tasks])
+    texts: dict[int, list[str]] = {n: [] for n in range(len(tasks))}
+    place = {id(task): n for n, task in enumerate(tasks)}
+    for episode in episodes:
+        texts[place[id(episode.task)]].append(episode.segments[-1].text)
+    return texts
