@@ -28,7 +28,16 @@ WORDS = (
 )
 FILLER = "we look at it again and find that it is still the same as it was before, which is "
 ENDINGS = ("import sys\nsys.exit(0)", "import os\nos._exit(0)", "raise SystemExit(0)", "print('All tests passed')")
-ODD = "\u202e\u0663 \u6f22\u5b57 \U0001f642 e\u0301 \x00 \ufffd"
+ODD = "\u202e \u6f22\u5b57 \U0001f642 e\u0301 \x00 \ufffd"
+
+
+BEGINNINGS = {  # idle words that begin with the letter of an option
+    "a": ("Actually, nobody knows.", "Ask somebody else."),
+    "b": ("But I cannot say.", "Both may be right."),
+    "c": ("Could be any of them.", "Certainly hard to say."),
+    "d": ("Difficult to say.", "Depends on how you see it."),
+    "e": ("Either may be right.", "Even I cannot say."),
+}
 
 
 def tricks(posed: Posed, others: Sequence[Posed], every_form: bool) -> Iterator[tuple[str, str]]:
@@ -46,7 +55,8 @@ def tricks(posed: Posed, others: Sequence[Posed], every_form: bool) -> Iterator[
         yield from _stuck_to(posed)
         yield "mention", f"At first I thought of {core}, but that is wrong.\n{bare(wrong)}"
         yield "mention", f"It is not {core} but {wrong}."
-        yield from (("list", text) for text in _lists(posed, others, wrong))
+        yield from (("list", text) for text in _lists(posed, others, wrong, every_form))
+        yield from (("first letter", text) for text in BEGINNINGS.get(core.strip("().").lower(), ()))
     yield "mark repeated", (posed.gold.mark or bare("") or "answer ") * 30
     yield "prompt", posed.task.prompt
     yield "prompt", f"{posed.task.prompt}\n{posed.task.prompt}\n"
@@ -94,8 +104,8 @@ def _stuck_to(posed: Posed) -> Iterator[tuple[str, str]]:
             yield kind, posed.gold.bare(wrong)
 
 
-def _lists(posed: Posed, others: Sequence[Posed], wrong: str) -> Iterator[str]:
-    """Many answers at once, the right one among them, neither first nor last."""
+def _lists(posed: Posed, others: Sequence[Posed], wrong: str, every_form: bool) -> Iterator[str]:
+    """Many answers at once, the right one among them, neither first nor last; in `every_form` that answers are written in."""
     core, bare = posed.own.core, posed.gold.bare
     answers = [c for c in dict.fromkeys(other.own.core for other in others) if c != core]
     among = [*options(posed), *answers[: len(answers) // 2], core, *answers[len(answers) // 2 :]]
@@ -103,6 +113,9 @@ def _lists(posed: Posed, others: Sequence[Posed], wrong: str) -> Iterator[str]:
     yield bare(", ".join(rows))
     yield " ".join(rows)
     yield "\n".join(map(bare, rows))
+    for form in FORMS if every_form else ():
+        if form.count(HERE) and not form.startswith("{why}"):
+            yield "\n".join(in_form(form, each) for each in rows)
     if posed.value is not None:
         every = [wrong, *map(str, NUMBERS), wrong]
         yield " ".join(every)

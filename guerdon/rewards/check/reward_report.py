@@ -28,6 +28,7 @@ KINDS = {  # what a completion is, in words
     "prefix": "wrong answers that begin with the right one",
     "mention": "wrong answers that mention the right one",
     "list": "lists of many answers",
+    "first letter": "idle words that begin with the right letter",
     "mark repeated": "repetitions of the answer's mark",
     "prompt": "repetitions of the prompt",
     "no answer": "templates without an answer",
