@@ -14,6 +14,7 @@ import guerdon as gd
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+YOUR_OWN_DATA = "docs/your_own_data.md"
 FEW = ["--eval-tasks", "2", "--eval-tries", "1", "--set", "prompts=2"]
 SMALLEST = "guerdon train grpo --task successor --model tabular --set lr=0.3 --steps 60"
 ENDS = "held-out accuracy after 60 steps: 100.0 %"
@@ -103,15 +104,38 @@ def test_the_mended_reward_has_nothing_severe():
     assert report.ok and all(row["level"] == 0 for row in report.kinds if not row["right"])
 
 
-def test_rows_of_a_file(cli, tmp_path):
-    page = "docs/your_own_task.md"
-    (rows,) = blocks("json", page)
-    (tmp_path / "my.jsonl").write_text(rows)
-    for name, text in named(page):
-        (tmp_path / name).write_text(text)
-    (command,) = [line for line in commands(page) if "--data" in line]
-    result = cli(*shorter(command))
-    assert result.code == 0 and "report" in result.out, result.err
+def your_own_data(folder: Path) -> None:
+    """The files of that page."""
+    (csv,) = blocks("csv", YOUR_OWN_DATA)
+    (folder / "my.csv").write_text(csv)
+    for name, text in zip(("sky.jsonl", "worked.jsonl"), blocks("json", YOUR_OWN_DATA), strict=True):
+        (folder / name).write_text(text)
+    for name, text in named(YOUR_OWN_DATA):
+        (folder / name).write_text(text)
+
+
+@pytest.mark.filterwarnings("default::guerdon.core.errors.Told")
+def test_your_own_data(cli, tmp_path):
+    """The commands of the page, and what they print of the rows."""
+    your_own_data(tmp_path)
+    shown = "\n".join(blocks("console", YOUR_OWN_DATA))
+    assert [command.split()[1] for command in commands(YOUR_OWN_DATA)] == ["train", "eval", "eval", "eval"]
+    for command in commands(YOUR_OWN_DATA):
+        result = cli(*shorter(command), *(() if " train " in command else ("--max-tokens", "32")))
+        assert result.code == 0, f"{command}: {result.err}"
+        told = [line for line in result.err.splitlines() if line.startswith("my.csv: ")]
+        assert len(told) == 2 and ("Be brief" in command or all(line in shown for line in told)), result.err
+
+
+def test_your_own_data_in_python_and_as_it_is_shown(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    your_own_data(tmp_path)
+    exec(compile(dict(named(YOUR_OWN_DATA))["mine.py"], "mine.py", "exec"), {})
+    assert capsys.readouterr().out == "chain 2 *5 -7 2\n"
+    (seen,) = blocks("text", YOUR_OWN_DATA)
+    assert gd.tasks.rows("sky.jsonl").get("train", 0).prompt + "\n" == seen
+    worked = gd.tasks.rows("worked.jsonl")
+    assert worked.get("train", 0).answer == "24" and worked.solution(worked.get("train", 0)).startswith("4+2=6")
 
 
 def test_in_python(tmp_path, monkeypatch):
