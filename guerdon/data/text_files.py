@@ -25,6 +25,7 @@ from guerdon.data.data_rows import DataRow, Records
 from guerdon.data.lines import BLANK, decoded, opened, read_line, shown, too_long, where_text_begins
 
 DELIMITERS = ",;\t"
+BLOCK = 1 << 18  # bytes that are read at a time by who goes through all rows
 UNREAD = "surrogateescape"  # bytes that are no text go through the reader of CSV, for their row to be refused by
 
 
@@ -69,6 +70,21 @@ class TextRecords(Records):
             return DataRow(number, fault=too_long())
         self._refuse_changed()
         return self.understand(number, os.pread(self.file.fileno(), size, start))
+
+    def __iter__(self) -> Iterator[DataRow]:
+        first, fd = 0, self.file.fileno()
+        while first < len(self):
+            fits = int(np.searchsorted(self.starts, self.starts[first] + min(BLOCK, lines.LONGEST), side="right")) - 1
+            last = min(max(fits, first + 1), len(self))
+            places, numbers = self.starts[first : last + 1].tolist(), self.numbers[first:last].tolist()
+            if places[-1] - places[0] > lines.LONGEST:  # one row alone
+                yield self.read(first)
+            else:
+                self._refuse_changed()
+                block = os.pread(fd, places[-1] - places[0], places[0])
+                for number, start, end in zip(numbers, places[:-1], places[1:], strict=True):
+                    yield self.understand(number, block[start - places[0] : end - places[0]])
+            first = last
 
     def identity(self) -> str:
         self._refuse_changed()
