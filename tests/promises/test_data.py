@@ -11,6 +11,8 @@ import json
 import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from command_line import SMALL, Cli, command_line, refused
 from small import small_lm
@@ -142,6 +144,46 @@ def test_skipped_rows_are_named(cli):
     assert said.code == 0 and "skipped 2 bad rows (line 4: not JSON: " in said.err and "; line 5: half a" in said.err
     assert "skipped: line 5: half a character" in cli("show", "run").out
     assert "skipped 2 bad rows (line 4: " in cli("eval", "run", "--k", "1").err
+
+
+TABLES = {  # a file, and what is said of it
+    "a row too short": ("my.csv", b"prompt,answer\na,1\nb\nc,3\n", "my.csv, line 3: 1 fields, where the header has 2"),
+    "a row too long": ("my.csv", b"prompt,answer\na,1\nb,2,3\n", "my.csv, line 3: 3 fields, where the header has 2"),
+    "Latin-1": ("my.csv", b"prompt,answer\na,1\n\xe9,2\n", "my.csv, line 3: not UTF-8: byte 0xe9 at 0"),
+    "an open quote": ("my.csv", b'prompt,answer\na,1\n"b,2\nc,3\n', "my.csv, line 3: not CSV: unexpected end of data"),
+    "an empty field": ("my.csv", b"prompt,answer\na,1\nb,\n", "my.csv, line 3: no text in column 'answer'"),
+    "a name twice": (
+        "my.csv",
+        b"prompt,answer,prompt\na,1,b\n",
+        "its header has the column 'prompt' twice: rename one",
+    ),
+    "UTF-16": (
+        "my.csv",
+        "prompt,answer\na,1\n".encode("utf-16"),
+        "cannot read --data my.csv: it is UTF-16, save it as UTF-8",
+    ),
+    "nothing": ("my.csv", b"", "my.csv holds 0 good rows: two are the fewest"),
+    "a header alone": ("my.csv", b"prompt,answer\n", "my.csv holds 0 good rows: two are the fewest"),
+    "no Parquet": ("my.parquet", b"PAR1 and no more", "cannot read --data my.parquet: "),
+    "compressed": ("my.jsonl", b"\x1f\x8b\x08\x00", "cannot read --data my.jsonl: it is gzip: unpack it with gunzip"),
+}
+
+
+@pytest.mark.parametrize(("path", "content", "says"), TABLES.values(), ids=TABLES)
+def test_other_forms_are_refused_the_same_way(cli, path, content, says):
+    """CSV with ragged rows, Latin-1, an open quote, an empty field, a name twice; a header alone; no Parquet; gzip."""
+    Path(path).write_bytes(content)
+    refused(cli("train", "grpo", "--data", path, "--steps", "1", *SMALL, "--out", "run"), says)
+    assert not Path("run").exists()
+
+
+def test_nulls_and_lists_of_a_parquet_file_are_named(cli):
+    """A null and a list in the place of a prompt, NaN in the place of an answer."""
+    pq.write_table(pa.table({"prompt": ["a", None, "c"], "answer": [1.0, 2.0, float("nan")]}), "my.parquet")
+    words = ("train", "grpo", "--data", "my.parquet", "--steps", "1", *SMALL)
+    refused(cli(*words), "my.parquet, row 2: no text in column 'prompt'", "; row 3: no text in column 'answer'")
+    pq.write_table(pa.table({"prompt": [["a"], ["b"]], "answer": [1, 2]}), "my.parquet")
+    refused(cli(*words), "my.parquet, row 1: no text in column 'prompt', but a message that is no object")
 
 
 def test_what_is_no_file_does_not_hang(cli, tried):
