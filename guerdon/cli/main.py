@@ -114,6 +114,7 @@ app.command(
         "guerdon train grpo --task countdown:2 --steps 20           by sprig, which comes with the package",
         "guerdon train grpo --task successor:2 --model tabular --set lr=0.05 --set learn.clip=0.5",
         "guerdon train grpo --data sums.jsonl --prompt question --answer result --model tabular",
+        "guerdon train grpo --data my.csv --test test.csv --check number --system 'Be brief.' --model sprig",
         "guerdon train grpo --task successor --model tabular --reward my.py:brief --seed 3 --out runs/brief",
         "guerdon train ./mine.py --task successor --model tabular --json",
         "guerdon train grpo --task countdown:4 --model sprig --dry-run",
@@ -127,6 +128,7 @@ app.command(
         "guerdon eval runs/grpo-successor-001                       on the task it was trained for",
         "guerdon eval tabular --task successor:2 --k 4 --tasks 200",
         "guerdon eval runs/grpo-successor-001 --data sums.jsonl --prompt question --answer result --greedy",
+        "guerdon eval sprig --test test.csv --reward my.py:brief    all rows of a file, and what a reward gives there",
     ),
 )(evaluate)
 app.command(
