@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
+import socket
+import urllib.parse
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +19,7 @@ from guerdon.core.errors import UserError, in_a_line, require_extra
 PREFIX = "hf:"
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}(?::[\w.-]{1,95}){0,2}")
 FILES = (".jsonl", ".json", ".ndjson", ".csv", ".tsv", ".parquet", ".txt", ".gz", ".zst", ".zip", ".xlsx", ".arrow")
+SECONDS = 5.0  # for the hub to answer
 USUAL = ("default", "main", "all")  # configurations that are meant where none is said
 
 
@@ -38,6 +44,8 @@ def hub_rows(spec: str, name: str) -> Any:
         raise UserError(
             f"{name} is no file, and to read it as a data set, {require_extra('datasets', 'datasets')}"
         ) from error
+    if not _is_hub_there():
+        _use_cache_alone(datasets)
     try:
         config, split = _config_and_split(datasets, dataset, words)
         return datasets.load_dataset(dataset, config, split=split)
@@ -45,6 +53,24 @@ def hub_rows(spec: str, name: str) -> Any:
         raise UserError(f"{name}: {error}") from error
     except Exception as error:  # of a library that raises what its libraries do
         raise UserError(_unreachable(dataset, name, error)) from error
+
+
+def _is_hub_there() -> bool:
+    """Whether the hub answers at all: its library asks five times over half a minute, and prints each."""
+    if "https" in urllib.request.getproxies():  # which know names that this machine does not
+        return True
+    place = urllib.parse.urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    try:
+        socket.create_connection((place.hostname or "", place.port or 443), timeout=SECONDS).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _use_cache_alone(datasets: Any) -> None:
+    """What was fetched before is read, and the hub left alone."""
+    hub: Any = importlib.import_module("huggingface_hub.constants")
+    datasets.config.HF_HUB_OFFLINE = hub.HF_HUB_OFFLINE = True
 
 
 def _config_and_split(datasets: Any, dataset: str, words: list[str]) -> tuple[str | None, str]:

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from guerdon.core.errors import UserError
-from guerdon.data import lines
+from guerdon.data import hub_datasets, lines
 from guerdon.data.opening import open_records
 
 ROWS = [
@@ -243,6 +243,8 @@ def test_words_that_are_no_file(tmp_path, monkeypatch):
             open_records(path)
 
     import datasets
+
+    monkeypatch.setattr(hub_datasets, "_is_hub_there", lambda: True)
 
     def unreachable(*_, **__):
         raise ConnectionError("no route")
