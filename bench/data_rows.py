@@ -12,7 +12,6 @@ import argparse
 import csv
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -44,10 +43,10 @@ def write(path: Path, count: int) -> None:
         pq.write_table(pa.Table.from_pylist(list(made)), path)
 
 
-def resident() -> float:
-    """Bytes of memory that are this process's own: pages of files that are mapped do not count."""
+def memory(field: str = "RssAnon") -> float:
+    """Bytes of memory that are this process's own, without mapped pages of files; or with them at its peak, `VmHWM`."""
     fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return float(fields["RssAnon"].split()[0]) * 1024
+    return float(fields[field].split()[0]) * 1024
 
 
 def measure(path: str) -> dict[str, float]:
@@ -56,13 +55,13 @@ def measure(path: str) -> dict[str, float]:
 
     if path.endswith("parquet"):
         import pyarrow.parquet  # noqa: F401
-    before, began, worked = resident(), time.perf_counter(), time.process_time()
+    before, began, worked = memory(), time.perf_counter(), time.process_time()
     source = rows(path)
     source.open()
     opened, worked = time.perf_counter(), time.process_time() - worked
     fingerprint(source)
     hashed = time.perf_counter()
-    grown, began_to_draw = resident() - before, time.process_time()
+    grown, began_to_draw = memory() - before, time.process_time()
     size, draw = source.size("train") or 0, random.Random(1)
     for _ in range(DRAWS):
         source.get("train", draw.randrange(size))
@@ -73,7 +72,7 @@ def measure(path: str) -> dict[str, float]:
         "processor_seconds": worked,
         "hash_seconds": hashed - opened,
         "grown_megabytes": grown / 1e6,
-        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3,
+        "peak_megabytes": memory("VmHWM") / 1e6,
         "draws_a_second": DRAWS / (time.process_time() - began_to_draw),
     }
 
@@ -103,9 +102,9 @@ def main() -> None:
             path.unlink()
             n = numbers[form]
             took = f"opened in {n['seconds']:.1f} s ({n['processor_seconds']:.1f} s of a processor)"
-            memory = f"memory grew by {n['grown_megabytes']:.0f} MB (peak {n['peak_megabytes']:.0f} MB)"
+            grown = f"memory grew by {n['grown_megabytes']:.0f} MB (peak {n['peak_megabytes']:.0f} MB)"
             drawn = f"{n['draws_a_second']:,.0f} tasks drawn at random in a second of a processor"
-            print(f"{form}: {n['rows']:,} rows, {n['megabytes']:.0f} MB; {took}; {memory}; {drawn}", flush=True)
+            print(f"{form}: {n['rows']:,} rows, {n['megabytes']:.0f} MB; {took}; {grown}; {drawn}", flush=True)
     if said.out:
         Path(said.out).write_text(json.dumps(numbers, indent=2) + "\n")
 

@@ -19,6 +19,7 @@ from guerdon.data.data_rows import DataRow, Records, hash_of_rows, row_of
 from guerdon.data.lines import opened, shown
 
 AT_ONCE = 2048  # rows of a batch
+BUFFER = 1 << 20  # bytes of a column that are read at a time
 
 
 class ArrowRows(Records):
@@ -60,12 +61,12 @@ def parquet_rows(path: Path, name: str) -> ArrowRows:
         digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         file.seek(0)
         try:
-            source = pq.ParquetFile(file)
+            source = pq.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False)  # or it reads whole row groups
             names = source.schema_arrow.names
             _refuse_twice(names, name)
             with tempfile.NamedTemporaryFile(suffix=".arrow") as spelled:
                 with pa.ipc.new_file(spelled, source.schema_arrow) as sink:
-                    for batch in source.iter_batches(AT_ONCE):
+                    for batch in source.iter_batches(AT_ONCE, use_threads=False):
                         sink.write_batch(batch)
                 spelled.flush()
                 reader = pa.ipc.open_file(pa.memory_map(spelled.name))  # it stays readable when its name is gone
