@@ -4,7 +4,7 @@ TRL calls a reward function with a step's prompts, completions and dataset colum
 A group is a run of equal prompts, as TRL repeats them; with several processes each sees its own share, so what compares
 within a group (`normalised`) needs whole groups on one process. It also hands over `completion_ids`, the token ids of each
 completion to its end: they are the sample's `actions`, for rewards that count tokens, where the completion is a single turn.
-Left out: reward models and environments that pay.
+Left out: reward models as TRL loads them, and environments that pay.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from guerdon.bridges.lacking import filled, warn_lacking
 from guerdon.core.errors import UserError
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.part import part
+from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.function import Arguments, Leaf
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import Reward, as_reward, blended, weighted
@@ -70,7 +71,8 @@ def _sample(prompt: Any, completion: Any, columns: dict[str, Any]) -> dict[str, 
 def for_trl(
     reward: Any, missing: float | Literal["none"] = "none", name: str | None = None, tokenizer: Any = None
 ) -> TrlReward:
-    """A Guerdon reward, a function or a formula, for the `reward_funcs` of a TRL trainer.
+    """A Guerdon reward, a function or a formula, or what `--reward` names (`for_trl("runs/rm")`: the reward model that a run
+    trained), for the `reward_funcs` of a TRL trainer.
 
     Where it does not apply TRL gets None, or the number `missing`. Where it failed or timed out TRL gets None in any case,
     and a warning counts them. `name` is what TRL logs it by; two of the same name would overwrite each other there.
@@ -78,7 +80,7 @@ def for_trl(
     Rewards that count tokens have those that TRL sampled. Where it hands over none, as in a conversation of several turns,
     `tokenizer` counts: a model's name or folder, a tokenizer.json, or the trainer's own (`processing_class`).
     """
-    formula = as_reward(reward)
+    formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     if missing != "none" and (isinstance(missing, str | bool) or not isinstance(missing, int | float)):
         raise UserError(f"missing is a number or 'none', not {missing!r}")
     ids = None if tokenizer is None else ids_by(tokenizer)  # what is wrong with it is said now

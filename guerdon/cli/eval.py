@@ -11,6 +11,11 @@ from guerdon.cli.options import Json, Reward, Task, Trust, takes_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.core.errors import UserError
 
+BestOf = Annotated[
+    int | None,
+    typer.Option("--best-of", metavar="N", min=1, help="How often the try that --reward likes best among N is right."),
+]
+
 
 @functools.partial(takes_data, test_alone=True)
 def evaluate(
@@ -18,12 +23,7 @@ def evaluate(
     task: Task = None,
     rows: Any = None,
     reward: Reward = None,
-    best_of: Annotated[
-        int | None,
-        typer.Option(
-            "--best-of", metavar="N", min=1, help="How often the try that --reward likes best among N is right."
-        ),
-    ] = None,
+    best_of: BestOf = None,
     k: Annotated[int, typer.Option("--k", metavar="N", min=1, help="Tries at each task.")] = 16,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
     temperature: Annotated[
@@ -41,6 +41,9 @@ def evaluate(
 
     Prints pass@1, and pass@k without bias, each with its 95 % interval over tasks; with --reward also what it gives on the
     same tries. A run is evaluated on the task it was trained for unless another is given; --test FILE alone means all its rows.
+
+    With --best-of N it prints best_of@N: how often the try that --reward likes best among N is right, between pass@1 (any
+    of them) and pass@N (an oracle's choice).
     """
     from guerdon.core.task import Sampling
     from guerdon.loop import api
@@ -58,13 +61,19 @@ def evaluate(
     if best_of is None:
         numbers = api.evaluate(model, reward=reward, tries=1 if greedy else k, **how)
     else:
-        if reward is None:
-            raise UserError("--best-of N chooses by a reward: give --reward R too")
+        _check_choice(reward, greedy)
         numbers = api.best_of(model, reward, n=best_of, **how)
     if not as_json:
         _tell(output, numbers)
     output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **numbers})
     return 0
+
+
+def _check_choice(reward: str | None, greedy: bool) -> None:
+    if reward is None:
+        raise UserError("--best-of N chooses by a reward: give --reward R too")
+    if greedy:
+        raise UserError("--greedy tries once, so there is nothing to choose among: leave it or --best-of out")
 
 
 def _warn_of_damage(output: Output, model: str) -> None:
@@ -78,6 +87,7 @@ def _warn_of_damage(output: Output, model: str) -> None:
 
 def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | None]:
     """The task a run was trained for."""
+    from guerdon.loop.catalog import find_recipe
     from guerdon.loop.trust import check_trust
     from guerdon.store.folder import RunFolder
 
@@ -88,6 +98,8 @@ def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | Non
     if not config["plain"] or not (config["wish"]["task"] or config["data"]):
         raise UserError(f"{model} does not name the task it was trained for: give --task NAME or --data FILE")
     check_trust(model, config, trust, ["task", "check"])
+    if config["data"] and find_recipe(config["recipe"]).data != "problems":
+        raise UserError(f"{model} was trained on answers, and its file has no problems to solve: give --task or --data")
     return config["wish"]["task"], config["data"]
 
 
@@ -115,3 +127,5 @@ def _tell(output: Output, numbers: dict[str, Any]) -> None:
         output.say(f"warning: {percent(numbers['reward_missing'])} of the tries got no reward and are not in its mean")
     if numbers.get("missing"):
         output.say(f"warning: {percent(numbers['missing'])} of the tries could not be checked and are in no rate")
+    if numbers.get("best_of_unscored"):
+        output.say(f"warning: {percent(numbers['best_of_unscored'])} of the tasks had no try with a score to choose by")

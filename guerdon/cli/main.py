@@ -116,6 +116,7 @@ app.command(
         "guerdon train grpo --data sums.jsonl --prompt question --answer result --model tabular",
         "guerdon train grpo --data my.csv --test test.csv --check number --system 'Be brief.' --model sprig",
         "guerdon train grpo --task successor --model tabular --reward my.py:brief --seed 3 --out runs/brief",
+        "guerdon train grpo --task countdown:2 --model sprig --reward runs/reward_model-countdown-2-001",
         "guerdon train ./mine.py --task successor --model tabular --json",
         "guerdon train grpo --task countdown:4 --model sprig --dry-run",
         "guerdon train --resume runs/grpo-successor-001",
@@ -128,6 +129,7 @@ app.command(
         "guerdon eval runs/grpo-successor-001                       on the task it was trained for",
         "guerdon eval tabular --task successor:2 --k 4 --tasks 200",
         "guerdon eval runs/grpo-successor-001 --data sums.jsonl --prompt question --answer result --greedy",
+        "guerdon eval sprig --task countdown:2 --best-of 4 --reward runs/reward_model-countdown-2-001",
         "guerdon eval sprig --test test.csv --reward my.py:brief    all rows of a file, and what a reward gives there",
     ),
 )(evaluate)

@@ -21,7 +21,14 @@ Model = Annotated[
         "--model", metavar="NAME|DIR", help="A model's name, ORG/NAME on the hub, its folder, or a finished run."
     ),
 ]
-Reward = Annotated[str | None, typer.Option("--reward", metavar="REWARD", help="FILE.py:NAME, or one on the shelf.")]
+Reward = Annotated[
+    str | None,
+    typer.Option(
+        "--reward",
+        metavar="REWARD",
+        help="FILE.py:NAME, one on the shelf, or the folder of a run that trained a reward model.",
+    ),
+]
 Steps = Annotated[int | None, typer.Option("--steps", metavar="N", help="Steps to train.  [default: the recipe's]")]
 Budget = Annotated[
     str | None,
@@ -117,6 +124,11 @@ DATA_OPTIONS: dict[str, Any] = {
     "prompt": typer.Option("--prompt", metavar="COL", help="The prompt's column in --data.  [default: guessed]"),
     "answer": typer.Option("--answer", metavar="COL", help="The answer's, or: none.  [default: guessed]"),
     "solution": typer.Option("--solution", metavar="COL", help="The worked solution's, for recipes that recite one."),
+    "column": typer.Option(
+        "--column",
+        metavar="WHAT=COL",
+        help="Another column of --data, for what a recipe takes: chosen=better, labels=ratings; repeatable.",
+    ),
     "kind": typer.Option("--kind", metavar="COL", help="One that sorts problems into kinds: subjects, levels."),
     "check": typer.Option(
         "--check",
@@ -134,7 +146,7 @@ DATA_OPTIONS: dict[str, Any] = {
     ),
     "skip_bad": typer.Option("--skip-bad", help="Skip malformed rows of --data instead of refusing them."),
 }
-TYPES: dict[str, Any] = {"held_out": float | None, "skip_bad": bool}
+TYPES: dict[str, Any] = {"held_out": float | None, "skip_bad": bool, "column": list[str] | None}
 
 
 def takes_data(verb: Callable[..., int], *, test_alone: bool = False) -> Callable[..., int]:
@@ -168,12 +180,23 @@ def parse_data(data: str | None, *, test_alone: bool = False, **said: Any) -> di
     if data is not None:
         if "test" in given and "held_out" in given:
             raise UserError("--test FILE is all that is held out: leave --held-out away")
-        return {"path": data, **given}
+        return {"path": data, **_columns(given.pop("column", ())), **given}
     if test_alone and "test" in given:
-        return {"path": given.pop("test"), "held_out": 1.0, **given}
+        return {"path": given.pop("test"), "held_out": 1.0, **_columns(given.pop("column", ())), **given}
     for name in given:
         flag = f"--{name.replace('_', '-')}"
         if name == "check":
             raise UserError("--check is for --data FILE: families of problems check exactly by themselves")
         raise UserError(f"{flag} is about the rows of a file: give --data FILE too")
     return None
+
+
+def _columns(words: Sequence[str]) -> dict[str, str]:
+    """`--column` as knobs of the source that reads the file."""
+    columns = {}
+    for word in words:
+        what, _, column = word.partition("=")
+        if not what.strip() or not column.strip():
+            raise UserError(f"--column takes WHAT=COL, as in chosen=better, not {word!r}")
+        columns[what.strip()] = column.strip()
+    return columns

@@ -22,7 +22,12 @@ WIDTH = 60  # characters of a completion that are shown
 def replay(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder.")],
     reward: Annotated[
-        str, typer.Option("--reward", metavar="FILE.py:NAME", help="A function, a reward or a formula of your own.")
+        str,
+        typer.Option(
+            "--reward",
+            metavar="REWARD",
+            help="FILE.py:NAME, a function or formula of your own; one on the shelf; or a run that trained a reward model.",
+        ),
     ],
     step: Annotated[
         list[int] | None, typer.Option("--step", metavar="N", min=0, help="Only this step; repeatable.")

@@ -33,7 +33,7 @@ Tokenizer = Annotated[
 def serve(
     reward: Annotated[
         str,
-        typer.Argument(metavar="REWARD", help="FILE.py:NAME, or the name of a reward on the shelf: exact, maths, ..."),
+        typer.Argument(metavar="REWARD", help="FILE.py:NAME, one on the shelf (exact), or a reward model's run."),
     ],
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0: any free one.")] = 8000,

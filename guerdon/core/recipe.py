@@ -26,6 +26,7 @@ from guerdon.core.task import Sampling
 
 SLOTS = ("task", "model", "reward")
 BASE = "base"  # the parameter by which a recipe made on another is handed what that one made
+Rows = Literal["problems", "pairs", "labels", "steps"]  # what rows of a file are to a recipe
 ClaimKind = Literal["better", "at least as good", "equal", "cheaper", "bound", "slope"]
 RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
@@ -259,6 +260,7 @@ class RecipeEntry:
     function: Callable[..., Recipe | Study]
     on: RecipeEntry | None = None
     absent: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    data: Rows = "problems"
 
     def __call__(self, *args: Any, **given: Any) -> Recipe | Study:
         """The recipe for a task, model and reward that are there as objects: `grpo(task, model, prompts=8)`."""
@@ -348,9 +350,12 @@ def recipe(
     claim: Claim | tuple[Claim, ...] = (),
     on: RecipeEntry | None = None,
     absent: Mapping[str, Any] | None = None,
+    data: Rows | None = None,
 ) -> Callable[[Callable[..., Recipe | Study]], RecipeEntry]:
     """Name a function that builds a Recipe or a Study; `on` another recipe, one that changes what that one made. `absent` is
-    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash.
+    for knobs that joined a Study later: the values that mean what it did without them, which are not in its hash. `data` is
+    what the rows of a file are to it: problems with answers to find, unless told or unless those of the recipe it is made on;
+    "pairs" of answers, answers with "labels", solutions in labelled "steps".
 
     >>> import guerdon as gd
     >>> @gd.recipe("mine", family="mine")
@@ -371,6 +376,7 @@ def recipe(
                 f"recipe {name!r} is made on {on.name!r}, so its first parameter must be called {BASE} (what that one made)"
                 + (f", not {first}" if first else "")
             )
-        return RecipeEntry(name, family, paper, claims, function, on, absent or {})
+        rows = data or (on.data if on is not None else "problems")
+        return RecipeEntry(name, family, paper, claims, function, on, absent or {}, rows)
 
     return enter

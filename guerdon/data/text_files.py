@@ -13,6 +13,7 @@ import hashlib
 import io
 import os
 import re
+import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO
@@ -39,6 +40,7 @@ class TextRecords(Records):
         super().__init__(name)
         with opened(path, name) as file:
             self.file: IO[bytes] = os.fdopen(os.dup(file.fileno()), "rb")
+        weakref.finalize(self, self.file.close)
         self.index()
 
     def index(self) -> None:

@@ -345,8 +345,9 @@ def best_of(
     sampling: Sampling | None = None,
 ) -> dict[str, Any]:
     """Accuracy on held-out problems of the try that `reward` likes best among `n`, beside pass@1 and pass@n of the same tries:
-    an exam with the metrics `accuracy` and `best_of`. `models` are those that the reward reads, by the names it has for them:
-    `best_of("sprig", gd.outcome_model("rm"), task="countdown:2", models={"rm": run.model("rm")})`.
+    an exam with the metrics `accuracy` and `best_of`. The reward is one, or is named as `--reward` names it:
+    `best_of("sprig", "runs/reward_model-countdown-2-001", task="countdown:2")`. `models` are those that it reads, by the names
+    it has for them: `gd.outcome_model("rm")` with `models={"rm": run.model("rm")}`.
 
     >>> import guerdon as gd
     >>> result = gd.best_of("sprig", gd.majority(), task="chain:2", n=2, tasks=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import secrets
@@ -13,25 +14,27 @@ from pathlib import Path
 from typing import Any
 
 import guerdon
-from guerdon import models, tasks
+from guerdon import tasks
 from guerdon.core.errors import Notice, Told, UserError
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label, walk
-from guerdon.core.recipe import Recipe, RecipeEntry, Study
+from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.record import Options
-from guerdon.loop.resume import MODEL_SUMS
 from guerdon.models import template_clock as clock
+from guerdon.models.trained_folders import load_whole
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
-from guerdon.store.checksums import Damaged, manifest_fault
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
 from guerdon.tasks.files import name_of, rows, rows_of
+from guerdon.tasks.preference_files import preferences
+from guerdon.tasks.recited_rows import RecitedRows
 from guerdon.tasks.row_columns import first_of
+from guerdon.tasks.step_files import labelled_steps
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -112,12 +115,12 @@ def build(request: RunRequest) -> Built:
             )
         recipe = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
         if isinstance(recipe, Recipe):
-            for source in [member for _, member in walk(recipe) if isinstance(member, rows)]:
+            for source in [member for _, member in walk(recipe) if isinstance(member, rows | RecitedRows)]:
                 fit(source, recipe.models.values())
                 tell(source, recipe.models.values())
         return Built(label(recipe).lower(), _checked(recipe, request.prepared))
     entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
-    task = find_task(request.task, request.data)
+    task = find_task(request.task, request.data, entry.data)
     if isinstance(task, rows) and not task.size("train"):
         raise UserError(f"{task.name}: --held-out 1 leaves nothing to train on")
     slots = {"task": task, "model": find_model(request.model), "reward": reward_for(request.reward, task)}
@@ -139,12 +142,12 @@ def _checked(recipe: Recipe | Study, prepared: Mapping[str, str]) -> Recipe | St
     return recipe
 
 
-def find_task(task: Any, data: Any = None) -> TaskSource | None:
-    """A task by name, or rows of one's own."""
+def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource | None:
+    """A task by name, or rows of one's own, whatever these are."""
     if data is not None:
         if task is not None:
             raise UserError("--task and --data are two sources of problems: give one of them")
-        source = rows_of(data)
+        source = rows_of(data) if of == "problems" else _answered(data, of)
         source.open()
         _name_skipped(source, source.skipped or [])
         return source
@@ -153,15 +156,33 @@ def find_task(task: Any, data: Any = None) -> TaskSource | None:
     return tasks.load(task) if isinstance(task, str) else task
 
 
+def _answered(data: Any, of: Rows) -> RecitedRows:
+    """Rows that bring their answers, from what `data=` takes: preferences, or labelled steps."""
+    kind: Any = labelled_steps if of == "steps" else preferences
+    given = dict(data) if isinstance(data, Mapping) and "path" in data else {"path": data}
+    for name in {"answer", "solution", "kind", "check", "system", "template"}.intersection(given):
+        raise UserError(
+            f"--{name} is for problems with an answer to find, and {name_of(given['path'])} is to hold {of}"
+        )
+    own = {f.name for f in dataclasses.fields(kind) if f.init}
+    columns = dict(given.pop("columns", {}))  # by `--prompt` and `--column chosen=better` too
+    columns |= {name: given.pop(name) for name in [*given] if name not in own}
+    source: RecitedRows = kind(**given, columns=columns, **({"want": "labels"} if of == "labels" else {}))
+    return source
+
+
 def fit(source: Any, models: Iterable[Any]) -> None:
     """Rows of a file that are too long for a model that will see them: refused, or skipped and named, before anything runs."""
     for model in models:
-        if isinstance(source, rows) and isinstance(model, Model) and not hasattr(model, "of"):
+        if isinstance(source, rows | RecitedRows) and isinstance(model, Model) and not hasattr(model, "of"):
             _name_skipped(source, source.fit(model))
 
 
 def tell(source: Any, models: Iterable[Any]) -> None:
     """What was made of rows of one's own, for the user to look at: columns, check, and where a system message goes."""
+    if isinstance(source, RecitedRows):
+        for line in source.facts():
+            warnings.warn(line, Told, stacklevel=3)
     if isinstance(source, rows):
         lines = source.facts()
         chats = [getattr(model, "chat", None) for model in models if isinstance(model, Model)]
@@ -171,7 +192,7 @@ def tell(source: Any, models: Iterable[Any]) -> None:
             warnings.warn(line, Told, stacklevel=3)
 
 
-def _name_skipped(source: rows, bad: Sequence[str]) -> None:
+def _name_skipped(source: rows | RecitedRows, bad: Sequence[str]) -> None:
     if bad:
         message = f"{source.title}: skipped {len(bad)} bad rows ({first_of(bad, SHOWN_BAD)})"
         warnings.warn(message, Notice, stacklevel=3)
@@ -196,18 +217,6 @@ def find_model(model: Any) -> Model | None:
         return model  # type: ignore[no-any-return]
     run = RunFolder(model)
     return load_whole(str(_policy_of(run)) if run.exists() else model)
-
-
-def load_whole(model: str) -> Model:
-    """A model by name or folder. One that a run trained is held against the checksums that lie with it."""
-    if (Path(model) / MODEL_SUMS).is_file():
-        fault = manifest_fault(Path(model), MODEL_SUMS)
-        if fault is not None:
-            raise Damaged(
-                f"{model} is damaged ({fault}): delete the run it is of and train it again; if you changed it yourself, delete"
-                f" its {MODEL_SUMS}"
-            )
-    return models.load(model)
 
 
 def _policy_of(run: RunFolder) -> Path:

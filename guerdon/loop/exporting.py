@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.loop.build import load_whole
 from guerdon.loop.model_card import model_card
 from guerdon.models.exports import Exported, as_stored, export_adapter, export_language_model, export_scorer
 from guerdon.models.hub_models import is_hub_id
 from guerdon.models.text import TextModel
+from guerdon.models.trained_folders import load_whole
 from guerdon.models.value_head import head_of
 from guerdon.store.folder import resume_command
 from guerdon.store.run import Run

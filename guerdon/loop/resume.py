@@ -12,18 +12,17 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
+from guerdon.core.manifest import write_manifest
 from guerdon.core.model import Model, weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
 from guerdon.loop.rollouts import Played
 from guerdon.models import model_loading
+from guerdon.models.trained_folders import MODEL_SUMS
 from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
-from guerdon.store.checksums import write_manifest
 from guerdon.store.folder import RunFolder
 from guerdon.store.whole_files import atomic
-
-MODEL_SUMS = "checksums.json"  # in the folder of a trained model
 
 
 def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.store.checksums import manifest_fault, write_manifest
+from guerdon.core.manifest import manifest_fault, write_manifest
 from guerdon.store.rollout_files import read_batch, write_batch
 from guerdon.store.whole_files import atomic, disk_errors, save_tensors
 

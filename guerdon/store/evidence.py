@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
+from guerdon.core.manifest import Damaged
+from guerdon.store.checksums import KEY, is_whole, sealed
 from guerdon.store.evidence_figure import figure
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from guerdon.core.errors import UserError
-from guerdon.store.checksums import KEY, Damaged, is_whole, sealed
+from guerdon.core.manifest import Damaged
+from guerdon.store.checksums import KEY, is_whole, sealed
 from guerdon.store.run_config import check_fields, read_small
 from guerdon.store.whole_files import absolute, disk_errors, remove, sweep, write_json
 

@@ -27,10 +27,10 @@ from guerdon.core.batch import Batch, Count, Pairs
 from guerdon.core.column import Column
 from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.errors import UserError, require_extra
+from guerdon.core.manifest import Damaged
 from guerdon.core.pack import pack
 from guerdon.core.part import knobs
 from guerdon.core.task import Ask, Prefix, Sampling, Task
-from guerdon.store.checksums import Damaged
 from guerdon.store.whole_files import atomic
 
 FORMAT = 2  # 1 had neither pay by the action, nor what was made, nor the seed of an episode's dice, nor muted steps

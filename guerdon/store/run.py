@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
-from guerdon.store.checksums import Damaged, crc
+from guerdon.core.manifest import Damaged
+from guerdon.store.checksums import crc
 from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import latest, read_events, read_log
 from guerdon.store.folder import RunFolder

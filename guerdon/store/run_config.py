@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from guerdon.store.checksums import Damaged
+from guerdon.core.manifest import Damaged
 from guerdon.store.event_types import StepDone
 
 LARGEST = 64 << 20  # bytes of a run.json; our own have some thousand

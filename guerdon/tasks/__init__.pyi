@@ -26,6 +26,8 @@ from guerdon.tasks.family import NearMiss as NearMiss
 from guerdon.tasks.family import Problem as Problem
 from guerdon.tasks.files import rows as rows
 from guerdon.tasks.mixtures import mixture as mixture
+from guerdon.tasks.preference_files import preferences as preferences
 from guerdon.tasks.role_tasks import in_role as in_role
 from guerdon.tasks.searched_solutions import searching as searching
+from guerdon.tasks.step_files import labelled_steps as labelled_steps
 from guerdon.tasks.task_loading import load as load

@@ -21,6 +21,7 @@ from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged, write_manifest
 from guerdon.core.recipe import Study
 from guerdon.judges.answerer import JudgeAnswer
 from guerdon.judges.cache import Cache
@@ -32,7 +33,7 @@ from guerdon.recipes.house.grpo import grpo
 from guerdon.store import checkpoint as checkpoints
 from guerdon.store import evidence
 from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoint, save_checkpoint
-from guerdon.store.checksums import KEY, Damaged, seal_line, write_manifest
+from guerdon.store.checksums import KEY, seal_line
 from guerdon.store.event_types import Ended, Started, StepDone
 from guerdon.store.events import EventLog, read_log
 from guerdon.store.folder import RunFolder

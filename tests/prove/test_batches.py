@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from planted import claim_of, play, prove_planted, write_recipes
 
 from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof.claim_results import settle
 from guerdon.loop.proof.proving import How, register_claims, settle_all, trials_of
 from guerdon.loop.proof.register import claim_hash, registered
 from guerdon.store import evidence
-from guerdon.store.checksums import Damaged
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)
 

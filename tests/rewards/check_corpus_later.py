@@ -14,11 +14,20 @@ SHOP = [
     {"prompt": "Natalia sold 48 clips in April and half as many in May. How many did she sell in all?", "answer": "72"},
     {"prompt": "A robe takes 2 bolts of blue fibre and half that much white. How many bolts in total?", "answer": "3"},
     {"prompt": "Tom buys 5 boxes of 25 pencils and gives 8 pencils away. How many are left?", "answer": "117"},
-    {"prompt": "A house was bought for 80,000 and 50,000 went into repairs. What did it cost altogether?", "answer": "130000"},
+    {
+        "prompt": "A house was bought for 80,000 and 50,000 went into repairs. What did it cost altogether?",
+        "answer": "130000",
+    },
     {"prompt": "James runs 3 sprints of 60 metres, 3 times a week. How many metres is that a week?", "answer": "540"},
-    {"prompt": "Wendi has 20 chickens and feeds each 3 cups a day. She gave 15 and then 25 cups. How many are still due?", "answer": "20"},
+    {
+        "prompt": "Wendi has 20 chickens and feeds each 3 cups a day. She gave 15 and then 25 cups. How many are still due?",
+        "answer": "20",
+    },
     {"prompt": "A train goes 64 km an hour for 4 hours. How far does it go?", "answer": "256"},
-    {"prompt": "Eggs: 16 a day, 3 eaten, 4 baked, the rest sold at 2 dollars each. What does she make a day?", "answer": "18"},
+    {
+        "prompt": "Eggs: 16 a day, 3 eaten, 4 baked, the rest sold at 2 dollars each. What does she make a day?",
+        "answer": "18",
+    },
     {"prompt": "A class of 31 is joined by 14 pupils, then 6 leave. How many are there?", "answer": "39"},
     {"prompt": "Carla downloads 200 files, 40 of them twice. How many downloads is that?", "answer": "240"},
 ]
@@ -60,14 +69,46 @@ QUIZ = [
 ]
 
 PEOPLE = [
-    {"prompt": "As JSON with name and age: Ada is 36.", "answer": '{"name": "Ada", "age": 36}', "fields": ["name", "age"]},
-    {"prompt": "As JSON with name and age: Bob turned 51 today.", "answer": '{"name": "Bob", "age": 51}', "fields": ["name", "age"]},
-    {"prompt": "As JSON with name and city: Chen lives in Oslo.", "answer": '{"name": "Chen", "city": "Oslo"}', "fields": ["name", "city"]},
-    {"prompt": "As JSON with name and city: Dora is from Lima.", "answer": '{"name": "Dora", "city": "Lima"}', "fields": ["name", "city"]},
-    {"prompt": "As JSON with item and price: a lamp for 40.", "answer": '{"item": "lamp", "price": 40}', "fields": ["item", "price"]},
-    {"prompt": "As JSON with item and price: the desk costs 120.", "answer": '{"item": "desk", "price": 120}', "fields": ["item", "price"]},
-    {"prompt": "As JSON with item, price and sold: a vase at 15, sold.", "answer": '{"item": "vase", "price": 15, "sold": true}', "fields": ["item", "price", "sold"]},
-    {"prompt": "As JSON with item, price and sold: a rug at 75, not sold.", "answer": '{"item": "rug", "price": 75, "sold": false}', "fields": ["item", "price", "sold"]},
+    {
+        "prompt": "As JSON with name and age: Ada is 36.",
+        "answer": '{"name": "Ada", "age": 36}',
+        "fields": ["name", "age"],
+    },
+    {
+        "prompt": "As JSON with name and age: Bob turned 51 today.",
+        "answer": '{"name": "Bob", "age": 51}',
+        "fields": ["name", "age"],
+    },
+    {
+        "prompt": "As JSON with name and city: Chen lives in Oslo.",
+        "answer": '{"name": "Chen", "city": "Oslo"}',
+        "fields": ["name", "city"],
+    },
+    {
+        "prompt": "As JSON with name and city: Dora is from Lima.",
+        "answer": '{"name": "Dora", "city": "Lima"}',
+        "fields": ["name", "city"],
+    },
+    {
+        "prompt": "As JSON with item and price: a lamp for 40.",
+        "answer": '{"item": "lamp", "price": 40}',
+        "fields": ["item", "price"],
+    },
+    {
+        "prompt": "As JSON with item and price: the desk costs 120.",
+        "answer": '{"item": "desk", "price": 120}',
+        "fields": ["item", "price"],
+    },
+    {
+        "prompt": "As JSON with item, price and sold: a vase at 15, sold.",
+        "answer": '{"item": "vase", "price": 15, "sold": true}',
+        "fields": ["item", "price", "sold"],
+    },
+    {
+        "prompt": "As JSON with item, price and sold: a rug at 75, not sold.",
+        "answer": '{"item": "rug", "price": 75, "sold": false}',
+        "fields": ["item", "price", "sold"],
+    },
 ]
 
 FACTS = [
@@ -268,7 +309,9 @@ def hash_marked(completion: str) -> float:
 
 
 # A formula: the truth, and two small terms of form that together cannot outweigh it.
-ledger_formula = gd.blend(right=gd.numeric(), marked=hash_marked.weight(0.1), brief=gd.length(120, margin=80, unit="words").weight(0.1))
+ledger_formula = gd.blend(
+    right=gd.numeric(), marked=hash_marked.weight(0.1), brief=gd.length(120, margin=80, unit="words").weight(0.1)
+)
 
 
 @gd.reward
@@ -277,7 +320,9 @@ def quiz_choice(completion: str, answer: str) -> float:
     text = completion.strip()
     if re.fullmatch(r"\W*[a-dA-D]\W*", text):
         return 1.0 if re.sub(r"\W", "", text).upper() == answer else -0.25
-    marked = re.findall(r"(?i:\banswer|\boption|\bchoice|####|\\boxed)(?i:\s+is)?\W*(?:([A-D])\b|([a-d])\b(?!\s*\w))", text)
+    marked = re.findall(
+        r"(?i:\banswer|\boption|\bchoice|####|\\boxed)(?i:\s+is)?\W*(?:([A-D])\b|([a-d])\b(?!\s*\w))", text
+    )
     if marked:
         return 1.0 if "".join(marked[-1]).upper() == answer else -0.25
     named = set(re.findall(r"\b(?:[B-D]|A(?! (?!is|and|or|because)[a-z]))\b", text))
@@ -388,18 +433,48 @@ def chain_with_steps(completion: str, answer: str, start: int, ops: list) -> flo
 # ---------------------------------------------------------------- the set
 
 CORPUS = [
-    (digits_line_up, SHOP, True, "a reply without digits has the empty text for digits, with which every answer ends: empty and evasive replies are paid in full, and 172 for 72"),
+    (
+        digits_line_up,
+        SHOP,
+        True,
+        "a reply without digits has the empty text for digits, with which every answer ends: empty and evasive replies are paid in full, and 172 for 72",
+    ),
     (format_first, SUMS, True, "a wrong result in tags earns 2.0, a right one without tags 0.5"),
     (json_has_fields, PEOPLE, True, "values are never compared: any object with the keys asked for is paid in full"),
     (fact_and_elaboration, FACTS, True, "the pay for words has no bound: sixty words of anything beat the right fact"),
-    (first_letter_choice, QUIZ, True, "only the first character counts: 'Because ...' is paid for B, and 'The answer is B.' is not"),
-    (no_copies, "clock:4", True, "it remembers across calls: the second right reply of a group earns 0, like a wrong one"),
+    (
+        first_letter_choice,
+        QUIZ,
+        True,
+        "only the first character counts: 'Because ...' is paid for B, and 'The answer is B.' is not",
+    ),
+    (
+        no_copies,
+        "clock:4",
+        True,
+        "it remembers across calls: the second right reply of a group earns 0, like a wrong one",
+    ),
     (right_but_terse, "trace:3", True, "a right solution with its steps is worth less than an empty reply"),
     (hash_mark_float, SHOP, True, "it raises on each reply without #### or with a word after the number"),
-    (same_numbers_listed, "sorting:4", True, "the order is not compared: the numbers as the prompt gives them are paid in full"),
-    (hits_the_target, "countdown:3", True, "the numbers used are not checked: '= ' and the target itself is paid in full"),
+    (
+        same_numbers_listed,
+        "sorting:4",
+        True,
+        "the order is not compared: the numbers as the prompt gives them are paid in full",
+    ),
+    (
+        hits_the_target,
+        "countdown:3",
+        True,
+        "the numbers used are not checked: '= ' and the target itself is paid in full",
+    ),
     (close_enough, "equation:3", True, "results that are off by one are paid as right ones"),
-    (any_answer_tag, SUMS, True, "any of many answer tags may match: listing a hundred numbers in tags is paid in full"),
+    (
+        any_answer_tag,
+        SUMS,
+        True,
+        "any of many answer tags may match: listing a hundred numbers in tags is paid in full",
+    ),
     (shop_correctness, SHOP, False, "reads the number as the task does; other numbers earn a little, none costs"),
     (ledger_formula, LEDGER, False, "the right number earns at least 1, form at most 0.2"),
     (quiz_choice, QUIZ, False, "reads the chosen letter in the usual forms and pays no hedging"),

@@ -11,8 +11,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged
 from guerdon.exams.tried_problems import TriedProblem, unpacked
-from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.events import latest, read_events
 from guerdon.store.headline import ENDS, finite

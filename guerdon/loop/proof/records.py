@@ -14,11 +14,11 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.manifest import Damaged
 from guerdon.core.recipe import Claim
 from guerdon.exams.solved_problems import read
 from guerdon.exams.statistics import Z95, even_mean, t_interval
 from guerdon.loop.record import LAST, LATE, START
-from guerdon.store.checksums import Damaged
 from guerdon.store.event_types import StepDone
 from guerdon.store.run import Run
 from guerdon.store.summary import ASKED

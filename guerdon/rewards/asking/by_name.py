@@ -1,32 +1,50 @@
-"""Rewards by name, as `--reward` and `guerdon serve` take them: one on the shelf, or one in a file of the user's."""
+"""Rewards by name, as `--reward` and `guerdon serve` take them: one on the shelf, one in a file of the user's, or a reward
+model that a run trained."""
 
 from __future__ import annotations
 
 import dataclasses
+import os
+from pathlib import Path
 from typing import Any
 
 import guerdon
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.lazy import places_of
 from guerdon.core.user_file import find_in_file
+from guerdon.models.trained_folders import scorer_folder
 from guerdon.rewards.asking.function import Leaf, reward
 from guerdon.rewards.formula.reward import Reward, as_reward
+from guerdon.rewards.model.classifiers import classifier, is_classifier
+from guerdon.rewards.model.reward_models import outcome_model, process_model
 
 ROOMS = ("guerdon.rewards.", "guerdon.judges.")
 
 
 def find_reward(spec: str) -> Reward:
-    """`FILE.py:NAME`, a function or a formula; or the name of one on the shelf, with its knobs as they are."""
+    """`FILE.py:NAME`, a function or a formula; the name of one on the shelf, with its knobs as they are; or the folder of a
+    trained reward model, of a run or its own."""
     if ".py" in spec:
         return as_reward(find_in_file(spec, "reward"))
     known = shelf()
+    if spec not in known and (os.sep in spec or Path(spec).is_dir()):
+        return trained_reward(spec)
     if spec not in known:
-        raise unknown("reward", spec, [*known, "FILE.py:NAME"])
+        raise unknown("reward", spec, [*known, "FILE.py:NAME", "RUN"])
     wanted = [name for name, default in knobs_of(known[spec]).items() if default is dataclasses.MISSING]
     if wanted:
         raise UserError(f"the reward {spec} must be told its {', '.join(wanted)}: write it in a file, FILE.py:NAME")
     chosen: Reward = known[spec]()
     return chosen
+
+
+def trained_reward(folder: str) -> Reward:
+    """What a trained reward model says: of one called `prm` that of the weakest line, of any other that of the whole. One of
+    another library's is asked through that."""
+    if is_classifier(Path(folder)):
+        return classifier(folder)
+    place = folder if os.sep in folder else f"{os.curdir}{os.sep}{folder}"
+    return process_model(place) if scorer_folder(folder).name == "prm" else outcome_model(place)
 
 
 def shelf() -> dict[str, type[Leaf]]:

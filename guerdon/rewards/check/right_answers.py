@@ -62,7 +62,11 @@ def _accepted(posed: Posed) -> Iterator[tuple[str, str]]:
     core = posed.own.core
     swapped = re.sub(r"(?<![\d*/.-])(\d+)([+*])(\d+)(?![\d*/])", r"\3\2\1", core, count=1)
     for other in (swapped, f"({core})"):
-        if other != core and not core.startswith(("(", "[", "{")) | core.isalnum() and posed.says_right(posed.own.put(other)):
+        if (
+            other != core
+            and not core.startswith(("(", "[", "{")) | core.isalnum()
+            and posed.says_right(posed.own.put(other))
+        ):
             yield "another answer", posed.own.put(other)
     forms = [posed.own.bare(core), *(in_form(form, core) for form in FORMS if not form.startswith("{why}"))]
     yield from [("reworded", text) for text in forms if text != posed.own.text and posed.says_right(text)][:SHOWN]

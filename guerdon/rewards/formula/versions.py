@@ -37,7 +37,8 @@ def version_of(reward: Any) -> str:
 
 def _knobs(reward: Any) -> dict[str, Any]:
     fields = [f for f in dataclasses.fields(reward) if f.init and not is_absent(reward, f)]
-    return {f.name: _told(getattr(reward, f.name)) for f in fields}
+    meant = reward.meant() if hasattr(reward, "meant") else {}  # a folder stands for what is in it
+    return {f.name: _told(meant.get(f.name, getattr(reward, f.name))) for f in fields}
 
 
 def _told(value: Any) -> Any:

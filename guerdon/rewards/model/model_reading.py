@@ -1,7 +1,8 @@
-"""Samples in the tokens of a model of the run: what every reward that asks a model for numbers shares.
+"""Samples in the tokens of a model: what every reward that asks a model for numbers shares.
 
 A model that reads text as the one that played does (the player, a copy of it, a critic grown from it) reads the very steps
-that were taken. Any other, such as a reward model with a tokenizer of its own, is given the conversation in its own tokens.
+that were taken. Any other, such as a reward model with a tokenizer of its own, is given the conversation in its own tokens;
+so is a model that is in no run.
 
 Leaves out: the numbers themselves (`core/model.py` and `models/`), and what rewards make of them.
 """
@@ -9,10 +10,11 @@ Leaves out: the numbers themselves (`core/model.py` and `models/`), and what rew
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,7 +25,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.core.levels import starts
 from guerdon.core.model import Model
 from guerdon.core.pack import pack
-from guerdon.core.play import Play
+from guerdon.core.task import Ask, Task
 from guerdon.models.probing import fits, readable, reads_alike, retold
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.asking.samples import Samples, paths
@@ -32,12 +34,19 @@ from guerdon.rewards.formula.scores import Outcome
 Steps = Literal["token", "line", "turn"]
 
 
+class Models(Protocol):
+    """Who has models by name: a run, or a reward that brings its own."""
+
+    @property
+    def models(self) -> Mapping[str, Model]: ...
+
+
 class ModelLeaf(Leaf):
     """A leaf that asks a model of the run about the samples."""
 
     alone: ClassVar[bool] = False
 
-    def play_of(self, samples: Samples) -> Play:
+    def play_of(self, samples: Samples) -> Models:
         if samples.play is None:
             raise UserError(
                 f"{self.name} reads a model of the run, so it works in training alone: there is no run here"
@@ -49,7 +58,7 @@ class ModelLeaf(Leaf):
 class SampleTokens:
     """Samples in a model's own tokens: a batch, and of each sample the track there (-1: too long for the model)."""
 
-    play: Play
+    play: Models
     batch: Batch
     track: Tensor  # [N]
     own: bool  # whether its steps are the very ones that were taken; what was put in the actor's mouth is then known
@@ -84,15 +93,16 @@ class SampleTokens:
         return [line for piece in pieces for line in _lines(piece, self.batch.action[piece].tolist(), decode)]
 
 
-def sample_tokens(samples: Samples, play: Play, name: str) -> SampleTokens:
+def sample_tokens(samples: Samples, play: Models, name: str) -> SampleTokens:
     """The samples as the model of this name reads them."""
     model = model_of(play, name)
     batch, track = samples.batch, samples.track
-    assert batch is not None and track is not None, "samples of a run have their batch"
+    if batch is None or track is None:
+        return _in_own_tokens(play, model, [(Ask(Task("", "")), conversation(each)) for each in samples.fields])
     every = paths(batch)
     chosen = [every[k] for k in track.tolist()]
     if chosen and not reads_alike(model, chosen[0][1][0]):
-        return _in_own_tokens(model, chosen, play)
+        return _in_own_tokens(play, model, [(episode.ask, path) for episode, path in chosen])
     mask = torch.zeros(batch.K, dtype=torch.bool)
     mask[track] = True
     return SampleTokens(play, batch.take(mask), (torch.cumsum(mask, 0) - 1)[track], own=True)
@@ -109,13 +119,13 @@ def outcome_of_each(tokens: SampleTokens, name: str, judge: Callable[[int, Tenso
     return outcomes
 
 
-def model_of(play: Play, name: str) -> Model:
+def model_of(play: Models, name: str) -> Model:
     if name not in play.models:
         raise unknown("model of the run", name, play.models)
     return play.models[name]
 
 
-def _decoder(play: Play, name: str) -> Callable[[Sequence[int]], str]:
+def _decoder(play: Models, name: str) -> Callable[[Sequence[int]], str]:
     """How a model spells its tokens; a copy of another spells as that one does."""
     model: Any = model_of(play, name)
     while not hasattr(model, "decode"):
@@ -130,14 +140,26 @@ def too_long(name: str) -> Outcome:
     return Outcome(Reason.FAILED, detail={"error": f"ValueError: longer than the context of the model {name!r}"})
 
 
-def _in_own_tokens(model: Model, chosen: Sequence[tuple[Episode, list[Segment]]], play: Play) -> SampleTokens:
+def conversation(fields: Mapping[str, Any]) -> list[Segment]:
+    """What was shown and said in a sample that no run played: all before its last turn is the view of that turn."""
+    for name in ("prompt", "completion"):
+        if name not in fields:
+            raise UserError(f"a reward model reads a prompt and a completion, and a sample here has no {name!r}")
+    messages = fields["meta"].get("messages")
+    is_talk = isinstance(messages, list) and bool(messages) and messages[-1].get("role") == "assistant"
+    view = messages[:-1] if is_talk else fields["prompt"]
+    nothing: np.ndarray = np.zeros(0, np.int64)
+    return [Segment("policy", view, nothing, nothing, np.zeros(0, np.float32), str(fields["completion"]))]
+
+
+def _in_own_tokens(play: Models, model: Model, told: Sequence[tuple[Ask, Sequence[Segment]]]) -> SampleTokens:
     episodes: list[Episode] = []
     track: list[int] = []
-    for episode, path in chosen:
+    for ask, path in told:
         segments = retold(model, path)
         track.append(len(episodes) if fits(model, segments) else -1)
         if track[-1] >= 0:
-            episodes.append(Episode(episode.ask, tuple(segments), number=len(episodes)))
+            episodes.append(Episode(ask, tuple(segments), number=len(episodes)))
     return SampleTokens(play, pack(episodes), torch.tensor(track, dtype=torch.long), own=False)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column
-from guerdon.store.checksums import Damaged
+from guerdon.core.manifest import Damaged
 from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 

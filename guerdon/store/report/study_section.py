@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.checksums import Damaged
+from guerdon.core.manifest import Damaged
 from guerdon.store.headline import exam_headline
 from guerdon.store.report.shown_numbers import ShownNumber, Style, key_of, number
 from guerdon.store.report.troubles import Note

@@ -1,0 +1,19 @@
+"""What recipes of preferences have in common: where the answers come from that they recite, a task or a file. No recipe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.curricula.rows_to_recite import recitals
+from guerdon.curricula.solutions_to_recite import contrasts
+from guerdon.tasks.recited_rows import RecitedRows
+
+
+def brings_answers(task: Any) -> bool:
+    """Whether it is a file's rows with their answers; nobody knows what others are worth then."""
+    return isinstance(task, RecitedRows)
+
+
+def to_recite(task: Any, wrong: int) -> Any:
+    """A file's own answers, or of a task gold solutions and `wrong` near-misses each."""
+    return recitals(task) if brings_answers(task) else contrasts(task, wrong=wrong)

@@ -1,0 +1,92 @@
+"""Preferences from a file: which of two answers to a prompt is better, or whether one is good."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, live, part
+from guerdon.core.task import Task
+from guerdon.data.data_rows import Records
+from guerdon.tasks.preference_rows import NAMES, Answers, BadRow, labelled_of, pair_of, posed, scored_of
+from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows, check_columns, guessed
+from guerdon.tasks.row_columns import named
+
+LOOKS_LIKE = {
+    "pairs": '{"prompt": ..., "chosen": ..., "rejected": ...}, or "completions" and "scores" in lists',
+    "labels": '{"prompt": ..., "completion": ..., "label": true}, or "chosen" and "rejected"',
+}
+
+
+@part
+class preferences(RecitedRows):
+    """Answers to recite and which of them are better, from `path`: what `reward_model`, `dpo` and `kto` learn from.
+
+    With `want="pairs"` each task is a better answer (`check` says 1) and a worse one (0): the two of a row, or every two of
+    its scored answers whose scores differ. With `want="labels"` a task is one labelled answer, or again two. The last
+    `held_out` share of the prompts is never trained on, with all of its rows; with `test`, another file, all of its own are.
+
+    There is `prompt` and `chosen`, `rejected`; `completions`, `scores`; or `completion`, `label`: columns of these names or of
+    other usual ones, or of those that `columns` gives (`{"chosen": "better"}`). Texts may be lists of messages. Without a
+    prompt, conversations that part at their last answer have what they begin with for one. A malformed row is refused with its
+    line before anything runs; `skip_bad` drops it.
+
+    >>> import json, tempfile
+    >>> import guerdon as gd
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+    ...     for n in range(10):
+    ...         row = {"prompt": f"{n}+1=", "completions": [str(n + 1), str(n), "?"], "scores": [5, 2, 2]}
+    ...         print(json.dumps(row), file=file, flush=True)
+    ...     source = gd.tasks.preferences(file.name, held_out=0.2)
+    ...     task = source.get("train", 1)
+    ...     source.size("train"), task.prompt, task.meta["say"], source.check(task, "?"), source.open().own.ties
+    (16, '0+1=', ['1', '?'], 0.0, 10)
+    """
+
+    path: Any = knob(hashed=False)
+    want: Literal["pairs", "labels"] = "pairs"
+    columns: dict[str, str] = knob(factory=dict)
+    held_out: float = knob(default=0.1, ge=0.0, le=0.9)
+    test: Any = knob(default=None, hashed=False)
+    skip_bad: bool = False
+
+    opened: OpenedAnswers | None = live()
+
+    def __post_init__(self) -> None:
+        check_columns(self.columns, NAMES)
+
+    def find_columns(self, records: Records, title: str) -> dict[str, str]:
+        there = {
+            what: guessed(records, title, what, names, self.columns.get(what, "")) for what, names in NAMES.items()
+        }
+        forms = (("chosen", "rejected"), ("completions",), ("completion", "label") if self.want == "labels" else ())
+        form = next((form for form in forms if form and all(there[what] for what in form)), None)
+        if form is None:
+            columns = named(records.columns) or "none"
+            raise UserError(
+                f"{title} holds no preferences (columns: {columns}): a row is {LOOKS_LIKE[self.want]}; name other columns"
+                " with --column chosen=NAME"
+            )
+        used = ("prompt", *form, *(("scores",) if form == ("completions",) else ()))
+        return {what: there[what] for what in used if there[what]}
+
+    def tasks_of(self, row: Mapping[str, Any], number: int, columns: Mapping[str, str]) -> tuple[list[Task], int]:
+        prompt = columns.get("prompt", "")
+        if "chosen" in columns:
+            return [self._task(pair_of(row, prompt, columns["chosen"], columns["rejected"]), f"{number}")], 0
+        if "label" in columns:
+            return [self._task(labelled_of(row, prompt, columns["completion"], columns["label"]), f"{number}")], 0
+        scored = scored_of(row, prompt, columns["completions"], columns.get("scores", ""))
+        if self.want == "labels":
+            if not set(scored.worth) <= {0.0, 1.0}:
+                raise BadRow("scores say which answer is better and not which is good: give labels, true or false")
+            return [self._task(scored, f"{number}")], 0
+        every = list(itertools.combinations(zip(scored.texts, scored.worth, strict=True), 2))
+        apart = [sorted(two, key=lambda each: -each[1]) for two in every if two[0][1] != two[1][1]]
+        pairs = [Answers(scored.view, [better[0], worse[0]], [1.0, 0.0]) for better, worse in apart]
+        return [self._task(pair, f"{number}.{n}") for n, pair in enumerate(pairs, 1)], len(every) - len(apart)
+
+    def _task(self, answers: Answers, name: str) -> Task:
+        return posed(name, self.name, answers.view, {SAY: answers.texts, WORTH: answers.worth})
