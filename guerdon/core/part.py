@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.html import cut, note, page, table
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.syntax import syntax
 
@@ -139,6 +140,8 @@ def part(cls: type[T] | None = None, /, *, name: str = "", aliases: tuple[str, .
     part_class.__init__ = checked_init  # type: ignore[method-assign]
     if "__repr__" not in cls.__dict__:
         part_class.__repr__ = spell  # type: ignore[method-assign]
+    if not hasattr(part_class, "_repr_html_"):
+        part_class._repr_html_ = as_html  # type: ignore[attr-defined]
     if part_class.__setattr__ is object.__setattr__:
         part_class.__setattr__ = set_known  # type: ignore[method-assign]
     part_class.__part__ = (name or part_class.__name__, *aliases)  # type: ignore[attr-defined]
@@ -191,6 +194,20 @@ def spell(x: Any) -> str:
         if default is dataclasses.MISSING or describe(value) != describe(default):
             shown.append(f"{f.name}={getattr(value, '__name__', None) or repr(value)}")
     return f"{label(x)}({', '.join(shown)})"
+
+
+def as_html(x: Any) -> str:
+    """The part for a notebook: its knobs, each beside its default where it differs."""
+    rows = []
+    for f in dataclasses.fields(x):
+        if f.init:
+            value = getattr(x, f.name)
+            default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+            is_usual = default is not dataclasses.MISSING and repr(value) == repr(default)
+            usual = "" if is_usual or default is dataclasses.MISSING else cut(repr(default))
+            rows.append((f.name, getattr(value, "__name__", None) or repr(value), usual))
+    about = " ".join((inspect.getdoc(type(x)) or "").partition("\n\n")[0].split())
+    return page(label(x), note(about), table(("knob", "value", "default"), rows) if rows else "")
 
 
 def check_knobs(x: Any) -> None:

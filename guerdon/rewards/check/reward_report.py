@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from guerdon.core.column import Reason
+from guerdon.rewards.check import report_page
 from guerdon.rewards.formula.scores import Scores
 
 SHOWN = 40  # characters of a completion in a line
@@ -59,6 +60,12 @@ class RewardReport:
 
     def but(self, **changes: Any) -> RewardReport:
         return dataclasses.replace(self, **changes)
+
+    def __repr__(self) -> str:
+        return report_page.in_a_line(self)
+
+    def _repr_html_(self) -> str:
+        return report_page.as_html(self)
 
     def __str__(self) -> str:
         lines = [f"{self.reward} on {self.task}: {self.problems} problems, {self.samples} completions"]
