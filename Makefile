@@ -4,7 +4,7 @@
 # make hooks: run the checks of .pre-commit-config.yaml at every commit. make check-files: run them now, over every file.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
 # make docs: the docs site, built into site/; what is broken or undocumented ends it. make docs-serve: the same, live.
-# make pages: the numbers in docs/evidence, and docs/promises.md.
+# make pages: the numbers in docs/evidence, docs/promises.md, and what docs/notebooks show.
 # make promises: every test of tests/promises, the slow ones too, with counts of how often each was tried.
 PY ?= python3
 VENV ?= .venv
@@ -98,6 +98,7 @@ $(VENV)/.docs: $(VENV)/.installed requirements/docs.txt
 pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_families.py
 	$(BIN)/python scripts/document_promises.py
+	$(BIN)/python scripts/run_notebook.py docs/notebooks/*.ipynb
 
 clean:
 	rm -rf $(VENV) $(PEERS) runs build dist site *.egg-info

@@ -19,7 +19,7 @@ from guerdon.cli.progress import Watch
 from guerdon.cli.streams import Lasting, shown
 from guerdon.store.event_types import Ended, Event, Started, Stopped
 
-PAUSE = 0.1  # seconds between two versions of the line: each is a message to a notebook's page
+PAUSE = 0.25  # seconds between two versions of the line: each is a message to the page of a notebook
 CELLS = 20  # of the bar
 
 

@@ -81,7 +81,8 @@ def preformatted(text: str) -> str:
 def page(title: str, *pieces: str) -> str:
     """What `_repr_html_` returns: a title and what stands under it."""
     body = "".join(escaped(piece) for piece in pieces if piece)
-    return f'<div class="guerdon"><style>{STYLE}</style><strong>{escaped(title)}</strong>{body}</div>'
+    head = f"<strong>{escaped(title)}</strong>" if title else ""
+    return f'<div class="guerdon"><style>{STYLE}</style>{head}{body}</div>'
 
 
 def number(value: Any) -> str:

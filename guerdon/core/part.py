@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, dataclass_transform, overload
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.html import cut, note, page, table
+from guerdon.core.html import note, page, table
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.syntax import syntax
 
@@ -185,27 +185,40 @@ def knobs(x: Any) -> dict[str, Any]:
 
 def spell(x: Any) -> str:
     """The part as a user would write it: only the knobs that differ from their defaults."""
-    shown = []
+    return f"{label(x)}({', '.join(f'{name}={_spelled(value)}' for name, value in changed(x).items())})"
+
+
+def changed(x: Any) -> dict[str, Any]:
+    """The knobs of a part that differ from their defaults."""
+    values = {}
     for f in dataclasses.fields(x):
-        if not f.init or not f.repr:
-            continue
-        value = getattr(x, f.name)
-        default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
-        if default is dataclasses.MISSING or describe(value) != describe(default):
-            shown.append(f"{f.name}={getattr(value, '__name__', None) or repr(value)}")
-    return f"{label(x)}({', '.join(shown)})"
+        if f.init and f.repr:
+            value, default = getattr(x, f.name), _default(f)
+            if default is dataclasses.MISSING or describe(value) != describe(default):
+                values[f.name] = value
+    return values
+
+
+def _default(f: dataclasses.Field[Any]) -> Any:
+    return f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
+
+
+def _spelled(value: Any) -> str:
+    return getattr(value, "__name__", None) or repr(value)
 
 
 def as_html(x: Any) -> str:
-    """The part for a notebook: its knobs, each beside its default where it differs."""
-    rows = []
-    for f in dataclasses.fields(x):
-        if f.init:
-            value = getattr(x, f.name)
-            default = f.default_factory() if f.default_factory is not dataclasses.MISSING else f.default
-            is_usual = default is not dataclasses.MISSING and repr(value) == repr(default)
-            usual = "" if is_usual or default is dataclasses.MISSING else cut(repr(default))
-            rows.append((f.name, getattr(value, "__name__", None) or repr(value), usual))
+    """The part for a notebook: its knobs, and the defaults of those that differ."""
+    other = changed(x)
+    defaults = {f.name: _default(f) for f in dataclasses.fields(x) if f.name in other}
+    rows = [
+        (
+            name,
+            _spelled(value),
+            "" if defaults.get(name, dataclasses.MISSING) is dataclasses.MISSING else repr(defaults[name]),
+        )
+        for name, value in knobs(x).items()
+    ]
     about = " ".join((inspect.getdoc(type(x)) or "").partition("\n\n")[0].split())
     return page(label(x), note(about), table(("knob", "value", "default"), rows) if rows else "")
 

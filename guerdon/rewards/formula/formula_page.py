@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from guerdon.core.html import page, preformatted, table
-from guerdon.core.part import is_part, knobs, label
+from guerdon.core.part import changed, is_part, label
 
 DEEPER = "\u2003"  # a wide space, before a part of what stands above it
 
@@ -33,7 +33,7 @@ def _rows(reward: Any, name: str, weight: str, depth: int) -> list[tuple[str, ..
         return _rows(reward.reward, name, _weight(reward), depth)
     terms = getattr(reward, "terms", {})
     inner = [_rows(part, each, _weight(terms.get(each)), depth + 1) for each, part in reward.of.items()]
-    own = {k: v for k, v in knobs(reward).items() if not _is_made_of(v)} if is_part(reward) else {}
+    own = {k: v for k, v in changed(reward).items() if not _is_made_of(v)} if is_part(reward) else {}
     said = ", ".join(f"{k}={getattr(v, '__name__', None) or repr(v)}" for k, v in own.items())
     return [(DEEPER * depth + name, weight, label(reward), said), *(row for rows in inner for row in rows)]
 
