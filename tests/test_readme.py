@@ -109,7 +109,6 @@ def test_rows_of_a_file(cli, tmp_path):
 
 
 def test_in_python(tmp_path, monkeypatch):
-    pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     (code,) = blocks("python", "docs/in_python.md")
     space: dict = {}
