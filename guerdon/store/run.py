@@ -156,7 +156,7 @@ class Run:
         return ended[-1].weights if ended else None
 
     @property
-    def evaluations(self) -> list[ExamResult]:
+    def evaluations(self) -> list[dict[str, Any]]:
         """Held-out results in order, each with the number of steps done when it was taken."""
         return [ExamResult({"steps_done": e.step + 1, **e.result}) for e in self.events(Evaluated)]
 
