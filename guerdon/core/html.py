@@ -25,7 +25,6 @@ STYLE = (
     "border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);background:none;white-space:pre-wrap}"
     ".guerdon td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".guerdon .dim{opacity:.65}"
-    ".guerdon pre{white-space:pre-wrap;margin:.4em 0;background:none;color:inherit}"
 )
 
 
@@ -72,10 +71,6 @@ def pairs(values: Mapping[str, Any]) -> str:
 
 def note(text: Any) -> str:
     return _Html(f'<div class="dim">{escaped(text)}</div>')
-
-
-def preformatted(text: str) -> str:
-    return _Html(f"<pre>{escaped(text, longest=20_000)}</pre>")
 
 
 def page(title: str, *pieces: str) -> str:

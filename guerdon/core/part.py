@@ -208,19 +208,25 @@ def _spelled(value: Any) -> str:
 
 
 def as_html(x: Any) -> str:
-    """The part for a notebook: its knobs, and the defaults of those that differ."""
-    other = changed(x)
-    defaults = {f.name: _default(f) for f in dataclasses.fields(x) if f.name in other}
-    rows = [
-        (
-            name,
-            _spelled(value),
-            "" if defaults.get(name, dataclasses.MISSING) is dataclasses.MISSING else repr(defaults[name]),
-        )
-        for name, value in knobs(x).items()
-    ]
+    """The part for a notebook: its knobs, beside the defaults of those that differ; of one that is made of parts, each of them
+    with what differs."""
+    title = label(x) if type(x).__str__ is object.__str__ else str(x)
     about = " ".join((inspect.getdoc(type(x)) or "").partition("\n\n")[0].split())
-    return page(label(x), note(about), table(("knob", "value", "default"), rows) if rows else "")
+    members = [(path, label(each), ", ".join(_own_words(each))) for path, each in walk(x)]
+    if len(members) > 1:
+        return page(title, note(about), table(("", "part", "knobs"), members))
+    usual = {
+        f.name: repr(default) for f in dataclasses.fields(x) if (default := _default(f)) is not dataclasses.MISSING
+    }
+    rows = [
+        (name, _spelled(value), usual.get(name, "") if name in changed(x) else "") for name, value in knobs(x).items()
+    ]
+    return page(title, note(about), table(("knob", "value", "default"), rows) if rows else "")
+
+
+def _own_words(x: Any) -> list[str]:
+    """The knobs that differ and hold no parts, as they are written."""
+    return [f"{name}={_spelled(value)}" for name, value in changed(x).items() if next(walk(value), None) is None]
 
 
 def check_knobs(x: Any) -> None:

@@ -14,7 +14,6 @@ from guerdon.core.exam_result import ExamResult
 from guerdon.core.example import example_tries
 from guerdon.core.html import cut, escaped, number, page, table
 from guerdon.core.pack import pack
-from guerdon.rewards.formula.formula_page import Explanation
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=y>\x00\x1b[31m\u202e\ud800'
 SAFE = {"div", "style", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre"}
@@ -57,7 +56,6 @@ def hostile_objects():
         "batch": batch,
         "part": gd.Sampling(stop=(HOSTILE,)),
         "formula": formula + gd.exact().weight(0.5),
-        "explanation": Explanation(f"mine: 1 ({HOSTILE})"),
         "result": ExamResult({HOSTILE: 0.5, "task": HOSTILE}),
         "recipe": gd.Recipe(
             {"policy": gd.models.tabular("01", length=1)},
@@ -136,20 +134,17 @@ def test_columns_segments_episodes_and_tasks_are_one_line():
 
 
 def test_a_formula_shows_terms_weights_and_knobs():
-    formula = gd.blend(right=gd.exact(), brief=gd.length(256).weight(0.1)).gated_by(gd.matches("x"))
-    rows = re.findall(r"<tr><td>(.*?)</td></tr>", words_of(formula._repr_html_()))
-    assert [row.replace("\u2003", "  ").split("</td><td>") for row in rows] == [
-        ["blend", "", "gate", ""],
-        ["  blend", "", "blended", ""],
-        ["    right", "", "exact", ""],
-        ["    brief", "0.1", "length", "limit=256"],
-        ["  matches", "", "matches", "pattern=&#x27;x&#x27;"],
+    formula = gd.blend(right=gd.exact(), brief=gd.length(256).weight(0.1)).gated_by(gd.matches("x"), least=1.0)
+    html = words_of(formula._repr_html_())
+    assert html.startswith('<div class="guerdon"><strong>(exact + 0.1 * length if matches &gt;= 1)</strong>')
+    assert [row.split("</td><td>") for row in re.findall(r"<tr><td>(.*?)</td></tr>", html)] == [
+        ["", "gate", "least=1.0"],
+        ["reward", "blended", ""],
+        ["reward.terms.right", "exact", ""],
+        ["reward.terms.brief", "weighted", "by=0.1"],
+        ["reward.terms.brief.reward", "length", "limit=256"],
+        ["condition", "matches", "pattern=&#x27;x&#x27;"],
     ]
-
-
-def test_an_explanation_reads_as_it_stands():
-    said = gd.exact().explain(completion="4", answer="5")
-    assert repr(said) == "exact: 0" == said and isinstance(said, str)
 
 
 def test_a_part_shows_its_knobs_beside_their_defaults():

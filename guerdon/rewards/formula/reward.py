@@ -23,7 +23,6 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.knob_values import is_schedule
 from guerdon.core.part import part
-from guerdon.rewards.formula import formula_page
 from guerdon.rewards.formula.scores import Scores, joined, numbers
 from guerdon.rewards.formula.versions import version_of
 from guerdon.rewards.formula.where import Where
@@ -71,11 +70,7 @@ class Reward:
 
     def explain(self, **sample: Any) -> str:
         """How one sample's score comes about, line by line: `r.explain(completion="4", answer="4")`."""
-        return formula_page.Explanation(_above("stage.scorer").explained(self, sample))
-
-    def _repr_html_(self) -> str:
-        """Its terms in a notebook: weights, and the knobs of each."""
-        return formula_page.as_html(self)
+        return str(_above("stage.scorer").explained(self, sample))
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
