@@ -210,7 +210,7 @@ def _spelled(value: Any) -> str:
 def as_html(x: Any) -> str:
     """The part for a notebook: its knobs, beside the defaults of those that differ; of one that is made of parts, each of them
     with what differs."""
-    title = label(x) if type(x).__str__ is object.__str__ else str(x)
+    title = label(x) if str(x) == repr(x) else str(x)
     about = " ".join((inspect.getdoc(type(x)) or "").partition("\n\n")[0].split())
     members = [(path, label(each), ", ".join(_own_words(each))) for path, each in walk(x)]
     if len(members) > 1:
