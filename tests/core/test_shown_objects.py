@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 
 import pytest
 import torch
+from html_pages import is_harmless, words_of
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
@@ -16,29 +16,6 @@ from guerdon.core.html import cut, escaped, number, page, table
 from guerdon.core.pack import pack
 
 HOSTILE = '<script>alert("1")</script><img src=x onerror=y>\x00\x1b[31m\u202e\ud800'
-SAFE = {"div", "style", "strong", "table", "thead", "tbody", "tr", "th", "td", "pre"}
-
-
-class Tags(HTMLParser):
-    """The tags of a page; every one that is opened is closed."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.seen: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(text)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.seen.append((tag, dict(attrs)))
-        self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def words_of(text: str) -> str:
-    return re.sub(r"<style>.*?</style>", "", text)
 
 
 def hostile_episode() -> gd.Episode:
@@ -73,13 +50,7 @@ def hostile_objects():
 @pytest.mark.parametrize("name", list(hostile_objects()))
 def test_no_text_acts_in_a_notebook(name):
     text = hostile_objects()[name]._repr_html_()
-    tags = Tags(text)
-    assert {tag for tag, _ in tags.seen} <= SAFE
-    assert {a for _, attrs in tags.seen for a in attrs} <= {"class"}
-    assert "&lt;script&gt;" in text
-    assert not set("\x00\x1b\u202e") & set(text)
-    assert "http" not in text and "url(" not in text
-    text.encode()
+    assert is_harmless(text) and "&lt;script&gt;" in text
 
 
 def test_a_lone_control_character_is_spelled_out():
