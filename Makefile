@@ -4,7 +4,7 @@
 # make hooks: run the checks of .pre-commit-config.yaml at every commit. make check-files: run them now, over every file.
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
 # make docs: the docs site, built into site/; what is broken or undocumented ends it. make docs-serve: the same, live.
-# make pages: the numbers in docs/evidence, docs/promises.md, and the tables of docs/check_a_reward.md.
+# make pages: the numbers in docs/evidence, docs/promises.md, the tables of docs/check_a_reward.md, and what docs/notebooks show.
 # make promises: every test of tests/promises, the slow ones too, with counts of how often each was tried.
 PY ?= python3
 VENV ?= .venv
@@ -99,6 +99,7 @@ pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_families.py
 	$(BIN)/python scripts/document_promises.py
 	$(BIN)/python scripts/document_check.py
+	$(BIN)/python scripts/run_notebook.py docs/notebooks/*.ipynb
 
 clean:
 	rm -rf $(VENV) $(PEERS) runs build dist site *.egg-info

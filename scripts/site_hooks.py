@@ -14,7 +14,7 @@ from typing import Any
 from latex2mathml.converter import convert
 from mkdocs.plugins import get_plugin_logger
 from mkdocs.structure.files import File, Files
-from pages import links, methods, reference
+from pages import links, methods, notebooks, reference
 from pages.discover import ROOT
 
 log = get_plugin_logger(__name__)
@@ -42,6 +42,7 @@ def on_files(files: Files, config: Any) -> Files:
         log.warning(complaint)
     borrowed = {place: (ROOT / file).read_text() for place, file in links.BORROWED.items()}
     made = {**borrowed, **reference.reference_pages(), **methods.method_pages(), **links.source_pages()}
+    made |= notebooks.notebook_pages()
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     for place, path in methods.evidence_files().items():

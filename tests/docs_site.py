@@ -9,13 +9,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "scripts"))
 
-from pages import links, methods, reference  # noqa: E402
+from pages import links, methods, notebooks, reference  # noqa: E402
 
 
 @functools.cache
 def made_pages() -> dict[str, str]:
     """Every page that is made, by its place in the site."""
-    return {**reference.reference_pages(), **methods.method_pages(), **links.source_pages()}
+    made = {**reference.reference_pages(), **methods.method_pages(), **links.source_pages()}
+    return made | notebooks.notebook_pages()
 
 
 @functools.cache

@@ -139,7 +139,6 @@ def test_your_own_data_in_python_and_as_it_is_shown(tmp_path, monkeypatch, capsy
 
 
 def test_in_python(tmp_path, monkeypatch):
-    pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)
     (code,) = blocks("python", "docs/in_python.md")
     space: dict = {}

@@ -18,7 +18,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from guerdon.core import rows
+from guerdon.core import batch_summary, rows
 from guerdon.core.column import Column, Level, Per, Reason, missing_rows, same_numbers, unexplained
 from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError, caller
@@ -111,6 +111,12 @@ class Batch:
     task_E: Tensor  # [E]
     cols: dict[str, Column] = field(default_factory=dict)
     pairs: Pairs | None = None
+
+    def __repr__(self) -> str:
+        return batch_summary.in_words(self)
+
+    def _repr_html_(self) -> str:
+        return batch_summary.as_html(self)
 
     # --- sizes ------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.errors import UserError, caller
+from guerdon.core.html import number
 
 Level = Literal["step", "segment", "track", "episode", "ask", "task"]
 Per = Literal["step", "segment", "track"]  # what a column may have a number for each of
@@ -88,6 +89,21 @@ class Column:
         kind = kind if kind.is_floating_point else torch.float32
         value = torch.full((size, *tail), float("nan"), dtype=kind)
         return cls(level, value, torch.full((size,), int(reason), dtype=torch.int8))
+
+    def __repr__(self) -> str:
+        return f"Column({self.in_words})"
+
+    @property
+    def in_words(self) -> str:
+        """How many numbers it has, their mean, and how many are missing."""
+        lost = int(self.missing.sum())
+        return f"{len(self.value)} per {self.level}, mean {number(self.mean)}" + (f", {lost} missing" if lost else "")
+
+    @property
+    def mean(self) -> float | None:
+        """Of the numbers that are there; None where there is none."""
+        there = self.value[~self.missing].double()
+        return float(there.mean()) if there.numel() else None
 
     @property
     def missing(self) -> Tensor:

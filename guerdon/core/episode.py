@@ -19,10 +19,12 @@ import numpy.typing as npt
 
 from guerdon.core.arrays import equal
 from guerdon.core.errors import UserError
+from guerdon.core.html import cut, page, table
 from guerdon.core.task import Ask, Prefix, Sampling, Task
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float32)
 USUAL = (("context", INT), ("actions", INT), ("logp", FLOAT), ("rewards", FLOAT))
+SHOWN = 60  # characters of a text in a line
 
 
 class End(StrEnum):
@@ -90,6 +92,9 @@ class Segment:
         if not 0 <= self.given <= len(self.actions):
             raise ValueError(f"a segment of {self.role!r}: {self.given} of {len(self.actions)} actions are given")
 
+    def __repr__(self) -> str:
+        return f"Segment({self.role!r}, {len(self.actions)} actions, {cut(self.text, SHOWN)!r}, {self.end})"
+
     def but(self, **changes: Any) -> Segment:
         return dataclasses.replace(self, **changes)
 
@@ -126,6 +131,18 @@ class Episode:
         for i, s in enumerate(self.segments):
             if not -1 <= s.parent < i:
                 raise ValueError(f"episode {self.key}: the parent of segment {i} is {s.parent}, not an earlier one")
+
+    def __repr__(self) -> str:
+        last = f", {cut(self.segments[-1].text, SHOWN)!r}" if self.segments else ""
+        many = f"{len(self.segments)} segment{'s' * (len(self.segments) != 1)}"
+        return f"Episode({self.key} of {self.task.key}: {many}{last}{', failed' * self.failed})"
+
+    def _repr_html_(self) -> str:
+        rows = [(i, s.role, s.view, s.text, len(s.actions), str(s.end), s.reward) for i, s in enumerate(self.segments)]
+        return page(
+            f"Episode {self.key} of {self.task.key}{', failed' * self.failed}",
+            table(("segment", "role", "was shown", "said", "actions", "end", "was paid"), rows),
+        )
 
     @property
     def task(self) -> Task:

@@ -36,6 +36,10 @@ class UserError(Exception):
 
     exit_code = 2
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and notebooks show in place of a traceback: the line says what to mend."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class RunStopped(UserError):
     """A run that could not go on (failing scorer, non-finite loss, full disk). Exit code 1: what was written is intact.

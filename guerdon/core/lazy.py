@@ -20,7 +20,7 @@ def front_door(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     def load(name: str) -> Any:
         if name not in where:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, original = where[name]
         if module == package:  # a package in it
             value: Any = importlib.import_module(f"{module}.{original}")

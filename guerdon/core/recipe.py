@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from guerdon.core import recipe_page
 from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.knob_values import check_value, parse, type_hints
@@ -94,6 +95,9 @@ class Recipe:
                 _replace(new, find_part(new, name, knobs(new)), value)
         check_knobs(new)
         return new
+
+    def _repr_html_(self) -> str:
+        return recipe_page.as_html(self)
 
     @property
     def hash(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from guerdon.core.errors import UserError
+from guerdon.core.html import cut, page, pairs
 from guerdon.core.part import knob, part
 
 Split = Literal["train", "test"]
@@ -61,6 +62,16 @@ class Task:
         given: Any = self.view
         if isinstance(given, list) and not isinstance(given, Conversation):  # as a file gave it back
             object.__setattr__(self, "view", Conversation(given))
+
+    def __repr__(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return f"Task({', '.join(f'{name}={cut(repr(value))}' for name, value in values.items())})"
+
+    def _repr_html_(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return page(
+            f"Task {self.key}", pairs({name: v if isinstance(v, str | int) else repr(v) for name, v in values.items()})
+        )
 
     @property
     def key(self) -> str:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from guerdon.core.arguments import check_arguments
 from guerdon.core.budget import NO_END, Budget
 from guerdon.core.errors import Told, UserError
+from guerdon.core.exam_result import ExamResult
 from guerdon.core.model import Model
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.seeds import derive
@@ -41,6 +43,7 @@ from guerdon.loop.build import (
 from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
 from guerdon.loop.once_more import once_more
+from guerdon.loop.onlooker import CountedEnv, counted, watched
 from guerdon.loop.record import Options
 from guerdon.loop.study import run_study
 from guerdon.loop.train_request import Origin, TrainRequest
@@ -72,6 +75,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     text: bool = False,
     trust: bool = False,
+    progress: bool | None = None,
     **more: Any,
 ) -> Trained:
     """Train a recipe and return the run.
@@ -83,6 +87,8 @@ def train(
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
     an earlier run to train once more, with all that was said of it, but for what is said now.
+    `progress` is shown where somebody looks on (a terminal, IPython, a notebook), or as told. Ctrl-C, or a notebook's stop
+    button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -91,7 +97,9 @@ def train(
     ...     run.status, run.steps_done, gd.evaluate(run.model(), task="successor", tasks=8)["task"]
     ('complete', 2, 'successor')
     """
+    check_arguments("gd.train", train, locals(), data='{"path": "my.jsonl"}', budget='"400000"')
     here = absolute("")  # before code of the user's runs, which may go elsewhere
+    listeners = (*listeners, *watched(progress))
     request = RunRequest(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
     if resume is not None:
         if budget is not None:
@@ -286,16 +294,19 @@ def evaluate(
     tries: int = 1,
     seed: int = 0,
     sampling: Sampling | None = None,
-) -> dict[str, Any]:
+    progress: bool | None = None,
+) -> ExamResult:
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
     each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. `models` are
-    others that exams and rewards seat or read, by the names they have for them.
+    others that exams and rewards seat or read, by the names they have for them. `progress` is shown where somebody looks on,
+    or as told.
 
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
     >>> result["task"], result["tasks"], result["tries"], result["pass@1"]
     ('chain', 8, 1, 1.0)
     """
+    check_arguments("gd.evaluate", evaluate, locals(), data='{"path": "my.jsonl"}', exam="gd.Exam(task)")
     source = find_task(task, data)
     exams = [exam] if isinstance(exam, Exam) else list(exam or ())
     if (source is None) == (not exams):
@@ -308,11 +319,11 @@ def evaluate(
         assert isinstance(loaded, Model)
         named[name] = loaded
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
-    with clock.as_of(_config_of(model)):
+    with clock.as_of(_config_of(model)), counted("tries", progress) as count:
         for each in exams:
             fit(each.source, named.values())
             tell(each.source, named.values())
-        return examined(named, exams, single_turn(), seed, **how)
+        return ExamResult(examined(named, exams, CountedEnv(single_turn(), count), seed, **how))
 
 
 def _measures(source: Any, reward: Any) -> list[Any]:
@@ -343,7 +354,8 @@ def best_of(
     tasks: int = 64,
     seed: int = 0,
     sampling: Sampling | None = None,
-) -> dict[str, Any]:
+    progress: bool | None = None,
+) -> ExamResult:
     """Accuracy on held-out problems of the try that `reward` likes best among `n`, beside pass@1 and pass@n of the same tries:
     an exam with the metrics `accuracy` and `best_of`. The reward is one, or is named as `--reward` names it:
     `best_of("sprig", "runs/reward_model-countdown-2-001", task="countdown:2")`. `models` are those that it reads, by the names
@@ -354,11 +366,12 @@ def best_of(
     >>> [name for name in result if name.endswith("@2")]
     ['pass@2', 'best_of@2']
     """
+    check_arguments("gd.best_of", best_of, locals())
     source = find_task(task, data)
     if source is None or n < 1:
         raise UserError("best of what? give a task, and n of at least 1")
     exam = Exam(source, [accuracy(), choice(reward_for(reward, source))], tries=n)
-    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, sampling=sampling)
+    return evaluate(model, exam=exam, models=models, tasks=tasks, seed=seed, sampling=sampling, progress=progress)
 
 
 def answers(model: Model, tasks: Sequence[Task], *, sampling: Sampling | None = None, seed: int = 0) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any
 import guerdon
 from guerdon import tasks
 from guerdon.core.errors import Notice, Told, UserError
+from guerdon.core.html import cut
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label, walk
 from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
@@ -30,6 +31,7 @@ from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
 from guerdon.store.identity import RESULTS, code_hash, modules_of
+from guerdon.store.run import Run
 from guerdon.tasks.files import name_of, rows, rows_of
 from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.recited_rows import RecitedRows
@@ -119,6 +121,10 @@ def build(request: RunRequest) -> Built:
                 fit(source, recipe.models.values())
                 tell(source, recipe.models.values())
         return Built(label(recipe).lower(), _checked(recipe, request.prepared))
+    if not isinstance(request.recipe, str | RecipeEntry):
+        raise UserError(
+            f"a recipe is a name, a file, a Recipe or a function with @gd.recipe(...) above it, not {request.recipe!r}"
+        )
     entry = request.recipe if isinstance(request.recipe, RecipeEntry) else find_recipe(request.recipe)
     task = find_task(request.task, request.data, entry.data)
     if isinstance(task, rows) and not task.size("train"):
@@ -153,6 +159,8 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
         return source
     if isinstance(task, str) and ".py:" in task:
         return _own_task(task)
+    if not isinstance(task, str | TaskSource | None) and not hasattr(task, "exam_asks"):
+        raise UserError(f"a task is a name or a source of problems (name, size, get, check), not {cut(repr(task))}")
     return tasks.load(task) if isinstance(task, str) else task
 
 
@@ -213,8 +221,12 @@ def _own_task(spec: str) -> TaskSource:
 
 def find_model(model: Any) -> Model | None:
     """A model by name or folder; a finished run's folder stands for the policy it trained."""
+    if isinstance(model, Run):
+        raise UserError(f"{model.folder.named} is a run: its policy is run.model(), or its folder's name")
+    if not isinstance(model, str | Model | None):
+        raise UserError(f"a model is a name, a folder or a model (guerdon list models), not {cut(repr(model))}")
     if not isinstance(model, str):
-        return model  # type: ignore[no-any-return]
+        return model
     run = RunFolder(model)
     return load_whole(str(_policy_of(run)) if run.exists() else model)
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import label
@@ -14,6 +15,7 @@ from guerdon.core.task import Ask, Sampling, Task, TaskSource
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import find_model, find_task, fit, tell
+from guerdon.loop.onlooker import CountedEnv, counted
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 from guerdon.rewards.asking.by_name import find_reward
@@ -28,7 +30,7 @@ def check_reward(
     reward: Any,
     task: TaskSource | str | None = None,
     *,
-    data: Mapping[str, Any] | None = None,
+    data: Any = None,
     model: Any = None,
     tries: int = 4,
     completions: Mapping[int, Sequence[str]] | None = None,
@@ -36,6 +38,7 @@ def check_reward(
     strict: bool = False,
     sampling: Sampling | None = None,
     seed: int = 0,
+    progress: bool | None = None,
 ) -> RewardReport:
     """Hold a reward (a function, a formula, FILE.py:NAME) against answers to a task whose truth is known.
 
@@ -44,13 +47,14 @@ def check_reward(
     answer that is not paid, and a reward that breaks or wavers are `severe` findings; with `strict` the first is raised.
 
     With a `model` its own `tries` are judged beside them; `completions` are tries from elsewhere, by the number of their
-    problem. Tokens are the model's, else the built-in model's.
+    problem. Tokens are the model's, else the built-in model's. `progress` as in `gd.train`.
 
     >>> import guerdon as gd
     >>> report = gd.check_reward(lambda completion, answer: float(answer in completion), "chain:1", problems=4)
     >>> report.ok, report.severe[0].says
     (False, '3 of 12 near-misses score as much as the right answer')
     """
+    check_arguments("gd.check_reward", check_reward, locals())
     source = find_task(task, data)
     if source is None:
         raise UserError("check a reward on what? give a task, or data")
@@ -65,7 +69,9 @@ def check_reward(
         if isinstance(behind(speaker), TextModel):
             tokenizer, by = speaker, model if isinstance(model, str) else label(speaker)
         if completions is None:
-            completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed)
+            with counted("tries", progress) as count:
+                env = CountedEnv(single_turn(), count)
+                completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed, env)
     return hold_reward(
         formula,
         source,
@@ -78,14 +84,14 @@ def check_reward(
 
 
 def tried(
-    model: Model, source: TaskSource, problems: int, tries: int, sampling: Sampling, seed: int
+    model: Model, source: TaskSource, problems: int, tries: int, sampling: Sampling, seed: int, env: Any
 ) -> dict[int, list[str]]:
-    """What a model says to the first problems of a source, by their number."""
+    """What a model says to the first problems of a source, played in `env`, by their number."""
     size = source.size("train")
     tasks: list[Task] = [source.get("train", i) for i in range(problems if size is None else min(size, problems))]
     started = copy.copy(model)
     started.start(seed, {"policy": started})
-    play = Player({"policy": started}, {"policy": "policy"}, single_turn(), sampling, derive(seed, "check"), 1)
+    play = Player({"policy": started}, {"policy": "policy"}, env, sampling, derive(seed, "check"), 1)
     episodes = play([Ask(task, n=tries) for task in tasks])
     texts: dict[int, list[str]] = {n: [] for n in range(len(tasks))}
     place = {id(task): n for n, task in enumerate(tasks)}

@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from guerdon.core.arguments import check_arguments
 from guerdon.core.batch import Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.seeds import seed_globals
+from guerdon.loop import replay_page
+from guerdon.loop.onlooker import counted
 from guerdon.loop.replay_credit import ADVANTAGE, Credit, RecordedPlay, find_credit, track_columns
 from guerdon.loop.trained import Trained
 from guerdon.loop.trust import check_trust
@@ -61,6 +64,12 @@ class Replay:
     failures: list[Row]  # the first samples the new reward broke on
     notes: list[str]
 
+    def __repr__(self) -> str:
+        return replay_page.in_a_line(self)
+
+    def _repr_html_(self) -> str:
+        return replay_page.as_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 
@@ -84,21 +93,22 @@ class _Seen:
 
 def replay(
     run: str | Path | Run,
-    *,
     reward: Any,
+    *,
     steps: Sequence[int] | None = None,
     column: str | None = None,
     credit: Any = None,
     top: int = 10,
-    progress: Callable[[int, int], None] | None = None,
+    progress: bool | Callable[[int, int], None] | None = None,
     trust: bool = False,
 ) -> Replay:
     """Score a run's stored samples with `reward` (a function, a reward, a formula, or FILE.py:NAME of one).
 
     `steps` are those to look at, all that were stored unless told. `column` is the stored reward to compare with:
     `reward`, or what the run's credit reads where there is none. New advantages are made by the run's own credit stage;
-    where it cannot be found, or for another comparison, give a part as `credit`. `progress` hears (steps done, of all).
-    A run that names Python files and was not made by this user on this computer is replayed with `trust` alone.
+    where it cannot be found, or for another comparison, give a part as `credit`. `progress` is shown where somebody looks
+    on, or as told; a function hears (steps done, of all). A run that names Python files and was not made by this user on this
+    computer is replayed with `trust` alone.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -107,6 +117,7 @@ def replay(
     ...     gd.replay(run, reward=gd.exact() + gd.length(4).weight(0.1)).total["samples"]
     256
     """
+    check_arguments("gd.replay", replay, locals(), steps="[0, 1]")
     stored = _opened(run, trust)
     chosen = _chosen(stored, steps)
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
@@ -114,17 +125,8 @@ def replay(
     _check_reward(formula, first)
     credited = find_credit(stored, first, column, credit)
     stage = score(formula, gives_to=credited.column, role=credited.role)
-    play = RecordedPlay(int(stored.config["seed"]), int(stored.config["steps"]))
-    seen, other = [], 0
-    for done, step in enumerate(chosen, start=1):
-        play.begin(step)
-        seed_globals(play.seed, step)
-        with clock.as_of(stored.config):  # for judges that tell the time
-            now, differ = _replayed(first if done == 1 else stored.batch(step), stage, credited, play)
-        seen.append(now)
-        other += differ
-        if progress is not None:
-            progress(done, len(chosen))
+    with counted("step", progress) as tell:
+        seen, other = _every_step(stored, chosen, first, stage, credited, tell)
     whole = _joined(seen)
     return Replay(
         run=stored.folder.named,
@@ -173,6 +175,23 @@ def _check_reward(formula: Any, batch: Batch) -> None:
     known = {name for episode in batch.episodes for name in (*episode.task.meta, *episode.ask.note)}
     for leaf in formula.leaves:
         leaf.check_arguments(known)
+
+
+def _every_step(
+    stored: Run, chosen: Sequence[int], first: Batch, stage: score, credited: Credit, tell: Callable[[int, int], None]
+) -> tuple[list[_Seen], int]:
+    """Each step under the new reward; and how many samples the credit alone gives another advantage."""
+    play = RecordedPlay(int(stored.config["seed"]), int(stored.config["steps"]))
+    seen, other = [], 0
+    for done, step in enumerate(chosen, start=1):
+        play.begin(step)
+        seed_globals(play.seed, step)
+        with clock.as_of(stored.config):  # for judges that tell the time
+            now, differ = _replayed(first if done == 1 else stored.batch(step), stage, credited, play)
+        seen.append(now)
+        other += differ
+        tell(done, len(chosen))
+    return seen, other
 
 
 # --- one step -------------------------------------------------------------------------------------------------------

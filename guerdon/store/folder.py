@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import itertools
 import json
+import os
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,6 +35,8 @@ class RunFolder:
 
     def __init__(self, path: str | Path, here: Path | None = None) -> None:
         """`here` is where a path that is not whole starts from: where this process is, unless told."""
+        if not isinstance(path, str | os.PathLike):
+            raise UserError(f"a run is named by its folder, not {path!r}")
         self.named = str(path)
         self.path = absolute(path) if here is None else here / path
         self._held: BinaryIO | None = None

@@ -11,13 +11,16 @@ from typing import Any, TypeVar
 
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
+from guerdon.core.exam_result import ExamResult
 from guerdon.core.manifest import Damaged
+from guerdon.store import run_page
 from guerdon.store.checksums import crc
 from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import latest, read_events, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.headline import Headline, exam_headline, result_headline, step_headline
 from guerdon.store.rollout_files import read_batch, read_table
+from guerdon.store.rollout_table import in_order, tidy
 
 E = TypeVar("E", bound=Event)
 
@@ -57,6 +60,9 @@ class Run:
 
     def __repr__(self) -> str:
         return f"Run({self.folder.named!r}: {self.name}, {self.progress}, {self.status})"
+
+    def _repr_html_(self) -> str:
+        return run_page.as_html(self)
 
     @property
     def name(self) -> str:
@@ -154,7 +160,7 @@ class Run:
     @property
     def evaluations(self) -> list[dict[str, Any]]:
         """Held-out results in order, each with the number of steps done when it was taken."""
-        return [{"steps_done": e.step + 1, **e.result} for e in self.events(Evaluated)]
+        return [ExamResult({"steps_done": e.step + 1, **e.result}) for e in self.events(Evaluated)]
 
     @property
     def headline(self) -> Headline | None:
@@ -230,8 +236,10 @@ class Run:
 
     @property
     def rollouts(self) -> Any:
-        """A pyarrow table of all stored segments of all steps, columns and reasons included."""
+        """A pyarrow table of all stored segments of all steps, a row each: step, episode, role, task_id, prompt, completion,
+        length, reward, correct, advantage, every other column of the batch by its name, and `NAME:reason` for each; nested
+        ones last (`store/rollout_table.py` says what they hold)."""
         import pyarrow as pa
 
-        tables = [read_table(self.folder.rollouts(s), s)[0].replace_schema_metadata(None) for s in self.rollout_steps]
-        return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
+        tables = [tidy(*read_table(self.folder.rollouts(s), s), s) for s in self.rollout_steps]
+        return in_order(pa.concat_tables(tables, promote_options="permissive")) if tables else pa.table({})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError, unknown
 from guerdon.core.task import TaskSource
 
@@ -43,6 +44,7 @@ def load(name: str, **settings: Any) -> TaskSource:
     >>> gd.tasks.load("chain:2@256").size("train")
     256
     """
+    check_arguments("gd.tasks.load", load, locals(), name='"countdown:4"')
     rest, at, count = name.partition("@")
     if at and not count.isdigit():
         raise UserError(f"the number of training problems must be a whole number, not {count!r}: {rest}@256")

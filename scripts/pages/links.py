@@ -61,8 +61,8 @@ def site_target(target: str, home: str) -> str | None:
     if path.startswith(f"{SHIPPED}/"):
         name = Path(path)
         return f"{EVIDENCE}/{name.stem}.md" if name.suffix == ".json" else f"{EVIDENCE}/{name.name}"
-    if path.startswith("docs/"):
-        return path.removeprefix("docs/")
+    if path.startswith("docs/"):  # a notebook is a page too
+        return path.removeprefix("docs/").replace(".ipynb", ".md")
     return source_place(path) if (ROOT / path).exists() else None
 
 

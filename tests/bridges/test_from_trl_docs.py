@@ -53,7 +53,6 @@ def test_the_reward_file_works_unchanged_and_prints_what_the_page_shows(folder, 
 
 
 def test_the_run_of_ours(folder):
-    pytest.importorskip("pandas")
     trained = run(FILES["with_guerdon.py"])["run"]
     assert trained.batch(1).K == 16 and (trained.path / "report.html").is_file()
 

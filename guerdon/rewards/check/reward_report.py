@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from guerdon.rewards.check import report_page
+
 SHOWN = 60  # characters of a completion in a line
 WIDTH = 80  # columns of a page
 SAME = 1e-9  # scores closer than this are equal
@@ -108,6 +110,12 @@ class RewardReport:
 
     def to_dict(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "ok": self.ok}
+
+    def __repr__(self) -> str:
+        return report_page.in_a_line(self)
+
+    def _repr_html_(self) -> str:
+        return report_page.as_html(self)
 
     def __str__(self) -> str:
         return self.page()

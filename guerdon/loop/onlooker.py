@@ -1,0 +1,87 @@
+"""Whether somebody looks on while Guerdon is used from Python, and what they see: a line of progress in a terminal, in IPython
+or in a notebook; nothing in a pipe, a log file or a test.
+
+How the line looks is the command line's, which stands above this folder: it is found by name, when somebody looks on.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from guerdon.core.episode import Episode
+from guerdon.core.play import Env, Seats, seats_alone
+from guerdon.core.task import Ask
+from guerdon.store.listeners import Listener
+
+Count = Callable[[int, int], None]  # hears how many are done, of how many
+
+
+def in_notebook() -> bool:
+    """Whether a notebook's kernel runs this."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+def looked_at() -> TextIO | None:
+    """Where somebody would see a line that is written over: a notebook, or the terminal of standard error; None for nowhere."""
+    if in_notebook():
+        return sys.stdout  # a notebook paints standard error red
+    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
+
+
+def watched(progress: bool | None) -> tuple[Listener, ...]:
+    """What listens to a run for who looks on. `progress`: whether to show it; None decides by whether anybody looks on. Where
+    nobody does and it is asked for, a line now and then goes to standard error."""
+    stream = looked_at()
+    if progress is False or (stream is None and not progress):
+        return ()
+    return (_above().LiveLine(stream or sys.stderr, stream is not None),)
+
+
+@contextmanager
+def counted(what: str, progress: bool | Count | None) -> Iterator[Count]:
+    """What counts things that are done for who looks on; whoever gave a function of their own hears it instead."""
+    stream = looked_at()
+    if callable(progress):
+        yield progress
+        return
+    if progress is False or stream is None:
+        yield _nobody
+        return
+    line = _above().Line(stream)
+    try:
+        yield lambda done, of: line.say(f"{what} {done}/{of}", done == of)
+    finally:
+        line.clear()
+
+
+def _nobody(done: int, of: int) -> None:
+    """Nobody looks on."""
+
+
+def _above() -> Any:
+    return importlib.import_module("guerdon.cli.live_line")
+
+
+class CountedEnv:
+    """An environment, plain asks and answers, that tells how many of the tries which were begun have ended."""
+
+    def __init__(self, env: Env, tell: Count) -> None:
+        self.env, self.tell = env, tell
+        self.begun = self.ended = 0
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return self.env.roles
+
+    @seats_alone
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        self.begun += 1
+        episode = await self.env.play(ask, seats)
+        self.ended += 1
+        self.tell(self.ended, self.begun)
+        return episode
