@@ -209,10 +209,9 @@ def tags_and_answer(completion, answer):
     return 0.2 * bool(form) + (form is not None and form[1].strip() == answer)
 
 
-@good(WORKED, "GSM8K's mark in both")
+@good(WORKED, "what follows GSM8K's mark, in the rows as in the completion")
 def after_hashes(completion, answer):
-    said, right = (re.findall(r"####\s*(-?\d+)", text)[-1:] for text in (completion, answer))
-    return float(said == right)
+    return float(re.findall(r"####\s*(-?\d+)", completion)[-1:] == [answer])
 
 
 @good(SUMS, "less for what is further off")

@@ -162,6 +162,7 @@ def test_right_answers_that_are_padded_keep_their_worth(tmp_path):
 
 def test_a_form_that_the_rows_do_not_have_is_asked_about_in_it(tmp_path):
     data = rows_file(tmp_path, *({"prompt": f"{n}+{n}=", "answer": str(2 * n)} for n in range(3, 9)))
+    data["check"] = "exact"  # by the last number the task would know the form
 
     def tagged(completion, answer):
         return float(re.findall(r"\[FINAL\](.*?)\[/FINAL\]", completion)[-1:] == [answer])

@@ -1,4 +1,6 @@
-"""Twenty rewards as practitioners write them, 12 bad and 8 good, written without sight of the checker: (reward, task, is_bad, why)."""
+"""Twenty rewards as practitioners write them, by somebody who had not seen the check: the first set, which then mended it."""
+
+# ruff: noqa: B905, BLE001, E501
 
 import ast
 import json
