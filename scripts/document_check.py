@@ -9,6 +9,7 @@ then it is the first line of the reward's docstring. A task is a name (`trace:3`
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import sys
@@ -95,7 +96,7 @@ def chapter(path: Path) -> str:
     verdicts = [judge(entry) for entry in entries(path)]
     recall, precision = rates(verdicts)
     bad = sum(v.entry.is_bad for v in verdicts)
-    words = (path.read_text().strip('"').partition("\n")[0]).rstrip(".")
+    words = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n")[0].rstrip(".")
     return (
         f"### {path.stem}\n\n{words}. {bad} bad, {len(verdicts) - bad} good: recall {recall:.2f}, precision"
         f" {precision:.2f}.\n\n{table(verdicts)}"
