@@ -211,7 +211,7 @@ def tags_and_answer(completion, answer):
 
 @good(WORKED, "what follows GSM8K's mark, in the rows as in the completion")
 def after_hashes(completion, answer):
-    return float(re.findall(r"####\s*(-?\d+)", completion)[-1:] == [answer])
+    return float(re.findall(r"####\s*\(?(-?\d+)", completion)[-1:] == [answer])
 
 
 @good(SUMS, "less for what is further off")
