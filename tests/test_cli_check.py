@@ -38,8 +38,9 @@ def test_a_severe_finding_is_exit_code_1(cli):
 
 def test_a_sound_reward_is_exit_code_0_and_json_is_the_report(cli):
     said = cli(
-        "check", "checked.py:last", "--data", "sums.jsonl", "--prompt", "question", "--answer", "result", "--json"
-    )
+        "check", "checked.py:last", "--data", "sums.jsonl", "--prompt", "question", "--answer", "result",
+        "--check", "exact", "--json",
+    )  # fmt: skip
     report = json.loads(said.out)
     assert said.code == 0 and report["ok"] and report["findings"] == [] and report["task"] == "sums"
     assert {row["kind"]: row["level"] for row in report["kinds"] if not row["right"]}.keys() >= {"empty", "near-miss"}

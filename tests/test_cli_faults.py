@@ -54,7 +54,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         ((*TRAIN, "--set", "adma.lr=1"), ("unknown part 'adma'", "did you mean 'adam'?")),
         ((*TRAIN, "--set", "adam.beta=1"), ("unknown knob of adam 'beta'", "did you mean 'beta")),
         ((*TRAIN, "--set", "tries=0"), ("uniform.tries must be at least 1, not 0",)),
-        ((*TRAIN, "--set", "lr=fast"), ("grpo.lr must be float, not 'fast'",)),
+        ((*TRAIN, "--set", "lr=fast"), ("grpo.lr must be float, or a schedule of it, linear(1e-3, 0), not 'fast'",)),
         ((*TRAIN, "--set", "adam.beta1=1.5"), ("adam.beta1 must be at most 1.0, not 1.5",)),
         ((*TRAIN, "--set", "tries"), ("--set takes KNOB=VALUE, not 'tries'",)),
         ((*TRAIN, "--steps", "-1"), ("--steps must be at least 0, not -1",)),
@@ -74,7 +74,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         (("eval", "tabluar", "--task", "parity"), ("did you mean 'tabular'?",)),
         (("eval", "tabular", "--task", "parity", "--k", "0"), ("invalid value for '--k'",)),
         (("list", "recipies"), ("did you mean 'recipes'?",)),
-        (("show", "grop"), ("unknown recipe 'grop'", "did you mean 'grpo'?")),
+        (("show", "grop"), ("unknown recipe, part or reward 'grop'", "did you mean 'grpo'?")),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_exit_code_2(cli: Cli, words: tuple[str, ...], says: tuple[str, ...]) -> None:

@@ -42,7 +42,7 @@ class Odd:
         ({"resume": 3}, "gd.train: resume must be a path, not 3"),
         ({"listeners": 3}, "gd.train: listeners must be a list, not 3"),
         ({"progress": "yes"}, "gd.train: progress must be True or False, not 'yes'"),
-        ({"task": None, "data": {"pth": "x"}}, "unknown knob of rows 'pth': did you mean 'path'?"),
+        ({"task": None, "data": {"pth": "x"}}, "data={...} needs its path, {'path': 'my.csv'}; it has pth"),
     ],
 )
 def test_train(given, line, tmp_path, monkeypatch):

@@ -63,12 +63,16 @@ class Task:
         if isinstance(given, list) and not isinstance(given, Conversation):  # as a file gave it back
             object.__setattr__(self, "view", Conversation(given))
 
-    def __repr__(self) -> str:
+    def _told(self) -> dict[str, Any]:
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {name: value for name, value in values.items() if name != "view" or value is not None}
+
+    def __repr__(self) -> str:
+        values = self._told()
         return f"Task({', '.join(f'{name}={cut(repr(value))}' for name, value in values.items())})"
 
     def _repr_html_(self) -> str:
-        values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        values = self._told()
         return page(
             f"Task {self.key}", pairs({name: v if isinstance(v, str | int) else repr(v) for name, v in values.items()})
         )

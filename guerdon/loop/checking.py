@@ -52,7 +52,7 @@ def check_reward(
     >>> import guerdon as gd
     >>> report = gd.check_reward(lambda completion, answer: float(answer in completion), "chain:1", problems=4)
     >>> report.ok, report.severe[0].says
-    (False, '3 of 12 near-misses score as much as the right answer')
+    (False, '4 of 12 near-misses score as much as the right answer')
     """
     check_arguments("gd.check_reward", check_reward, locals())
     source = find_task(task, data)

@@ -46,12 +46,12 @@ def _draws(batch: Batch) -> dict[str, float]:
     """Asks by kind of problem."""
     asks = {(e.step, e.number): e.ask for e in batch.episodes}
     count = Counter(ask.task.kind for ask in asks.values())
-    forms = Counter(_form(ask) for ask in asks.values())
+    forms = Counter(form_of(ask) for ask in asks.values())
     drawn = {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
     return drawn | {f"{ASKED}{form}": float(n) for form, n in sorted(forms.items())}
 
 
-def _form(ask: Ask) -> str:
+def form_of(ask: Ask) -> str:
     """The form of a question; of one that does not begin with its family's name, as rows of a file do not, that name stands in
     its place: a form is not what it asks about."""
     shown, task = ask.shown, ask.task

@@ -102,7 +102,8 @@ def test_what_a_budget_is_worth_by_hand():
     assert worth(words(16)["completion"], budget=8) == pytest.approx(-0.5)
     assert worth(words(17)["completion"], budget=8) == 0.0
     assert worth(words(12)["completion"]) == pytest.approx(4 * math.cos(math.pi * 12 / 32))
-    assert within_budget(16)("a b", budget=8) is None  # tokens of what nobody played are not known
+    with pytest.raises(UserError, match="needs the completion's token ids"):  # tokens of what nobody played
+        within_budget(16)("a b", budget=8)
 
 
 def test_short_answers_prefer_small_budgets_and_long_ones_large():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -392,13 +393,16 @@ def test_distill_asks_for_a_teacher_it_can_read_with(student):
         find_recipe("distill").build({"task": parity(), "model": models.load("sprig")}, {"teacher": student})
 
 
-def test_the_commands_of_the_page_build_what_they_name():
+def test_the_recipes_of_the_page_build_as_they_stand_there():
     page = (Path(__file__).parents[2] / "docs" / "house_recipes.md").read_text()
-    commands = [line.split()[3:] for line in page.splitlines() if line.startswith("$ guerdon train")]
-    assert {command[0] for command in commands} == set(NAMES)
-    for name, *options in commands:
-        told = dict(zip(options[::2], options[1::2], strict=True))
-        settings = parse_settings([told["--set"]] if "--set" in told else None)
-        made = build(RunRequest(name, told["--task"], told["--model"], settings=settings, text=True))
+    running = page.partition("## Running them")[2].partition("\n## ")[0]
+    shown = [
+        (name, options) for name, options in re.findall(r"\| `([a-z_]+)((?: --set \S+)*)`", running) if name in NAMES
+    ]
+    assert {name for name, _ in shown} == set(NAMES)
+    for name, options in shown:
+        settings = parse_settings(options.split(" --set ")[1:])
+        teacher = {"teacher": "sprig"} if name == "distill" else {}
+        made = build(RunRequest(name, "countdown:2", "sprig", settings={**settings, **teacher}, text=True))
         assert isinstance(made.recipe, Recipe)
-        assert f"| `{name}" in page
+        assert f"| `{name}" in page.partition("## What to know about each")[2]

@@ -12,49 +12,89 @@ import guerdon as gd
 # --- tasks of rows ------------------------------------------------------------------------------------------------------
 
 GSM = [
-    {"prompt": "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. How many clips did "
-               "Natalia sell altogether in April and May?", "answer": "72"},
-    {"prompt": "Weng earns $12 an hour for babysitting. Yesterday she babysat for 50 minutes. How many dollars did she earn?",
-     "answer": "10"},
-    {"prompt": "Julie is reading a 120-page book. Yesterday she read 12 pages and today twice as many. If she wants to read half "
-               "of the remaining pages tomorrow, how many pages should she read?", "answer": "42"},
-    {"prompt": "James writes a 3-page letter to 2 different friends twice a week. How many pages does he write a year?",
-     "answer": "624"},
-    {"prompt": "Mark has 10 yellow flowers and 80% more purple ones. There are 25% as many green flowers as yellow and purple "
-               "together. How many flowers does Mark have?", "answer": "35"},
-    {"prompt": "A deep-sea monster ate 847 people in three ships over 300 years. Each ship had twice as many people as the last. "
-               "How many people were on the first ship?", "answer": "121"},
-    {"prompt": "Tobias mowed lawns for $15 each and shovelled driveways for $7 each. He mowed 4 lawns and shovelled 5 driveways. "
-               "How many dollars did he earn?", "answer": "95"},
-    {"prompt": "A baker fills 13 trays with 24 rolls each and burns 29 rolls. How many rolls can be sold?", "answer": "283"},
-    {"prompt": "Ken packed a box with 2 pounds of jelly beans, tripled the weight with brownies, then added 2 more pounds of jelly "
-               "beans and doubled the weight with gummy worms. How many pounds does it weigh?", "answer": "16"},
-    {"prompt": "Randy has 60 mango trees. He also has 5 less than half as many coconut trees. How many trees has he in all?",
-     "answer": "85"},
+    {
+        "prompt": "Natalia sold clips to 48 of her friends in April, and then she sold half as many clips in May. How many clips did "
+        "Natalia sell altogether in April and May?",
+        "answer": "72",
+    },
+    {
+        "prompt": "Weng earns $12 an hour for babysitting. Yesterday she babysat for 50 minutes. How many dollars did she earn?",
+        "answer": "10",
+    },
+    {
+        "prompt": "Julie is reading a 120-page book. Yesterday she read 12 pages and today twice as many. If she wants to read half "
+        "of the remaining pages tomorrow, how many pages should she read?",
+        "answer": "42",
+    },
+    {
+        "prompt": "James writes a 3-page letter to 2 different friends twice a week. How many pages does he write a year?",
+        "answer": "624",
+    },
+    {
+        "prompt": "Mark has 10 yellow flowers and 80% more purple ones. There are 25% as many green flowers as yellow and purple "
+        "together. How many flowers does Mark have?",
+        "answer": "35",
+    },
+    {
+        "prompt": "A deep-sea monster ate 847 people in three ships over 300 years. Each ship had twice as many people as the last. "
+        "How many people were on the first ship?",
+        "answer": "121",
+    },
+    {
+        "prompt": "Tobias mowed lawns for $15 each and shovelled driveways for $7 each. He mowed 4 lawns and shovelled 5 driveways. "
+        "How many dollars did he earn?",
+        "answer": "95",
+    },
+    {
+        "prompt": "A baker fills 13 trays with 24 rolls each and burns 29 rolls. How many rolls can be sold?",
+        "answer": "283",
+    },
+    {
+        "prompt": "Ken packed a box with 2 pounds of jelly beans, tripled the weight with brownies, then added 2 more pounds of jelly "
+        "beans and doubled the weight with gummy worms. How many pounds does it weigh?",
+        "answer": "16",
+    },
+    {
+        "prompt": "Randy has 60 mango trees. He also has 5 less than half as many coconut trees. How many trees has he in all?",
+        "answer": "85",
+    },
 ]
 
 MONEY = [
     {"prompt": "A laptop costs $1,500 and is reduced by 20%. What is the new price in dollars?", "answer": "1200"},
     {"prompt": "A jacket of $60 is sold at 25% off. What does it cost in dollars?", "answer": "45"},
-    {"prompt": "$2,000 earn 5% simple interest a year. How many dollars of interest are earned in 3 years?", "answer": "300"},
+    {
+        "prompt": "$2,000 earn 5% simple interest a year. How many dollars of interest are earned in 3 years?",
+        "answer": "300",
+    },
     {"prompt": "Rent is $850 a month. How many dollars are paid in a year?", "answer": "10200"},
     {"prompt": "A bill of $80 gets a tip of 15%. What is the total in dollars?", "answer": "92"},
     {"prompt": "Four friends share a bill of $156 equally. How many dollars does each pay?", "answer": "39"},
     {"prompt": "Eggs cost $3 a dozen. What do 7 dozen cost in dollars?", "answer": "21"},
     {"prompt": "A salary of $4,000 is raised by 6%. What is it now in dollars?", "answer": "4240"},
-    {"prompt": "Tickets cost $17 each and there is a fee of $8 for the order. What do 6 tickets cost in dollars?", "answer": "110"},
+    {
+        "prompt": "Tickets cost $17 each and there is a fee of $8 for the order. What do 6 tickets cost in dollars?",
+        "answer": "110",
+    },
 ]
 
 SCIENCE = [
     {"prompt": "Which planet is closest to the sun?\nA) Venus\nB) Mercury\nC) Mars\nD) Earth", "answer": "B"},
-    {"prompt": "Which gas do plants take in for photosynthesis?\nA) Oxygen\nB) Nitrogen\nC) Carbon dioxide\nD) Helium",
-     "answer": "C"},
+    {
+        "prompt": "Which gas do plants take in for photosynthesis?\nA) Oxygen\nB) Nitrogen\nC) Carbon dioxide\nD) Helium",
+        "answer": "C",
+    },
     {"prompt": "What is the chemical symbol of gold?\nA) Au\nB) Ag\nC) Gd\nD) Gl", "answer": "A"},
     {"prompt": "Which organ pumps blood?\nA) Liver\nB) Lung\nC) Kidney\nD) Heart", "answer": "D"},
-    {"prompt": "What force pulls objects towards the earth?\nA) Friction\nB) Magnetism\nC) Gravity\nD) Tension", "answer": "C"},
+    {
+        "prompt": "What force pulls objects towards the earth?\nA) Friction\nB) Magnetism\nC) Gravity\nD) Tension",
+        "answer": "C",
+    },
     {"prompt": "Which of these is a mammal?\nA) Shark\nB) Dolphin\nC) Trout\nD) Penguin", "answer": "B"},
-    {"prompt": "At sea level, water boils at which temperature?\nA) 50 degrees\nB) 90 degrees\nC) 120 degrees\nD) 100 degrees",
-     "answer": "D"},
+    {
+        "prompt": "At sea level, water boils at which temperature?\nA) 50 degrees\nB) 90 degrees\nC) 120 degrees\nD) 100 degrees",
+        "answer": "D",
+    },
     {"prompt": "Which material conducts electricity best?\nA) Copper\nB) Rubber\nC) Glass\nD) Wood", "answer": "A"},
     {"prompt": "What do bees collect from flowers?\nA) Pebbles\nB) Bark\nC) Nectar\nD) Seeds", "answer": "C"},
 ]
@@ -95,7 +135,10 @@ FACTS = [
     {"prompt": "On which date did the Berlin Wall fall? Answer like 4 May 1999.", "answer": "9 November 1989"},
     {"prompt": "Who discovered penicillin? Answer with the name only.", "answer": "Alexander Fleming"},
     {"prompt": "Which is the largest ocean? Answer with the name only.", "answer": "Pacific"},
-    {"prompt": "Who was the first president of the United States? Answer with the name only.", "answer": "George Washington"},
+    {
+        "prompt": "Who was the first president of the United States? Answer with the name only.",
+        "answer": "George Washington",
+    },
 ]
 
 PYTHON = [
@@ -151,7 +194,9 @@ def confident_expert(completion, answer):
     """A judge of factual answers: names the fact, sounds sure of it, does not hedge."""
     text = completion.lower()
     score = 0.5 if answer.lower() in text else 0.0
-    score += 0.25 * sum(text.count(word) for word in ("certainly", "definitely", "without a doubt", "in fact", "clearly"))
+    score += 0.25 * sum(
+        text.count(word) for word in ("certainly", "definitely", "without a doubt", "in fact", "clearly")
+    )
     if any(word in text for word in ("maybe", "not sure", "i think", "possibly")):
         score -= 0.5
     return score
@@ -220,7 +265,11 @@ def option_chosen(prompt, completion, answer):
     text = completion.strip()
     marked = re.split(r"(?:####|\\boxed\{|<answer>|answer is:?|answer:)\s*", text, flags=re.I)
     alone = re.findall(r"^\W*([A-D])\b\W*$", text, re.M)
-    said = (marked[-1].partition("\n")[0] if marked[1:] else alone[0] if len(alone) == 1 else text).strip().strip("*()[]{}.$ ")
+    said = (
+        (marked[-1].partition("\n")[0] if marked[1:] else alone[0] if len(alone) == 1 else text)
+        .strip()
+        .strip("*()[]{}.$ ")
+    )
     if re.fullmatch(r"[A-Da-d]", said):
         return float(said.upper() == answer)
     letters = set(re.findall(r"(?<![\w'])(?:[B-D]|A(?! (?!is\b|because\b|as\b|since\b)[a-z]))(?![\w'])", said))
@@ -333,22 +382,62 @@ def uses_each_number_once(completion, numbers, target):
 CORPUS = [
     (gsm_accuracy, GSM, True, "any number in the text counts, so a list of many numbers is always right"),
     (gsm_with_xml, GSM, True, "tags are counted without limit: seventeen of them beat the right answer"),
-    (choice_letter, SCIENCE, True, "'The answer is C' is read as A, the A of ANSWER, so right sentences lose and wrong ones win"),
-    (fields_extracted, EXTRACT, True, "the values all stand in the prompt, so copying it is paid in full without any JSON"),
+    (
+        choice_letter,
+        SCIENCE,
+        True,
+        "'The answer is C' is read as A, the A of ANSWER, so right sentences lose and wrong ones win",
+    ),
+    (
+        fields_extracted,
+        EXTRACT,
+        True,
+        "the values all stand in the prompt, so copying it is paid in full without any JSON",
+    ),
     (lenient_yes_no, YES_NO, True, "every answer starts with the empty text, so saying nothing is always right"),
     (confident_expert, FACTS, True, "confident words are counted without limit and pay more than the fact"),
-    (is_sorted, "sorting:4", True, "whether they are the numbers of the task is never looked at: any ordered list is paid in full"),
-    (about_right, "units:3", True, "a tolerance of 10% pays answers that leave out the small units as much as right ones"),
+    (
+        is_sorted,
+        "sorting:4",
+        True,
+        "whether they are the numbers of the task is never looked at: any ordered list is paid in full",
+    ),
+    (
+        about_right,
+        "units:3",
+        True,
+        "a tolerance of 10% pays answers that leave out the small units as much as right ones",
+    ),
     (equation_reward, "countdown:3", True, "which numbers are used is not checked, so '= target' is paid in full"),
     (right_and_brief, "chain:4", True, "saying nothing earns 1.5 for brevity, a worked right solution 1.0"),
-    (last_amount, MONEY, True, "'The answer is 45.' is read as '45.' and compared as text: right answers before a full stop lose"),
-    (same_literal, PYTHON, True, "raises on any completion that is no bare Python literal, '= [1, 2, 3]' and prose alike"),
+    (
+        last_amount,
+        MONEY,
+        True,
+        "'The answer is 45.' is read as '45.' and compared as text: right answers before a full stop lose",
+    ),
+    (
+        same_literal,
+        PYTHON,
+        True,
+        "raises on any completion that is no bare Python literal, '= [1, 2, 3]' and prose alike",
+    ),
     (r1_style, GSM, False, "right is worth 1, form and repetition a tenth at most: no wrong text comes near"),
     (option_chosen, SCIENCE, False, "reads letter or words of the one option chosen, nothing for several options"),
-    (json_fields, EXTRACT, False, "full pay for the equal object alone, partial credit is at most half, extra keys cost"),
+    (
+        json_fields,
+        EXTRACT,
+        False,
+        "full pay for the equal object alone, partial credit is at most half, extra keys cost",
+    ),
     (verdict, YES_NO, False, "one clear verdict is needed, wrong and evasive texts cost"),
     (fact_or_abstain, FACTS, False, "the whole answer must be the fact; abstaining is below right and above wrong"),
     (day_and_time, "clock:4", False, "partial credit for day or time stays well below full pay for both"),
     (brief_if_right, "trace:3", False, "length costs right answers at most 0.2, and wrong ones are never paid"),
-    (uses_each_number_once, "countdown:3", False, "checks value and numbers of any expression, with a crumb for valid use of the numbers"),
+    (
+        uses_each_number_once,
+        "countdown:3",
+        False,
+        "checks value and numbers of any expression, with a crumb for valid use of the numbers",
+    ),
 ]

@@ -12,6 +12,7 @@ import guerdon as gd
 
 ROOT = Path(__file__).parents[2]
 EXECUTES = {"it_runs", "passes_tests"}  # what a completion says: in a worker
+LONG = EXECUTES | {"right_keys", "same_json"}  # and JSON is compared in one
 
 
 @pytest.fixture(scope="module")
@@ -67,14 +68,14 @@ def test_rates_are_recall_and_precision(script):
 @pytest.mark.parametrize("place", range(30))
 def test_every_reward_of_the_corpus(script, place):
     entry = list(script.entries(script.CORPORA / "check_corpus.py"))[place]
-    if entry.name in EXECUTES:
-        pytest.skip("each of its calls has a process of its own: below")
+    if entry.name in LONG:
+        pytest.skip("it takes seconds: below")
     judge_it(script, entry)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(EXECUTES))
-def test_rewards_that_execute_completions(script, name):
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_rewards_that_take_their_time(script, name):
     judge_it(script, next(e for e in script.entries(script.CORPORA / "check_corpus.py") if e.name == name))
 
 

@@ -9,7 +9,7 @@ from strategies import episode, segment
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Task
-from guerdon.store.summary import _form, batch_metrics
+from guerdon.store.summary import batch_metrics, form_of
 
 NAN = float("nan")
 
@@ -52,4 +52,4 @@ def test_nothing_has_no_numbers():
     ],
 )
 def test_a_form_is_not_what_is_asked_about(family, prompt, shown, form):
-    assert _form(Ask(Task("1", prompt, "4", family), prompt=shown)) == form
+    assert form_of(Ask(Task("1", prompt, "4", family), prompt=shown)) == form

@@ -13,13 +13,13 @@ from statistics import fmean
 from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe
-from guerdon.core.task import kinds_of
+from guerdon.core.task import Ask, kinds_of
 from guerdon.exams.drawing import draw_problems
 from guerdon.exams.exam import Exam
 from guerdon.loop.proof.arms import BASELINE, GRPO, METHOD, PLAIN, Arm
 from guerdon.loop.proof.records import ACCURACY, Record, score_of, start_of
 from guerdon.loop.training import start
-from guerdon.store.summary import form_of_words
+from guerdon.store.summary import form_of
 
 LOWEST, HIGHEST = 0.10, 0.80
 TIMES = 3.0
@@ -148,5 +148,5 @@ def exam_forms(arm: Arm) -> set[str]:
     if hasattr(exam.source, "exam_asks"):
         started, play = start(recipe, 0, 1)
         asks = started.exams[0].asks(LOOKED_AT, 1, play)
-        return {form_of_words(ask.shown) for ask in asks}
-    return {form_of_words(task.prompt) for task in draw_problems(exam.source, LOOKED_AT, 0)}
+        return {form_of(ask) for ask in asks}
+    return {form_of(Ask(task)) for task in draw_problems(exam.source, LOOKED_AT, 0)}
