@@ -19,9 +19,10 @@ IMPROVES = {  # command: the page whose files it wants
     "guerdon train grpo --task successor --model tabular --set lr=0.3 --steps 60": "README.md",
     "guerdon train grpo --task trace:2-3 --steps 40 --set lr=4e-5 --reward my.py:right": "README.md",
     "guerdon train ./mine.py --task parity --model tabular --set lr=0.2 --steps 30": "README.md",
-    "guerdon train grpo --data examples/programs.csv --model sprig --reward my.py:right --steps 40 --set lr=4e-5"
-    " --out runs/first": "docs/first_day.md",
-    "guerdon train --again runs/first --set lr=1e-4 --out runs/second": "docs/first_day.md",
+    "guerdon train grpo --data examples/countdown.csv --model sprig --check my.py:right --steps 30 --out runs/first": (
+        "docs/first_day.md"
+    ),
+    "guerdon train --again runs/first --set lr=5e-5 --out runs/second": "docs/first_day.md",
     "guerdon train grpo --task countdown:4 --steps 50": "docs/first_run.md",
     f"guerdon train grpo {COUNTDOWN} --out runs/teacher": "docs/house_recipes.md",
     f"guerdon train distill {COUNTDOWN} --set teacher=runs/teacher/models/policy": "docs/house_recipes.md",

@@ -163,6 +163,7 @@ reveal_type(gd.tasks.load)
 """
 
 
+@pytest.mark.slow
 def test_a_type_checker_sees_real_signatures(tmp_path):
     """With the cache that `make types` leaves it takes a second; without, as long as that does."""
     pytest.importorskip("mypy")

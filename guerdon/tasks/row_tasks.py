@@ -14,6 +14,7 @@ from guerdon.data.lines import shown
 from guerdon.tasks.row_columns import RowColumns, named
 from guerdon.tasks.row_prompts import conversation, label_of, labelled, lettered_lines, template_of
 
+GIVEN = ("prompt", "answer")  # what a reward is given by these names is a task's own
 SOLUTION, LABELLED = "solution", "labelled"  # keys of a task's meta: the worked solution, and options by label
 Options = Mapping[str, str] | None
 
@@ -35,7 +36,7 @@ class RowReader:
         if row.fault or row.value is None:
             return row.fault or "empty"
         value, columns = row.value, self.columns
-        meta = {k: v for k, v in value.items() if k not in (columns.prompt, columns.answer)}
+        meta = {k: v for k, v in value.items() if k not in GIVEN}
         try:
             options = labelled(value.get(columns.options)) if columns.options else None
             prompt, view, said = self._shown(value, options)

@@ -59,6 +59,7 @@ def whole(run: Run, seed: int, weights: str) -> None:
     assert not [p for p in run.path.rglob(".*") if p.name != ".lock"], "no scratch is left"
 
 
+@pytest.mark.slow
 def test_six_runs_without_a_name(tmp_path, alone, tried):
     """Six processes start the same command in one folder at the same moment: six folders, six runs."""
     found = start_together(tmp_path, [None] * STARTS)

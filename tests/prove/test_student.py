@@ -60,6 +60,7 @@ def runs_in(folder: Path) -> list[Run]:
     return [Run(path.parent) for path in sorted((folder / "runs").glob("*/run.json"))]
 
 
+@pytest.mark.slow
 def test_a_student_is_taught_once_and_all_arms_begin_with_it(proof):
     folder, runs = proof
     assert [name.split()[0] for name in runs if name] == ["sft", "faster", "grpo", "faster", "grpo"]
@@ -70,6 +71,7 @@ def test_a_student_is_taught_once_and_all_arms_begin_with_it(proof):
     assert len({run.config["hash"] for run in begun}) == 2, "of two arms"
 
 
+@pytest.mark.slow
 def test_what_is_handed_over_is_the_student_below_an_adapter_that_learned(proof):
     folder, _ = proof
     [taught] = [run for run in runs_in(folder) if run.folder.models.is_dir()]
@@ -82,6 +84,7 @@ def test_what_is_handed_over_is_the_student_below_an_adapter_that_learned(proof)
     assert len(changes) == 2 * 7 and all(change.rank == 16 and change.B.abs().max() > 0 for change in changes)
 
 
+@pytest.mark.slow
 def test_evidence_of_a_student_stands_beside_the_shipped_models(proof):
     folder, _ = proof
     quick = folder / "evidence" / "quick"
@@ -103,6 +106,7 @@ def test_evidence_of_a_student_stands_beside_the_shipped_models(proof):
     assert (quick / "faster@tiny-1m.svg").is_file()
 
 
+@pytest.mark.slow
 def test_a_student_is_registered_wherever_it_lies(proof, tmp_path):
     folder, _ = proof
     name, whole = str(folder / "faster.py"), how(folder, student=True, quick=False)
@@ -117,6 +121,7 @@ def test_a_student_is_registered_wherever_it_lies(proof, tmp_path):
     assert registered(folder / "evidence", small) is None
 
 
+@pytest.mark.slow
 def test_limits_and_budgets_in_tokens_grow_with_the_students_tokens(proof):
     folder, _ = proof
     student, grpo = str(folder / "Tiny-1M"), find_recipe("grpo")
@@ -152,6 +157,7 @@ def test_a_student_must_take_an_adapter():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_site_has_a_page_for_each_student(proof, monkeypatch):
     folder, _ = proof
     monkeypatch.setattr(evidence, "SHIPPED", folder / "evidence" / "quick")
@@ -163,6 +169,7 @@ def test_the_site_has_a_page_for_each_student(proof, monkeypatch):
     assert "(faster@tiny-1m.md)" in pages["evidence/recipes/faster.md"]
 
 
+@pytest.mark.slow
 def test_the_flag(proof, monkeypatch, capsys):
     folder, _ = proof
     cli = command_line(folder, monkeypatch, capsys)

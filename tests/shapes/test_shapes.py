@@ -204,6 +204,7 @@ def test_rlbff_policy_learns_the_principle_its_judge_is_asked(rlbff, principle):
     assert torch.isnan(last["reward"][~mine]).all()
 
 
+@pytest.mark.slow
 def test_rlbff_study_resumes_without_training_the_judge_again(tmp_path, rlbff):
     path = Path(shutil.copytree(rlbff("has no a").path, tmp_path / "run"))
     folders = {p: p.stat().st_mtime_ns for p in (path / "inner").glob("*/events.jsonl")}

@@ -42,6 +42,7 @@ def test_export_rebuilds_the_dashboard_from_the_folder(run):
     assert scalars(run.path / "tensorboard") == live
 
 
+@pytest.mark.slow
 def test_wandb_offline_run_is_written(run, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
