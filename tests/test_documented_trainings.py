@@ -93,9 +93,9 @@ def files_of(page: str, folder: Path) -> None:
 @pytest.mark.parametrize("page", sorted(set(IMPROVES.values())))
 def test_it_improves_what_it_is_about(page, tmp_path, monkeypatch, capsys):
     """The commands of a page one after the other, for a later one may begin with what an earlier one made."""
+    cli = command_line(tmp_path, monkeypatch, capsys)
     (tmp_path / "examples").mkdir()
     files_of(page, tmp_path)
-    cli = command_line(tmp_path, monkeypatch, capsys)
     for command in [command for command, of in IMPROVES.items() if of == page]:
         result = cli(*shlex.split(command)[1:], "--rollouts-every", "0", "--json")
         assert result.code == 0, f"{command}: {result.err}"

@@ -33,11 +33,11 @@ def test_the_commands_fit_a_screen_and_go_all_the_way():
 
 def test_from_a_csv_to_transformers(tmp_path, monkeypatch, capsys):
     transformers = pytest.importorskip("transformers")
+    cli = command_line(tmp_path, monkeypatch, capsys)
     (tmp_path / "examples").mkdir()
     shutil.copy(ROOT / "examples" / "countdown.csv", tmp_path / "examples")
     first, load = blocks("python")
     (tmp_path / "my.py").write_text(first)
-    cli = command_line(tmp_path, monkeypatch, capsys)
     for command in commands():
         words = shlex.split(command)[1:]
         small = {"train": FEW if "--again" not in words else (), "check": ("--problems", "4")}.get(words[0], ())

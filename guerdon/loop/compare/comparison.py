@@ -181,7 +181,8 @@ def _curves(arms: Sequence[RunArm], metric: str) -> dict[str, list[Curve]]:
     for name in common(drawn):
         means = [mean_curve([run.curves[name] for run in arm.runs]) for arm in arms]
         values = {v for curve in means for v in curve.value}
-        if all(curve.steps for curve in means) and len(values) > 1:
+        is_noise = all(curve.valued and curve.flat in ("zero", "rounding") for curve in means)
+        if all(curve.steps for curve in means) and len(values) > 1 and not is_noise:
             curves[name] = means
     return curves
 
