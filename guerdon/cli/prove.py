@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from guerdon.cli.options import Json, Model, Task
+from guerdon.cli.options import Json, Model, Task, takes_data
 from guerdon.cli.output import Output
 from guerdon.cli.progress import clock
 from guerdon.cli.streams import live
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from guerdon.loop.proof.proving import How
 
 
+@takes_data
 def prove(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Recipes: names or files.")
@@ -54,6 +55,7 @@ def prove(
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
     task: Task = None,
+    rows: Any = None,
     model: Model = None,
     student: Annotated[
         str | None,
@@ -81,7 +83,7 @@ def prove(
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
-    how = _how({"task": task, "model": model, "student": student, "budget": budget}, quick, jobs, out, runs, tell)
+    how = _how({"task": task, "model": model, "student": student, "budget": budget}, rows, quick, jobs, out, runs, tell)
     if register:
         return _register(output, chosen, how)
     if calibrate:
@@ -117,15 +119,33 @@ def _choose(names: list[str], family: str | None, every: bool, calibrate: bool) 
     return members
 
 
-def _how(claims: dict[str, str | None], quick: bool, jobs: int, out: str, runs: str, tells: bool) -> How:
+def _how(
+    claims: dict[str, str | None],
+    rows: Mapping[str, Any] | None,
+    quick: bool,
+    jobs: int,
+    out: str,
+    runs: str,
+    tells: bool,
+) -> How:
     from guerdon.core.budget import read_budget
     from guerdon.loop.proof.proving import How
+    from guerdon.loop.rows_in_words import in_words
 
     changes: dict[str, Any] = {k: v for k, v in claims.items() if v is not None and k in ("task", "model")}
+    if rows is not None:
+        if "task" in changes:
+            raise UserError("--task and --data are two sources of problems: give one of them")
+        changes["task"] = in_words(rows)
     if claims["budget"] is not None:
         read = read_budget(claims["budget"])
         changes |= {"budget": read.amount, "unit": read.unit}
     flags = ["--quick"] if quick else []
+    for name, value in (rows or {}).items():
+        flags += [
+            "--data" if name == "path" else f"--{name.replace('_', '-')}",
+            *([] if value is True else [str(value)]),
+        ]
     flags += [w for name, value in claims.items() if value is not None for w in (f"--{name}", str(value))]
     return How(
         out=Path(out),

@@ -24,6 +24,7 @@ from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.record import Options
+from guerdon.loop.rows_in_words import is_in_words, of_words
 from guerdon.models import template_clock as clock
 from guerdon.models.trained_folders import load_whole
 from guerdon.rewards.asking.by_name import find_reward
@@ -157,6 +158,8 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
         source.open()
         _name_skipped(source, source.skipped or [])
         return source
+    if is_in_words(task):
+        return find_task(None, of_words(task), of)
     if isinstance(task, str) and ".py:" in task:
         return _own_task(task)
     if not isinstance(task, str | TaskSource | None) and not hasattr(task, "exam_asks"):
