@@ -31,6 +31,7 @@ def test_the_commands_fit_a_screen_and_go_all_the_way():
     assert screen.split() == " ".join(commands()[1:]).split() and len(screen.splitlines()) <= 20
 
 
+@pytest.mark.slow
 def test_from_a_csv_to_transformers(tmp_path, monkeypatch, capsys):
     transformers = pytest.importorskip("transformers")
     cli = command_line(tmp_path, monkeypatch, capsys)

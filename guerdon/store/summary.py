@@ -52,13 +52,11 @@ def _draws(batch: Batch) -> dict[str, float]:
 
 
 def form_of(ask: Ask) -> str:
-    """The form of a question; of one that does not begin with its family's name, as rows of a file do not, that name stands in
-    its place: a form is not what it asks about."""
+    """The form of a question. Of a row of a file, which is known by its line, the family's name stands for what it asks: people
+    begin with any word."""
     shown, task = ask.shown, ask.task
-    if isinstance(shown, str) and task.prompt.split(maxsplit=1)[:1] != [task.family.rpartition("/")[2]]:
-        named_itself = set(form_of_words(shown).split()) & set(task.family.split("/"))
-        shown = shown if named_itself else shown.replace(task.prompt, task.family)
-    return form_of_words(shown)
+    is_row = isinstance(shown, str) and task.id.isdigit()
+    return form_of_words(shown.replace(task.prompt, task.family) if is_row else shown)
 
 
 def form_of_words(shown: Any) -> str:

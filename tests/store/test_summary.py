@@ -42,14 +42,14 @@ def test_nothing_has_no_numbers():
 
 
 @pytest.mark.parametrize(
-    ("family", "prompt", "shown", "form"),
+    ("id", "prompt", "shown", "form"),
     [
-        ("countdown", "countdown 3 7 make 10", None, "countdown"),
-        ("countdown", "countdown 3 7 make 10", "48\ncountdown 3 7 make 10", "0 countdown"),
-        ("verify/countdown", "verify countdown 3 7 make 10\n3+7=10", None, "verify 3+7=10"),
-        ("my_rows", "Rudy runs 5 miles.\nHow long?", None, "my_rows"),
-        ("my_rows/sums", "2 + 2 =", "think first:\n2 + 2 =", "think my_rows/sums"),
+        ("countdown 3 7 make 10", "countdown 3 7 make 10", None, "countdown"),
+        ("countdown 3 7 make 10", "countdown 3 7 make 10", "48\ncountdown 3 7 make 10", "0 countdown"),
+        ("after 2?", "after 2?", None, "after"),
+        ("17", "Rudy runs 5 miles.\nHow long?", None, "mine"),
+        ("17", "What is 2 + 2?", "think first:\nWhat is 2 + 2?", "think mine"),
     ],
 )
-def test_a_form_is_not_what_is_asked_about(family, prompt, shown, form):
-    assert form_of(Ask(Task("1", prompt, "4", family), prompt=shown)) == form
+def test_a_form_is_not_what_is_asked_about(id, prompt, shown, form):
+    assert form_of(Ask(Task(id, prompt, "4", "mine"), prompt=shown)) == form
