@@ -87,7 +87,8 @@ def room_index(room: str) -> str:
     """A room's names with what each is, under the modules they stand in where there are many."""
     members = list(rooms()[room].values())
     lines = [f"# {title(room)}", intro(room)]
-    for sub_room, names in groups(members):
+    together = [("", sorted(members, key=lambda public: public.name.casefold()))]  # those of gd come from everywhere
+    for sub_room, names in together if room == PYTHON else groups(members):
         if sub_room:
             lines += [f"## {sub_room.replace('_', ' ').capitalize()}", intro(f"{room}.{sub_room}")]
         lines.append(table(["name", "what it is"], [index_row(public) for public in names]))
