@@ -83,7 +83,8 @@ def prove(
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
-    how = _how({"task": task, "model": model, "student": student, "budget": budget}, rows, quick, jobs, out, runs, tell)
+    asked = {"task": task, "model": model, "student": student, "budget": budget}
+    how = _how(asked, rows, quick, jobs, out, runs, tell)
     if register:
         return _register(output, chosen, how)
     if calibrate:

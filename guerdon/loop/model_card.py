@@ -95,7 +95,9 @@ def _problems(config: Mapping[str, Any]) -> str:
 
 def _reward(config: Mapping[str, Any]) -> str:
     formulas = [f"`{each['formula']}` (version {each['version']})" for each in (config.get("rewards") or {}).values()]
-    return "; ".join(formulas) or "the task's own checker: 1 for a right answer, 0 for a wrong one"
+    check = (config.get("data") or {}).get("check")
+    who = f"`--check {check}`" if check else "the task's own checker"
+    return "; ".join(formulas) or f"{who}: 1 for a right answer, 0 for a wrong one"
 
 
 def _spent(run: Run) -> str:
