@@ -35,6 +35,14 @@ if TYPE_CHECKING:
     from guerdon.loop.proof.proving import How
 
 
+Student = Annotated[
+    str | None,
+    typer.Option(
+        "--student", metavar="DIR|FILE", help="A model in place of the shipped one: taught first, by a LoRA adapter."
+    ),
+]
+
+
 @takes_data
 def prove(
     names: Annotated[
@@ -57,14 +65,7 @@ def prove(
     task: Task = None,
     rows: Any = None,
     model: Model = None,
-    student: Annotated[
-        str | None,
-        typer.Option(
-            "--student",
-            metavar="DIR|FILE",
-            help="A model in place of the shipped one: taught first, by a LoRA adapter.",
-        ),
-    ] = None,
+    student: Student = None,
     budget: Annotated[
         str | None,
         typer.Option("--budget", metavar="N[:UNIT]", help="What each run may spend.  [default: the claim's]"),
