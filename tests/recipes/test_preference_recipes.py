@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from killing import Killed
+from killing import killed_at
 from scheduling import mostly_slow
 from small import small_lm
 
@@ -18,7 +18,6 @@ from guerdon.cli.main import main
 from guerdon.core.column import Column
 from guerdon.core.errors import Notice, UserError
 from guerdon.core.example import ExamplePlay
-from guerdon.core.learn import Learn
 from guerdon.core.pack import pack
 from guerdon.curricula.rows_to_recite import recitals
 from guerdon.engine.player import Player
@@ -178,20 +177,10 @@ def train(name, place, out, **more):
 
 @QUIETLY
 @pytest.mark.parametrize("name", mostly_slow([*RECIPES], "dpo"))
-def test_a_recipe_learns_from_a_file_and_resumes(name, place, tmp_path, monkeypatch):
+def test_a_recipe_learns_from_a_file_and_resumes(name, place, tmp_path):
     whole = train(name, place, tmp_path / "whole")
-    plain, calls = Learn.update, []
-
-    def breaks(self, *args):
-        calls.append(1)
-        if len(calls) == 2:
-            raise Killed
-        return plain(self, *args)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Learn, "update", breaks)
-        with pytest.raises(Killed):
-            train(name, place, tmp_path / "broken")
+    with killed_at(1):
+        train(name, place, tmp_path / "broken")
     again = gd.train(resume=tmp_path / "broken")
     assert again.weights == whole.weights and again.evaluations == whole.evaluations
     start, end = whole.evaluations
