@@ -1,11 +1,14 @@
-"""Small language models in folders, for tests."""
+"""Small models for tests: language models in folders, and tables."""
 
 from __future__ import annotations
+
+import torch
 
 from guerdon.models import huggingface
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
 from guerdon.models.language_model import lm
+from guerdon.models.tables import tabular
 from guerdon.models.tokenizer import train_tokenizer
 
 TEXTS = [
@@ -26,3 +29,12 @@ def small_lm(folder, seed=0, std=0.3, weights=True, **changes):
     if not weights:
         (folder / huggingface.WEIGHTS).unlink()
     return lm(source=str(folder))
+
+
+def table(*odds):
+    """A model that chooses 0 and 1 with these odds, whatever it was shown."""
+    made = tabular(vocab="01", length=2)
+    made.start(0, {})
+    with torch.no_grad():
+        made.net.logits.copy_(torch.tensor(odds, dtype=torch.float32).log().expand_as(made.net.logits))
+    return made

@@ -11,7 +11,7 @@ import pytest
 import torch
 from killing import killed_at
 from scheduling import mostly_slow
-from small import small_lm
+from small import small_lm, table
 
 import guerdon as gd
 from guerdon.cli.main import main
@@ -26,7 +26,6 @@ from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.recited_answers import implicit_pairs, labelled_first_error
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.language_model import lm
-from guerdon.models.tables import tabular
 from guerdon.rewards.stage.labels_in_rows import given_labels, labelled_solutions
 from guerdon.rewards.stage.score_stages import verified
 from guerdon.tasks.preference_files import preferences
@@ -130,14 +129,6 @@ def test_the_exam_of_labelled_steps_by_hand(place):
 
 
 # --- the exam of a policy on pairs --------------------------------------------------------------------------------------
-
-
-def table(*odds):
-    made = tabular(vocab="01", length=2)
-    made.start(0, {})
-    with torch.no_grad():
-        made.net.logits.copy_(torch.tensor(odds, dtype=torch.float32).log().expand_as(made.net.logits))
-    return made
 
 
 def test_the_implied_pairs_by_hand():

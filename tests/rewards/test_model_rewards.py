@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small import small_lm
+from small import small_lm, table
 from strategies import episode
 
 from guerdon import score_samples
@@ -23,7 +23,6 @@ from guerdon.loop.training import start
 from guerdon.models import value_head
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.language_model import lm
-from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.algebra import blend
@@ -34,15 +33,6 @@ from guerdon.rewards.stage.score_stages import score
 
 sys.path.append(str(Path(__file__).parent.parent / "resume"))
 from everything import everything
-
-
-def table(*odds):
-    """A model that chooses 0 and 1 with these odds, whatever it was shown."""
-    made = tabular(vocab="01", length=2)
-    made.start(0, {})
-    with torch.no_grad():
-        made.net.logits.copy_(torch.tensor(odds, dtype=torch.float32).log().expand_as(made.net.logits))
-    return made
 
 
 def turn(model, view, text, end=End.DONE, path=(), given=0, role="policy"):
