@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shlex
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -13,9 +12,8 @@ import typer
 
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output
-from guerdon.core.errors import UserError
+from guerdon.cli.tokens import TOKEN, about_token, own_token
 
-TOKEN = "GUERDON_TOKEN"
 Headers = Annotated[float, typer.Option("--headers", metavar="SECONDS", help="For a request's headers to arrive.")]
 Grace = Annotated[
     float, typer.Option("--grace", metavar="SECONDS", min=0, help="To finish what is under way when stopped.")
@@ -74,7 +72,7 @@ def serve(
 
     output, served = Output(as_json), find_reward(reward)
     made_up = not no_token and not os.environ.get(TOKEN)
-    token = None if no_token else _token()
+    token = None if no_token else own_token()
     ids = None if tokenizer is None else ids_by(tokenizer)
     limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout, connections, headers)
 
@@ -89,33 +87,20 @@ def serve(
 
 
 def _tell(output: Output, url: str, formula: Any, token: str | None, made_up: bool, ids: Any) -> None:
-    from guerdon.bridges.serve.runner import is_loopback
     from guerdon.bridges.serve.scoring_queue import example_of
+    from guerdon.network.listening import is_loopback
 
     shown = token if made_up or token is None else f"${TOKEN}"
     output.pairs({
         "reward": str(formula),
         "url": f"{url}  (try {url}/docs)",
-        "token": _about_token(token, made_up),
+        "token": about_token(token, made_up),
         "ask": _curl(url, shown, example_of(formula, ids)),
         "stop": f"Ctrl-C, or kill {os.getpid()}",
     })  # fmt: skip
     if not is_loopback(str(urlsplit(url).hostname)):
         output.say("warning: other machines can reach this, and the token is sent in clear: put a TLS proxy in front")
     output.console.file.flush()
-
-
-def _token() -> str:
-    token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
-    if not token.isascii() or not token.isprintable() or " " in token:
-        raise UserError(f"{TOKEN} must be letters, digits and signs, without spaces: it is sent in a header")
-    return token
-
-
-def _about_token(token: str | None, made_up: bool) -> str:
-    if token is None:
-        return "none: whoever can reach this machine's loopback may ask"
-    return f"{token}  (made for this start; set {TOKEN} to choose)" if made_up else f"the one in {TOKEN}"
 
 
 def _curl(url: str, token: str | None, sample: dict[str, Any]) -> str:

@@ -102,35 +102,68 @@ def read_events(path: Path) -> list[Event]:
 
 def read_log(path: Path) -> Log:
     """Events and what became of their lines, by the rule above."""
-    if not path.exists():
-        return Log([])
-    try:
-        *lines, tail = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    ends = _row(tail)[0] is None
-    size = sum(len(line) + 1 for line in lines) + (0 if ends else len(tail))
-    events: list[Event] = []
-    damaged: list[int] = []
-    last = waiting = 0  # the number of the last whole line, and how many broken ones stand after it
-    is_old = True
-    for line in lines if ends else [*lines, tail]:
+    return LogReader(path).read()
+
+
+class LogReader:
+    """Reads a file of events as it grows: lines that were read are not read again, but in a file that was put in its place or
+    is shorter than it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._begin(0)
+
+    def read(self) -> Log:
+        """All that the file holds now."""
+        try:
+            with open(self.path, "rb") as file:
+                now = os.fstat(file.fileno())
+                if now.st_ino != self.inode or now.st_size < self.size:
+                    self._begin(now.st_ino)
+                file.seek(self.size)
+                *lines, tail = file.read().split(b"\n")
+        except FileNotFoundError:
+            self._begin(0)
+            return Log([])
+        except OSError as error:
+            raise UserError(f"cannot read {self.path}: {error.strerror}") from error
+        for line in lines:
+            self._take(line)
+        self.size += sum(len(line) + 1 for line in lines)
+        if _row(tail)[0] is None:
+            return self._log(self.size, ends=True)
+        so_far = (list(self.events), list(self.damaged), self.last, self.waiting, self.is_old)
+        self._take(tail)  # whole, though it has lost its end, or has not got it yet
+        log = self._log(self.size + len(tail), ends=False)
+        self.events, self.damaged, self.last, self.waiting, self.is_old = so_far
+        return log
+
+    def _begin(self, inode: int) -> None:
+        self.inode, self.size = inode, 0
+        self.events: list[Event] = []
+        self.damaged: list[int] = []
+        self.last = self.waiting = 0  # the number of the last whole line, and how many broken ones stand after it
+        self.is_old = True
+
+    def _take(self, line: bytes) -> None:
         row, number = _row(line)
-        if row is None or (number is None and not is_old) or (number or 0) > last + GAP:
-            waiting += 1
-            continue
-        if number is None or (is_old and events):  # broken lines from before there were checksums were torn
-            last, waiting = last + waiting, 0
-        is_old, number = number is None, last + 1 if number is None else number
-        damaged += range(last + 1, number)
-        if number <= last:
-            damaged.append(number)
-            continue
-        events.append(from_json(row))
-        last, waiting = number, 0
-    if not (is_old and events):
-        damaged += range(last + 1, last + waiting + 1)
-    return Log(events, tuple(sorted(set(damaged))), last + waiting, size, ends)
+        if row is None or (number is None and not self.is_old) or (number or 0) > self.last + GAP:
+            self.waiting += 1
+            return
+        if number is None or (self.is_old and self.events):  # broken lines from before there were checksums were torn
+            self.last, self.waiting = self.last + self.waiting, 0
+        self.is_old, number = number is None, self.last + 1 if number is None else number
+        self.damaged += range(self.last + 1, number)
+        if number <= self.last:
+            self.damaged.append(number)
+            return
+        self.events.append(from_json(row))
+        self.last, self.waiting = number, 0
+
+    def _log(self, size: int, ends: bool) -> Log:
+        is_old = self.is_old and self.events
+        damaged = [] if is_old else range(self.last + 1, self.last + self.waiting + 1)
+        return Log(list(self.events), tuple(sorted({*self.damaged, *damaged})), self.last + self.waiting, size, ends)
 
 
 def _row(line: bytes) -> tuple[dict[str, Any] | None, int | None]:

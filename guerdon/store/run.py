@@ -16,7 +16,7 @@ from guerdon.core.manifest import Damaged
 from guerdon.store import run_page
 from guerdon.store.checksums import crc
 from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
-from guerdon.store.events import latest, read_events, read_log
+from guerdon.store.events import Log, latest, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.headline import Headline, exam_headline, result_headline, step_headline
 from guerdon.store.rollout_files import read_batch, read_table
@@ -68,14 +68,18 @@ class Run:
     def name(self) -> str:
         return str(self.config["recipe"])
 
+    def log(self) -> Log:
+        """Its events as they were written, all attempts, and what of them is damaged."""
+        return read_log(self.folder.events)
+
     def events(self, kind: type[E]) -> list[E]:
         """The events of a type, as the last attempt at each step wrote them."""
-        return [e for e in latest(read_events(self.folder.events)) if isinstance(e, kind)]
+        return [e for e in latest(self.log().events) if isinstance(e, kind)]
 
     @property
     def status(self) -> str:
         """`complete`, `stopped: why`, or `unfinished` (still going, or killed)."""
-        every = read_events(self.folder.events)
+        every = self.log().events
         if any(isinstance(e, Ended) for e in every):
             return "complete"
         last = max((e.attempt for e in every), default=0)
@@ -87,7 +91,7 @@ class Run:
         """What of the events is not as it was written, a line each: damaged lines; of a run that ended, steps without an event
         and a last evaluation that is not there; of a study, what its runs have. run.json is checked when a run is opened,
         rollouts and checkpoints when they are read."""
-        log = read_log(self.folder.events)
+        log = self.log()
         faults = [log.damage] if log.damage else []
         ends = [e for e in log.events if isinstance(e, Ended)]
         if ends and self.config.get("kind") == "recipe":
@@ -117,7 +121,7 @@ class Run:
             result = json.loads(data)
         except (OSError, ValueError, RecursionError) as error:
             raise Damaged(f"{self.folder.shown(path)} cannot be read, and with it what the study found") from error
-        vouched = [e.result for e in read_events(self.folder.events) if isinstance(e, Ended)]
+        vouched = [e.result for e in self.log().events if isinstance(e, Ended)]
         if vouched and vouched[-1] and vouched[-1] != crc(data):
             raise Damaged(f"{self.folder.shown(path)} is damaged: it is not what the study returned")
         return result
@@ -154,7 +158,7 @@ class Run:
     @property
     def weights(self) -> str | None:
         """The hash of the final weights; None until the run is complete."""
-        ended = [e for e in read_events(self.folder.events) if isinstance(e, Ended)]
+        ended = [e for e in self.log().events if isinstance(e, Ended)]
         return ended[-1].weights if ended else None
 
     @property
@@ -193,7 +197,7 @@ class Run:
 
     @property
     def warnings(self) -> list[str]:
-        return [e.message for e in read_events(self.folder.events) if isinstance(e, Warned)]
+        return [e.message for e in self.log().events if isinstance(e, Warned)]
 
     @property
     def metrics(self) -> Any:

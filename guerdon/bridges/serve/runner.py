@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import ipaddress
 import os
 import resource
 import signal
@@ -35,16 +34,11 @@ from guerdon.bridges.serve.connections import Connection, ConnectionTable
 from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.logs import rate_limited_log
 from guerdon.bridges.serve.scoring_queue import THREADS, ScoringQueue
+from guerdon.network.listening import WAITING, is_loopback, listening, url_of
 from guerdon.rewards.formula.reward import Reward, as_reward
 
-WAITING = 2048  # connections that the system holds until they are taken up ...
-TAKEN = 32  # ... so many at a time: asyncio opens a file for each before it tells of the first
+TAKEN = 32  # connections that are taken up at a time: asyncio opens a file for each before it tells of the first
 RESERVED = 256  # open files that are not connections: workers, libraries, those just taken up
-
-
-def is_loopback(host: str, port: int = 0) -> bool:
-    """Whether only this machine can reach a server there."""
-    return all(ipaddress.ip_address(str(place[4][0])).is_loopback for place in _places(host, port))
 
 
 def serve(
@@ -67,7 +61,7 @@ def serve(
     limits = dataclasses.replace(limits, connections=_places_for(limits.connections))
     app = make_app(formula, token=token, limits=limits, missing=missing, tokenizer=tokenizer)
     table = ConnectionTable(limits, app.state.queue.metrics)
-    with _bound(host, port) as bound, rate_limited_log():
+    with listening(host, port) as bound, rate_limited_log():
         config = uvicorn.Config(
             app,
             http=cast(type[asyncio.Protocol], partial(Connection, table)),
@@ -80,7 +74,7 @@ def serve(
             lifespan="on",
             timeout_graceful_shutdown=1,
         )
-        started(_url(bound), formula)
+        started(url_of(bound), formula)
         server = _Server(config, app.state.queue, grace)
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
             signal.signal(signal.SIGHUP, server.handle_exit)
@@ -145,30 +139,3 @@ def _places_for(connections: int) -> int:
     room = max(1, soft - min(RESERVED, soft // 2))
     print(f"warning: {soft} files may be open, so {room} connections (ulimit -n raises it)", file=sys.stderr)
     return room
-
-
-def _places(host: str, port: int) -> list[Any]:
-    try:
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except (socket.gaierror, UnicodeError) as error:
-        raise UserError(f"--host {host} is no address of this machine: {error}") from error
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family, _, _, _, address = _places(host, port)[0]
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-        bound.listen(WAITING)
-    except OSError as error:
-        bound.close()
-        if isinstance(error, PermissionError):
-            raise UserError(f"port {port} needs more rights than this process has: choose one above 1023") from error
-        raise UserError(f"{host}:{port} can not be listened on ({error.strerror}): choose another --port") from error
-    return bound
-
-
-def _url(bound: socket.socket) -> str:
-    host, port = bound.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

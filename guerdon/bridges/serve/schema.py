@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from guerdon.bridges.serve.json_values import json_value
+from guerdon.core.json_values import json_value
 from guerdon.rewards.stage.scorer import SampleScores
 
 
