@@ -57,7 +57,8 @@ MAY_IMPORT = {
         "studies",
         "exams",
     },
-    "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges"},
+    "studio": {"core", "store", "loop", "rewards", "data", "models", "network"},  # loop: to compare and replay
+    "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network"},
 }
 LIGHT = {
     "core",

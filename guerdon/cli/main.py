@@ -37,12 +37,14 @@ from guerdon.cli.serve import serve
 from guerdon.cli.show import show
 from guerdon.cli.streams import lasting_streams
 from guerdon.cli.train import INTERRUPTED, train
+from guerdon.cli.view import view
 from guerdon.core.errors import CtrlC, Notice, RunStopped, Told, UserError, ended_by, take_ctrl_c, unknown
 
 KEEPING = {
     "train",
     "prove",
     "serve",
+    "view",
     "demo",
     "export",
 }  # verbs that do more than print: what they did is there, whoever reads of it
@@ -190,6 +192,14 @@ app.command(
         "guerdon serve my.py:formula --missing 0                    for OpenRLHF: http://any:TOKEN@HOST:8000/get_reward",
     ),
 )(serve)
+app.command(
+    "view",
+    epilog=examples(
+        "guerdon view                                               every run in runs/, on http://127.0.0.1:7380",
+        "guerdon view runs/grpo-countdown-001 runs/grpo-countdown-002",
+        "guerdon view /mnt/runs --port 9000 --open",
+    ),
+)(view)
 app.command(
     "export",
     epilog=examples(

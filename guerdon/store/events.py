@@ -10,6 +10,7 @@ Every line ends with its number in the file and a checksum of all that stands be
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import json
 import os
@@ -132,11 +133,10 @@ class LogReader:
         self.size += sum(len(line) + 1 for line in lines)
         if _row(tail)[0] is None:
             return self._log(self.size, ends=True)
-        so_far = (list(self.events), list(self.damaged), self.last, self.waiting, self.is_old)
-        self._take(tail)  # whole, though it has lost its end, or has not got it yet
-        log = self._log(self.size + len(tail), ends=False)
-        self.events, self.damaged, self.last, self.waiting, self.is_old = so_far
-        return log
+        with_tail = copy.copy(self)  # it is whole, though it has lost its end, or has not got it yet
+        with_tail.events, with_tail.damaged = list(self.events), list(self.damaged)
+        with_tail._take(tail)
+        return with_tail._log(self.size + len(tail), ends=False)
 
     def _begin(self, inode: int) -> None:
         self.inode, self.size = inode, 0

@@ -1,0 +1,46 @@
+// A list that is gone through by keyboard: one row is current, j/k and arrows move, Enter opens, x marks.
+
+import { layer } from "/page/keys.js";
+
+// rows are elements; the current one has tabindex 0 and the focus, the others -1
+export class Roving {
+  constructor({ open = () => {}, mark = null, moved = () => {}, nearEnd = () => {} } = {}) {
+    Object.assign(this, { open, mark, moved, nearEnd, rows: [], at: -1 });
+  }
+
+  set(rows) {
+    this.rows = rows;
+    this.at = Math.min(this.at, rows.length - 1);
+    rows.forEach((row, n) => {
+      row.tabIndex = n === Math.max(0, this.at) ? 0 : -1;
+      row.classList.toggle("current", n === this.at);
+      row.addEventListener("focusin", (event) => { if (event.target === row) this.choose(n, false); });
+    });
+  }
+
+  choose(n, focus = true) {
+    if (!this.rows.length) return;
+    n = Math.max(0, Math.min(this.rows.length - 1, n));
+    const same = n === this.at;
+    this.rows[this.at]?.classList.remove("current");
+    if (this.rows[this.at]) this.rows[this.at].tabIndex = -1;
+    this.at = n;
+    const row = this.rows[n];
+    row.classList.add("current");
+    row.tabIndex = 0;
+    if (focus) { row.focus({ preventScroll: true }); row.scrollIntoView({ block: "nearest" }); }
+    if (!same) this.moved(n);
+    if (n >= this.rows.length - 5) this.nearEnd();
+  }
+
+  keys(name) {
+    const made = layer(name)
+      .on(["j", "ArrowDown"], "next", () => this.choose(this.at + 1))
+      .on(["k", "ArrowUp"], "the one before", () => this.choose(this.at - 1))
+      .on(["Home"], "first", () => this.choose(0))
+      .on(["End"], "last that is shown", () => this.choose(this.rows.length - 1))
+      .on(["Enter", "o"], "open", () => this.at >= 0 && this.open(this.at));
+    if (this.mark) made.on(["x"], "mark", () => this.at >= 0 && this.mark(this.at));
+    return made;
+  }
+}

@@ -1,0 +1,108 @@
+// The page: its views by their paths, and what stands around them.
+
+import { h, put, tell } from "/page/dom.js";
+import { everywhere, hold, showKeys } from "/page/keys.js";
+import { onChange } from "/page/live.js";
+
+// path pattern: the module that shows it; the first that fits
+const VIEWS = [
+  ["/", "runs"],
+];
+const BAR = [["/", "Runs", "g r"]];
+
+const place = document.getElementById("view");
+let leave = () => {};
+let turn = 0;
+
+export function go(url, { replace = false } = {}) {
+  history[replace ? "replaceState" : "pushState"](null, "", url);
+  show();
+}
+
+// The address says what is shown; filters change it without showing everything again.
+export function keepInAddress(url) { history.replaceState(null, "", url); }
+
+export function fault(error) {
+  const line = document.getElementById("fault");
+  const words = error ? (error.name === "AbortError" ? "" : error.message || String(error)) : "";
+  line.textContent = words === "Failed to fetch" ? "the studio does not answer: is `guerdon view` still running?" : words;
+  line.hidden = !words;
+}
+
+async function show() {
+  const mine = ++turn;
+  const { pathname, searchParams } = new URL(location.href);
+  const [module, params] = find(pathname);
+  leave(); leave = () => {};
+  fault(null);
+  for (const link of document.querySelectorAll("#views a"))
+    link.toggleAttribute("aria-current", link.getAttribute("href") === (pathname === "/" ? "/" : `/${pathname.split("/")[1]}`));
+  try {
+    const view = await import(`/page/views/${module}.js`);
+    if (mine !== turn) return;
+    put(place);
+    place.className = `view ${module}`;
+    const held = [];
+    const around = {
+      params, query: searchParams, go, fault, keepInAddress,
+      keys: (layer) => held.push(hold(layer)),
+      live: (call) => held.push(onChange(call)),
+      title: (words) => { document.title = `${words} · guerdon`; tell(words); },
+      guard: (call) => async (...given) => { try { return await call(...given); } catch (error) { if (mine === turn) fault(error); return undefined; } },
+      here: () => mine === turn,
+      cleanup: (call) => held.push(call),
+    };
+    leave = () => held.forEach((call) => call());
+    await view.show(place, around);
+    if (mine === turn && !place.contains(document.activeElement)) place.focus({ preventScroll: true });
+  } catch (error) { if (mine === turn) fault(error); }
+}
+
+function find(path) {
+  for (const [pattern, module] of VIEWS) {
+    const names = [];
+    const fits = new RegExp(`^${pattern.replace(/:(\w+)/g, (_, name) => { names.push(name); return "([^/]+)"; })}/?$`).exec(path);
+    if (fits) return [module, Object.fromEntries(names.map((name, n) => [name, decodeURIComponent(fits[n + 1])]))];
+  }
+  return ["nothing", {}];
+}
+
+// --- what stands around -----------------------------------------------------------------------------------------------
+
+const THEMES = ["auto", "light", "dark"];
+const SIGNS = { auto: "◐", light: "☀", dark: "☾" };
+
+function theme(chosen) {
+  const button = document.getElementById("theme");
+  document.documentElement.dataset.theme = chosen;
+  button.textContent = SIGNS[chosen];
+  button.setAttribute("aria-label", `Colours: ${chosen === "auto" ? "as the system has them" : chosen}`);
+  try { localStorage.setItem("guerdon-theme", chosen); } catch { /* a browser that keeps nothing */ }
+}
+
+function nextTheme() { theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]); }
+
+function begin() {
+  let kept = "auto";
+  try { kept = localStorage.getItem("guerdon-theme") ?? "auto"; } catch { /* likewise */ }
+  theme(THEMES.includes(kept) ? kept : "auto");
+  put(document.getElementById("views"), BAR.map(([href, words]) => h("a", { href }, words)));
+  for (const [href, words, keys] of BAR) everywhere(keys, words.toLowerCase(), () => go(href));
+  document.getElementById("theme").addEventListener("click", nextTheme);
+  document.getElementById("help").addEventListener("click", showKeys);
+  everywhere("?", "these keys", showKeys);
+  everywhere("/", "search", () => document.querySelector("[data-search]")?.focus());
+  everywhere("Escape", "leave a field", () => document.activeElement?.blur?.());
+  everywhere("t", "light or dark", nextTheme);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='/']");
+    if (!link || link.target || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    go(link.getAttribute("href"));
+  });
+  addEventListener("popstate", show);
+  onChange(() => {});
+  show();
+}
+
+begin();
