@@ -26,9 +26,14 @@ from starlette.types import Scope
 
 import guerdon
 from guerdon.studio.answers import answer, refusal
+from guerdon.studio.bench import routes as bench
 from guerdon.studio.gate import Gate
+from guerdon.studio.labels import routes as labels
 from guerdon.studio.library import Library, Missing
 from guerdon.studio.live import Watch
+from guerdon.studio.reading import routes as reading
+from guerdon.studio.rollouts import routes as rollouts
+from guerdon.studio.runs import routes as runs
 
 PAGE = Path(__file__).parent / "page"
 FIRST = {
@@ -74,6 +79,8 @@ def make_app(library: Library, *, token: str | None, local: bool = True) -> Fast
 
 def _rooms(app: FastAPI, library: Library) -> None:
     """What each view asks for."""
+    for room in (bench, labels, reading, rollouts, runs):
+        app.include_router(room.routes(library))
 
 
 def _faults(app: FastAPI) -> None:

@@ -7,8 +7,20 @@ import { onChange } from "/page/live.js";
 // path pattern: the module that shows it; the first that fits
 const VIEWS = [
   ["/", "runs"],
+  ["/run/:run", "run"],
+  ["/compare", "compare"], // ?run=ID&run=ID
+  ["/evidence", "evidence"],
+  ["/evidence/:name", "evidence"],
+  ["/rollouts", "rollouts"], // ?run=ID&...filters
+  ["/rollout/:run/:step/:episode", "rollout"], // ?segment=N
+  ["/group/:run/:step/:ask", "group"],
+  ["/beside", "beside"], // ?task=FAMILY/ID&left=RUN:STEP&right=RUN:STEP
+  ["/bench", "bench"], // ?run=ID&step=N&sample=STEP:EPISODE:SEGMENT
+  ["/labels", "labels"], // ?run=ID
 ];
-const BAR = [["/", "Runs", "g r"]];
+const BAR = [
+  ["/", "Runs", "g r"], ["/rollouts", "Rollouts", "g o"], ["/bench", "Bench", "g b"], ["/labels", "Labels", "g l"], ["/evidence", "Evidence", "g e"],
+];
 
 const place = document.getElementById("view");
 let leave = () => {};

@@ -1,0 +1,1 @@
+"""Labels that people give: right, wrong, hack, a note, the better of two; kept beside the run."""

@@ -1,0 +1,12 @@
+"""What the page asks about reading."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from guerdon.studio.library import Library
+
+
+def routes(library: Library) -> APIRouter:
+    router = APIRouter(prefix="/api/reading")
+    return router

@@ -1,0 +1,1 @@
+"""Runs: the list, one of them, several beside each other, and evidence."""
