@@ -1,12 +1,186 @@
-"""What the page asks about labels."""
+"""What the page asks about labels: those of a run or a sample, which to give next; and a label given or taken back."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+import shlex
+from collections import Counter
+from typing import Any
 
-from guerdon.studio.library import Library
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from guerdon.core.errors import UserError
+from guerdon.store.label_files import PAIRS, TRUTH, label, pair_rows, take_back, truth_rows
+from guerdon.store.labels import FOLDER, KINDS, PAIRED, LabelBook, Place, Row, read_labels
+from guerdon.studio.answers import answer
+from guerdon.studio.labels.agreement import agreement
+from guerdon.studio.labels.queue import LINE, ORDERS, candidates, in_order, looked_at, pairs, unlabelled
+from guerdon.studio.labels.samples import sample_row
+from guerdon.studio.library import Library, Shelved
+
+NOTE = 20_000  # characters
+PAGE = 200  # labels or samples in an answer
+
+
+class Sample(BaseModel):
+    """A place in a run."""
+
+    step: int = Field(ge=0)
+    episode: str = Field(max_length=100)
+    segment: int = Field(ge=0)
+
+    @property
+    def place(self) -> Place:
+        return self.step, self.episode, self.segment
+
+
+class Given(Sample):
+    """A label as the page sends it."""
+
+    run: str
+    kind: str
+    note: str = Field("", max_length=NOTE)
+    other: Sample | None = None
+
+
+class Withdrawn(BaseModel):
+    """A wish to take back the last label: of the run, or of one sample."""
+
+    run: str
+    sample: Sample | None = None
 
 
 def routes(library: Library) -> APIRouter:
     router = APIRouter(prefix="/api/labels")
+
+    @router.get("")
+    def labels(run: str, offset: int = Query(0, ge=0)) -> Response:
+        return answer(_overview(library.shelved(run), offset))
+
+    @router.get("/of")
+    def of(run: str, step: int, episode: str, segment: int) -> Response:
+        shelved = library.shelved(run)
+        return answer(_state(read_labels(shelved.path), (step, episode, segment)))
+
+    @router.get("/queue")
+    def queue(
+        run: str, order: str = "high", seed: int = 0, labelled: bool = False, limit: int = Query(PAGE, ge=1, le=PAGE)
+    ) -> Response:
+        shelved = library.shelved(run)
+        steps, kept = looked_at(shelved.run)
+        every, book = candidates(shelved.run, steps), read_labels(shelved.path)
+        chosen = in_order(every if labelled else unlabelled(every, book), order, seed)
+        samples = [{**each.brief(), "kind": _kind(book, each.place)} for each in chosen[:limit]]
+        return answer({"samples": samples, "there": len(chosen), "texts": len(every), "steps": steps, "kept": kept})
+
+    @router.get("/pairs")
+    def two(run: str, seed: int = 0, limit: int = Query(PAGE, ge=1, le=PAGE)) -> Response:
+        shelved = library.shelved(run)
+        steps, kept = looked_at(shelved.run)
+        there = pairs(candidates(shelved.run, steps), read_labels(shelved.path), seed)
+        rows = [{"left": left.brief(), "right": right.brief()} for left, right in there[:limit]]
+        return answer({"pairs": rows, "there": len(there), "steps": steps, "kept": kept})
+
+    @router.post("")
+    def give(given: Given) -> Response:
+        shelved = library.shelved(given.run)
+        book = label(shelved.path, label_row(shelved, given))
+        return answer({**_state(book, given.place), "counts": _counts(book)})
+
+    @router.post("/undo")
+    def undo(wish: Withdrawn) -> Response:
+        shelved = library.shelved(wish.run)
+        place = wish.sample.place if wish.sample else None
+        book, taken = take_back(shelved.path, place)
+        state = _state(book, place) if place else {}
+        return answer({**state, "taken": None if taken is None else _brief(taken), "counts": _counts(book)})
+
     return router
+
+
+def label_row(shelved: Shelved, given: Given) -> Row:
+    """The line that is kept: what was said, and all of the text that it is about."""
+    if given.kind not in KINDS:
+        raise UserError(f"a label is one of {', '.join(KINDS)}, not {given.kind[:40]!r}")
+    if given.kind == "note" and not given.note.strip():
+        raise UserError("a note says something: write it, or take it back by `u`")
+    row = {"kind": given.kind, **sample_row(shelved.run, given.place)}
+    if given.note.strip():
+        row["note"] = given.note.strip()
+    if given.kind in PAIRED:
+        if given.other is None:
+            raise UserError(f"{given.kind!r} is about two samples: name the other one")
+        other = sample_row(shelved.run, given.other.place)
+        if other["prompt"] != row["prompt"]:
+            raise UserError("only tries at the same prompt can be compared: choose another of this group")
+        row["other"] = {
+            name: other[name] for name in ("step", "episode", "segment", "completion", "reward") if name in other
+        }
+    return row
+
+
+def _overview(shelved: Shelved, offset: int) -> dict[str, Any]:
+    """All that there is to say about a run's labels; of the labels themselves a page, the last given first."""
+    book = read_labels(shelved.path)
+    last = book.labels[::-1]
+    there = {TRUTH: len(truth_rows(book)), PAIRS: len(pair_rows(book))}
+    return {
+        "labels": [_brief(row) for row in last[offset : offset + PAGE]],
+        "counts": _counts(book),
+        "damaged": book.damaged,
+        "agreement": agreement(book),
+        "files": [{"path": f"{shelved.name}/{FOLDER}/{name}", "rows": rows} for name, rows in there.items()],
+        "commands": _commands(shelved, there),
+        "orders": ORDERS,
+    }
+
+
+def _commands(shelved: Shelved, there: dict[str, int]) -> list[dict[str, str]]:
+    """What to type, of files that have something in them."""
+    truth, pairs = (shlex.quote(f"{shelved.name}/{FOLDER}/{name}") for name in (TRUTH, PAIRS))
+    wish = shelved.run.config.get("wish")
+    named = wish.get("reward") if isinstance(wish, dict) else None
+    reward = shlex.quote(named) if isinstance(named, str) and shelved.run.config.get("plain") else "REWARD"
+    lines = [
+        (TRUTH, "what a reward says about them", f"guerdon check {reward} --labels {truth}"),
+        (PAIRS, "a reward model of your own", f"guerdon train reward_model --data {pairs}"),
+        (PAIRS, "a policy that prefers the better ones", f"guerdon train dpo --data {pairs}"),
+        (TRUTH, "a policy, from good and bad alone", f"guerdon train kto --data {truth}"),
+    ]
+    return [{"words": words, "command": command} for name, words, command in lines if there[name]]
+
+
+def _counts(book: LabelBook) -> dict[str, int]:
+    counted = Counter(row["kind"] for row in book.labels)
+    return {kind: counted[kind] for kind in KINDS}
+
+
+def _kind(book: LabelBook, place: Place) -> str | None:
+    return book.verdicts.get(place)
+
+
+def _state(book: LabelBook, place: Place) -> dict[str, Any]:
+    """What a sample is called now: its verdict, its note, and what it is better or worse than."""
+    mine = book.of(place)
+    return {
+        "kind": _kind(book, place),
+        "note": next((row["note"] for row in mine if row["kind"] == "note"), ""),
+        "pairs": [_brief(row) for row in mine if row["kind"] in PAIRED],
+    }
+
+
+def _brief(row: Row) -> dict[str, Any]:
+    """A label in a list."""
+    place = {name: row[name] for name in ("kind", "step", "episode", "segment")}
+    other = {name: row["other"].get(name) for name in ("step", "episode", "segment")} if row.get("other") else None
+    text = row.get("completion")
+    return {
+        **place,
+        "other": other,
+        "note": str(row.get("note", ""))[:LINE],
+        "task": f"{row.get('family')}/{row.get('task_id')}",
+        "completion": text[:LINE] if isinstance(text, str) else "",
+        "reward": row.get("reward"),
+        "time": row.get("time"),
+    }
