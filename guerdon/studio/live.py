@@ -22,7 +22,7 @@ ALIVE = (
 Marks = dict[str, object]
 
 
-class Watch:
+class ChangeWatch:
     """Watches a library for everybody who listens."""
 
     def __init__(self, library: Library) -> None:

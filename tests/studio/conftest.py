@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 import uvicorn
-from starlette.testclient import TestClient
+from fastapi.testclient import TestClient
 
 import guerdon as gd
 from guerdon.network.listening import listening, url_of
-from guerdon.studio.app import make_app
 from guerdon.studio.library import Library
+from guerdon.studio.studio_app import make_app
 
 TOKEN = "a-token-for-tests"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

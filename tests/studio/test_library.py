@@ -15,7 +15,7 @@ from guerdon.core.errors import UserError
 from guerdon.store.event_types import StepDone, Warned
 from guerdon.store.events import EventLog, LogReader, read_log
 from guerdon.studio.library import Library, Missing, id_of
-from guerdon.studio.live import Watch
+from guerdon.studio.live import ChangeWatch
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +157,7 @@ def test_changes_are_told_to_everybody_who_listens(
     id = library.runs()[0].id
 
     async def listen() -> list[list[str]]:
-        watch = Watch(library)
+        watch = ChangeWatch(library)
         streams = [watch.events(), watch.events()]
         for stream in streams:
             assert "hello" in await anext(stream)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
+from fastapi.testclient import TestClient
 
-from guerdon.studio.app import make_app
-from guerdon.studio.gate import POLICY
+from guerdon.studio.entrance import POLICY
 from guerdon.studio.library import Library
+from guerdon.studio.studio_app import make_app
 
 TOKEN = "right"
 
