@@ -42,9 +42,9 @@ def view(
     is made up for this start. Ctrl-C ends it.
     """
     from guerdon.network.listening import is_loopback, url_of
-    from guerdon.studio.app import make_app
     from guerdon.studio.library import Library
-    from guerdon.studio.server import serve
+    from guerdon.studio.studio_app import make_app
+    from guerdon.studio.studio_server import serve
 
     places = _places(runs)
     is_local = is_loopback(host, port or 0)

@@ -43,7 +43,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("train", "grpo", "--task", "parity", "--steps", "0", "--eval-tasks", "0", "--out", "runs/spoken"),  # by sprig
     ("export", "runs/spoken", "exported"),
 )
-APART = {"serve", "demo"}  # tried below
+APART = {"serve", "view", "demo"}  # tried below
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
 
