@@ -13,17 +13,17 @@ from starlette.responses import Response
 from guerdon.core.errors import UserError
 from guerdon.store.label_files import PAIRS, TRUTH, label, pair_rows, take_back, truth_rows
 from guerdon.store.labels import FOLDER, KINDS, PAIRED, LabelBook, Place, Row, read_labels
-from guerdon.studio.answers import answer
-from guerdon.studio.labels.agreement import agreement
-from guerdon.studio.labels.queue import LINE, ORDERS, candidates, in_order, looked_at, pairs, unlabelled
-from guerdon.studio.labels.samples import sample_row
-from guerdon.studio.library import Library, Shelved
+from guerdon.studio.json_answers import answer
+from guerdon.studio.labels.label_agreement import agreement
+from guerdon.studio.labels.label_queue import LINE, ORDERS, candidates, in_order, looked_at, pairs, unlabelled
+from guerdon.studio.labels.labelled_samples import sample_row
+from guerdon.studio.library import Library, ShelvedRun
 
 NOTE = 20_000  # characters
 PAGE = 200  # labels or samples in an answer
 
 
-class Sample(BaseModel):
+class SamplePlace(BaseModel):
     """A place in a run."""
 
     step: int = Field(ge=0)
@@ -35,20 +35,20 @@ class Sample(BaseModel):
         return self.step, self.episode, self.segment
 
 
-class Given(Sample):
+class GivenLabel(SamplePlace):
     """A label as the page sends it."""
 
     run: str
     kind: str
     note: str = Field("", max_length=NOTE)
-    other: Sample | None = None
+    other: SamplePlace | None = None
 
 
-class Withdrawn(BaseModel):
+class LabelUndo(BaseModel):
     """A wish to take back the last label: of the run, or of one sample."""
 
     run: str
-    sample: Sample | None = None
+    sample: SamplePlace | None = None
 
 
 def routes(library: Library) -> APIRouter:
@@ -83,13 +83,13 @@ def routes(library: Library) -> APIRouter:
         return answer({"pairs": rows, "there": len(there), "steps": steps, "kept": kept})
 
     @router.post("")
-    def give(given: Given) -> Response:
+    def give(given: GivenLabel) -> Response:
         shelved = library.shelved(given.run)
         book = label(shelved.path, label_row(shelved, given))
         return answer({**_state(book, given.place), "counts": _counts(book)})
 
     @router.post("/undo")
-    def undo(wish: Withdrawn) -> Response:
+    def undo(wish: LabelUndo) -> Response:
         shelved = library.shelved(wish.run)
         place = wish.sample.place if wish.sample else None
         book, taken = take_back(shelved.path, place)
@@ -99,7 +99,7 @@ def routes(library: Library) -> APIRouter:
     return router
 
 
-def label_row(shelved: Shelved, given: Given) -> Row:
+def label_row(shelved: ShelvedRun, given: GivenLabel) -> Row:
     """The line that is kept: what was said, and all of the text that it is about."""
     if given.kind not in KINDS:
         raise UserError(f"a label is one of {', '.join(KINDS)}, not {given.kind[:40]!r}")
@@ -120,7 +120,7 @@ def label_row(shelved: Shelved, given: Given) -> Row:
     return row
 
 
-def _overview(shelved: Shelved, offset: int) -> dict[str, Any]:
+def _overview(shelved: ShelvedRun, offset: int) -> dict[str, Any]:
     """All that there is to say about a run's labels; of the labels themselves a page, the last given first."""
     book = read_labels(shelved.path)
     last = book.labels[::-1]
@@ -136,7 +136,7 @@ def _overview(shelved: Shelved, offset: int) -> dict[str, Any]:
     }
 
 
-def _commands(shelved: Shelved, there: dict[str, int]) -> list[dict[str, str]]:
+def _commands(shelved: ShelvedRun, there: dict[str, int]) -> list[dict[str, str]]:
     """What to type, of files that have something in them."""
     truth, pairs = (shlex.quote(f"{shelved.name}/{FOLDER}/{name}") for name in (TRUTH, PAIRS))
     wish = shelved.run.config.get("wish")

@@ -1,6 +1,6 @@
 """Samples to be labelled, from a run's rollout files: what somebody said and to what, as training would see it.
 
-Leaves out: which of them are shown first (`queue.py`).
+Leaves out: which of them are shown first (`label_queue.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from guerdon.studio.library import Missing, file_mark
 KEPT = 10  # steps that stay in memory
 OF_A_SEGMENT = ("segment", "parent", "role", "view", "completion", "goes_on")
 OF_A_TASK = ("answer", "family", "task_id", "level", "role")
-MEASURED = ("reward", "correct")
 
 
 def step_table(run: Run, step: int) -> Any:
@@ -59,16 +58,27 @@ def sample_row(run: Run, place: Place) -> Row:
         **({"asked": at["prompt"]} if prompt != at["prompt"] else {}),
         **({"turns": turns} if len(turns) > 1 else {}),
         **({"meta": meta} if meta else {}),
-        **{name: at[name] for name in MEASURED if isinstance(at.get(name), float) and math.isfinite(at[name])},
+        **{name: at[name] for name in ("reward", "correct") if at[name] is not None and math.isfinite(at[name])},
     }
 
 
 def _of_episode(table: Any, episode: str) -> list[Row]:
     import pyarrow.compute as pc
 
-    names = {*OF_A_SEGMENT, *OF_A_TASK, "prompt", "meta", "ask", *(n for n in MEASURED if n in table.column_names)}
-    rows: list[Row] = table.filter(pc.equal(table["episode"], episode)).select(sorted(names)).to_pylist()
-    return rows
+    own = table.filter(pc.equal(table["episode"], episode))
+    return measured(own, [*{*OF_A_SEGMENT, *OF_A_TASK, "prompt", "meta", "ask"}])
+
+
+def measured(table: Any, names: Sequence[str]) -> list[Row]:
+    """Rows with some columns, what the sample was paid and whether it is right, each None where that is not known. A run
+    without a reward of its own is paid for being right."""
+    there = set(table.column_names)
+    paid = "reward" if "reward" in there else "correct"
+    wanted = {"reward": paid, "correct": "correct", "reason": f"{paid}:reason"}
+    columns = {name: table[column].to_pylist() for name, column in wanted.items() if column in there}
+    rows: list[Row] = table.select(names).to_pylist()
+    nothing = dict.fromkeys(wanted)
+    return [{**row, **nothing, **{name: each[n] for name, each in columns.items()}} for n, row in enumerate(rows)]
 
 
 def _path(rows: Mapping[int, Row], segment: int) -> list[Row]:

@@ -1,6 +1,6 @@
 """Which samples to label next: those of some steps of a run, the same text once, in an order that serves a question.
 
-Leaves out: what a sample says in full (`samples.py`), the labels (`store/labels.py`).
+Leaves out: what a sample says in full (`labelled_samples.py`), the labels (`store/labels.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from guerdon.core.errors import unknown
 from guerdon.store.labels import PAIRED, LabelBook, Place, places_of
 from guerdon.store.run import Run
-from guerdon.studio.labels.samples import step_table
+from guerdon.studio.labels.labelled_samples import measured, step_table
 from guerdon.studio.library import Missing
 
 STEPS = 8  # that are looked at, spread over the run, the last among them
@@ -30,7 +30,7 @@ ORDERS = {
 
 
 @dataclass(frozen=True)
-class Candidate:
+class LabelCandidate:
     """A sample that could be labelled; `places` are all that say the same to the same prompt, the first of them this."""
 
     place: Place
@@ -70,7 +70,7 @@ def looked_at(run: Run, most: int = STEPS) -> tuple[list[int], int]:
     ), len(kept)
 
 
-def candidates(run: Run, steps: Sequence[int]) -> list[Candidate]:
+def candidates(run: Run, steps: Sequence[int]) -> list[LabelCandidate]:
     """What was said in some steps, the same text to the same prompt once. A step that went meanwhile is passed over."""
     same: dict[tuple[str, str], list[Any]] = {}
     for step in steps:
@@ -86,38 +86,30 @@ def candidates(run: Run, steps: Sequence[int]) -> list[Candidate]:
 def _rows(table: Any) -> list[dict[str, Any]]:
     """Where a reward was given, the last segments of tracks; else all in which somebody said something."""
     names = ["step", "episode", "segment", "family", "task_id", "prompt", "completion"]
-    measured = [n for n in ("reward", "correct") if n in table.column_names]
-    reasons = [f"{n}:reason" for n in measured]
-    rows: list[dict[str, Any]] = table.select([*names, *measured, *reasons]).to_pylist()
-    said = [row for row in rows if row["segment"] >= 0 and row["completion"] is not None]
-    scored = [row for row in said if any(row[n] is not None for n in (*measured, *reasons)) and _is_ours(row)]
+    said = [row for row in measured(table, names) if row["segment"] >= 0 and row["completion"] is not None]
+    scored = [row for row in said if row["reward"] is not None or row["reason"] not in (None, "not applicable")]
     return scored or said
 
 
-def _is_ours(row: dict[str, Any]) -> bool:
-    """Whether a reward is about it: others' tracks are there as well, and say that it does not apply."""
-    return bool(row.get("reward:reason") != "not applicable" or row.get("correct") is not None)
-
-
-def _candidate(rows: Sequence[dict[str, Any]]) -> Candidate:
+def _candidate(rows: Sequence[dict[str, Any]]) -> LabelCandidate:
     first = rows[0]
-    return Candidate(
+    return LabelCandidate(
         (first["step"], first["episode"], first["segment"]),
         f"{first['family']}/{first['task_id']}",
         first["prompt"] or "",
         first["completion"],
-        first.get("reward"),
-        first.get("correct"),
+        first["reward"],
+        first["correct"],
         tuple((row["step"], row["episode"], row["segment"]) for row in rows),
     )
 
 
-def in_order(every: Sequence[Candidate], order: str, seed: int = 0) -> list[Candidate]:
+def in_order(every: Sequence[LabelCandidate], order: str, seed: int = 0) -> list[LabelCandidate]:
     """Those that an order is about, first things first."""
     if order not in ORDERS:
         raise unknown("order", order, [*ORDERS])
 
-    def chance(c: Candidate) -> int:
+    def chance(c: LabelCandidate) -> int:
         return zlib.crc32(f"{seed} {c.place}".encode())
 
     if order == "random":
@@ -134,7 +126,7 @@ def in_order(every: Sequence[Candidate], order: str, seed: int = 0) -> list[Cand
     return sorted(odd, key=lambda c: (-abs((c.reward or 0.0) - line), chance(c)))
 
 
-def middle(paid: Sequence[Candidate]) -> float:
+def middle(paid: Sequence[LabelCandidate]) -> float:
     """The line between paid and unpaid: half way between what right and wrong ones get on average, where the run knows; else
     between the lowest and the highest."""
     known = [(c.reward or 0.0, c.correct > 0.5) for c in paid if c.correct is not None]
@@ -145,20 +137,22 @@ def middle(paid: Sequence[Candidate]) -> float:
     return (min(rewards) + max(rewards)) / 2 if rewards else 0.0
 
 
-def unlabelled(every: Sequence[Candidate], book: LabelBook) -> list[Candidate]:
+def unlabelled(every: Sequence[LabelCandidate], book: LabelBook) -> list[LabelCandidate]:
     """Those of which nobody has judged this text."""
     judged = book.verdicts
     return [c for c in every if not any(place in judged for place in c.places)]
 
 
-def pairs(every: Sequence[Candidate], book: LabelBook, seed: int = 0) -> list[tuple[Candidate, Candidate]]:
+def pairs(
+    every: Sequence[LabelCandidate], book: LabelBook, seed: int = 0
+) -> list[tuple[LabelCandidate, LabelCandidate]]:
     """Two different tries at one ask that nobody has compared: the best paid against the worst of each first, then neighbours;
     which of them stands left is chance."""
     judged = {frozenset(places_of(row)) for row in book.labels if row["kind"] in PAIRED}
-    groups: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[LabelCandidate]] = {}
     for each in every:
         groups.setdefault(each.group, []).append(each)
-    rounds: list[list[tuple[Candidate, Candidate]]] = [[] for _ in range(PER_GROUP)]
+    rounds: list[list[tuple[LabelCandidate, LabelCandidate]]] = [[] for _ in range(PER_GROUP)]
     for group in groups.values():
         ranked = sorted(group, key=lambda c: -(c.reward or 0.0))
         two = [(ranked[0], ranked[-1]), *itertools.pairwise(ranked)] if len(ranked) > 1 else []
