@@ -39,9 +39,9 @@ def label(run: Path, row: Mapping[str, Any]) -> LabelBook:
     return add_label(run, row, lambda book: write_files(run, book))
 
 
-def take_back(run: Path, place: Place | None = None) -> tuple[LabelBook, Row | None]:
-    """Take back the last label, of all or of a sample, and write what follows."""
-    return withdraw(run, place, lambda book: write_files(run, book))
+def take_back(run: Path, place: Place | None = None, kind: str = "") -> tuple[LabelBook, Row | None]:
+    """Take back the last label, of all or of a sample, of any kind or one, and write what follows."""
+    return withdraw(run, place, kind, lambda book: write_files(run, book))
 
 
 def write_files(run: Path, book: LabelBook) -> None:

@@ -83,12 +83,13 @@ def add_label(run: Path, row: Mapping[str, Any], then: Callable[[LabelBook], Non
 
 
 def withdraw(
-    run: Path, place: Place | None, then: Callable[[LabelBook], None] = lambda book: None
+    run: Path, place: Place | None, kind: str = "", then: Callable[[LabelBook], None] = lambda book: None
 ) -> tuple[LabelBook, Row | None]:
-    """Take back the label that was given last, of all or of one sample; and which it was, if there was one."""
+    """Take back the label that was given last, of all or of one sample, of any kind or one; and which it was, if there was."""
     with _held(run) as file:
         before = _book(_content(file))
-        last = (before.labels if place is None else before.of(place))[-1:]
+        there = before.labels if place is None else before.of(place)
+        last = [row for row in there if kind in ("", row["kind"])][-1:]
         taken = [{"kind": WITHDRAWN, "of": row["kind"], **_where(row)} for row in last]
         book = _append(file, taken) if taken else before
         then(book)

@@ -64,6 +64,8 @@ def test_a_journey_over_http(own: Path, ask: Ask) -> None:
     assert told["agreement"]["auc"] == 0.5, "both were paid 1"
     assert [each["rows"] for each in told["files"]] == [2, 0]
     assert told["commands"][0]["command"].endswith(f"--labels {own / 'first/labels/truth.jsonl'}")
+    nothing = client.post("/api/labels/undo", json={"run": run, "sample": place, "kind": "hack"}).json()
+    assert nothing["taken"] is None and nothing["kind"] == "right"
     undone = client.post("/api/labels/undo", json={"run": run, "sample": place}).json()
     assert undone["taken"]["kind"] == "note" and undone["kind"] == "right" and undone["note"] == ""
     assert client.post("/api/labels/undo", json={"run": run}).json()["taken"]["kind"] == "hack"

@@ -45,10 +45,11 @@ class GivenLabel(SamplePlace):
 
 
 class LabelUndo(BaseModel):
-    """A wish to take back the last label: of the run, or of one sample."""
+    """A wish to take back the last label: of the run, or of one sample; of any kind, or one."""
 
     run: str
     sample: SamplePlace | None = None
+    kind: str = ""
 
 
 def routes(library: Library) -> APIRouter:
@@ -92,7 +93,7 @@ def routes(library: Library) -> APIRouter:
     def undo(wish: LabelUndo) -> Response:
         shelved = library.shelved(wish.run)
         place = wish.sample.place if wish.sample else None
-        book, taken = take_back(shelved.path, place)
+        book, taken = take_back(shelved.path, place, wish.kind)
         state = _state(book, place) if place else {}
         return answer({**state, "taken": None if taken is None else _brief(taken), "counts": _counts(book)})
 
