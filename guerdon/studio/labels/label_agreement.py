@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from guerdon.loop.replaying import ranks
+from guerdon.rewards.check.labelled_answers import auc
 from guerdon.store.labels import VERDICTS, LabelBook
 
 
@@ -35,15 +34,3 @@ def agreement(book: LabelBook) -> dict[str, Any]:
         "checked": {"agree": sum(checked), "of": len(checked)},
         "pairs": {"agree": sum(gap > 0 for gap in gaps), "level": sum(gap == 0 for gap in gaps), "of": len(gaps)},
     }
-
-
-def auc(right: Sequence[float], others: Sequence[float]) -> float | None:
-    """How often one of the first is above one of the others, a tie being half; None where one of them is empty.
-
-    By ranks (Mann-Whitney): the sum of the ranks of the first, less the least that it could be, of all pairs.
-    """
-    if not right or not others:
-        return None
-    n = len(right)
-    rank = ranks(np.array([*right, *others], np.float64))
-    return float((rank[:n].sum() - n * (n + 1) / 2) / (n * len(others)))
