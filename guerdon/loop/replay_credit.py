@@ -46,6 +46,11 @@ class RecordedPlay(Player):
     def __init__(self, seed: int, steps: int) -> None:
         super().__init__({}, {}, single_turn(), Sampling(), seed, steps)
 
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> RecordedPlay:
+        """That of a run, by its run.json."""
+        return cls(int(config["seed"]), int(config["steps"]))
+
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:

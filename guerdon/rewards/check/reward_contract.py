@@ -74,7 +74,9 @@ def hold_labelled(reward: Any, labels: Sequence[LabelledText], tokenizer: Any, r
     missing = _arguments(formula, [each.task for each in labels])
     ids = cache(ids_by(tokenizer))
     numbers, findings = (
-        ({}, missing) if missing else hold_to_labels(formula, labels, lambda task, text: _fields(task, text, ids))
+        ({}, missing)
+        if missing
+        else hold_to_labels(formula, labels, lambda task, text: fields_of_text(task, text, ids))
     )
     return report.but(samples=report.samples + len(labels), labelled=numbers, findings=[*report.findings, *findings])
 
@@ -90,7 +92,7 @@ def _asked(
     formula: Reward, posed: Sequence[Posed], completions: Mapping[int, Sequence[str]], report: RewardReport, ids: Ids
 ) -> RewardReport:
     def sample(kind: str, group: int, text: str) -> CheckedSample:
-        return CheckedSample(kind, group, text, _fields(posed[group].task, text, ids))
+        return CheckedSample(kind, group, text, fields_of_text(posed[group].task, text, ids))
 
     form = choose_forms(formula, posed, sample)
     made = list(_samples(posed, sample))
@@ -150,7 +152,8 @@ def _completions(each: Posed, posed: Sequence[Posed], group: int) -> Iterator[tu
         yield "gold in its best form", each.in_best_form(each.own.core)
 
 
-def _fields(task: Task, text: str, ids: Ids) -> Mapping[str, Any]:
+def fields_of_text(task: Task, text: str, ids: Ids) -> dict[str, Any]:
+    """What a reward may ask for about a text that nobody sampled, as one try at a task."""
     actions = ids(text)
     segment = Segment("policy", task.prompt, NOTHING, actions, np.zeros(len(actions), np.float32), text, sampling=USUAL)
     return fields_of(Episode(Ask(task), (segment,)), [segment])
