@@ -20,7 +20,7 @@ PORT, TRIES = 7380, 20  # where it listens unless told; and how many ports from 
 def view(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUNS]...", help="Run folders, or folders with runs in them.  [default: runs]"),
+        typer.Argument(metavar="RUNS", help="Run folders, or folders with runs in them.  [default: runs]"),
     ] = None,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[
