@@ -119,6 +119,10 @@ class RewardRooms:
                 return process.about, changed
             return process.ask(do, given, limit), changed
 
+    def prepare(self) -> None:
+        """Begin what takes seconds, before anybody waits for it."""
+        _template.socket()
+
     def close(self) -> None:
         """End them all."""
         with self._lock:

@@ -102,6 +102,7 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("/samples")
     def samples(run: str, step: int | None = None) -> Response:
+        rooms.prepare()
         stored = library.run(run)
         kept = stored.rollout_steps
         if not kept:

@@ -43,6 +43,10 @@ PATIENCE = 10.0  # seconds that one call of a function may take here, if it may 
 LINE = 240  # characters of a text in a list
 MOST = 400  # samples that a replay lists
 LONG = 4000  # characters of a reason or an error
+COSTLY = (
+    "guerdon.judges.",
+    "guerdon.rewards.model.",
+)  # leaves that call a model: not asked at every key that is pressed
 OBJECTS = (
     "completion",
     "prompt",
@@ -96,6 +100,7 @@ class RewardBench:
             "wants": [{"name": name, "optional": optional} for name, optional in wanted.items() if name not in OBJECTS],
             "takes_meta": bool({"task", "meta"} & wanted.keys())
             or any(leaf.wants.any_name for leaf in self.formula.leaves),
+            "costly": any(type(leaf).__module__.startswith(COSTLY) for leaf in self.formula.leaves),
             "python": self.python({}),
         }
 

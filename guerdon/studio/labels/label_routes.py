@@ -59,6 +59,11 @@ def routes(library: Library) -> APIRouter:
     def labels(run: str, offset: int = Query(0, ge=0)) -> Response:
         return answer(_overview(library.shelved(run), offset))
 
+    @router.get("/runs")
+    def runs() -> Response:
+        """Those that have something to label."""
+        return answer({"runs": [about for each in library.runs() if (about := _in_short(each)) is not None]})
+
     @router.get("/of")
     def of(run: str, step: int, episode: str, segment: int) -> Response:
         shelved = library.shelved(run)
@@ -121,12 +126,24 @@ def label_row(shelved: ShelvedRun, given: GivenLabel) -> Row:
     return row
 
 
+def _in_short(shelved: ShelvedRun) -> dict[str, Any] | None:
+    """A run in a list; None for one that cannot be read, or keeps nothing that it sampled."""
+    try:
+        kept = len(shelved.run.rollout_steps)
+        labels = len(read_labels(shelved.path).labels)
+    except UserError:
+        return None
+    about = {"id": shelved.id, "name": shelved.name, "recipe": shelved.run.name, "steps": kept, "labels": labels}
+    return about if kept else None
+
+
 def _overview(shelved: ShelvedRun, offset: int) -> dict[str, Any]:
     """All that there is to say about a run's labels; of the labels themselves a page, the last given first."""
     book = read_labels(shelved.path)
     last = book.labels[::-1]
     there = {TRUTH: len(truth_rows(book)), PAIRS: len(pair_rows(book))}
     return {
+        "name": shelved.name,
         "labels": [_brief(row) for row in last[offset : offset + PAGE]],
         "counts": _counts(book),
         "damaged": book.damaged,

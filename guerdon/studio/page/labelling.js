@@ -15,8 +15,8 @@ export function labelBar(sample, around) {
   const run = sample.run;
   let state = { kind: null, note: "", pairs: [] };
   const buttons = new Map(VERDICTS.map(([kind, key, words]) => [kind, button(kind, key, words, () => give(kind))]));
-  const note = button("note", "m", "write a note", writeNote);
-  const better = button("better", "b", "better of two: this one and the one you press it on next", compare);
+  const note = button("note", "m", "write a note", () => writeNote());
+  const better = button("better", "b", "better of two: this one and the one you press it on next", () => compare());
   const undo = button("undo", "u", "take back the last label of this sample", () => takeBack());
   const words = h("span.label-words", {});
   const element = h("div.labels-bar", { role: "group", aria: { label: "Labels" } }, [...buttons.values()], note, better, undo, words);
@@ -26,7 +26,7 @@ export function labelBar(sample, around) {
     note.setAttribute("aria-pressed", String(Boolean(state.note)));
     better.setAttribute("aria-pressed", String(isFirst()));
     undo.disabled = !state.kind && !state.note && !state.pairs.length;
-    put(words, state.note ? h("q.label-note", {}, state.note) : null, state.pairs.map((pair) => h("span.chip", {}, inWords(pair))), isFirst() ? h("span.wait", {}, "now press b on another try at this prompt") : null);
+    put(words, state.note ? h("q.label-quote", {}, state.note) : null, state.pairs.map((pair) => h("span.chip", {}, inWords(pair))), isFirst() ? h("span.wait", {}, "now press b on another try at this prompt") : null);
   }
 
   function inWords(pair) {
