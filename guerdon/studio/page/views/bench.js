@@ -2,7 +2,7 @@
 
 import { address, get, post } from "/page/asking.js";
 import { copyable } from "/page/copying.js";
-import { h, once, put, tell } from "/page/dom.js";
+import { h, once, put } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { count, number, percent, plural, seconds, signed } from "/page/numbers.js";
 
@@ -53,7 +53,7 @@ class Bench {
     this.drawWhich();
     if (this.run || this.reward) await this.open();
     else this.drawNothing();
-    const timer = setInterval(around.guard(() => this.look()), 2000);
+    const timer = setInterval(around.guard(() => this.look()), 1000);
     around.cleanup(() => clearInterval(timer));
   }
 
@@ -117,9 +117,7 @@ class Bench {
   };
 
   changed() {
-    const words = `${this.file} changed: ${this.live ? "scored anew" : "opened anew"}`;
-    put(this.notice, h("span.wait", {}, words));
-    tell(words);
+    put(this.notice, h("span.wait", {}, `${this.file} changed: ${this.live ? "scored anew" : "opened anew"}`));
   }
 
   get file() { return (this.reward || this.own || "the reward").replace(/:[^:]*$/, "").split("/").pop(); }
