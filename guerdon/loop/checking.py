@@ -19,7 +19,7 @@ from guerdon.loop.onlooker import CountedEnv, counted
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 from guerdon.rewards.asking.by_name import find_reward
-from guerdon.rewards.check.labelled_answers import read_labelled
+from guerdon.rewards.check.labelled_answers import LabelledText, read_labelled
 from guerdon.rewards.check.reward_contract import hold_labelled, hold_reward, refused_if
 from guerdon.rewards.check.reward_report import RewardReport
 from guerdon.rewards.formula.reward import as_reward
@@ -66,9 +66,7 @@ def check_reward(
     given = read_labelled(labels) if labels is not None else []
     formula = find_reward(reward) if isinstance(reward, str) else reward
     if source is None:
-        prompts = len({each.task.prompt for each in given})
-        report = RewardReport(str(as_reward(formula)), f"labels in {name_of(labels)}", prompts, 0, [], tokens=TOKENIZER)
-        return refused_if(strict, hold_labelled(formula, given, TOKENIZER, report))
+        return refused_if(strict, _by_labels(formula, given, name_of(labels)))
     tell(source, [])
     tokenizer: Any = TOKENIZER
     by = TOKENIZER
@@ -92,6 +90,13 @@ def check_reward(
         counted_by=by,
     )
     return refused_if(strict, hold_labelled(formula, given, tokenizer, report)) if given else report
+
+
+def _by_labels(formula: Any, given: Sequence[LabelledText], name: str) -> RewardReport:
+    """What labels alone have to say about a reward."""
+    prompts = len({each.task.prompt for each in given})
+    report = RewardReport(str(as_reward(formula)), f"labels in {name}", prompts, 0, [], tokens=TOKENIZER)
+    return hold_labelled(formula, given, TOKENIZER, report)
 
 
 def tried(

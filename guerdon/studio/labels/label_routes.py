@@ -21,6 +21,7 @@ from guerdon.studio.library import Library, ShelvedRun
 
 NOTE = 20_000  # characters
 PAGE = 200  # labels or samples in an answer
+MODEL = "sprig"  # where the run had none that speaks
 
 
 class SamplePlace(BaseModel):
@@ -157,14 +158,18 @@ def _overview(shelved: ShelvedRun, offset: int) -> dict[str, Any]:
 def _commands(shelved: ShelvedRun, there: dict[str, int]) -> list[dict[str, str]]:
     """What to type, of files that have something in them."""
     truth, pairs = (shlex.quote(f"{shelved.name}/{FOLDER}/{name}") for name in (TRUTH, PAIRS))
-    wish = shelved.run.config.get("wish")
-    named = wish.get("reward") if isinstance(wish, dict) else None
-    reward = shlex.quote(named) if isinstance(named, str) and shelved.run.config.get("plain") else "REWARD"
+    config = shelved.run.config
+    wish = config["wish"] if config.get("plain") and isinstance(config.get("wish"), dict) else {}
+    reward = shlex.quote(wish.get("reward") or "REWARD")
+    model = shlex.quote((wish.get("model") if config.get("models") else None) or MODEL)
+    policy = (
+        shlex.quote(shelved.name) if (shelved.folder.models / "policy").is_dir() and config.get("models") else model
+    )
     lines = [
         (TRUTH, "what a reward says about them", f"guerdon check {reward} --labels {truth}"),
-        (PAIRS, "a reward model of your own", f"guerdon train reward_model --data {pairs}"),
-        (PAIRS, "a policy that prefers the better ones", f"guerdon train dpo --data {pairs}"),
-        (TRUTH, "a policy, from good and bad alone", f"guerdon train kto --data {truth}"),
+        (PAIRS, "a reward model of your own", f"guerdon train reward_model --data {pairs} --model {model}"),
+        (PAIRS, "this policy, taught to prefer the better ones", f"guerdon train dpo --data {pairs} --model {policy}"),
+        (TRUTH, "the same from good and bad alone", f"guerdon train kto --data {truth} --model {policy}"),
     ]
     return [{"words": words, "command": command} for name, words, command in lines if there[name]]
 
