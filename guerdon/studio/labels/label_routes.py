@@ -169,7 +169,7 @@ def _commands(shelved: ShelvedRun, there: dict[str, int]) -> list[dict[str, str]
         (TRUTH, "what a reward says about them", f"guerdon check {reward} --labels {truth}"),
         (PAIRS, "a reward model of your own", f"guerdon train reward_model --data {pairs} --model {model}"),
         (PAIRS, "this policy, taught to prefer the better ones", f"guerdon train dpo --data {pairs} --model {policy}"),
-        (TRUTH, "the same from good and bad alone", f"guerdon train kto --data {truth} --model {policy}"),
+        (TRUTH, "this policy, taught from good and bad alone", f"guerdon train kto --data {truth} --model {policy}"),
     ]
     return [{"words": words, "command": command} for name, words, command in lines if there[name]]
 

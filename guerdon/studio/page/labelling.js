@@ -14,6 +14,7 @@ export function labelBar(sample, around) {
   const place = { step: Number(sample.step), episode: sample.episode, segment: Number(sample.segment ?? 0) };
   const run = sample.run;
   let state = { kind: null, note: "", pairs: [] };
+  let busy = false, turn = 0;
   const buttons = new Map(VERDICTS.map(([kind, key, words]) => [kind, button(kind, key, words, () => give(kind))]));
   const note = button("note", "m", "write a note", () => writeNote());
   const better = button("better", "b", "better of two: this one and the one you press it on next", () => compare());
@@ -37,15 +38,25 @@ export function labelBar(sample, around) {
 
   const isFirst = () => Boolean(first && first.run === run && same(first.place, place));
 
-  const give = around.guard(async (kind) => {
-    if (state.kind === kind) return takeBack(kind);
-    return took(await post("/api/labels", { run, kind, ...place }), kind, null);
+  // One change at a time: a key that is pressed again before the answer is here was meant for what comes next.
+  const alone = (call) => around.guard(async (...given) => {
+    if (busy) return;
+    busy = true;
+    turn += 1;
+    try { await call(...given); } finally { busy = false; }
   });
 
-  const takeBack = around.guard(async (kind = "") => {
-    const answer = await post("/api/labels/undo", { run, sample: place, kind });
-    return took(answer, null, answer.taken);
+  const give = alone(async (kind) => {
+    if (state.kind === kind) await undoOf(kind);
+    else took(await post("/api/labels", { run, kind, ...place }), kind, null);
   });
+
+  const takeBack = alone((kind) => undoOf(kind));
+
+  async function undoOf(kind = "") {
+    const answer = await post("/api/labels/undo", { run, sample: place, kind });
+    took(answer, null, answer.taken);
+  }
 
   function took(answer, kind, taken) {
     heard(answer);
@@ -91,7 +102,11 @@ export function labelBar(sample, around) {
 
   function remember() { first = { run, place, draw }; draw(); tell("marked: now press b on another try at this prompt"); }
 
-  const load = around.guard(async () => heard(await get("/api/labels/of", { run, ...place })));
+  const load = around.guard(async () => {
+    const mine = turn;
+    const now = await get("/api/labels/of", { run, ...place });
+    if (mine === turn) heard(now);
+  });
   const listen = (event) => {
     const { sample: other, state: now } = event.detail;
     if (other.run === run && same(other, place) && now !== state) heard(now);

@@ -190,6 +190,8 @@ class Labelling {
     const bar = labelBar(which, this.around);
     for (const [key, words, call] of bar.keys) if (key !== "u") this.keys.on(key, words, call);
     this.keys.on("u", "take back the last label", this.undo);
+    const undo = h("button", { type: "button", title: "take back the last label", aria: { keyshortcuts: "u" }, onclick: this.undo }, "undo ", h("kbd", { aria: { hidden: "true" } }, "u"));
+    bar.element.querySelector(".label-undo").replaceWith(undo);
     const again = sample.same > 1 ? h("span.chip", { title: "the same text to the same prompt" }, `said ${count(sample.same)} times`) : null;
     put(this.stage, h("div.label-head", {}, bar.element, h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)} `, again)), this.card);
     await this.fill(this.card, which, mine);
@@ -245,7 +247,7 @@ class Labelling {
         await this.refresh();
       });
       return h("li", {}, h(`span.verdict.${each.kind}`, {}, each.kind), " ", h("a", { href: address(`/rollout/${this.run}/${each.step}/${encodeURIComponent(each.episode)}`, { segment: each.segment || "" }) }, each.episode),
-        each.other ? ` ${each.kind === "better" ? "than" : "with"} ${each.other.episode}` : "", h("span.label-line", {}, each.note || each.completion.split("\n")[0]),
+        h("span.label-line", {}, each.other ? `${each.kind === "better" ? "than" : "with"} ${each.other.episode}` : each.note || each.completion.split("\n")[0]),
         h("button.plain", { type: "button", data: { key }, aria: { label: `Take back ${each.kind} of ${each.episode}` }, onclick: takeBack }, "take back"));
     }));
   }
