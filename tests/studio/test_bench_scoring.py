@@ -11,6 +11,7 @@ from bench_rewards import REWARDS
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.credit.group_relative import centre
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.studio.bench.formula_tree import reweighted
 from guerdon.studio.bench.reward_bench import RewardBench
@@ -161,3 +162,20 @@ def test_a_run_without_a_reward_of_its_own_is_judged_by_its_task(small_run: Path
     (row,) = bench.score(rows(stored["completion"], origin=origin), {}, 0, {})["rows"]
     assert row[""]["value"] == stored["correct"]
     assert bench.replay(0, {})["total"]["flips"] == 0
+
+
+@pytest.fixture(scope="module")
+def greedy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A run whose credit plays episodes of its own."""
+    out = str(tmp_path_factory.mktemp("greedy") / "run")
+    gd.train("remax", task="successor", model="tabular", steps=1, prompts=4, lr=0.3, out=out, progress=False)
+    return out
+
+
+def test_a_credit_that_cannot_be_replayed_is_stood_in_for_and_that_is_said(greedy: str) -> None:
+    told = RewardBench("exact", greedy).replay(0, {})
+    theirs = gd.replay(greedy, gd.exact(), credit=centre("correct"), column="correct", progress=False)
+    assert repr(told["total"]) == repr(theirs.total) and told["column"] == "correct"
+    assert told["credit_from"].startswith(
+        "the default: the run's own cannot be replayed (the run's credit plays episodes"
+    )

@@ -136,6 +136,8 @@ def test_orders_by_hand() -> None:
     assert [c.place[1] for c in in_order(every, "near")] == ["0.0.2", "0.0.3", "0.0.1", "0.0.0"]
     assert sorted(in_order(every, "random"), key=str) == sorted(every, key=str)
     assert in_order(every, "random", 1) != in_order(every, "random", 2) or in_order(every, "random", 3) != every
+    unpaid = [candidate(n, None, None) for n in range(4)]
+    assert len(in_order(unpaid, "high")) == 4 and in_order(unpaid, "odd") == []
     with pytest.raises(UserError, match="unknown order"):
         in_order(every, "best")
 

@@ -6,6 +6,7 @@ It runs somebody's code, so the studio keeps it in a process of its own (`bench_
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import sys
 import time
@@ -22,7 +23,7 @@ from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Recipe
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.replay_credit import Credit, RecordedPlay, find_credit
+from guerdon.loop.replay_credit import Credit, RecordedPlay, default_credit, find_credit, track_columns
 from guerdon.loop.replaying import StepSeen, at_step, check_reward_fits, replayed_step, totals_of
 from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.asking.function import ask_all, run
@@ -197,8 +198,8 @@ class RewardBench:
         if step not in self.steps:
             batch = self._batch(step)
             check_reward_fits(self.formula, batch)
-            credit = find_credit(self.run, batch, None, None)
             play = RecordedPlay.of(self.run.config)
+            credit = _credit(self.run, batch, play, step)
             with at_step(self.run, play, step):
                 known = _ask_leaves(self.formula, Samples.of_batch(batch, play, credit.role))
             if len(self.steps) > 3:
@@ -222,6 +223,22 @@ def own_reward(stored: Run) -> Reward:
         raise UserError(f"{stored.folder.named} has no reward to look at: name one here, FILE.py:NAME")
     own: Reward = [*scored, *checked][0]
     return own
+
+
+def _credit(stored: Run, batch: Batch, play: RecordedPlay, step: int) -> Credit:
+    """The run's own credit; where that would have to play, or lacks what was not stored, the default with the reason."""
+    try:
+        credit = find_credit(stored, batch, None, None)
+        with at_step(stored, play, step):
+            credit.advantage(copy.deepcopy(credit.new), batch, play)
+    except UserError as error:
+        there = track_columns(batch)
+        column = next((name for name in ("reward", "correct") if name in there), None)
+        if column is None:
+            raise
+        why = str(error).partition(": ")[0]
+        return default_credit(column, f"the run's own cannot be replayed ({why})")
+    return credit
 
 
 def _ask_leaves(formula: Reward, samples: Samples) -> dict[Any, Outcome]:

@@ -117,6 +117,8 @@ def in_order(every: Sequence[LabelCandidate], order: str, seed: int = 0) -> list
     if order == "late":
         return sorted(every, key=lambda c: (-c.place[0], chance(c)))
     paid = [c for c in every if c.reward is not None]
+    if not paid and order != "odd":  # a run without a reward has no better way
+        return sorted(every, key=chance)
     if order == "high":
         return sorted(paid, key=lambda c: (-(c.reward or 0.0), chance(c)))
     line = middle(paid)

@@ -377,7 +377,7 @@ class Bench {
         h("button.main", { type: "button", onclick: this.around.guard(async (event) => { event.target.disabled = true; put(event.target, "asking …"); await this.replay(); }) }, `Hold step ${this.step} against it `, h("kbd", { aria: { hidden: "true" } }, "s")));
       return;
     }
-    const { total, samples, there, notes, other, credit, column } = this.replayed;
+    const { total, samples, there, notes, other, credit, credit_from: from, column } = this.replayed;
     const stat = (words, said, tone = "") => h("div.bench-stat", {}, h(`strong${tone}`, {}, said), h("span.quiet", {}, words));
     const table = samples.length ? h("div.scroll", {}, h("table", {}, h("thead", {}, h("tr", {}, ["what", "sample", "reward", "advantage", "first line"].map((words, n) => h(n === 2 || n === 3 ? "th.num" : "th", { scope: "col" }, words)))),
       h("tbody", {}, samples.slice(0, 100).map((each) => h("tr", {}, h("td", {}, each.kind === "flip" ? h("span.chip.bad", {}, "flips") : h("span.chip", {}, each.kind)),
@@ -387,7 +387,7 @@ class Bench {
       stat("correlation of rewards", number(total.pearson)), stat("of their ranks", number(total.spearman)), stat("mean reward", `${number(total.old_mean)} → ${number(total.new_mean)}`)),
     total.failed + total.timed_out ? h("p.bad", {}, `${plural(total.failed + total.timed_out, "sample")} got no score (${percent((total.failed + total.timed_out) / total.samples)})`) : null,
     [...notes, other ? `this credit gives ${plural(other, "sample")} another advantage than the stored one under the old reward` : ""].filter(Boolean).map((note) => h("p.wait", {}, note)), table,
-    there > 100 ? h("p.quiet", {}, `and ${count(there - 100)} more`) : null, h("p.quiet.bench-time", {}, `${column} by ${credit} · ${seconds(this.replayed.seconds)}`));
+    there > 100 ? h("p.quiet", {}, `and ${count(there - 100)} more`) : null, h("p.quiet.bench-time", {}, `${column} by ${credit}, ${from} · ${seconds(this.replayed.seconds)}`));
   }
 }
 

@@ -181,7 +181,7 @@ class Labelling {
   drawEnd() {
     const odd = this.order === "odd" && !this.two && !this.told.there;
     return h("p.empty", {}, !this.told.kept ? ["This run stores nothing that it sampled: train with ", h("code", {}, "--rollouts-every 1"), "."]
-      : odd ? "Reward and truth agree on all that is not labelled. Choose another order to go on."
+      : odd ? "Reward and truth agree on all that is not labelled, or one of them is not known. Choose another order to go on."
         : ["Nothing is left here", this.two ? ": every pair has been compared." : ": all of these texts are labelled. Choose another order, or look at labelled ones too."]);
   }
 
