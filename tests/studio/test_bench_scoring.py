@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 from bench_rewards import REWARDS
+from hypothesis import given
+from strategies import episode_lists
 
 import guerdon as gd
 from guerdon.core.errors import UserError
+from guerdon.core.pack import pack
 from guerdon.credit.group_relative import centre
 from guerdon.rewards.asking.by_name import find_reward
+from guerdon.rewards.asking.samples import fields_of, paths
+from guerdon.studio.bench.bench_samples import stored_fields
 from guerdon.studio.bench.formula_tree import reweighted
 from guerdon.studio.bench.reward_bench import RewardBench
 
@@ -179,3 +184,14 @@ def test_a_credit_that_cannot_be_replayed_is_stood_in_for_and_that_is_said(greed
     assert told["credit_from"].startswith(
         "the default: the run's own cannot be replayed (the run's credit plays episodes"
     )
+
+
+@given(episode_lists(continuous=False))
+def test_a_stored_sample_has_the_fields_that_a_stage_asks_about(episodes: Any) -> None:
+    """Of every track in trees of any shape, by its last segment."""
+    batch = pack(episodes)
+    for episode, path in paths(batch):
+        last = next(n for n, segment in enumerate(episode.segments) if segment is path[-1])
+        fields = stored_fields(batch, (episode.step, f"{episode.step}.{episode.number}.{episode.attempt}", last))
+        assert fields["path"] == path and fields["task"] is episode.task
+        assert fields["turns"] == fields_of(episode, path)["turns"]

@@ -200,3 +200,23 @@ def test_a_step_that_went_is_missing(own: Path) -> None:
     with pytest.raises(Missing, match="no rollouts of step 1"):
         sample_row(shelved.run, (1, "1.0.0", 0))
     assert len(read_labels(shelved.path).labels) == 1
+
+
+def test_a_damaged_step_hides_no_other(own: Path, ask: Ask) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = own / "first/rollouts/step-00000001.parquet"
+    whole = pq.read_table(file)
+    meta = {b"guerdon": whole.schema.metadata[b"guerdon"]}
+    for table in (
+        whole.drop(["ask"]),
+        whole.set_column(whole.column_names.index("ask"), "ask", pa.array(["{]"] * len(whole))),
+    ):
+        pq.write_table(table.replace_schema_metadata(meta), file)
+        client, run = ask(own), id_of(own / "first")
+        queue = client.get("/api/labels/queue", params={"run": run}).json()
+        assert {each["step"] for each in queue["samples"]} == {0, 2}
+        refused = client.post("/api/labels", json=given(own, "right", {"step": 1, "episode": "1.0.0", "segment": 0}))
+        assert refused.status_code == 422 and "is damaged" in refused.json()["error"]
+        assert client.get("/api/bench/samples", params={"run": run, "step": 1}).status_code == 422

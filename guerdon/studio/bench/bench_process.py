@@ -5,6 +5,7 @@ The studio itself runs nobody's code. A reward is opened once and anew when its 
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import socket
@@ -152,7 +153,7 @@ class RewardRooms:
 
 class _Template:
     """The process that rewards are forked from, one for this program: started when it is wanted first, and again should it have
-    ended. It ends when its control socket does, which the system closes with this program."""
+    ended. It ends with this program, at the latest when the system closes the control socket, and its children end with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -175,6 +176,13 @@ class _Template:
                     )
             return self._control
 
+    def close(self) -> None:
+        with self._lock:
+            if self._control is not None and self._process is not None:
+                self._control.close()
+                self._process.kill()
+                self._process.wait()
+
 
 def _is_alive(control: socket.socket) -> bool:
     """Whether the other end is open: it never says anything, so there is nothing to read but its end."""
@@ -187,3 +195,4 @@ def _is_alive(control: socket.socket) -> bool:
 
 
 _template = _Template()
+atexit.register(_template.close)

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.errors import unknown
+from guerdon.core.errors import UserError, unknown
 from guerdon.store.labels import PAIRED, LabelBook, Place, places_of
 from guerdon.store.run import Run
 from guerdon.studio.labels.labelled_samples import measured, step_table
-from guerdon.studio.library import Missing
 
 STEPS = 8  # that are looked at, spread over the run, the last among them
 LINE = 240  # characters of a text in a list
@@ -71,12 +70,15 @@ def looked_at(run: Run, most: int = STEPS) -> tuple[list[int], int]:
 
 
 def candidates(run: Run, steps: Sequence[int]) -> list[LabelCandidate]:
-    """What was said in some steps, the same text to the same prompt once. A step that went meanwhile is passed over."""
+    """What was said in some steps, the same text to the same prompt once. A step that went meanwhile, or is damaged, is passed
+    over where there are others."""
     same: dict[tuple[str, str], list[Any]] = {}
     for step in steps:
         try:
             table = step_table(run, step)
-        except Missing:
+        except UserError:
+            if len(steps) == 1:
+                raise
             continue
         for row in _rows(table):
             same.setdefault((row["prompt"] or "", row["completion"]), []).append(row)

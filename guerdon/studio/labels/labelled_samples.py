@@ -5,14 +5,16 @@ Leaves out: which of them are shown first (`label_queue.py`).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from guerdon.core.arrays import loads
 from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged
 from guerdon.store.labels import Place, Row
 from guerdon.store.rollout_files import read_table
 from guerdon.store.rollout_table import tidy
@@ -35,7 +37,18 @@ def step_table(run: Run, step: int) -> Any:
 
 @functools.lru_cache(maxsize=KEPT)
 def _table(path: str, mark: tuple[int, ...], step: int) -> Any:
-    return tidy(*read_table(path, step), step)
+    raw = read_table(path, step)
+    with _believed(path):
+        return tidy(*raw, step)
+
+
+@contextlib.contextmanager
+def _believed(path: str) -> Iterator[None]:
+    """A file without a checksum may hold anything: what makes no sense in it is damage."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise Damaged(f"{path} is damaged: its rows are not those of a rollout file") from error
 
 
 def sample_row(run: Run, place: Place) -> Row:
@@ -44,6 +57,12 @@ def sample_row(run: Run, place: Place) -> Row:
     rows = {row["segment"]: row for row in _of_episode(step_table(run, step), episode)}
     if segment not in rows or segment < 0:
         raise Missing(f"{run.folder.named} has no segment {segment} of {episode[:40]} at step {step}")
+    with _believed(str(run.folder.rollouts(step))):
+        return _row_of(rows, place)
+
+
+def _row_of(rows: Mapping[int, Row], place: Place) -> Row:
+    step, episode, segment = place
     at = rows[segment]
     path = _path(rows, segment)
     prompt, completion, turns = _talk(path, at["prompt"])
