@@ -165,6 +165,16 @@ def test_samples_to_pick_from_and_a_run_of_ones_own(client: TestClient, small_ru
     assert told["total"]["samples"] == 128 and told["there"] == told["total"]["flips"] == 0
 
 
+def test_a_problem_of_a_task_to_try_texts_on(client: TestClient, mine: Path) -> None:
+    body = {"reward": f"{mine}:numbered", "task": "countdown:3", "number": 2}
+    posed = client.post("/api/bench/problem", json=body).json()
+    assert posed["prompt"].startswith("countdown") and len(posed["meta"]["numbers"]) == 3 and posed["level"] == 3
+    said = score(client, f"{mine}:numbered", "4", fields={**posed["meta"], "level": 1}).json()
+    assert said["rows"][0][""]["value"] == sum(posed["meta"]["numbers"])
+    refused = client.post("/api/bench/problem", json={**body, "task": "countdowns"})
+    assert refused.status_code == 422 and "unknown task 'countdowns'" in refused.json()["error"]
+
+
 def test_processes_end_with_the_application(mine: Path, small_run: Path) -> None:
     file = mine.with_name("pid.py")
     file.write_text(

@@ -113,3 +113,8 @@ def test_a_reward_without_a_run_that_breaks_and_says_so(benched: Path, browse: C
     page.get_by_text("numbered asks for 'numbers': fill that field").wait_for()
     page.get_by_label("numbers").fill("[1, 2]")
     expect(page.locator(".bench-whole strong")).to_have_text("3")
+    page.get_by_label("task").fill("countdown:3")
+    page.get_by_label("task").press("Enter")
+    expect(page.get_by_label("prompt")).to_have_value(re.compile("^countdown"))
+    expect(page.locator(".bench-whole strong")).not_to_have_text("3")
+    assert "task=countdown" in page.url

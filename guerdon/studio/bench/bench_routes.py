@@ -56,6 +56,13 @@ class BenchReplay(BenchedReward):
     weights: dict[str, float] = Field(default_factory=dict)
 
 
+class BenchProblem(BenchedReward):
+    """A problem of a task that is named, to fill the fields with."""
+
+    task: str = Field(min_length=1, max_length=1000)
+    number: int = Field(0, ge=0)
+
+
 def routes(library: Library) -> APIRouter:
     rooms = RewardRooms()
 
@@ -91,6 +98,10 @@ def routes(library: Library) -> APIRouter:
     def replay(wish: BenchReplay) -> Response:
         name = reward_name(library, wish, with_recipe=True)
         return asked(name, "replay", {"step": wish.step, "weights": wish.weights}, STEP_SECONDS)
+
+    @router.post("/problem")
+    def problem(wish: BenchProblem) -> Response:
+        return asked(reward_name(library, wish), "problem", {"task": wish.task, "number": wish.number}, SECONDS)
 
     @router.get("/sample")
     def sample(run: str, step: int, episode: str, segment: int) -> Response:

@@ -22,7 +22,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Recipe
-from guerdon.loop.build import RunRequest, build
+from guerdon.loop.build import RunRequest, build, find_task
 from guerdon.loop.replay_credit import Credit, RecordedPlay, default_credit, find_credit, track_columns
 from guerdon.loop.replaying import StepSeen, at_step, check_reward_fits, replayed_step, totals_of
 from guerdon.rewards.asking.by_name import find_reward
@@ -163,6 +163,16 @@ class RewardBench:
             for name in leaf.wants.names:
                 if name not in there and name not in leaf.wants.optional:
                     raise UserError(f"{leaf.name} asks for {name!r}: fill that field")
+
+    def problem(self, task: str, number: int) -> dict[str, Any]:
+        """A problem of a task, by its number: what a text on the bench may be a try at."""
+        source = find_task(task)
+        assert source is not None
+        size = source.size("train")
+        if size is not None and number >= size:
+            raise UserError(f"{task} has {size} problems to train on, from 0 to {size - 1}")
+        posed = source.get("train", number)
+        return {"prompt": posed.prompt, "answer": posed.answer, "level": posed.level, "meta": posed.meta, "size": size}
 
     # --- a stored step ----------------------------------------------------------------------------------------------
 

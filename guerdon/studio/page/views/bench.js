@@ -23,6 +23,8 @@ class Bench {
     this.reward = query.get("reward") ?? "";
     this.step = query.get("step");
     this.weights = Object.fromEntries(query.getAll("w").map((each) => [each.slice(0, each.lastIndexOf(":")), Number(each.slice(each.lastIndexOf(":") + 1))]).filter(([, by]) => Number.isFinite(by)));
+    this.task = query.get("task") ?? "";
+    this.number = Number(query.get("problem") ?? 0) || 0;
     this.fields = { prompt: "", answer: "" };
     this.rows = [];
     this.which = h("div.toolbar", {});
@@ -100,6 +102,7 @@ class Bench {
     put(this.notice);
     this.drawInputs();
     this.drawFlips();
+    if (this.task && !this.run) { await this.pose(); if (!this.live) this.drawTree(); return; }
     this.remember();
     if (this.live) await this.score(); else this.drawTree();
   }
@@ -188,7 +191,7 @@ class Bench {
     const plain = this.sample && texts.length === 1 && texts[0] === this.sample.completion;
     const { place } = this.sample ?? {};
     this.around.keepInAddress(address("/bench", {
-      run: this.run, reward: this.reward, step: this.run ? this.step : "", sample: place ? `${place.step}:${place.episode}:${place.segment}` : "",
+      run: this.run, reward: this.reward, task: this.run ? "" : this.task, problem: this.run || !this.task ? "" : this.number, step: this.run ? this.step : "", sample: place ? `${place.step}:${place.episode}:${place.segment}` : "",
       w: Object.entries(this.weights).map(([key, by]) => `${key}:${by}`), text: plain || texts.join("").length > LONGEST ? [] : texts,
     }));
   }
@@ -258,7 +261,28 @@ class Bench {
     const pick = this.samples?.length ? h("label.bench-pick", {}, "sample", h("select.bench-sample", { onchange: guard(async (event) => { await this.pick(this.samples[Number(event.target.value)]); }) },
       this.sample ? null : h("option", { value: "" }, "none"),
       this.samples.map((each, n) => h("option", { value: n, selected: this.sample?.place && each.episode === this.sample.place.episode && each.segment === this.sample.place.segment }, `${each.episode}  ${number(each.reward, 2)}  ${short(each.completion)}`)))) : null;
-    put(this.which, h("label", {}, "run", runs), h("label", {}, "reward", named), steps, pick);
+    put(this.which, h("label", {}, "run", runs), h("label", {}, "reward", named), steps, pick, this.run ? null : this.problemInputs());
+  }
+
+  // Without a run, texts may be tries at a problem of a task.
+  problemInputs() {
+    const task = h("input", { type: "text", value: this.task, size: 14, spellcheck: "false", autocomplete: "off", placeholder: "countdown:3" });
+    const which = h("input.bench-number", { type: "number", min: 0, step: 1, value: this.number });
+    const pose = this.around.guard(async () => {
+      Object.assign(this, { task: task.value.trim(), number: Math.max(0, Math.floor(Number(which.value)) || 0) });
+      if (this.task) await this.pose(); else this.remember();
+    });
+    for (const each of [task, which]) each.addEventListener("change", pose);
+    return [h("label", {}, "task", task), h("label", {}, "problem", which)];
+  }
+
+  async pose() {
+    if (!this.about) { this.remember(); return; }
+    const posed = await post("/api/bench/problem", { ...this.body, task: this.task, number: this.number });
+    this.fields = { prompt: posed.prompt, answer: posed.answer, level: String(posed.level), meta: JSON.stringify(posed.meta) };
+    this.drawInputs();
+    this.remember();
+    if (this.live) await this.score();
   }
 
   drawInputs() {
@@ -268,10 +292,11 @@ class Bench {
       return h("label.bench-field", {}, h("span", {}, label, optional ? h("span.quiet", {}, " (may be empty)") : null), input);
     };
     const wants = (this.about?.wants ?? []).map(({ name, optional }) => {
+      if (this.fields.meta !== undefined && this.fields[name] === undefined) return null; // it stands in there
       if (this.fields[name] === undefined) { const there = this.sample?.meta?.[name] ?? (name === "level" ? this.sample?.level : undefined); this.fields[name] = there === undefined ? "" : JSON.stringify(there); }
       return field(name, name, 1, optional);
     });
-    const meta = this.about?.takes_meta && this.sample?.meta ? [h("details.bench-meta", {}, h("summary", {}, "what else the task holds"), h("pre", {}, JSON.stringify(this.sample.meta, null, 1)))] : [];
+    const meta = this.fields.meta !== undefined ? field("meta", "what else the task holds, as JSON", 2) : this.about?.takes_meta && this.sample?.meta ? [h("details.bench-meta", {}, h("summary", {}, "what else the task holds"), h("pre", {}, JSON.stringify(this.sample.meta, null, 1)))] : [];
     const texts = this.rows.map((row, n) => {
       const input = h("textarea.bench-text", { rows: Math.min(14, Math.max(4, row.completion.split("\n").length + 1)), spellcheck: "false", maxlength: 1000000, aria: { label: `Text ${LETTERS[n]}` }, oninput: (event) => { row.completion = event.target.value; this.typed(); } });
       input.value = row.completion;
