@@ -47,7 +47,7 @@ def load_file(path: str, what: str) -> ModuleType:
     if not file.is_file():
         raise UserError(f"there is no {what} file {path}")
     name = f"guerdon_user_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file, loader=_AsWritten(name, str(file)))
+    spec = importlib.util.spec_from_file_location(name, file, loader=_AsWritten(name, str(file.absolute())))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
