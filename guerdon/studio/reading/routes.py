@@ -2,11 +2,83 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Literal
 
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from guerdon.core.errors import UserError
+from guerdon.studio.answers import answer
 from guerdon.studio.library import Library
+from guerdon.studio.reading import groups
+from guerdon.studio.reading.differences import difference
+from guerdon.studio.reading.episode_view import Reader
+from guerdon.studio.reading.step_files import StepFile, StepFiles
+from guerdon.studio.reading.token_pieces import Tokenizers
+from guerdon.studio.reading.whereabouts import Whereabouts
 
 
 def routes(library: Library) -> APIRouter:
     router = APIRouter(prefix="/api/reading")
+    files, tokenizers, whereabouts = StepFiles(), Tokenizers(), Whereabouts()
+
+    def opened(run: str, step: int) -> StepFile:
+        return files.get(library.run(run), step)
+
+    def reader(run: str, step: int) -> Reader:
+        there = library.run(run)
+        return Reader(there, files.get(there, step), tokenizers)
+
+    @router.get("/rollout")
+    def rollout(run: str, step: int, episode: str) -> Response:
+        return answer({"run": run, "run_name": library.shelved(run).name, **reader(run, step).episode(episode)})
+
+    @router.get("/tokens")
+    def tokens(run: str, step: int, episode: str, segment: int, start: int = 0) -> Response:
+        return answer(reader(run, step).more_tokens(episode, segment, max(0, start)))
+
+    @router.get("/text")
+    def text(
+        run: str, step: int, episode: str, segment: int, of: Literal["text", "view", "prompt"] = "text", start: int = 0
+    ) -> Response:
+        return answer(reader(run, step).more_text(episode, segment, of, max(0, start)))
+
+    @router.get("/group")
+    def group(run: str, step: int, ask: str) -> Response:
+        return answer({"run": run, "run_name": library.shelved(run).name, **groups.group(opened(run, step), ask)})
+
+    @router.get("/tries")
+    def tries(run: str, step: int, task: str) -> Response:
+        return answer({"run": run, "run_name": library.shelved(run).name, **groups.tries_at(opened(run, step), task)})
+
+    @router.get("/where")
+    def where(run: str, task: str) -> Response:
+        return answer(whereabouts.of(library.run(run), task))
+
+    @router.get("/runs")
+    def runs() -> Response:
+        return answer({"runs": [{"id": each.id, "name": each.name} for each in library.runs()]})
+
+    @router.get("/difference")
+    def differ(left: str, right: str) -> Response:
+        texts = [_text(library, files, which) for which in (left, right)]
+        told = difference(*texts)
+        stretches = [[stretch.kind, stretch.text] for stretch in told.stretches]
+        return answer({"stretches": stretches, "is_rough": told.is_rough, "is_cut": told.is_cut})
+
     return router
+
+
+def _text(library: Library, files: StepFiles, which: str) -> str:
+    """What a segment said, by "RUN:STEP:EPISODE:SEGMENT"."""
+    try:
+        run, step, episode, segment = which.split(":")
+        at = (int(step), int(segment))
+    except ValueError as error:
+        raise UserError(f"a rollout is named RUN:STEP:EPISODE:SEGMENT, not {which[:80]!r}") from error
+    file = files.get(library.run(run), at[0])
+    rows = file.of(episode)
+    if at[1] not in range(len(rows)):
+        raise UserError(f"rollout {episode} has no segment {at[1]}")
+    said: str = file.rows(range(rows.start + at[1], rows.start + at[1] + 1), "text")[0]["text"] or ""
+    return said

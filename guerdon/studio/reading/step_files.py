@@ -1,0 +1,198 @@
+"""Rollout files that are being read: opened once, checked by their checksum, the last few kept.
+
+A batch is not rebuilt: an episode is its few rows of the table. What goes over all rows (which episode lies where, which
+segments end a track, the scale of a column) is found out once a file.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from guerdon.core.errors import UserError
+from guerdon.store.report.rollout_view import spelled_roles
+from guerdon.store.rollout_files import read_table
+from guerdon.store.run import Run
+from guerdon.studio.library import Missing, file_mark
+
+FILES, BYTES = 6, 1 << 30  # that are kept, at most
+PLAIN = ("row", "episode", "place", "step", "number", "attempt", "role", "parent", "family", "task_id")
+SHARE = 0.99  # of the numbers of a column lie within its scale
+
+Floats = npt.NDArray[np.float64]
+Row = dict[str, Any]
+
+
+class StepFile:
+    """One step's rows, and where the episodes and tracks lie in them."""
+
+    def __init__(self, table: Any, meta: dict[str, Any], step: int) -> None:
+        self.table, self.meta, self.step = table, meta, step
+        self.plain: dict[str, list[Any]] = table.select(PLAIN).to_pydict()
+        self.columns: dict[str, tuple[str, str, list[int]]] = {name: (*rest,) for name, *rest in meta["columns"]}
+        self.episodes: dict[str, range] = {}  # by "STEP.NUMBER.ATTEMPT": its rows
+        self.asks: dict[str, list[str]] = {}  # by "STEP.NUMBER": its episodes
+        self.tasks: dict[str, list[str]] = {}  # by "FAMILY/ID": likewise
+        first = 0
+        number = self.plain["episode"]
+        for at in range(1, len(number) + 1):
+            if at == len(number) or number[at] != number[first]:
+                self._add(range(first, at))
+                first = at
+
+    def _add(self, rows: range) -> None:
+        step, ask, attempt, family, task = (
+            self.plain[name][rows.start] for name in ("step", "number", "attempt", "family", "task_id")
+        )
+        key = f"{step}.{ask}.{attempt}"
+        self.episodes[key] = rows
+        self.asks.setdefault(f"{step}.{ask}", []).append(key)
+        self.tasks.setdefault(f"{family}/{task}", []).append(key)
+
+    def key(self, row: int) -> str:
+        return ".".join(str(self.plain[name][row]) for name in ("step", "number", "attempt"))
+
+    def of(self, episode: str) -> range:
+        """The rows of an episode."""
+        rows = self.episodes.get(episode)
+        if rows is None:
+            raise Missing(f"step {self.step} holds no rollout {episode[:40]}")
+        return rows
+
+    def rows(self, rows: range, *names: str) -> list[Row]:
+        """Rows as they were written, all columns or some."""
+        part = self.table.slice(rows.start, len(rows))
+        listed: list[Row] = (part.select(names) if names else part).to_pylist()
+        return listed
+
+    def list_at(self, name: str, row: int) -> npt.NDArray[Any] | None:
+        """What a column of lists holds in a row; None where it holds none."""
+        if name not in self.table.column_names:
+            return None
+        value = self.table[name][row]
+        return None if not value.is_valid else np.asarray(value.values.to_numpy(zero_copy_only=False))
+
+    # --- tracks -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def leaves(self) -> list[int]:
+        """The row in which each track of the batch ends, by the track's number: a segment that none of its own role continues."""
+        return [row for row in self._ends if self.plain["row"][row] >= 0]
+
+    @cached_property
+    def track_of(self) -> dict[int, int]:
+        return {row: track for track, row in enumerate(self.leaves)}
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """Rows that end a track, those included that are in no batch."""
+        continued = {self.before(row) for row in range(len(self.plain["row"])) if self._continues(row)}
+        return [row for row, place in enumerate(self.plain["place"]) if place >= 0 and row not in continued]
+
+    def _continues(self, row: int) -> bool:
+        """Whether it goes on from one of its own role, and stands in the batch if that does."""
+        before = self.before(row)
+        return before is not None and (self.plain["row"][row] >= 0 or self.plain["row"][before] < 0)
+
+    def before(self, row: int) -> int | None:
+        """The row of the same role that a segment continues."""
+        parent = self.plain["parent"][row]
+        if parent is None or parent < 0:
+            return None
+        above: int = row - self.plain["place"][row] + parent
+        return above if self.plain["role"][above] == self.plain["role"][row] else None
+
+    def ends_in(self, rows: range) -> list[int]:
+        """Of some rows those that end a track, in the batch or not."""
+        return [row for row in self._ends if row in rows] if len(rows) > 1 else [r for r in rows if self._has_acted(r)]
+
+    def _has_acted(self, row: int) -> bool:
+        return bool(self.plain["place"][row] >= 0)
+
+    def path(self, row: int) -> list[int]:
+        """The rows of the track that ends in one, root first."""
+        path, at = [row], self.before(row)
+        while at is not None:
+            path.append(at)
+            at = self.before(at)
+        return path[::-1]
+
+    # --- numbers ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def scales(self) -> dict[str, tuple[float, float]]:
+        """The span of every number that steps can be coloured by, over the whole file, but for its most extreme hundredth;
+        without `advantage` columns nothing of these is left out."""
+        names = {"logp": "logp", "paid": "rewards", **{name: f"col.{name}" for name in self.columns}}
+        spans = {}
+        for name, stored in names.items():
+            if stored not in self.table.column_names or (name in self.columns and self.columns[name][2]):
+                continue
+            values = np.asarray(
+                self.table[stored].combine_chunks().flatten().to_numpy(zero_copy_only=False), np.float64
+            )
+            values = values[np.isfinite(values)]
+            if len(values):
+                share = 1.0 if "advantage" in name else SHARE
+                spans[name] = (float(np.quantile(values, 1 - share)), float(np.quantile(values, share)))
+        return spans
+
+    @cached_property
+    def spelled(self) -> dict[str, bool]:
+        """By role: whether every action is one character of the text."""
+        if self.meta["actions"] != ["torch.int64", []]:
+            return {}
+        texts = self.table["text"].to_pylist()
+        acted = [row for row, place in enumerate(self.plain["place"]) if place >= 0]
+        return spelled_roles((self.plain["role"][row], texts[row] or "", self._actions(row)) for row in acted)
+
+    def _actions(self, row: int) -> list[int]:
+        actions = self.list_at("actions", row)
+        return [] if actions is None else actions.tolist()
+
+
+class StepFiles:
+    """The files that were read last."""
+
+    def __init__(self) -> None:
+        self._opened: OrderedDict[tuple[str, int], tuple[tuple[int, ...], StepFile]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, run: Run, step: int) -> StepFile:
+        """The rows of a step of a run, as they are now."""
+        path = run.folder.rollouts(step)
+        mark = file_mark(path)
+        with self._lock:
+            if not mark or not path.is_file():
+                self._opened.pop((str(path), step), None)
+                raise Missing(_nothing(run, step))
+            kept = self._opened.get((str(path), step))
+            if kept is None or kept[0] != mark:
+                kept = mark, _opened(run, step)
+            self._opened[str(path), step] = kept
+            self._opened.move_to_end((str(path), step))
+            while len(self._opened) > 1 and (len(self._opened) > FILES or self._size() > BYTES):
+                self._opened.popitem(last=False)
+            return kept[1]
+
+    def _size(self) -> int:
+        return sum(file.table.nbytes for _, file in self._opened.values())
+
+
+def _opened(run: Run, step: int) -> StepFile:
+    table, meta = read_table(run.folder.rollouts(step), step)
+    try:
+        return StepFile(table, meta, step)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise UserError(f"{run.folder.shown(run.folder.rollouts(step))} is damaged: its rows make no batch") from error
+
+
+def _nothing(run: Run, step: int) -> str:
+    kept = run.rollout_steps
+    has = f"it has {kept[0]} to {kept[-1]}" if kept else "it has none"
+    return f"{run.folder.named} holds no rollouts of step {step}: {has}"
