@@ -31,7 +31,9 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("/rollout")
     def rollout(run: str, step: int, episode: str) -> Response:
-        return answer({"run": run, "run_name": library.shelved(run).name, **reader(run, step).episode(episode)})
+        name = library.shelved(run).name
+        told = reader(run, step).episode(episode)
+        return answer({"run": run, "run_name": name, "python": python_line(name, step, episode), **told})
 
     @router.get("/tokens")
     def tokens(run: str, step: int, episode: str, segment: int, start: int = 0) -> Response:
@@ -67,6 +69,12 @@ def routes(library: Library) -> APIRouter:
         return answer({"stretches": stretches, "is_rough": told.is_rough, "is_cut": told.is_cut})
 
     return router
+
+
+def python_line(run: str, step: int, episode: str) -> str:
+    """What opens a rollout in Python."""
+    where = f"(pc.field('step') == {step}) & (pc.field('episode') == {episode!r})"
+    return f"import guerdon as gd, pyarrow.compute as pc\ngd.Run({run!r}).rollouts.filter({where}).to_pylist()"
 
 
 def _text(library: Library, files: StepFiles, which: str) -> str:
