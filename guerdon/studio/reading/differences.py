@@ -42,8 +42,10 @@ def difference(left: str, right: str, edits: int = EDITS) -> Difference:
     tail = _alike(a[head:][::-1], b[head:][::-1])
     middle_a, middle_b = a[head : len(a) - tail], b[head : len(b) - tail]
     steps = _shortest(middle_a, middle_b, edits)
-    middle = steps if steps is not None else [("left", w) for w in middle_a] + [("right", w) for w in middle_b]
-    whole = [("same", w) for w in a[:head]] + middle + [("same", w) for w in a[len(a) - tail :]]
+    middle: list[tuple[Kind, str]] = (
+        steps if steps is not None else [("left", w) for w in middle_a] + [("right", w) for w in middle_b]
+    )
+    whole: list[tuple[Kind, str]] = [("same", w) for w in a[:head]] + middle + [("same", w) for w in a[len(a) - tail :]]
     return Difference(_joined(whole), steps is None, is_cut)
 
 

@@ -15,7 +15,7 @@ from guerdon.store.report.troubles import error_text
 from guerdon.store.report.views import view_text
 from guerdon.store.run import Run
 from guerdon.studio.library import Missing
-from guerdon.studio.reading import scores
+from guerdon.studio.reading import track_scores as scores
 from guerdon.studio.reading.step_files import Row, StepFile
 from guerdon.studio.reading.token_pieces import Pieces, Tokenizers, characters
 
@@ -220,8 +220,8 @@ class Reader:
 
 WORDS = {"logp": "log-prob", "paid": "pay for each"}
 NAMES = (
-    "row", "episode", "place", "step", "number", "attempt", "task_id", "family", "level", "prompt", "answer", "meta", "ask", "info",
-    "seed", "role", "parent", "view", "text", "sampling", "version", "given", "reward", "end", "made", "goes_on",
+    "row", "episode", "place", "step", "number", "attempt", "task_id", "family", "level", "prompt", "answer", "meta", "ask",
+    "info", "seed", "role", "parent", "view", "text", "sampling", "version", "given", "reward", "end", "made", "goes_on",
 )  # fmt: skip
 
 
@@ -293,10 +293,7 @@ def _call(call: Any) -> Told:
     if not isinstance(function, dict) or "name" not in function:
         return {"name": "", "arguments": view_text(call)[:TEXT]}
     arguments = function.get("arguments", "")
-    return {
-        "name": str(function["name"]),
-        "arguments": (arguments if isinstance(arguments, str) else view_text(arguments))[:TEXT],
-    }
+    return {"name": str(function["name"]), "arguments": view_text(arguments)[:TEXT]}
 
 
 def _branches(segments: Iterable[Mapping[str, Any]]) -> bool:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from guerdon.core.errors import UserError
 from guerdon.studio.answers import answer
 from guerdon.studio.library import Library
-from guerdon.studio.reading import groups
+from guerdon.studio.reading import ask_groups as groups
 from guerdon.studio.reading.differences import difference
 from guerdon.studio.reading.episode_view import Reader
 from guerdon.studio.reading.step_files import StepFile, StepFiles
@@ -63,8 +63,7 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("/difference")
     def differ(left: str, right: str) -> Response:
-        texts = [_text(library, files, which) for which in (left, right)]
-        told = difference(*texts)
+        told = difference(_text(library, files, left), _text(library, files, right))
         stretches = [[stretch.kind, stretch.text] for stretch in told.stretches]
         return answer({"stretches": stretches, "is_rough": told.is_rough, "is_cut": told.is_cut})
 

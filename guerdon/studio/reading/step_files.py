@@ -7,6 +7,7 @@ segments end a track, the scale of a column) is found out once a file.
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
 from functools import cached_property
 from typing import Any
@@ -81,7 +82,7 @@ class StepFile:
 
     @cached_property
     def leaves(self) -> list[int]:
-        """The row in which each track of the batch ends, by the track's number: a segment that none of its own role continues."""
+        """The row in which each track of the batch ends, by the track's number."""
         return [row for row in self._ends if self.plain["row"][row] >= 0]
 
     @cached_property
@@ -90,7 +91,7 @@ class StepFile:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """Rows that end a track, those included that are in no batch."""
+        """Rows that none of their own role continue: each ends a track, of the batch or of none."""
         continued = {self.before(row) for row in range(len(self.plain["row"])) if self._continues(row)}
         return [row for row, place in enumerate(self.plain["place"]) if place >= 0 and row not in continued]
 
@@ -109,10 +110,7 @@ class StepFile:
 
     def ends_in(self, rows: range) -> list[int]:
         """Of some rows those that end a track, in the batch or not."""
-        return [row for row in self._ends if row in rows] if len(rows) > 1 else [r for r in rows if self._has_acted(r)]
-
-    def _has_acted(self, row: int) -> bool:
-        return bool(self.plain["place"][row] >= 0)
+        return self._ends[bisect_left(self._ends, rows.start) : bisect_left(self._ends, rows.stop)]
 
     def path(self, row: int) -> list[int]:
         """The rows of the track that ends in one, root first."""

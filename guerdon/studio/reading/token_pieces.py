@@ -157,5 +157,5 @@ def _read(path: Path) -> Tokenizer | None:
         text = read_small(path)
         json.loads(text)
         return Tokenizer.from_str(text)
-    except Exception:  # the library raises Exception itself
+    except Exception:  # noqa: BLE001 - what `tokenizers` raises of a file that is none
         return None

@@ -1,4 +1,4 @@
-"""All tries at one ask, or at one task in a step: what each was paid, how they compare, and whether there is anything to learn."""
+"""All tries at one ask, or at one task in a step: what each was paid, and whether there is anything to learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from guerdon.store.report.examples import RANKS
 from guerdon.store.report.rollout_view import ENDS
 from guerdon.store.report.troubles import error_text
 from guerdon.studio.library import Missing
-from guerdon.studio.reading import scores
+from guerdon.studio.reading import track_scores as scores
 from guerdon.studio.reading.step_files import StepFile
 
 SHOWN = 400  # characters of a try
@@ -50,9 +50,10 @@ def _together(file: StepFile, episodes: Sequence[str]) -> Told:
     family, task = (file.plain[name][first] for name in ("family", "task_id"))
     ends = [(key, end) for key in episodes for end in file.ends_in(file.of(key))]
     roles = list(dict.fromkeys(file.plain["role"][end] for _, end in ends))
+    prompt = row["prompt"] if own is None else own
     return {
         "step": file.step,
-        "task": {"key": f"{family}/{task}", "prompt": (row["prompt"] if own is None else own)[: 4 * SHOWN], "answer": row["answer"][:SHOWN]},
+        "task": {"key": f"{family}/{task}", "prompt": prompt[: 4 * SHOWN], "answer": row["answer"][:SHOWN]},
         "tries": len(episodes),
         "broken": [_broken(file, key) for key in episodes if not file.ends_in(file.of(key))],
         "roles": [_role(file, role, [(k, e) for k, e in ends if file.plain["role"][e] == role]) for role in roles],

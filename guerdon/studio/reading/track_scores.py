@@ -117,8 +117,6 @@ def _weights(reward: Any, lead: str = "", depth: int = 0) -> dict[str, Any]:
         inner = term
         if isinstance(term, dict) and term.get("part") == "weighted" and isinstance(term.get("knobs"), dict):
             by, inner = term["knobs"].get("by", 1.0), term["knobs"].get("reward")
-        weights[lead + name] = (
-            by if isinstance(by, int | float) else f"{by.get('part', 'a')} schedule" if isinstance(by, dict) else None
-        )
+        weights[lead + name] = f"{by.get('part', 'a')} schedule" if isinstance(by, dict) else by
         weights |= _weights(inner, f"{lead}{name}.", depth + 1)
     return weights
