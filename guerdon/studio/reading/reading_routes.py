@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from guerdon.core.errors import UserError
-from guerdon.studio.answers import answer
+from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
 from guerdon.studio.reading import ask_groups as groups
 from guerdon.studio.reading.differences import difference
