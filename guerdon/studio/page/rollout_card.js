@@ -51,10 +51,10 @@ export async function rolloutCard(place, which, around) {
     else tell(by > 0 ? "the last try" : "the first try");
   };
   on("v", "colour tokens by the next number", () => colouring.next());
-  on("n", "next try of the group", () => step(1));
-  on("p", "the try before", () => step(-1));
-  on("u", "the whole group", () => around.go(groupPath(asked.run, asked.step, rollout.ask_key)));
-  on("b", "the same prompt elsewhere", () => around.go(beside));
+  on("]", "next try of the group", () => step(1));
+  on("[", "the try before", () => step(-1));
+  on("a", "all tries at this ask", () => around.go(groupPath(asked.run, asked.step, rollout.ask_key)));
+  on("e", "the same prompt elsewhere", () => around.go(beside));
   on("s", "score it on the bench", () => around.go(bench));
   on("c", "copy the completion", () => copy(...copies[1]));
   on("i", "into the tokens", () => place.querySelector(".turn.chosen [role=group], .turn [role=group]")?.focus());

@@ -139,18 +139,24 @@ def signal(tries: Sequence[Told]) -> Told:
         return {"is_there": False, "words": "a stage left all of these out: nothing is learned from them"}
     if not any(each["is_weighed"] for each in kept):
         return {"is_there": False, "words": "no token of these is learned from"}
-    rewards = [each["reward"] for each in kept if isinstance(each["reward"], float)]
-    alike = len(rewards) == len(kept) > 1 and min(rewards) == max(rewards)
-    same = f"all {len(kept)} were paid the same"
+    same = _alike(kept)
     if not any(each["has_advantage"] for each in kept):
-        return {"is_there": True, "words": same if alike else ""}
+        return {"is_there": True, "words": same}
     advantages = [each["advantage"] for each in kept if isinstance(each["advantage"], float)]
     if not advantages:
         return {"is_there": False, "words": "none of these has an advantage: nothing is learned from them"}
     if not any(advantages):
-        lead = same if alike else "every advantage is 0"
-        return {"is_there": False, "words": f"{lead}: nothing is learned from them"}
+        return {"is_there": False, "words": f"{same or 'every advantage is 0'}: nothing is learned from them"}
     return {"is_there": True, "words": ""}
+
+
+def _alike(tries: Sequence[Told]) -> str:
+    """What all of several tries have in common, in words: one reward, or that they are right or wrong; empty where nothing."""
+    for name, words in (("reward", "were paid the same"), ("correct", "are right")):
+        values = [each[name] for each in tries if isinstance(each[name], float)]
+        if len(values) == len(tries) > 1 and min(values) == max(values):
+            return f"all {len(tries)} {'are wrong' if name == 'correct' and not values[0] else words}"
+    return ""
 
 
 def _folded(tries: Sequence[Told]) -> list[Told]:

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 
 WORDS = 20_000  # of either text that are looked at
 EDITS = 400  # words that are taken out or put in, at most, to be told one by one
-PIECE = re.compile(r"\n|[^\S\n]+|\w+|[^\w\s]")
+EACH = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"  # writing without blanks between words: a character is one
+PIECE = re.compile(rf"\n|[^\S\n]+|[{EACH}]|[^\s{EACH}]+")
 
 Kind = Literal["same", "left", "right"]
 

@@ -48,7 +48,7 @@ function row(each, of, depth, formulas, weighed) {
   const label = h("th", { scope: "row", style: { "padding-left": `${depth * 14}px` } }, of ? each.name.slice(of.length + 1) : each.name, each.level !== "track" && each.number !== null ? h("span.quiet", {}, ` mean of its ${each.level}s`) : null,
     formula ? h("div.formula.mono", {}, formula) : null);
   const told = each.number !== null ? value(each) : each.wide ? h("span.mono", {}, each.wide.map((v) => number(v)).join("  ")) : h("span", { class: TONES[each.reason] ?? "quiet" }, each.reason);
-  const rows = [h("tr", {}, label, h("td.num", {}, told), weighed ? h("td.num.quiet", {}, weight === undefined || weight === null ? "" : typeof weight === "number" ? `× ${number(weight)}` : weight) : null)];
+  const rows = [h("tr", {}, label, h("td.num", {}, told), weighed ? h("td.num.quiet", {}, weight === undefined || weight === null ? "" : typeof weight === "number" ? `× ${Number(weight.toPrecision(6))}` : weight) : null)];
   const more = detail(each);
   if (more) rows.push(h("tr.detail", {}, h("td", { colspan: weighed ? 3 : 2, style: { "padding-left": `${depth * 14}px` } }, more)));
   return rows;

@@ -12,7 +12,7 @@ export function groupPath(run, step, ask) { return `/group/${encodeURIComponent(
 export function strip(group, here, choose) {
   return group.roles.map((role) => {
     const name = role.advantage ? "advantage" : role.measure;
-    const each = role.tries.flatMap((one) => [one, ...one.same.map((other) => ({ ...one, ...other, same: [] }))]);
+    const each = role.tries.flatMap((one) => [one, ...one.same.map((other) => ({ ...one, ...other, same: [] }))]).sort((a, b) => worth(b, name) - worth(a, name));
     const most = Math.max(...each.map((one) => Math.abs(one[name] ?? 0)), 1e-9);
     const bars = each.slice(0, 64).map((one) => {
       const value = typeof one[name] === "number" ? one[name] : null;
@@ -21,12 +21,14 @@ export function strip(group, here, choose) {
       return h("a.bar-try", { href: rolloutPath(here.run, group.step, one.episode, one.segment), title: words, aria: { label: words, current: mine ? "true" : null }, onclick: choose ? (event) => choose(event, one) : null },
         h("span", { class: value === null ? "none" : value > 0 ? "up" : value < 0 ? "down" : "nil", style: { height: `${value === null ? 0 : Math.max(2, (22 * Math.abs(value)) / most)}px` } }));
     });
-    return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars), facts(role));
+    return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars), facts(role, group.tries));
   });
 }
 
-export function facts(role) {
-  const said = [plural(role.in_all, "try", "tries")];
+function worth(one, name) { return typeof one[name] === "number" ? one[name] : -Infinity; }
+
+function facts(role, tries) {
+  const said = [role.in_all === tries ? plural(tries, "try", "tries") : `${plural(role.in_all, "track")} of ${plural(tries, "try", "tries")}`];
   if (role.correct) said.push(`${percent(role.correct.mean, 0)} right`);
   if (role.reward) said.push(`reward ${number(role.reward.mean)} ± ${number(role.reward.spread)}`);
   return h("p.group-facts", {}, said.join(" · "), role.signal.words ? h("span", { class: role.signal.is_there ? "quiet" : "wait" }, ` ${role.signal.words}.`) : null);
@@ -39,13 +41,13 @@ export function tryTable(group, role, run, { mark = null, link = rolloutPath, co
   const parts = compact ? [] : role.parts;
   const rows = role.tries.map((one) => h("tr", { data: { episode: one.episode } },
     mark ? h("td", {}, mark(one)) : null,
-    h("td", {}, h("a", { href: link(run, group.step, one.episode, one.segment) }, one.episode), one.same.length ? h("div.quiet.times", { title: one.same.map((other) => other.episode).join(", ") }, `${one.same.length + 1} times the same text`) : null),
+    h("td", {}, h("a", { href: link(run, group.step, one.episode, one.segment) }, one.episode)),
     has.correct ? h("td", {}, one.correct === null ? reason(one, "correct") : one.correct === 1 ? h("span.good", {}, "right") : one.correct === 0 ? h("span.bad", {}, "wrong") : number(one.correct)) : null,
     has.reward ? h("td.num", {}, one.reward === null ? reason(one, "reward") : number(one.reward)) : null,
     parts.map((name) => h("td.num.quiet", {}, one.parts[name] === undefined ? "–" : number(one.parts[name]))),
     has.advantage ? h("td.num", {}, advantageBar(one.advantage, most)) : null,
     h("td.num", {}, count(one.length)),
-    h("td.first-lines", {}, one.error ? h("div.bad", {}, one.error) : null, h("div.clamp", { dir: "auto" }, one.text || h("span.quiet", {}, "nothing")), one.end === "done" ? null : h("span.quiet", {}, one.end_words), one.learned ? null : h("span.wait", {}, " left out by a stage"))));
+    h("td.first-lines", {}, one.error ? h("div.bad", {}, one.error) : null, h("div.clamp", { dir: "auto" }, one.text || h("span.quiet", {}, "nothing")), one.same.length ? h("span.times", { title: one.same.map((other) => other.episode).join(", ") }, `${one.same.length + 1} times the same text `) : null, one.end === "done" ? null : h("span.quiet", {}, one.end_words), one.learned ? null : h("span.wait", {}, " left out by a stage"))));
   const head = h("tr", {}, mark ? h("th", { scope: "col" }, h("span.visually-hidden", {}, "chosen")) : null, h("th", { scope: "col" }, "try"), has.correct ? h("th", { scope: "col" }, "correct") : null, has.reward ? h("th.num", { scope: "col" }, "reward") : null,
     parts.map((name) => h("th.num", { scope: "col" }, name.slice("reward.".length))), has.advantage ? h("th.num", { scope: "col" }, "advantage") : null, h("th.num", { scope: "col" }, "tokens"), h("th", { scope: "col" }, "what it said last"));
   return { element: h("div.scroll", {}, h("table.tries", {}, h("thead", {}, head), h("tbody", {}, rows))), rows };

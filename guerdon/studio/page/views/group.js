@@ -4,7 +4,7 @@ import { address, get } from "/page/asking.js";
 import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { count } from "/page/numbers.js";
-import { facts, groupPath, rolloutPath, strip, tryTable } from "/page/reading/tries.js";
+import { groupPath, rolloutPath, strip, tryTable } from "/page/reading/tries.js";
 import { longText } from "/page/reading/turns.js";
 
 export async function show(place, around) {
@@ -30,5 +30,5 @@ export async function show(place, around) {
   around.keys(roving.keys("tries")
     .on("]", "next ask of the step", () => group.after && around.go(groupPath(run, step, group.after)))
     .on("[", "the ask before", () => group.before && around.go(groupPath(run, step, group.before)))
-    .on("b", "the same prompt elsewhere", () => around.go(address("/beside", { task: group.task.key, left: `${run}:${step}` }))));
+    .on("e", "the same prompt elsewhere", () => around.go(address("/beside", { task: group.task.key, left: `${run}:${step}` }))));
 }
