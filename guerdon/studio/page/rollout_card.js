@@ -12,18 +12,19 @@ import { longText, message, turnsOf } from "/page/reading/turns.js";
 
 let coloured = null; // what was chosen last, for the next card
 
-// which: {run, step, episode, segment}; around: what a view is given. Gives {keys, rollout}: a layer of the card's own keys, and
-// what is shown.
+// which: {run, step, episode, segment}, and maybe {signal, colour, coloured}: what ends the reading, what tokens are coloured by,
+// and who is told when that changes. around: what a view is given. Gives {keys, rollout}: a layer of the card's own keys, and what
+// is shown.
 export async function rolloutCard(place, which, around) {
   const asked = { run: which.run, step: which.step, episode: which.episode };
   const waits = setTimeout(() => put(place, h("p.quiet", {}, "Reading the rollout …")), 400);
   let rollout;
   try { rollout = await get("/api/reading/rollout", asked, which.signal); } finally { clearTimeout(waits); }
-  const last = rollout.tracks[rollout.tracks.length - 1]?.segment ?? 0;
+  const last = rollout.tracks.filter((track) => track.role === rollout.segments[0]?.role).at(-1)?.segment ?? 0; // of who began
   const segment = which.segment === null || which.segment === undefined || which.segment === "" ? null : Number(which.segment);
   const sample = { ...asked, segment: segment ?? last };
-  const colouring = new Colouring(rollout.colours, coloured);
-  colouring.chosen = (name) => { coloured = name; };
+  const colouring = new Colouring(rollout.colours, which.colour ?? coloured, rollout.segments.some((each) => each.tokens.muted.length));
+  colouring.chosen = (name) => { coloured = name; which.coloured?.(name); };
   const labels = labelBar(sample, around);
   const group = h("div.group-place", {}, h("p.quiet", {}, "…"));
   const beside = address("/beside", { task: rollout.task.key, left: `${asked.run}:${asked.step}` });
@@ -38,8 +39,8 @@ export async function rolloutCard(place, which, around) {
       h("span.copies", {}, "copy ", copies.map(([words, make]) => h("button.plain.small", { type: "button", onclick: () => copy(words, make) }, words)))),
     rollout.error ? h("p.broke", {}, h("span.bad", {}, "the environment broke: "), h("details", {}, h("summary", {}, rollout.error.line), h("pre", {}, rollout.error.whole))) : null,
     h("div.card-body", {},
-      h("div.reading", {}, askedOf(rollout, asked), colouring.element, turnsOf(rollout, asked, colouring, segment), answerOf(rollout)),
-      h("aside.numbers", {}, h("h3", {}, "Scores"), scoresOf(rollout, sample.segment), h("h3", {}, "All tries at this ask"), group, pairsOf(rollout, asked)))));
+      h("div.reading", {}, askedOf(rollout, asked), rollout.segments.length ? colouring.element : null, turnsOf(rollout, asked, colouring, segment), answerOf(rollout)),
+      h("aside.numbers", {}, rollout.tracks.length ? [h("h3", {}, "Scores"), scoresOf(rollout, sample.segment)] : null, h("h3", {}, "All tries at this ask"), group, pairsOf(rollout, asked)))));
   const keys = layer("the rollout");
   for (const [key, words, call] of labels.keys) keys.on(key, words, call);
   const on = (key, words, call) => { if (!keys.keys.has(key)) keys.on(key, words, call); };
@@ -59,9 +60,9 @@ export async function rolloutCard(place, which, around) {
   on("c", "copy the completion", () => copy(...copies[1]));
   on("i", "into the tokens", () => place.querySelector(".turn.chosen [role=group], .turn [role=group]")?.focus());
   get("/api/reading/group", { run: asked.run, step: asked.step, ask: rollout.ask_key }, which.signal).then((all) => {
-    const role = all.roles.find((each) => each.role === (said?.role ?? "")) ?? all.roles[0];
+    const role = all.roles.find((each) => each.role === (said?.role ?? "")) ?? all.roles[0] ?? null;
     tries = (role?.tries ?? []).flatMap((one) => [one, ...one.same]);
-    put(group, strip({ ...all, roles: role ? [role] : [] }, { ...asked, segment: rollout.tracks.length > 1 ? sample.segment : null }), h("a", { href: groupPath(asked.run, asked.step, rollout.ask_key) }, "side by side"));
+    put(group, role ? null : h("p.quiet", {}, "Nobody acted in any of them."), strip({ ...all, roles: role ? [role] : [] }, { ...asked, segment: rollout.tracks.length > 1 ? sample.segment : null }), h("a", { href: groupPath(asked.run, asked.step, rollout.ask_key) }, "side by side"));
   }).catch((error) => { if (error.name !== "AbortError") put(group, h("p.bad", {}, error.message)); });
   return { keys, rollout };
 }

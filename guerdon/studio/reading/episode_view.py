@@ -19,7 +19,7 @@ from guerdon.studio.reading import track_scores as scores
 from guerdon.studio.reading.step_files import Row, StepFile
 from guerdon.studio.reading.token_pieces import Pieces, Tokenizers, characters
 
-TEXT = 20_000  # characters of a text that come at once
+TEXT = 8_000  # characters of a text that come at once
 TOKENS = 2_000  # tokens of a segment that come at once ...
 IN_ALL = 8_000  # ... and of an episode
 TURNS = 400  # segments

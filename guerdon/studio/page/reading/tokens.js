@@ -6,17 +6,18 @@ import { openDialog } from "/page/keys.js";
 import { count, number, signed } from "/page/numbers.js";
 
 const TABLE = 300; // rows of the table of tokens at once
+const ABOVE = 2000; // characters of a text from which cells stand above it, not below
 
 // One for a card: which number colours its tokens, the legend, the line that reads a token.
 export class Colouring {
-  constructor(colours, chosen) {
-    this.colours = colours;
-    this.at = Math.max(0, colours.findIndex((each) => each.name === chosen));
+  constructor(colours, chosen, marked) {
+    Object.assign(this, { colours, marked });
+    this.at = chosen === "nothing" ? colours.length : Math.max(0, colours.findIndex((each) => each.name === chosen));
     this.boxes = [];
     this.line = h("p.token-line.mono", {}, h("span.quiet", {}, "point at a token, or move through a text by ← and →, to read its numbers"));
     this.legend = h("span.legend");
     this.select = h("select", { aria: { label: "Colour tokens by" }, onchange: () => this.choose(this.select.selectedIndex) },
-      colours.map((each, n) => h("option", { value: n, selected: n === this.at }, each.words)), h("option", { value: colours.length }, "nothing"));
+      colours.map((each, n) => h("option", { value: n }, each.words)), h("option", { value: colours.length }, "nothing"));
     this.select.selectedIndex = this.at;
     this.element = h("div.colour-bar", {}, colours.length ? h("label.field", {}, "colour", this.select) : h("span.quiet", {}, "no numbers for each token"), this.legend,
       h("button.plain.small", { type: "button", onclick: () => this.table() }, "as a table"), this.line);
@@ -33,7 +34,7 @@ export class Colouring {
     this.at = at; this.select.selectedIndex = at;
     for (const box of this.boxes) box.paint(this.by);
     this.drawLegend();
-    this.chosen?.(this.by?.name ?? "");
+    this.chosen?.(this.by?.name ?? "nothing");
   }
 
   drawLegend() {
@@ -44,7 +45,7 @@ export class Colouring {
     const side = by.signed ? "two-sided" : by.high <= 0 ? "falling" : "rising";
     put(this.legend, h("span.quiet", {}, ends[0]), h(`span.ramp.${side}`, { role: "img", aria: { label: `from ${ends[0]} to ${ends[1]}` },
       title: by.name.includes("advantage") ? "the largest in this step's batch" : "99 in 100 of this step's batch lie within" }), h("span.quiet", {}, ends[1]),
-    h("span.quiet.marks", {}, by.signed ? [h("span.t.down.sample", { style: { "--a": "0.5" } }, "below 0"), " "] : null, h("span.t.muted.sample", {}, "not learned from")));
+    h("span.quiet.marks", {}, by.signed ? [h("span.t.down.sample", { style: { "--a": "0.5" } }, "below 0"), " "] : null, this.marked ? h("span.t.muted.sample", {}, "not learned from") : null));
   }
 
   read(words, aloud) { this.line.textContent = visible(words); if (aloud) tell(words); }
@@ -88,7 +89,9 @@ class TokenBox {
     if (all) this.strip.setAttribute("aria-label", words);
     this.more = h("button.plain.small", { type: "button", onclick: () => this.grow() });
     this.moreText = h("button.plain.small", { type: "button", hidden: true, onclick: () => this.growText() });
-    this.element = h("div.said", {}, this.text, this.strip === this.text ? null : this.strip, h("div.more", {}, this.moreText, this.more));
+    const beside = this.strip === this.text ? null : this.strip;
+    this.text.hidden = Boolean(beside) && !segment.text_in_all && all > 0;
+    this.element = h("div.said", {}, segment.text_in_all > ABOVE ? [beside, this.text] : [this.text, beside], h("div.more", {}, this.moreText, this.more));
     if (this.strip !== this.text) this.addText(segment.text, segment.text_in_all);
     this.add(segment.tokens);
     this.strip.addEventListener("pointerover", (event) => { const at = event.target.closest?.("[data-n]"); if (at) this.read(Number(at.dataset.n), false); });

@@ -1,5 +1,6 @@
 // One rollout, by itself.
 
+import { address } from "/page/asking.js";
 import { rolloutCard } from "/page/rollout_card.js";
 
 export async function show(place, around) {
@@ -7,6 +8,11 @@ export async function show(place, around) {
   around.title(`Rollout ${episode}`);
   const stop = new AbortController();
   around.cleanup(() => stop.abort());
-  const { keys } = await rolloutCard(place, { run, step, episode, segment: around.query.get("segment"), signal: stop.signal }, around);
-  if (around.here()) around.keys(keys);
+  const segment = around.query.get("segment");
+  const colour = around.query.get("colour");
+  const coloured = (name) => around.keepInAddress(address(location.pathname, { segment, colour: name }));
+  const { keys } = await rolloutCard(place, { run, step, episode, segment, colour, coloured, signal: stop.signal }, around);
+  if (!around.here()) return;
+  around.keys(keys);
+  if (segment) place.querySelector(".turn.chosen")?.scrollIntoView({ block: "nearest" });
 }
