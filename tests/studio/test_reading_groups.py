@@ -15,9 +15,9 @@ from guerdon.store.rollout_files import read_table, write_batch
 from guerdon.store.run import Run
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import ask_groups
-from guerdon.studio.reading.differences import PIECE, difference
-from guerdon.studio.reading.step_files import StepFile
+from guerdon.studio.reading.opened_steps import StepFile
 from guerdon.studio.reading.whereabouts import Whereabouts
+from guerdon.studio.reading.word_differences import PIECE, difference
 
 
 def filed(tmp_path, batch, step=0):

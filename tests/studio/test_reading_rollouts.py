@@ -24,7 +24,7 @@ from guerdon.models.tokenizer import train_tokenizer
 from guerdon.store.rollout_files import write_batch
 from guerdon.store.run import Run
 from guerdon.studio.reading import episode_view
-from guerdon.studio.reading.step_files import StepFiles
+from guerdon.studio.reading.opened_steps import StepFiles
 from guerdon.studio.reading.token_pieces import Tokenizers, pieces_of
 from guerdon.studio.reading.track_scores import formulas
 

@@ -15,7 +15,7 @@ from guerdon.store.report.rollout_view import ENDS
 from guerdon.store.report.troubles import error_text
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import track_scores as scores
-from guerdon.studio.reading.step_files import StepFile
+from guerdon.studio.reading.opened_steps import StepFile
 
 SHOWN = 400  # characters of a try
 MOST = 600  # tries

@@ -16,7 +16,7 @@ from guerdon.store.report.views import view_text
 from guerdon.store.run import Run
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import track_scores as scores
-from guerdon.studio.reading.step_files import Row, StepFile
+from guerdon.studio.reading.opened_steps import Row, StepFile
 from guerdon.studio.reading.token_pieces import Pieces, Tokenizers, characters
 
 TEXT = 8_000  # characters of a text that come at once

@@ -11,11 +11,11 @@ from guerdon.core.errors import UserError
 from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
 from guerdon.studio.reading import ask_groups as groups
-from guerdon.studio.reading.differences import difference
 from guerdon.studio.reading.episode_view import Reader
-from guerdon.studio.reading.step_files import StepFile, StepFiles
+from guerdon.studio.reading.opened_steps import StepFile, StepFiles
 from guerdon.studio.reading.token_pieces import Tokenizers
 from guerdon.studio.reading.whereabouts import Whereabouts
+from guerdon.studio.reading.word_differences import difference
 
 
 def routes(library: Library) -> APIRouter:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from tokenizers import Tokenizer
 
@@ -24,10 +24,6 @@ FILE = "tokenizer.json"
 KEPT = 8  # tokenizers
 UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
 BACK = 16  # tokens, at most, that are spelled again with a new one
-
-
-class Speller(Protocol):
-    def decode(self, actions: Sequence[int], skip_special_tokens: bool = True) -> str: ...
 
 
 @dataclass
@@ -44,7 +40,7 @@ class Pieces:
         return "".join(piece for piece in self.said if piece)
 
 
-def pieces_of(speller: Any, actions: Sequence[int], text: str, most: int) -> Pieces | None:
+def pieces_of(speller: Tokenizer, actions: Sequence[int], text: str, most: int) -> Pieces | None:
     """At least `most` tokens of a text, and as many more as the last character takes; None where the tokens do not spell it."""
     made = Pieces()
     left = len(text)
@@ -62,7 +58,7 @@ def pieces_of(speller: Any, actions: Sequence[int], text: str, most: int) -> Pie
     return made if left == 0 or len(made.said) < len(actions) else None
 
 
-def _spelled(speller: Any, actions: Sequence[int], most: int) -> Iterator[tuple[list[int], str]]:
+def _spelled(speller: Tokenizer, actions: Sequence[int], most: int) -> Iterator[tuple[list[int], str]]:
     """Tokens that say something together, and what: spelled after those before them, for a tokenizer may drop a text's first
     space. A character of several tokens stays whole."""
     begin = done = 0  # of the window, and of what is said already
@@ -77,7 +73,7 @@ def _spelled(speller: Any, actions: Sequence[int], most: int) -> Iterator[tuple[
         said = now[len(known) :]
         yield list(actions[done : at + 1]), said
         if said:
-            begin, known = done, said if done == 0 else _alone(speller, actions[done : at + 1])
+            begin, known = done, speller.decode(actions[done : at + 1], skip_special_tokens=True)
         done = at + 1
         if begin and not known:  # tokens that say nothing by themselves are no ground to stand on
             begin, known = 0, speller.decode(actions[:done], skip_special_tokens=True)
@@ -85,15 +81,10 @@ def _spelled(speller: Any, actions: Sequence[int], most: int) -> Iterator[tuple[
         yield list(actions[done:]), ""
 
 
-def _alone(speller: Any, tokens: Sequence[int]) -> str:
-    said: str = speller.decode(tokens, skip_special_tokens=True)
-    return said
-
-
-def _name(speller: Any, token: int) -> str:
+def _name(speller: Tokenizer, token: int) -> str:
     """What a token that says nothing is called."""
-    name = getattr(speller, "id_to_token", lambda _: None)(token)
-    return str(name) if name is not None else f"token {token}"
+    name = speller.id_to_token(token) if token >= 0 else None
+    return name if name is not None else f"token {token}"
 
 
 def characters(text: str, actions: Sequence[int], most: int) -> Pieces:

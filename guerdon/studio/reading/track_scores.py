@@ -12,7 +12,7 @@ import numpy as np
 from guerdon.store.report.rollout_view import split_detail
 from guerdon.store.report.troubles import error_text
 from guerdon.store.rollout_table import WORDS
-from guerdon.studio.reading.step_files import StepFile
+from guerdon.studio.reading.opened_steps import StepFile
 
 WIDE = 8  # numbers of a row of several that are shown
 NOTES = 200  # details of single steps that are told

@@ -25,13 +25,13 @@ class Stretch(NamedTuple):
     text: str
 
 
-class Difference(NamedTuple):
+class WordDifference(NamedTuple):
     stretches: list[Stretch]
     is_rough: bool  # too different to be told word by word
     is_cut: bool  # longer than what is looked at
 
 
-def difference(left: str, right: str, edits: int = EDITS) -> Difference:
+def difference(left: str, right: str, edits: int = EDITS) -> WordDifference:
     """
     >>> [(s.kind, s.text) for s in difference("6 * 6 = 36", "6 + 6 = 12").stretches]
     [('same', '6 '), ('left', '*'), ('right', '+'), ('same', ' 6 = '), ('left', '36'), ('right', '12')]
@@ -47,7 +47,7 @@ def difference(left: str, right: str, edits: int = EDITS) -> Difference:
         steps if steps is not None else [("left", w) for w in middle_a] + [("right", w) for w in middle_b]
     )
     whole: list[tuple[Kind, str]] = [("same", w) for w in a[:head]] + middle + [("same", w) for w in a[len(a) - tail :]]
-    return Difference(_joined(whole), steps is None, is_cut)
+    return WordDifference(_joined(whole), steps is None, is_cut)
 
 
 def _alike(a: Sequence[str], b: Sequence[str]) -> int:
