@@ -278,6 +278,26 @@ def test_pairs_name_both_and_which_is_better(ask, empty_run):
     assert len(told(ask, empty_run, 8, "8.0.1")["pairs"]) == 1
 
 
+def test_what_was_asked_about_a_try_is_told_with_it(ask, empty_run):
+    first = episode(segment(text="4"), step=14)
+    about = Ask(first.task, note={"follows": [["14.0.0", 0, 1]]}, prompt="4: right?")
+    verdict = episode(segment(role="verifier", text="yes"), step=14, number=1, ask=about)
+    batch = pack([first, verdict])
+    stored(empty_run, batch.with_cols({"reward": Column.full("track", torch.tensor([1.0, 0.5]))}), 14)
+    rollout = told(ask, empty_run, 14, "14.0.0")
+    assert rollout["followers"] == [{"episode": "14.1.0", "role": "verifier", "text": "yes", "reward": 0.5}]
+    rollout = told(ask, empty_run, 14, "14.1.0")
+    assert rollout["follows"] == ["14.0.0"] and rollout["ask"]["prompt"] == "4: right?"
+
+
+@pytest.mark.parametrize("tokens", [[-1, 5], [2**40], [2**31]])
+def test_actions_that_no_tokenizer_has_are_told_by_their_numbers(ask, spelled_run, tokens):
+    folder, _, _ = spelled_run
+    stored(folder, pack([episode(segment(tokens, text="a few words"), step=15)]), 15)
+    [each] = told(ask, folder, 15, "15.0.0")["segments"]
+    assert each["tokens"]["ids"] == tokens and each["tokens"]["pieces"] is None
+
+
 def test_scores_have_reasons_details_and_weights(ask, empty_run):
     reason = torch.tensor([Reason.TIMED_OUT, Reason.VALUE], dtype=torch.int8)
     value = torch.tensor([float("nan"), 0.5])

@@ -33,14 +33,14 @@ export async function rolloutCard(place, which, around) {
   const copies = [["the prompt", () => whole(asked, said, "prompt", rollout.ask.prompt ?? rollout.task.prompt, rollout.ask.prompt === null ? rollout.task.prompt_in_all : 0)],
     ["the completion", () => (said ? whole(asked, said, "text", said.text, said.text_in_all) : "")], ["Python", () => rollout.python]];
   put(place, h("div.rollout-card", {},
-    h("header.card-head", {}, h("div.names", {}, h("a.episode", { href: rolloutPath(asked.run, asked.step, asked.episode, segment) }, `try ${rollout.episode}`), h("span.quiet", {}, ` step ${rollout.step} of `), h("a", { href: `/run/${encodeURIComponent(asked.run)}` }, short(rollout.run_name))),
+    h("header.card-head", {}, h("div.names", {}, h("h2.episode", {}, h("a", { href: rolloutPath(asked.run, asked.step, asked.episode, segment) }, `try ${rollout.episode}`)), h("span.quiet", {}, ` step ${rollout.step} of `), h("a", { href: `/run/${encodeURIComponent(asked.run)}` }, short(rollout.run_name))),
       h("div.chips", {}, chips(rollout, sample.segment)), labels.element),
     h("nav.card-links", { aria: { label: "This rollout" } }, h("a", { href: groupPath(asked.run, asked.step, rollout.ask_key) }, "group"), h("a", { href: beside }, "same prompt elsewhere"), h("a", { href: bench }, "bench"),
       h("span.copies", {}, "copy ", copies.map(([words, make]) => h("button.plain.small", { type: "button", onclick: () => copy(words, make) }, words)))),
     rollout.error ? h("p.broke", {}, h("span.bad", {}, "the environment broke: "), h("details", {}, h("summary", {}, rollout.error.line), h("pre", {}, rollout.error.whole))) : null,
     h("div.card-body", {},
       h("div.reading", {}, askedOf(rollout, asked), rollout.segments.length ? colouring.element : null, turnsOf(rollout, asked, colouring, segment), answerOf(rollout)),
-      h("aside.numbers", {}, rollout.tracks.length ? [h("h3", {}, "Scores"), scoresOf(rollout, sample.segment)] : null, h("h3", {}, "All tries at this ask"), group, pairsOf(rollout, asked)))));
+      h("aside.numbers", {}, rollout.tracks.length ? [h("h3", {}, "Scores"), scoresOf(rollout, sample.segment)] : null, h("h3", {}, "All tries at this ask"), group, pairsOf(rollout, asked), followersOf(rollout, asked)))));
   const keys = layer("the rollout");
   for (const [key, words, call] of labels.keys) keys.on(key, words, call);
   const on = (key, words, call) => { if (!keys.keys.has(key)) keys.on(key, words, call); };
@@ -113,6 +113,12 @@ function pairsOf(rollout, asked) {
       h("span.quiet", {}, `${pair.margin ? `, margin ${number(pair.margin)}` : ""}${sure}`));
   });
   return [h("h3", {}, "Pairs"), h("ul.pairs-list", {}, rows)];
+}
+
+function followersOf(rollout, asked) {
+  const link = (episode) => h("a", { href: rolloutPath(asked.run, asked.step, episode) }, `try ${episode}`);
+  return [rollout.follows.length ? [h("h3", {}, "Asked about"), h("ul.pairs-list", {}, rollout.follows.map((each) => h("li", {}, link(each))))] : null,
+    rollout.followers.length ? [h("h3", {}, "What was asked about it"), h("ul.pairs-list", {}, rollout.followers.map((each) => h("li", {}, link(each.episode), h("span.quiet", {}, ` ${each.role}: `), h("code", {}, each.text), each.reward === null ? null : h("span.quiet", {}, ` reward ${number(each.reward)}`))))] : null];
 }
 
 async function whole(asked, segment, of, begin, all) {

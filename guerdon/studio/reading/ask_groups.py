@@ -26,13 +26,16 @@ Told = dict[str, Any]
 
 def group(file: StepFile, ask: str) -> Told:
     """The tries at an ask ("STEP.NUMBER")."""
+    if ask in file.groups:
+        return file.groups[ask]
     episodes = file.asks.get(ask)
     if episodes is None:
         raise Missing(f"step {file.step} holds no ask {ask[:40]}")
     order = list(file.asks)
     at = order.index(ask)
     near = {"before": order[at - 1] if at else None, "after": order[at + 1] if at + 1 < len(order) else None}
-    return {"ask": ask, **near, **_together(file, episodes)}
+    file.groups[ask] = {"ask": ask, **near, **_together(file, episodes)}
+    return file.groups[ask]
 
 
 def tries_at(file: StepFile, task: str) -> Told:

@@ -16,13 +16,14 @@ from guerdon.store.report.views import view_text
 from guerdon.store.run import Run
 from guerdon.studio.library import Missing
 from guerdon.studio.reading import track_scores as scores
-from guerdon.studio.reading.opened_steps import Row, StepFile
+from guerdon.studio.reading.opened_steps import Row, StepFile, followed_by
 from guerdon.studio.reading.token_pieces import Pieces, Tokenizers, characters
 
 TEXT = 8_000  # characters of a text that come at once
 TOKENS = 2_000  # tokens of a segment that come at once ...
 IN_ALL = 8_000  # ... and of an episode
 TURNS = 400  # segments
+FOLLOWERS = 50  # episodes about this one that are told
 COLOURED = ("logp", "paid")  # what steps can be coloured by beside columns
 
 Told = dict[str, Any]
@@ -62,6 +63,8 @@ class Reader:
             "is_tree": _branches(segments),
             "tracks": [self._track(end) for end in self.file.ends_in(rows)],
             "pairs": self._pairs(rows),
+            "follows": [each for each in dict.fromkeys(followed_by(asked)) if each in self.file.episodes],
+            "followers": [self._follower(each) for each in self.file.followers.get(key, [])[:FOLLOWERS]],
             "formulas": scores.formulas(self.run.config),
             "colours": self._colours(),
             "column_order": list(self.file.columns),
@@ -186,6 +189,15 @@ class Reader:
             ends = [{"episode": self.file.key(r), "segment": self.file.plain["place"][r]} for r in rows_of]
             told.append({"better": ends[0], "worse": ends[1], "margin": margin, "label": label})
         return told
+
+    def _follower(self, key: str) -> Told:
+        """What was said about this episode, and what it was worth."""
+        end = self.file.ends_in(self.file.of(key))[-1:]
+        if not end:
+            return {"episode": key, "role": "", "text": "", "reward": None}
+        text = self.file.rows(range(end[0], end[0] + 1), "text")[0]["text"] or ""
+        reward = next((each["number"] for each in scores.of_track(self.file, end[0]) if each["name"] == "reward"), None)
+        return {"episode": key, "role": self.file.plain["role"][end[0]], "text": text[:200], "reward": reward}
 
     def _colours(self) -> list[Told]:
         """What tokens can be coloured by: first advantages, then log-probs, then what else has a number for each."""

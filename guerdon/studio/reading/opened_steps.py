@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from guerdon.core.arrays import loads
 from guerdon.core.errors import UserError
 from guerdon.store.report.rollout_view import spelled_roles
 from guerdon.store.rollout_files import read_table
@@ -23,10 +25,18 @@ from guerdon.studio.library import Missing, file_mark
 
 FILES, BYTES = 6, 1 << 30  # that are kept, at most
 PLAIN = ("row", "episode", "place", "step", "number", "attempt", "role", "parent", "family", "task_id")
+FOLLOWS = "follows"  # in an ask's note
 SHARE = 0.99  # of the numbers of a column lie within its scale
 
 Floats = npt.NDArray[np.float64]
 Row = dict[str, Any]
+
+
+def followed_by(asked: Mapping[str, Any]) -> list[str]:
+    """The episodes that an ask is about, as `follow_up` names them in its note."""
+    note = asked.get("note")
+    links = note.get(FOLLOWS) if isinstance(note, dict) else None
+    return [str(link[0]) for link in links if isinstance(link, list) and link] if isinstance(links, list) else []
 
 
 class StepFile:
@@ -36,8 +46,10 @@ class StepFile:
         self.table, self.meta, self.step = table, meta, step
         self.plain: dict[str, list[Any]] = table.select(PLAIN).to_pydict()
         self.columns: dict[str, tuple[str, str, list[int]]] = {name: (*rest,) for name, *rest in meta["columns"]}
+        self._lists: dict[str, tuple[npt.NDArray[Any], ...]] = {}  # offsets, which rows have one, values
         self.episodes: dict[str, range] = {}  # by "STEP.NUMBER.ATTEMPT": its rows
         self.asks: dict[str, list[str]] = {}  # by "STEP.NUMBER": its episodes
+        self.groups: dict[str, dict[str, Any]] = {}  # by an ask, once somebody asked (`ask_groups.py`)
         self.tasks: dict[str, list[str]] = {}  # by "FAMILY/ID": likewise
         first = 0
         number = self.plain["episode"]
@@ -75,8 +87,23 @@ class StepFile:
         """What a column of lists holds in a row; None where it holds none."""
         if name not in self.table.column_names:
             return None
-        value = self.table[name][row]
-        return None if not value.is_valid else np.asarray(value.values.to_numpy(zero_copy_only=False))
+        if name not in self._lists:
+            column = self.table[name].combine_chunks()
+            offsets, there = column.offsets.to_numpy(), column.is_valid().to_numpy(zero_copy_only=False)
+            self._lists[name] = offsets, there, column.values.to_numpy(zero_copy_only=False)
+        offsets, there, values = self._lists[name]
+        return values[offsets[row] : offsets[row + 1]] if there[row] else None
+
+    @cached_property
+    def followers(self) -> dict[str, list[str]]:
+        """By an episode: those that were asked about it (`follow_up`)."""
+        first = [rows.start for rows in self.episodes.values()]
+        asks = self.table["ask"].take(first).to_pylist()
+        follow: dict[str, list[str]] = {}
+        for key, ask in zip(self.episodes, asks, strict=True):
+            for followed in followed_by(loads(ask)) if FOLLOWS in ask else ():
+                follow.setdefault(followed, []).append(key)
+        return follow
 
     # --- tracks -------------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from guerdon.studio.library import file_mark
 FILE = "tokenizer.json"
 KEPT = 8  # tokenizers
 UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
+LARGEST = 1 << 32  # what a token's number is less than
 BACK = 16  # tokens, at most, that are spelled again with a new one
 
 
@@ -137,7 +138,8 @@ class Tokenizers:
         """By the first tokenizer that spells the text."""
         for path in tokenizer_files(run, role, seats if isinstance(seats, dict) else None):
             speller = self.of(path)
-            made = None if speller is None else pieces_of(speller, actions, text, most)
+            is_id = all(0 <= token < LARGEST for token in actions)
+            made = pieces_of(speller, actions, text, most) if speller is not None and is_id else None
             if made is not None:
                 return made
         return None

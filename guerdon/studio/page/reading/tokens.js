@@ -177,9 +177,9 @@ class TokenBox {
       if (value === null) { list.add("none"); continue; }
       const most = by.signed ? Math.max(Math.abs(by.low), Math.abs(by.high)) : by.high <= 0 ? -by.low : by.high;
       const depth = most ? Math.min(1, Math.abs(value) / most) : 0;
-      if (!depth) continue;
+      if (depth < 0.005) continue;
       list.add(by.signed ? (value > 0 ? "up" : "down") : "seq");
-      span.node.style.setProperty("--a", (0.1 + 0.62 * depth).toFixed(3));
+      span.node.style.setProperty("--a", (by.signed ? 0.1 + 0.62 * depth : 0.04 + 0.68 * depth).toFixed(3));
     }
   }
 
