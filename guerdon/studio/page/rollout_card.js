@@ -8,7 +8,8 @@ import { number, signed } from "/page/numbers.js";
 import { scoresOf } from "/page/reading/scores.js";
 import { Colouring } from "/page/reading/tokens.js";
 import { groupPath, rolloutPath, strip } from "/page/reading/tries.js";
-import { longText, message, turnsOf } from "/page/reading/turns.js";
+import { longText, turnsOf } from "/page/reading/turns.js";
+import { waiting } from "/page/reading/waiting.js";
 
 let coloured = null; // what was chosen last, for the next card
 
@@ -17,9 +18,7 @@ let coloured = null; // what was chosen last, for the next card
 // is shown.
 export async function rolloutCard(place, which, around) {
   const asked = { run: which.run, step: which.step, episode: which.episode };
-  const waits = setTimeout(() => put(place, h("p.quiet", {}, "Reading the rollout …")), 400);
-  let rollout;
-  try { rollout = await get("/api/reading/rollout", asked, which.signal); } finally { clearTimeout(waits); }
+  const rollout = await waiting(place, "Reading the rollout …", get("/api/reading/rollout", asked, which.signal));
   const last = rollout.tracks.filter((track) => track.role === rollout.segments[0]?.role).at(-1)?.segment ?? 0; // of who began
   const segment = which.segment === null || which.segment === undefined || which.segment === "" ? null : Number(which.segment);
   const sample = { ...asked, segment: segment ?? last };

@@ -66,7 +66,7 @@ export class Colouring {
     grow();
     const dialog = openDialog("Tokens and their numbers", [h("div.scroll", {}, h("table", {}, h("thead", {}, h("tr", {}, h("th.num", {}, "token"), h("th", {}, "role"), h("th", {}, "says"), h("th.num", {}, "id"),
       names.map((name) => h("th.num", {}, name)), h("th", {}, ""))), body)), more]);
-    dialog.classList.add("wide");
+    dialog.classList.add("token-sheet");
   }
 }
 

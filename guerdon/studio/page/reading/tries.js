@@ -3,25 +3,28 @@
 import { h } from "/page/dom.js";
 import { count, number, percent, plural, signed } from "/page/numbers.js";
 
+const BARS = 96; // that are drawn in a strip, at most
+
 export function rolloutPath(run, step, episode, segment = null) {
   return `/rollout/${encodeURIComponent(run)}/${step}/${encodeURIComponent(episode)}${segment ? `?segment=${segment}` : ""}`;
 }
 export function groupPath(run, step, ask) { return `/group/${encodeURIComponent(run)}/${step}/${encodeURIComponent(ask)}`; }
 
-// every try a column as high as its number, the one that is shown marked
-export function strip(group, here, choose) {
+// every try a column as high as its number, the one that is shown marked; by keyboard one moves by `[` and `]`, or in the table
+export function strip(group, here) {
   return group.roles.map((role) => {
     const name = role.advantage ? "advantage" : role.measure;
     const each = role.tries.flatMap((one) => [one, ...one.same.map((other) => ({ ...one, ...other, same: [] }))]).sort((a, b) => worth(b, name) - worth(a, name));
     const most = Math.max(...each.map((one) => Math.abs(one[name] ?? 0)), 1e-9);
-    const bars = each.slice(0, 64).map((one) => {
+    const mine = (one) => one.episode === here.episode && (here.segment === null || one.segment === here.segment);
+    const shown = each.length <= BARS ? each : each.filter((one, n) => mine(one) || Math.floor((n * BARS) / each.length) !== Math.floor(((n - 1) * BARS) / each.length));
+    const bars = shown.map((one) => {
       const value = typeof one[name] === "number" ? one[name] : null;
       const words = `try ${one.episode}: ${value === null ? "no number" : `${name} ${signed(value)}`}${one.correct === 1 ? ", right" : one.correct === 0 ? ", wrong" : ""}`;
-      const mine = one.episode === here.episode && (here.segment === null || one.segment === here.segment);
-      return h("a.bar-try", { href: rolloutPath(here.run, group.step, one.episode, one.segment), title: words, aria: { label: words, current: mine ? "true" : null }, onclick: choose ? (event) => choose(event, one) : null },
+      return h("a.bar-try", { href: rolloutPath(here.run, group.step, one.episode, one.segment), title: words, aria: { label: words, current: mine(one) ? "true" : null }, tabindex: -1 },
         h("span", { class: value === null ? "none" : value > 0 ? "up" : value < 0 ? "down" : "nil", style: { height: `${value === null ? 0 : Math.max(2, (22 * Math.abs(value)) / most)}px` } }));
     });
-    return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars), facts(role, group.tries));
+    return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars), shown.length < each.length ? h("div.quiet", {}, `${count(shown.length)} of ${count(each.length)} are drawn`) : null, facts(role, group.tries));
   });
 }
 

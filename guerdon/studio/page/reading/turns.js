@@ -100,7 +100,7 @@ function shown(segment, rollout, which) {
   return h("div.message", {}, h("span.who", {}, "was shown"), longText(view.text, view.text_in_all, { more }));
 }
 
-export function message(each) {
+function message(each) {
   const tool = each.role === "tool" || each.role === "function";
   return h("div.message", { class: tool ? "tool" : "" }, h("span.who", {}, tool ? `result${each.name ? ` of ${each.name}` : ""}` : each.role),
     h("div", {}, each.text ? longText(each.text, each.text_in_all) : null,

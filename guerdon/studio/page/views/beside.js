@@ -6,6 +6,7 @@ import { layer } from "/page/keys.js";
 import { count, number, percent, plural, signed } from "/page/numbers.js";
 import { rolloutPath, strip, tryTable } from "/page/reading/tries.js";
 import { longText } from "/page/reading/turns.js";
+import { waiting } from "/page/reading/waiting.js";
 
 const SIDES = ["left", "right"];
 
@@ -16,9 +17,9 @@ export async function show(place, around) {
     put(place, h("h1", {}, "Side by side"), h("p.empty", {}, "Open a rollout and follow “same prompt elsewhere” (key e): its task is then shown here in two runs, or at two steps. ", h("a", { href: "/rollouts" }, "All rollouts")));
     return;
   }
-  const { runs } = await get("/api/reading/runs");
+  const { runs } = await waiting(place, "Looking for runs …", get("/api/reading/runs"));
   const state = { task, runs, left: named(around.query.get("left")), right: named(around.query.get("right")), chosen: { left: around.query.get("l"), right: around.query.get("r") } };
-  await complete(state);
+  await waiting(place, "Looking where the task was asked …", complete(state));
   if (!around.here()) return;
   const view = new Beside(place, state, around);
   await view.draw();

@@ -6,11 +6,12 @@ import { Roving } from "/page/lists.js";
 import { count } from "/page/numbers.js";
 import { groupPath, rolloutPath, strip, tryTable } from "/page/reading/tries.js";
 import { longText } from "/page/reading/turns.js";
+import { waiting } from "/page/reading/waiting.js";
 
 export async function show(place, around) {
   const { run, step, ask } = around.params;
   around.title(`Group ${ask}`);
-  const group = await get("/api/reading/group", { run, step, ask });
+  const group = await waiting(place, "Reading the group …", get("/api/reading/group", { run, step, ask }));
   if (!around.here()) return;
   const list = [];
   const parts = group.roles.map((role) => {
