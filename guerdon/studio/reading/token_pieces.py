@@ -6,12 +6,12 @@ began with, if that is on this machine. One is believed only as far as its piece
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tokenizers import Tokenizer
 
@@ -25,6 +25,8 @@ KEPT = 8  # tokenizers
 UNFINISHED = "\ufffd"  # what a character is spelled as whose last token is still to come
 LARGEST = 1 << 32  # what a token's number is less than
 BACK = 16  # tokens, at most, that are spelled again with a new one
+
+Answer = TypeVar("Answer")
 
 
 @dataclass
@@ -139,7 +141,9 @@ class Tokenizers:
         for path in tokenizer_files(run, role, seats if isinstance(seats, dict) else None):
             speller = self.of(path)
             is_id = all(0 <= token < LARGEST for token in actions)
-            made = pieces_of(speller, actions, text, most) if speller is not None and is_id else None
+            if speller is None or not is_id:
+                continue
+            made = _or_none(partial(pieces_of, speller, actions, text, most))
             if made is not None:
                 return made
         return None
@@ -148,7 +152,16 @@ class Tokenizers:
 def _read(path: Path) -> Tokenizer | None:
     try:
         text = read_small(path)
-        json.loads(text)
-        return Tokenizer.from_str(text)
-    except Exception:  # noqa: BLE001 - what `tokenizers` raises of a file that is none
+    except (OSError, ValueError):
+        return None
+    return _or_none(lambda: Tokenizer.from_str(text))
+
+
+def _or_none(call: Callable[[], Answer]) -> Answer | None:
+    """What `tokenizers` makes of a stranger's file; None where that is more than it can take."""
+    try:
+        return call()
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - it raises Exception itself, and its panics are not even that
         return None

@@ -45,7 +45,8 @@ export class Colouring {
     const side = by.signed ? "two-sided" : by.high <= 0 ? "falling" : "rising";
     put(this.legend, h("span.quiet", {}, ends[0]), h(`span.ramp.${side}`, { role: "img", aria: { label: `from ${ends[0]} to ${ends[1]}` },
       title: by.name.includes("advantage") ? "the largest in this step's batch" : "99 in 100 of this step's batch lie within" }), h("span.quiet", {}, ends[1]),
-    h("span.quiet.marks", {}, by.signed ? [h("span.t.down.sample", { style: { "--a": "0.5" } }, "below 0"), " "] : null, this.marked ? h("span.t.muted.sample", {}, "not learned from") : null));
+    h("span.quiet.marks", {}, by.signed ? [h("span.t.down.sample", { style: { "--a": "0.5" } }, "below 0"), " "] : null,
+      this.marked ? h("span.t.muted.sample", {}, "not learned from") : null));
   }
 
   read(words, aloud) { this.line.textContent = visible(words); if (aloud) tell(words); }
@@ -57,14 +58,16 @@ export class Colouring {
     let shown = 0;
     const more = h("button", { type: "button", onclick: () => grow() });
     const grow = () => {
-      body.append(...rows.slice(shown, shown + TABLE).map((row) => h("tr", {}, h("td.num", {}, row.at), h("td", {}, row.role), h("td.mono", {}, JSON.stringify(row.text)), h("td.num", {}, row.id),
+      body.append(...rows.slice(shown, shown + TABLE).map((row) => h("tr", {}, h("td.num", {}, row.at), h("td", {}, row.role), h("td.mono", {}, JSON.stringify(row.text)),
+        h("td.num", {}, row.id),
         row.numbers.map((each) => h("td.num", {}, each)), h("td", {}, row.marks))));
       shown = Math.min(rows.length, shown + TABLE);
       more.hidden = shown >= rows.length;
       more.textContent = `${count(shown)} of ${count(rows.length)}: show more`;
     };
     grow();
-    const dialog = openDialog("Tokens and their numbers", [h("div.scroll", {}, h("table", {}, h("thead", {}, h("tr", {}, h("th.num", {}, "token"), h("th", {}, "role"), h("th", {}, "says"), h("th.num", {}, "id"),
+    const dialog = openDialog("Tokens and their numbers",
+      [h("div.scroll", {}, h("table", {}, h("thead", {}, h("tr", {}, h("th.num", {}, "token"), h("th", {}, "role"), h("th", {}, "says"), h("th.num", {}, "id"),
       names.map((name) => h("th.num", {}, name)), h("th", {}, ""))), body)), more]);
     dialog.classList.add("token-sheet");
   }
@@ -82,7 +85,8 @@ class TokenBox {
     Object.assign(this, { segment, which, colouring, spans: [], now: -1 });
     this.tokens = { ...segment.tokens, ids: [], pieces: segment.tokens.pieces ? [] : null, silent: {}, beyond: {}, numbers: {}, muted: new Set() };
     const { in_all: all } = segment.tokens;
-    const words = `${segment.role} said ${count(segment.text_in_all)} characters in ${count(all)} ${segment.tokens.pieces || segment.text_in_all ? "tokens" : "actions"}; arrow keys read each`;
+    const unit = segment.tokens.pieces || segment.text_in_all ? "tokens" : "actions";
+    const words = `${segment.role} said ${count(segment.text_in_all)} characters in ${count(all)} ${unit}; arrow keys read each`;
     this.text = h("div.said-text", { dir: "auto" });
     this.strip = segment.tokens.pieces ? this.text : h("div.strip");
     if (all) Object.assign(this.strip, { tabIndex: 0 }) && this.strip.setAttribute("role", "group");
@@ -95,7 +99,8 @@ class TokenBox {
     if (this.strip !== this.text) this.addText(segment.text, segment.text_in_all);
     this.add(segment.tokens);
     this.strip.addEventListener("pointerover", (event) => { const at = event.target.closest?.("[data-n]"); if (at) this.read(Number(at.dataset.n), false); });
-    this.strip.addEventListener("click", (event) => { const at = event.target.closest?.("[data-n]"); if (at && getSelection().isCollapsed) this.go(Number(at.dataset.n), false); });
+    this.strip.addEventListener("click", (event) => { const at = event.target.closest?.("[data-n]"); if (at && getSelection().isCollapsed) this.go(Number(at.dataset.n),
+      false); });
     this.strip.addEventListener("keydown", (event) => this.key(event));
     this.strip.addEventListener("blur", () => this.spans[this.now]?.node.classList.remove("at"));
   }
@@ -110,14 +115,16 @@ class TokenBox {
   }
 
   async growText() {
-    try { const part = await get("/api/reading/text", { ...this.which, segment: this.segment.place, of: "text", start: this.shown }); this.addText(part.text, part.in_all); } catch (error) { this.moreText.textContent = error.message; }
+    try { const part = await get("/api/reading/text", { ...this.which, segment: this.segment.place, of: "text", start: this.shown }); this.addText(part.text,
+      part.in_all); } catch (error) { this.moreText.textContent = error.message; }
   }
 
   add(part) {
     const base = this.tokens.ids.length;
     this.tokens.ids.push(...part.ids);
     if (this.tokens.pieces && part.pieces) this.tokens.pieces.push(...part.pieces);
-    for (const [name, values] of Object.entries(part.numbers)) this.tokens.numbers[name] = Array.isArray(values) ? [...(this.tokens.numbers[name] ?? []), ...values] : values;
+    for (const [name, values] of Object.entries(part.numbers)) this.tokens.numbers[name] = Array.isArray(values) ? [...(this.tokens.numbers[name] ?? []),
+      ...values] : values;
     for (const at of part.muted) this.tokens.muted.add(base + at);
     for (const kind of ["silent", "beyond"]) for (const [at, name] of Object.entries(part[kind])) this.tokens[kind][base + Number(at)] = name;
     const fresh = [];
@@ -151,7 +158,8 @@ class TokenBox {
     const given = at < this.segment.given;
     const marks = [given ? "given" : "", muted.has(at) && !given ? "muted" : ""].filter(Boolean).join(" ");
     if (!pieces) {
-      const says = this.segment.text_in_all ? "" : Array.isArray(ids[at]) ? ids[at].map((v) => number(v)).join(" ") : this.segment.tokens.is_number ? number(ids[at]) : String(ids[at]);
+      const action = [ids[at]].flat().map((v) => (this.segment.tokens.is_number ? number(v) : String(v))).join(" ");
+      const says = this.segment.text_in_all ? "" : action;
       return h("span.t.cell", { data: { n }, class: marks }, says);
     }
     if (silent[at] !== undefined) return h("span.t.silent", { data: { n }, class: marks }, "∎");
@@ -197,7 +205,8 @@ class TokenBox {
   words(n) {
     const span = this.spans[n];
     const id = this.tokens.ids.slice(span.from, span.to).join("+");
-    const numbers = this.colouring.colours.map((each) => { const v = this.value(span, each.name); return `${each.words} ${v === null ? "none" : (each.signed ? signed : number)(v, 4)}`; });
+    const numbers = this.colouring.colours.map((each) => { const v = this.value(span,
+      each.name); return `${each.words} ${v === null ? "none" : (each.signed ? signed : number)(v, 4)}`; });
     const said = this.tokens.pieces && this.tokens.silent[span.from] === undefined ? [JSON.stringify(this.said(span))] : [];
     return [`${span.from + 1} of ${count(this.segment.tokens.in_all)}`, ...said, this.marks(span), ...numbers, `id ${id}`].filter(Boolean).join("  ·  ");
   }
@@ -223,7 +232,8 @@ class TokenBox {
   }
 
   rows() {
-    return this.spans.map((span) => ({ at: span.from + 1, role: this.segment.role, text: this.said(span), id: this.tokens.ids.slice(span.from, span.to).join("+"), marks: this.marks(span),
+    return this.spans.map((span) => ({ at: span.from + 1, role: this.segment.role, text: this.said(span), id: this.tokens.ids.slice(span.from, span.to).join("+"),
+      marks: this.marks(span),
       numbers: this.colouring.colours.map((each) => { const v = this.value(span, each.name); return v === null ? "–" : number(v, 4); }) }));
   }
 }

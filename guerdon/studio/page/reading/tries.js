@@ -21,10 +21,13 @@ export function strip(group, here) {
     const bars = shown.map((one) => {
       const value = typeof one[name] === "number" ? one[name] : null;
       const words = `try ${one.episode}: ${value === null ? "no number" : `${name} ${signed(value)}`}${one.correct === 1 ? ", right" : one.correct === 0 ? ", wrong" : ""}`;
-      return h("a.bar-try", { href: rolloutPath(here.run, group.step, one.episode, one.segment), title: words, aria: { label: words, current: mine(one) ? "true" : null }, tabindex: -1 },
-        h("span", { class: value === null ? "none" : value > 0 ? "up" : value < 0 ? "down" : "nil", style: { height: `${value === null ? 0 : Math.max(2, (22 * Math.abs(value)) / most)}px` } }));
+      return h("a.bar-try", { href: rolloutPath(here.run, group.step, one.episode, one.segment), title: words, aria: { label: words, current: mine(one) ? "true" : null },
+        tabindex: -1 },
+        h("span", { class: value === null ? "none" : value > 0 ? "up" : value < 0 ? "down" : "nil",
+          style: { height: `${value === null ? 0 : Math.max(2, (22 * Math.abs(value)) / most)}px` } }));
     });
-    return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars), shown.length < each.length ? h("div.quiet", {}, `${count(shown.length)} of ${count(each.length)} are drawn`) : null, facts(role, group.tries));
+    return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars),
+      shown.length < each.length ? h("div.quiet", {}, `${count(shown.length)} of ${count(each.length)} are drawn`) : null, facts(role, group.tries));
   });
 }
 
@@ -40,19 +43,27 @@ function facts(role, tries) {
 // rows of a table; gives {element, rows} with the elements that can be moved among
 export function tryTable(group, role, run, { mark = null, link = rolloutPath, compact = false } = {}) {
   const most = Math.max(...role.tries.map((one) => Math.abs(typeof one.advantage === "number" ? one.advantage : 0)), 1e-9);
-  const has = { correct: role.tries.some((one) => one.correct !== null || one.reasons.correct), reward: role.tries.some((one) => one.reward !== null || one.reasons.reward), advantage: role.advantage !== null };
+  const has = { correct: role.tries.some((one) => one.correct !== null || one.reasons.correct), reward: role.tries.some((one) => one.reward !== null || one.reasons.reward),
+    advantage: role.advantage !== null };
   const parts = compact ? [] : role.parts;
   const rows = role.tries.map((one) => h("tr", { data: { episode: one.episode } },
     mark ? h("td", {}, mark(one)) : null,
-    h("td", {}, h("a", { href: link(run, group.step, one.episode, one.segment) }, one.episode), role.in_all === group.tries ? null : h("span.quiet", {}, ` #${one.segment}`)),
-    has.correct ? h("td", {}, one.correct === null ? reason(one, "correct") : one.correct === 1 ? h("span.good", {}, "right") : one.correct === 0 ? h("span.bad", {}, "wrong") : number(one.correct)) : null,
+    h("td", {}, h("a", { href: link(run, group.step, one.episode, one.segment) }, one.episode),
+      role.in_all === group.tries ? null : h("span.quiet", {}, ` #${one.segment}`)),
+    has.correct ? h("td", {}, one.correct === null ? reason(one, "correct") : one.correct === 1 ? h("span.good", {}, "right") : one.correct === 0 ? h("span.bad", {},
+      "wrong") : number(one.correct)) : null,
     has.reward ? h("td.num", {}, one.reward === null ? reason(one, "reward") : number(one.reward)) : null,
     parts.map((name) => h("td.num.quiet", {}, one.parts[name] === undefined ? "–" : number(one.parts[name]))),
     has.advantage ? h("td.num", {}, advantageBar(one.advantage, most)) : null,
     h("td.num", {}, count(one.length)),
-    h("td.first-lines", {}, one.error ? h("div.bad", {}, one.error) : null, h("div.clamp", { dir: "auto" }, one.text || h("span.quiet", {}, "nothing")), one.same.length ? h("span.times", { title: one.same.map((other) => other.episode).join(", ") }, `${one.same.length + 1} times the same text${one.same.some((other) => other.reward !== one.reward) ? ", not paid the same" : ""} `) : null, one.end === "done" ? null : h("span.quiet", {}, one.end_words), one.learned ? null : h("span.wait", {}, " left out by a stage"))));
-  const head = h("tr", {}, mark ? h("th", { scope: "col" }, h("span.visually-hidden", {}, "chosen")) : null, h("th", { scope: "col" }, "try"), has.correct ? h("th", { scope: "col" }, "correct") : null, has.reward ? h("th.num", { scope: "col" }, "reward") : null,
-    parts.map((name) => h("th.num", { scope: "col" }, name.slice("reward.".length))), has.advantage ? h("th.num", { scope: "col" }, "advantage") : null, h("th.num", { scope: "col" }, "tokens"), h("th", { scope: "col" }, "what it said last"));
+    h("td.first-lines", {}, one.error ? h("div.bad", {}, one.error) : null, h("div.clamp", { dir: "auto" }, one.text || h("span.quiet", {}, "nothing")),
+      one.same.length ? h("span.times", { title: one.same.map((other) => other.episode).join(", ") },
+      `${one.same.length + 1} times the same text${one.same.some((other) => other.reward !== one.reward) ? ", not paid the same" : ""} `) : null,
+      one.end === "done" ? null : h("span.quiet", {}, one.end_words), one.learned ? null : h("span.wait", {}, " left out by a stage"))));
+  const head = h("tr", {}, mark ? h("th", { scope: "col" }, h("span.visually-hidden", {}, "chosen")) : null, h("th", { scope: "col" }, "try"),
+    has.correct ? h("th", { scope: "col" }, "correct") : null, has.reward ? h("th.num", { scope: "col" }, "reward") : null,
+    parts.map((name) => h("th.num", { scope: "col" }, name.slice("reward.".length))), has.advantage ? h("th.num", { scope: "col" }, "advantage") : null,
+      h("th.num", { scope: "col" }, "tokens"), h("th", { scope: "col" }, "what it said last"));
   return { element: h("div.scroll", {}, h("table.tries", {}, h("thead", {}, head), h("tbody", {}, rows))), rows };
 }
 

@@ -3,6 +3,7 @@
 import { get } from "/page/asking.js";
 import { h, put, visible } from "/page/dom.js";
 import { count, number, percent, plural, signed } from "/page/numbers.js";
+import { scoreChips } from "/page/reading/scores.js";
 import { saidBy } from "/page/reading/tokens.js";
 
 const FOLD = 600; // characters of what was asked or shown, from which it is folded
@@ -16,7 +17,10 @@ export function longText(text, all, { more = null, open = false, fold = FOLD } =
     if (!more) return;
     try { const part = await more(shown); body.append(visible(part.text)); shown += [...part.text].length; say(); } catch (error) { button.textContent = error.message; }
   } });
-  const say = () => { button.hidden = shown >= all; button.textContent = more ? `${count(shown)} of ${count(all)} characters: show more` : `the first ${count(shown)} of ${count(all)} characters`; button.disabled = !more; };
+  const say = () => {
+    const words = `${count(shown)} of ${count(all)} characters`;
+    Object.assign(button, { hidden: shown >= all, disabled: !more, textContent: more ? `${words}: show more` : `the first ${words}` });
+  };
   say();
   const lines = text.split("\n").length;
   if ((text.length <= fold && lines <= 14) || open) return h("div", {}, body, button);
@@ -29,7 +33,8 @@ export function turnsOf(rollout, which, colouring, chosen) {
   const { segments } = rollout;
   if (!segments.length) return put(place, h("p.empty", {}, "Nobody acted in this episode."));
   const tracks = new Map(rollout.tracks.map((track) => [track.segment, track]));
-  const turn = (segment) => turnOf(segment, { rollout, which, colouring, track: tracks.get(segment.place), several: segments.length > 1, chosen: chosen === segment.place && segments.length > 1 });
+  const turn = (segment) => turnOf(segment,
+    { rollout, which, colouring, track: tracks.get(segment.place), several: segments.length > 1, chosen: chosen === segment.place && segments.length > 1 });
   put(place, rollout.is_tree ? tree(segments, turn, tracks) : segments.map((segment) => h("div", { class: hangs(segments, segment) ? "hanging" : "" }, turn(segment))));
   if (rollout.segments_in_all > segments.length) place.append(h("p.quiet", {}, `${count(segments.length)} of ${count(rollout.segments_in_all)} turns are shown`));
   return place;
@@ -54,7 +59,8 @@ function tree(segments, turn, tracks) {
   const branch = (kid, n, of, depth) => h("details.branch", { open: true }, h("summary", {}, summary(kid, n, of)), grow(kid, depth + 1));
   const summary = (kid, n, of) => {
     const advantage = tracks.get(kid.place)?.columns.find((each) => each.name === "advantage")?.number;
-    return [h("b", {}, kid.role), of > 1 ? ` branch ${n + 1} of ${of} ` : " below it ", h("span.begin", {}, kid.text.slice(0, 90).replace(/\s+/g, " ")), typeof advantage === "number" ? h("span.quiet", {}, ` advantage ${signed(advantage)}`) : null];
+    return [h("b", {}, kid.role), of > 1 ? ` branch ${n + 1} of ${of} ` : " below it ", h("span.begin", {}, kid.text.slice(0, 90).replace(/\s+/g, " ")),
+      typeof advantage === "number" ? h("span.quiet", {}, ` advantage ${signed(advantage)}`) : null];
   };
   return (below.get(-1) ?? []).map((root) => grow(root, 0));
 }
@@ -65,23 +71,22 @@ function turnOf(segment, { rollout, which, colouring, track, several, chosen }) 
   if (segment.given) facts.push(`${plural(segment.given, "token")} put in its mouth`);
   if (segment.goes_on) facts.push("goes on in the same turn");
   if (several && segment.parent < 0 && rollout.segments.some((each) => each.role === segment.role && each.place < segment.place)) facts.push("starts anew");
-  const apart = several && segment.parent >= 0 && segment.parent !== segment.place - 1 ? [` after `, h("a", { href: `#turn-${segment.parent}`, onclick: (event) => jump(event, segment.parent) }, `#${segment.parent}`)] : null;
-  const knobs = [`temperature ${number(sampling.temperature)}`, `at most ${count(sampling.max_tokens)}`, sampling.top_k ? `top-k ${sampling.top_k}` : "", sampling.top_p < 1 ? `top-p ${percent(sampling.top_p, 0)}` : "", sampling.min_p ? `min-p ${sampling.min_p}` : "",
+  const apart = several && segment.parent >= 0 && segment.parent !== segment.place - 1 ? [` after `,
+    h("a", { href: `#turn-${segment.parent}`, onclick: (event) => jump(event, segment.parent) }, `#${segment.parent}`)] : null;
+  const knobs = [`temperature ${number(sampling.temperature)}`, `at most ${count(sampling.max_tokens)}`, sampling.top_k ? `top-k ${sampling.top_k}` : "",
+    sampling.top_p < 1 ? `top-p ${percent(sampling.top_p, 0)}` : "", sampling.min_p ? `min-p ${sampling.min_p}` : "",
     sampling.stop?.length ? `stops at ${sampling.stop.map((s) => JSON.stringify(s)).join(", ")}` : ""].filter(Boolean).join(", ");
-  return h("article.turn", { class: `${segment.learned ? "" : "left-out"}${chosen ? " chosen" : ""}`, data: { turn: segment.place }, aria: { label: `${segment.role}, turn ${segment.place}` } },
-    h("header", {}, h("b.role", {}, segment.role), several ? h("span.quiet", {}, ` #${segment.place}`) : null, apart, h("span.quiet", { title: knobs }, ` ${facts.join(" · ")}`),
+  return h("article.turn", { class: `${segment.learned ? "" : "left-out"}${chosen ? " chosen" : ""}`, data: { turn: segment.place },
+    aria: { label: `${segment.role}, turn ${segment.place}` } },
+    h("header", {}, h("b.role", {}, segment.role), several ? h("span.quiet", {}, ` #${segment.place}`) : null, apart,
+      h("span.quiet", { title: knobs }, ` ${facts.join(" · ")}`),
       segment.paid !== null ? h("span.chip", {}, `paid ${number(segment.paid)}`) : null,
-      segment.learned ? null : h("span.chip.wait", {}, "left out by a stage"),
+      segment.learned || (several && track) ? null : h("span.chip.wait", {}, "left out by a stage"),
       several && segment.columns.length ? segment.columns.map((each) => each.number === null ? null : h("span.chip", {}, `${each.name} ${number(each.number)}`)) : null,
       several && track ? scoreChips(track) : null),
     shown(segment, rollout, which),
     saidBy(segment, which, colouring),
     segment.made !== null ? h("p.made", {}, h("span.quiet", {}, "made "), h("code", {}, segment.made)) : null);
-}
-
-function scoreChips(track) {
-  return ["correct", "reward", "advantage"].map((name) => track.columns.find((each) => each.name === name)).filter((each) => each && typeof each.number === "number" && each.level !== "step" || each?.name === "advantage" && typeof each.number === "number")
-    .map((each) => h("span.chip", {}, each.name === "correct" && (each.number === 0 || each.number === 1) ? (each.number ? "right" : "wrong") : `${each.name} ${each.name === "advantage" ? signed(each.number) : number(each.number)}`));
 }
 
 function jump(event, place) {
@@ -93,7 +98,8 @@ function jump(event, place) {
 
 function shown(segment, rollout, which) {
   const { view } = segment;
-  if (view.messages) return h("div.messages", {}, view.messages.map(message), view.in_all > view.messages.length ? h("p.quiet", {}, `${count(view.in_all)} messages in all`) : null);
+  if (view.messages) return h("div.messages", {}, view.messages.map(message),
+    view.in_all > view.messages.length ? h("p.quiet", {}, `${count(view.in_all)} messages in all`) : null);
   const asked = rollout.ask.prompt ?? rollout.task.prompt;
   if (!view.text_in_all || (view.text === asked && segment.place === 0)) return null; // it stands above, as what was asked
   const more = (start) => get("/api/reading/text", { ...which, segment: segment.place, of: "view", start });

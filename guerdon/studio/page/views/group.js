@@ -22,10 +22,15 @@ export async function show(place, around) {
       shown < role.in_all ? h("p.quiet", {}, `${count(shown)} of ${count(role.in_all)} are shown`) : null);
   });
   const near = (to, words) => (to ? h("a", { href: groupPath(run, step, to) }, words) : h("span.quiet", {}, words));
-  put(place, h("div.group-view", {}, h("header.card-head", {}, h("div.names", {}, h("h1", {}, `Ask ${ask}`), h("span.quiet", {}, `step ${step} of `), h("a", { href: `/run/${encodeURIComponent(run)}` }, group.run_name.split("/").pop())),
-    h("nav.card-links", { aria: { label: "This group" } }, near(group.before, "ask before"), near(group.after, "next ask"), h("a", { href: address("/beside", { task: group.task.key, left: `${run}:${step}` }) }, "same prompt elsewhere"))),
-  h("section.asked", {}, h("div.message", {}, h("span.who", {}, "asked"), longText(group.task.prompt, [...group.task.prompt].length)), group.task.answer ? h("div.message", {}, h("span.who", {}, "expected"), longText(group.task.answer, [...group.task.answer].length)) : null),
-  parts, group.broken.length ? h("ul", {}, group.broken.map((each) => h("li", {}, h("a", { href: rolloutPath(run, step, each.episode) }, each.episode), h("span.bad", {}, ` ${each.error}`)))) : null));
+  put(place, h("div.group-view", {}, h("header.card-head", {},
+    h("div.names", {}, h("h1", {}, `Ask ${ask}`), h("span.quiet", {}, `step ${step} of `),
+    h("a", { href: `/run/${encodeURIComponent(run)}` }, group.run_name.split("/").pop())),
+    h("nav.card-links", { aria: { label: "This group" } }, near(group.before, "ask before"), near(group.after, "next ask"),
+      h("a", { href: address("/beside", { task: group.task.key, left: `${run}:${step}` }) }, "same prompt elsewhere"))),
+  h("section.asked", {}, h("div.message", {}, h("span.who", {}, "asked"), longText(group.task.prompt, [...group.task.prompt].length)),
+    group.task.answer ? h("div.message", {}, h("span.who", {}, "expected"), longText(group.task.answer, [...group.task.answer].length)) : null),
+  parts, group.broken.length ? h("ul", {},
+    group.broken.map((each) => h("li", {}, h("a", { href: rolloutPath(run, step, each.episode) }, each.episode), h("span.bad", {}, ` ${each.error}`)))) : null));
   const roving = new Roving({ open: (n) => around.go(rolloutPath(run, step, list[n].one.episode, list[n].one.segment)) });
   roving.set(list.map((each) => each.row));
   around.keys(roving.keys("tries")
