@@ -127,7 +127,7 @@ def test_a_tree_is_drawn_and_two_groups_stand_beside_each_other(browse, runs):
     assert page.inner_text(".difference").endswith("They say the same, word for word.")
     page.keyboard.press("j")
     page.keyboard.press("J")
-    page.wait_for_selector(".difference .diff")
+    page.locator(".diff ins", has_text="8").wait_for()
     assert (page.inner_text(".diff del"), page.inner_text(".diff ins")) == ("9", "8")
     page.set_viewport_size({"width": 420, "height": 900})
     assert fits(page)

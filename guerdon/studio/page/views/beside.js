@@ -55,7 +55,7 @@ async function complete(state) {
 }
 
 class Beside {
-  constructor(place, state, around) { Object.assign(this, { place, state, around, groups: {}, columns: {} }); }
+  constructor(place, state, around) { Object.assign(this, { place, state, around, groups: {}, columns: {}, turn: 0 }); }
 
   async draw() {
     const { state } = this;
@@ -117,6 +117,7 @@ class Beside {
 
   async compare() {
     const { state } = this;
+    const mine = ++this.turn; // a later choice may be answered first
     const [left, right] = SIDES.map((side) => this.role(side));
     this.around.keepInAddress(address("/beside",
       { task: state.task, left: state.left && spelled(state.left), right: state.right && spelled(state.right), l: state.chosen.left, r: state.chosen.right }));
@@ -124,8 +125,9 @@ class Beside {
     if (!left || !right || !state.chosen.left || !state.chosen.right) { put(this.difference); return; }
     const which = Object.fromEntries(SIDES.map((side) => [side, `${state[side].run}:${state[side].step}:${state.chosen[side]}`]));
     let told;
-    try { told = await get("/api/reading/difference", which); } catch (error) { put(this.difference, h("p.bad", {}, error.message)); return; }
-    if (!this.around.here()) return;
+    try { told = await get("/api/reading/difference", which); } catch (error) { told = error; }
+    if (!this.around.here() || mine !== this.turn) return;
+    if (told instanceof Error) { put(this.difference, h("p.bad", {}, told.message)); return; }
     const changed = told.stretches.some(([kind]) => kind !== "same");
     const link = (side) => { const [episode, segment] = state.chosen[side].split(":"); return h("a",
       { href: rolloutPath(state[side].run, state[side].step, episode, Number(segment)) }, `try ${episode}`); };
