@@ -119,6 +119,7 @@ def test_a_tree_is_drawn_and_two_groups_stand_beside_each_other(browse, runs):
     rows = page.locator("dialog tbody tr")
     assert rows.count() == len("36 - 2 = 34 = 43right") and "put in its mouth" in rows.first.inner_text()
     page.keyboard.press("Escape")
+    page.locator("dialog").wait_for(state="detached")
 
     page.keyboard.press("e")  # the same prompt elsewhere
     page.wait_for_selector(".difference h2")

@@ -197,7 +197,7 @@ def test_long_texts_come_in_parts(ask, empty_run, monkeypatch):
         said += part["pieces"]
     assert "".join(said) == text
     rest = client.get("/api/reading/text", params={**which, "of": "view", "start": 100}).json()
-    assert rest == {"text": "x" * 677, "start": 100, "in_all": 777}
+    assert (rest["text"], rest["start"], rest["in_all"]) == ("x" * 677, 100, 777)
     missing = client.get("/api/reading/tokens", params={**which, "segment": 3})
     assert missing.status_code == 404 and missing.json()["error"] == "rollout 5.0.0 has no segment 3"
 
@@ -396,6 +396,38 @@ def test_what_is_not_there_is_said_in_a_line(ask, small_run, tmp_path):
     assert asked(1, "1.0.0")[0] == 404
     path.write_bytes(whole)
     assert asked(1, "1.0.0") == (200, "")
+
+
+@pytest.mark.parametrize(
+    "column, value",
+    [
+        ("parent", 0),
+        ("parent", 7),
+        ("place", 4),
+        ("ask", "not JSON"),
+        ("ask", "[]"),
+        ("view", "{"),
+        ("sampling", "no"),
+        ("end", "gone"),
+    ],
+)
+def test_rows_of_a_strangers_file_are_refused_in_a_line(ask, empty_run, column, value):
+    pa = pytest.importorskip("pyarrow")
+    batch = pack([episode(segment(), segment(parent=0), step=16)])
+    stored(empty_run, batch, 16)
+    path = Run(empty_run).folder.rollouts(16)
+    table = pa.parquet.read_table(path)
+    at = table.column_names.index(column)
+    changed = table.set_column(at, table.field(at), pa.array([value] * 2, table.field(at).type))
+    meta = {k: v for k, v in table.schema.metadata.items() if k != b"sum"}
+    pa.parquet.write_table(changed.replace_schema_metadata(meta), path)
+    client = ask(empty_run.parent)
+    [run] = client.get("/api/reading/runs").json()["runs"]
+    asked = {"run": run["id"], "step": 16}
+    answer = client.get("/api/reading/rollout", params={**asked, "episode": "16.0.0"})
+    assert answer.status_code == 422, answer.text
+    assert "is not as a batch is stored" in answer.json()["error"]
+    assert client.get("/api/reading/group", params={**asked, "ask": "16.0"}).status_code in (200, 422)
 
 
 def test_a_file_is_read_once_until_it_changes(small_run):

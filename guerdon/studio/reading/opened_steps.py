@@ -9,7 +9,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -62,6 +63,10 @@ class StepFile:
         step, ask, attempt, family, task = (
             self.plain[name][rows.start] for name in ("step", "number", "attempt", "family", "task_id")
         )
+        places, parents = (self.plain[name][rows.start : rows.stop] for name in ("place", "parent"))
+        nobody_acted = places == [-1]
+        if not nobody_acted and (places != [*range(len(rows))] or not all(-1 <= p < i for i, p in enumerate(parents))):
+            raise ValueError(f"the segments of episode {self.plain['episode'][rows.start]} are out of order")
         key = f"{step}.{ask}.{attempt}"
         self.episodes[key] = rows
         self.asks.setdefault(f"{step}.{ask}", []).append(key)
@@ -211,10 +216,18 @@ class StepFiles:
 
 def _opened(run: Run, step: int) -> StepFile:
     table, meta = read_table(run.folder.rollouts(step), step)
-    try:
+    with believed(run, step):
         return StepFile(table, meta, step)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise UserError(f"{run.folder.shown(run.folder.rollouts(step))} is damaged: its rows make no batch") from error
+
+
+@contextmanager
+def believed(run: Run, step: int) -> Iterator[None]:
+    """A stranger may have written a file, checksum and all: rows that are none of ours are told in a line."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        path, why = run.folder.shown(run.folder.rollouts(step)), (str(error).splitlines() or [""])[0][:120]
+        raise UserError(f"{path} is not as a batch is stored: {type(error).__name__}: {why}") from error
 
 
 def _nothing(run: Run, step: int) -> str:

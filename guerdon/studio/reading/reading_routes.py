@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from fastapi import APIRouter
 from starlette.responses import Response
@@ -12,7 +13,7 @@ from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
 from guerdon.studio.reading import ask_groups as groups
 from guerdon.studio.reading.episode_view import Reader
-from guerdon.studio.reading.opened_steps import StepFile, StepFiles
+from guerdon.studio.reading.opened_steps import StepFiles, believed
 from guerdon.studio.reading.token_pieces import Tokenizers
 from guerdon.studio.reading.whereabouts import Whereabouts
 from guerdon.studio.reading.word_differences import difference
@@ -22,36 +23,34 @@ def routes(library: Library) -> APIRouter:
     router = APIRouter(prefix="/api/reading")
     files, tokenizers, whereabouts = StepFiles(), Tokenizers(), Whereabouts()
 
-    def opened(run: str, step: int) -> StepFile:
-        return files.get(library.run(run), step)
-
-    def reader(run: str, step: int) -> Reader:
+    def read(run: str, step: int, tell: Callable[[Reader], dict[str, Any]]) -> dict[str, Any]:
         there = library.run(run)
-        return Reader(there, files.get(there, step), tokenizers)
+        reader = Reader(there, files.get(there, step), tokenizers)
+        with believed(there, step):
+            return {"run": run, "run_name": library.shelved(run).name, **tell(reader)}
 
     @router.get("/rollout")
     def rollout(run: str, step: int, episode: str) -> Response:
-        name = library.shelved(run).name
-        told = reader(run, step).episode(episode)
-        return answer({"run": run, "run_name": name, "python": python_line(name, step, episode), **told})
+        told = read(run, step, lambda reader: reader.episode(episode))
+        return answer({**told, "python": python_line(told["run_name"], step, episode)})
 
     @router.get("/tokens")
     def tokens(run: str, step: int, episode: str, segment: int, start: int = 0) -> Response:
-        return answer(reader(run, step).more_tokens(episode, segment, max(0, start)))
+        return answer(read(run, step, lambda reader: reader.more_tokens(episode, segment, max(0, start))))
 
     @router.get("/text")
     def text(
         run: str, step: int, episode: str, segment: int, of: Literal["text", "view", "prompt"] = "text", start: int = 0
     ) -> Response:
-        return answer(reader(run, step).more_text(episode, segment, of, max(0, start)))
+        return answer(read(run, step, lambda reader: reader.more_text(episode, segment, of, max(0, start))))
 
     @router.get("/group")
     def group(run: str, step: int, ask: str) -> Response:
-        return answer({"run": run, "run_name": library.shelved(run).name, **groups.group(opened(run, step), ask)})
+        return answer(read(run, step, lambda reader: groups.group(reader.file, ask)))
 
     @router.get("/tries")
     def tries(run: str, step: int, task: str) -> Response:
-        return answer({"run": run, "run_name": library.shelved(run).name, **groups.tries_at(opened(run, step), task)})
+        return answer(read(run, step, lambda reader: groups.tries_at(reader.file, task)))
 
     @router.get("/where")
     def where(run: str, task: str) -> Response:
