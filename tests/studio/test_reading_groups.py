@@ -126,6 +126,10 @@ def test_tries_and_differences_over_http(ask, small_run):
         "/api/reading/tries", params={"run": run["id"], "step": 1, "task": rollout["task"]["key"]}
     ).json()
     assert any(one["episode"] == "1.0.0" for one in tries["roles"][0]["tries"] for one in [one, *one["same"]])
+    asked = {"run": run["id"], "step": 1, "ask": "1.0"}
+    whole, brief = (client.get("/api/reading/group", params={**asked, **more}).json() for more in ({}, {"brief": "1"}))
+    [one, *_] = brief["roles"][0]["tries"]
+    assert "text" not in one and one.items() <= whole["roles"][0]["tries"][0].items()
     which = f"{run['id']}:1:1.0.0:0"
     same = client.get("/api/reading/difference", params={"left": which, "right": which}).json()
     assert same["stretches"] == [["same", rollout["segments"][0]["text"]]]

@@ -63,7 +63,7 @@ export async function rolloutCard(place, which, around) {
     s: ["score it on the bench", () => around.go(bench)],
     c: ["copy the completion", () => copy(...copies[1])],
   });
-  get("/api/reading/group", { run: asked.run, step: asked.step, ask: rollout.ask_key }, which.signal).then((all) => {
+  get("/api/reading/group", { run: asked.run, step: asked.step, ask: rollout.ask_key, brief: true }, which.signal).then((all) => {
     const role = all.roles.find((each) => each.role === (said?.role ?? "")) ?? all.roles[0] ?? null;
     tries = (role?.tries ?? []).flatMap((one) => [one, ...one.same]);
     put(group, role ? null : h("p.quiet", {}, "Nobody acted in any of them."),

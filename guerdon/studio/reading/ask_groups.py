@@ -38,6 +38,13 @@ def group(file: StepFile, ask: str) -> Told:
     return file.groups[ask]
 
 
+def numbers_alone(told: Told) -> Told:
+    """A group without what was said."""
+    names = ("episode", "segment", "reward", "correct", "advantage", "same")
+    roles = [{**role, "tries": [{n: one[n] for n in names} for one in role["tries"]]} for role in told["roles"]]
+    return {**told, "roles": roles}
+
+
 def tries_at(file: StepFile, task: str) -> Told:
     """The tries at a task ("FAMILY/ID") in a step, of all asks."""
     episodes = file.tasks.get(task)

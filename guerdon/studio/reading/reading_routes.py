@@ -45,8 +45,10 @@ def routes(library: Library) -> APIRouter:
         return answer(read(run, step, lambda reader: reader.more_text(episode, segment, of, max(0, start))))
 
     @router.get("/group")
-    def group(run: str, step: int, ask: str) -> Response:
-        return answer(read(run, step, lambda reader: groups.group(reader.file, ask)))
+    def group(run: str, step: int, ask: str, brief: bool = False) -> Response:
+        """`brief`: numbers alone, for a strip beside one of the tries."""
+        told = read(run, step, lambda reader: groups.group(reader.file, ask))
+        return answer(groups.numbers_alone(told) if brief else told)
 
     @router.get("/tries")
     def tries(run: str, step: int, task: str) -> Response:

@@ -55,7 +55,7 @@ export function tryTable(group, role, run, { mark = null, link = rolloutPath, co
     has.reward ? h("td.num", {}, one.reward === null ? reason(one, "reward") : number(one.reward)) : null,
     parts.map((name) => h("td.num.quiet", {}, one.parts[name] === undefined ? "–" : number(one.parts[name]))),
     has.advantage ? h("td.num", {}, advantageBar(one.advantage, most)) : null,
-    h("td.num", {}, count(one.length)),
+    h("td.num.of-length", {}, count(one.length)),
     h("td.first-lines", {}, one.error ? h("div.bad", {}, one.error) : null, h("div.clamp", { dir: "auto" }, one.text || h("span.quiet", {}, "nothing")),
       one.same.length ? h("span.times", { title: one.same.map((other) => other.episode).join(", ") },
       `${one.same.length + 1} times the same text${one.same.some((other) => other.reward !== one.reward) ? ", not paid the same" : ""} `) : null,
@@ -63,7 +63,7 @@ export function tryTable(group, role, run, { mark = null, link = rolloutPath, co
   const head = h("tr", {}, mark ? h("th", { scope: "col" }, h("span.visually-hidden", {}, "chosen")) : null, h("th", { scope: "col" }, "try"),
     has.correct ? h("th", { scope: "col" }, "correct") : null, has.reward ? h("th.num", { scope: "col" }, "reward") : null,
     parts.map((name) => h("th.num", { scope: "col" }, name.slice("reward.".length))), has.advantage ? h("th.num", { scope: "col" }, "advantage") : null,
-      h("th.num", { scope: "col" }, "tokens"), h("th", { scope: "col" }, "what it said last"));
+      h("th.num.of-length", { scope: "col" }, "tokens"), h("th", { scope: "col" }, "what it said last"));
   return { element: h("div.scroll", {}, h("table.tries", {}, h("thead", {}, head), h("tbody", {}, rows))), rows };
 }
 
