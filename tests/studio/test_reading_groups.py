@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import shutil
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 from strategies import episode, segment
 
+from guerdon.core.batch import Pairs
 from guerdon.core.column import Column, Reason
 from guerdon.core.pack import pack
 from guerdon.store.rollout_files import read_table, write_batch
@@ -77,6 +79,15 @@ def test_tries_that_are_all_wrong_or_all_muted_teach_nothing(tmp_path):
     batch.muted[:] = True
     [role] = ask_groups.group(filed(tmp_path, batch), "0.0")["roles"]
     assert role["signal"] == {"is_there": False, "words": "no token of these is learned from"}
+
+
+def test_tries_without_a_pair_teach_nothing_where_pairs_are_learned_from(tmp_path):
+    batch = pack([episode(segment(), number=number, attempt=n) for number in range(2) for n in range(2)])
+    pairs = Pairs.of(torch.tensor([3]), torch.tensor([2]))
+    file = filed(tmp_path, dataclasses.replace(batch, pairs=pairs))
+    first, second = (ask_groups.group(file, ask)["roles"][0]["signal"] for ask in ("0.0", "0.1"))
+    assert first == {"is_there": False, "words": "no pair is made of these: nothing is learned from them"}
+    assert second == {"is_there": True, "words": ""}
 
 
 def test_roles_are_never_compared_and_asks_know_their_neighbours(tmp_path):

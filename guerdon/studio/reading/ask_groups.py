@@ -89,7 +89,7 @@ def _role(file: StepFile, role: str, ends: Sequence[tuple[str, int]]) -> Told:
         "correct": spread([each["correct"] for each in tries]),
         "advantage": spread([each["advantage"] for each in tries]),
         "length": spread([float(each["length"]) for each in tries]),
-        "signal": signal(tries),
+        "signal": signal(tries, file.paired is None or any(end in file.paired for _, end in ends)),
     }
     ordered = sorted(tries, key=lambda each: (_worth(each["advantage"]), _worth(each["reward"])), reverse=True)
     return told | {"tries": _folded(ordered)}
@@ -142,8 +142,8 @@ def spread(values: Sequence[Any]) -> Told | None:
     return {"count": len(there), "mean": mean, "spread": deviation, "least": min(there), "largest": max(there)}
 
 
-def signal(tries: Sequence[Told]) -> Told:
-    """Whether the tries teach anything, in words."""
+def signal(tries: Sequence[Told], is_paired: bool = True) -> Told:
+    """Whether the tries teach anything, in words. `is_paired`: false where pairs are learned from, and none is of these."""
     kept = [each for each in tries if each["learned"]]
     if not kept:
         return {"is_there": False, "words": "a stage left all of these out: nothing is learned from them"}
@@ -151,7 +151,9 @@ def signal(tries: Sequence[Told]) -> Told:
         return {"is_there": False, "words": "no token of these is learned from"}
     same = _alike(kept)
     if not any(each["has_advantage"] for each in kept):
-        return {"is_there": True, "words": same}
+        if is_paired:
+            return {"is_there": True, "words": same}
+        return {"is_there": False, "words": f"{same or 'no pair is made of these'}: nothing is learned from them"}
     advantages = [each["advantage"] for each in kept if isinstance(each["advantage"], float)]
     if not advantages:
         return {"is_there": False, "words": "none of these has an advantage: nothing is learned from them"}

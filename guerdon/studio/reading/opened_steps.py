@@ -122,6 +122,12 @@ class StepFile:
         return {row: track for track, row in enumerate(self.leaves)}
 
     @cached_property
+    def paired(self) -> set[int] | None:
+        """The rows that end a track of a pair; None where the batch has no pairs to learn from."""
+        pairs = self.meta["pairs"]
+        return None if pairs is None else {self.leaves[k] for name in ("better", "worse") for k in pairs[name][1]}
+
+    @cached_property
     def _ends(self) -> list[int]:
         """Rows that none of their own role continue: each ends a track, of the batch or of none."""
         continued = {self.before(row) for row in range(len(self.plain["row"])) if self._continues(row)}
