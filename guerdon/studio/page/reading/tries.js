@@ -24,7 +24,7 @@ export function strip(group, here) {
       return h("a.bar-try", { href: rolloutPath(here.run, group.step, one.episode, one.segment), title: words, aria: { label: words, current: mine(one) ? "true" : null },
         tabindex: -1 },
         h("span", { class: value === null ? "none" : value > 0 ? "up" : value < 0 ? "down" : "nil",
-          style: { height: `${value === null ? 0 : Math.max(2, (22 * Math.abs(value)) / most)}px` } }));
+          style: value === null ? {} : { height: `${Math.max(2, (22 * Math.abs(value)) / most)}px` } }));
     });
     return h("div.strip-role", {}, group.roles.length > 1 ? h("div.quiet", {}, role.role) : null, h("div.try-strip", {}, bars),
       shown.length < each.length ? h("div.quiet", {}, `${count(shown.length)} of ${count(each.length)} are drawn`) : null, facts(role, group.tries));
