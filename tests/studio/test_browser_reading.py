@@ -63,7 +63,7 @@ def test_a_rollout_is_read_by_keyboard_alone(browse, runs):
     page = opened.go(f"/rollout/{run}/9/9.0.1")
     page.wait_for_selector(".bar-try")
     assert page.inner_text(".said-text").startswith("<img src=x onerror=alert(1)>␛ \\u202e <b>bold</b> 9")
-    assert page.locator("img, .said b").count() == 0 and fits(page)
+    assert page.locator("img, .spoken b").count() == 0 and fits(page)
     assert page.locator(".scores .bad").first.inner_text() == "failed"
 
     page.keyboard.press("i")
@@ -113,7 +113,7 @@ def test_a_tree_is_drawn_and_two_groups_stand_beside_each_other(browse, runs):
     assert page.locator(".turn.chosen").get_attribute("data-turn") == "2"
     assert page.inner_text(".message.tool") == "result of calc\n36"
     assert page.locator(".t.given").count() == 2
-    assert page.locator(".track[open]").count() == 3
+    assert page.locator(".track-scores[open]").count() == 3
     page.get_by_role("button", name="as a table").focus()
     page.keyboard.press("Enter")
     rows = page.locator("dialog tbody tr")
@@ -124,7 +124,7 @@ def test_a_tree_is_drawn_and_two_groups_stand_beside_each_other(browse, runs):
     page.keyboard.press("e")  # the same prompt elsewhere
     page.wait_for_selector(".difference h2")
     assert page.evaluate("new URL(location).searchParams.get('right')") == f"{run}:8"
-    assert page.locator(".verdict tbody tr").first.inner_text().split() == ["tries", "4", "4"]
+    assert page.locator(".both-means tbody tr").first.inner_text().split() == ["tries", "4", "4"]
     assert page.inner_text(".difference").endswith("They say the same, word for word.")
     page.keyboard.press("j")
     page.keyboard.press("J")

@@ -12,7 +12,7 @@ export function scoresOf(rollout, chosen) {
     const table = scoreTable(track, rollout.formulas);
     if (!several) return table;
     const words = `${roles ? `${track.role} ` : ""}#${track.path.join(" → #")}`;
-    return h("details.track", { open: rollout.tracks.length <= 4 || track.segment === chosen }, h("summary", {}, words, " ", summary(track)), table);
+    return h("details.track-scores", { open: rollout.tracks.length <= 4 || track.segment === chosen }, h("summary", {}, words, " ", summary(track)), table);
   });
 }
 

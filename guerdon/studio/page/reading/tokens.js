@@ -95,7 +95,7 @@ class TokenBox {
     this.moreText = h("button.plain.small", { type: "button", hidden: true, onclick: () => this.growText() });
     const beside = this.strip === this.text ? null : this.strip;
     this.text.hidden = Boolean(beside) && !segment.text_in_all && all > 0;
-    this.element = h("div.said", {}, segment.text_in_all > ABOVE ? [beside, this.text] : [this.text, beside], h("div.more", {}, this.moreText, this.more));
+    this.element = h("div.spoken", {}, segment.text_in_all > ABOVE ? [beside, this.text] : [this.text, beside], h("div.more", {}, this.moreText, this.more));
     if (this.strip !== this.text) this.addText(segment.text, segment.text_in_all);
     this.add(segment.tokens);
     this.strip.addEventListener("pointerover", (event) => { const at = event.target.closest?.("[data-n]"); if (at) this.read(Number(at.dataset.n), false); });
@@ -164,7 +164,7 @@ class TokenBox {
     }
     if (silent[at] !== undefined) return h("span.t.silent", { data: { n }, class: marks }, "∎");
     const said = pieces[at] ?? "";
-    return h("span.t", { data: { n }, class: `${marks}${/^\s*\n\s*$/.test(said) ? " line" : ""}` }, said, beyond[at] ? h("s.quiet", {}, beyond[at]) : null);
+    return h("span.t", { data: { n }, class: `${marks}${/^\s*\n\s*$/.test(said) ? " newline" : ""}` }, said, beyond[at] ? h("s.quiet", {}, beyond[at]) : null);
   }
 
   value(span, name) {

@@ -51,7 +51,7 @@ function tree(segments, turn, tracks) {
       const kids = below.get(at.place) ?? [];
       parts.push(turn(at));
       if (kids.length === 1 && kids[0].role === at.role) { [at] = kids; continue; }
-      if (kids.length) parts.push(h("div.branches", { class: depth >= DEEP ? "flat" : "" }, kids.map((kid, n) => branch(kid, n, kids.length, depth))));
+      if (kids.length) parts.push(h("div.branches", { class: depth >= DEEP ? "deep" : "" }, kids.map((kid, n) => branch(kid, n, kids.length, depth))));
       at = null;
     }
     return parts;

@@ -168,7 +168,7 @@ function verdict(left, right) {
     return h("tr", {}, h("th", { scope: "row" }, name), h("td.num", {}, a === null ? "–" : show(a)), h("td.num", {}, b === null ? "–" : show(b)),
       h("td.num", {}, a === null || b === null ? "–" : difference(b - a)));
   };
-  return h("table.verdict", {}, h("thead", {},
+  return h("table.both-means", {}, h("thead", {},
     h("tr", {}, h("th", { scope: "col" }, ""), h("th.num", { scope: "col" }, "left"), h("th.num", { scope: "col" }, "right"), h("th.num", { scope: "col" }, "difference"))),
     h("tbody", {}, h("tr", {}, h("th", { scope: "row" }, "tries"), h("td.num", {}, count(left.in_all)), h("td.num", {}, count(right.in_all)), h("td", {})),
       row("right", "correct", (v) => percent(v), (v) => `${signed(100 * v, 1)} points`), row("mean reward", "reward", number, signed),
