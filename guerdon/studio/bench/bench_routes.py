@@ -103,6 +103,13 @@ def routes(library: Library) -> APIRouter:
     def problem(wish: BenchProblem) -> Response:
         return asked(reward_name(library, wish), "problem", {"task": wish.task, "number": wish.number}, SECONDS)
 
+    _stored(router, library, rooms)
+    return router
+
+
+def _stored(router: APIRouter, library: Library, rooms: RewardRooms) -> None:
+    """What a run holds to be put on the bench; nobody's code is run for it."""
+
     @router.get("/sample")
     def sample(run: str, step: int, episode: str, segment: int) -> Response:
         stored = library.run(run)
@@ -123,8 +130,6 @@ def routes(library: Library) -> APIRouter:
         own = stored.config["wish"]["reward"] if stored.config["plain"] else None
         listed = [each.brief() for each in rows[:400]]
         return answer({"samples": listed, "there": len(rows), "step": chosen, "steps": kept, "reward": own})
-
-    return router
 
 
 def reward_name(library: Library, which: BenchedReward, with_recipe: bool = False) -> RewardName:

@@ -107,7 +107,10 @@ export function labelBar(sample, around) {
     const now = await get("/api/labels/of", { run, ...place });
     if (mine === turn) heard(now);
   });
+  let shown = false;
   const listen = (event) => {
+    if (shown && !element.isConnected) { document.removeEventListener("labelled", listen); return; }
+    shown ||= element.isConnected;
     const { sample: other, state: now } = event.detail;
     if (other.run === run && same(other, place) && now !== state) heard(now);
   };

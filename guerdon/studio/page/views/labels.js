@@ -194,7 +194,8 @@ class Labelling {
     bar.element.querySelector(".label-undo").replaceWith(undo);
     const again = sample.same > 1 ? h("span.chip", { title: "the same text to the same prompt" }, `said ${count(sample.same)} times`) : null;
     put(this.stage, h("div.label-head", {}, bar.element, h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)} `, again)), this.card);
-    await this.fill(this.card, which, mine);
+    const { keys } = await this.fill(this.card, which, mine);
+    if (mine === this.turn) for (const key of ["v", "i", "c"]) if (keys?.keys.has(key) && !this.keys.keys.has(key)) this.keys.keys.set(key, keys.keys.get(key)); // of the card
   }
 
   async drawPair({ left, right }, mine) {
