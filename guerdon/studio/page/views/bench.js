@@ -298,7 +298,7 @@ class Bench {
     });
     const meta = this.fields.meta !== undefined ? field("meta", "what else the task holds, as JSON", 2) : this.about?.takes_meta && this.sample?.meta ? [h("details.bench-meta", {}, h("summary", {}, "what else the task holds"), h("pre", {}, JSON.stringify(this.sample.meta, null, 1)))] : [];
     const texts = this.rows.map((row, n) => {
-      const input = h("textarea.bench-text", { rows: Math.min(14, Math.max(4, row.completion.split("\n").length + 1)), spellcheck: "false", maxlength: 1000000, aria: { label: `Text ${LETTERS[n]}` }, oninput: (event) => { row.completion = event.target.value; this.typed(); } });
+      const input = h("textarea.bench-text", { rows: Math.min(14, Math.max(4, row.completion.split("\n").length + 1)), spellcheck: "false", aria: { label: `Text ${LETTERS[n]}` }, oninput: (event) => { row.completion = event.target.value; this.typed(); } });
       input.value = row.completion;
       input.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.score(); } });
       const from = row.origin ? h("a.quiet", { href: address(`/rollout/${this.run}/${row.origin.step}/${encodeURIComponent(row.origin.episode)}`, { segment: row.origin.segment || "" }) }, row.origin.episode) : h("span.quiet", {}, "typed");
