@@ -145,12 +145,17 @@ def _pieces(draws: Draws, i: int, bottom: float) -> str:
 
 
 def colours(kinds: Sequence[str]) -> list[str]:
-    """For every kind a style: its family's hue, and how much of it, from the lowest level to the highest."""
+    """For every kind a style: its family's hue, and how much of it."""
+    return [f"--hue:var(--hue-{hue});--depth:{depth:.0f}%" for hue, depth in shades(kinds)]
+
+
+def shades(kinds: Sequence[str]) -> list[tuple[int, float]]:
+    """For every kind the number of its family's hue, and how many percent of it, from the lowest level to the highest."""
     families = list(dict.fromkeys(split_kind(kind)[0] for kind in kinds))
-    styles = []
+    each = []
     for kind in kinds:
         family = split_kind(kind)[0]
         mates = [k for k in kinds if split_kind(k)[0] == family]
         depth = scale(0, len(mates) - 1, 22, 100)(mates.index(kind)) if len(mates) > 1 else 80
-        styles.append(f"--hue:var(--hue-{families.index(family) % HUES});--depth:{depth:.0f}%")
-    return styles
+        each.append((families.index(family) % HUES, depth))
+    return each
