@@ -2,11 +2,49 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
 
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from guerdon.studio.answers import answer
 from guerdon.studio.library import Library
+from guerdon.studio.runs.curves import X, curves_of
+from guerdon.studio.runs.listing import FILTERS, Wanted, listing
+from guerdon.studio.runs.one_run import one_run
+from guerdon.studio.runs.summaries import Summaries
+
+Several = Annotated[list[str] | None, Query()]
+Smooth = Annotated[float, Query(ge=0.0, lt=1.0)]
 
 
 def routes(library: Library) -> APIRouter:
     router = APIRouter(prefix="/api/runs")
+    summaries = Summaries(library)
+
+    @router.get("")
+    def runs(
+        search: str = "",
+        recipe: Several = None,
+        task: Several = None,
+        status: Several = None,
+        sort: str = "date",
+        up: bool = False,
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+        within: str = "",
+    ) -> Response:
+        chosen = dict(zip(FILTERS, (recipe or [], task or [], status or []), strict=True))
+        rows, waiting = summaries.every()
+        wanted = Wanted(search, chosen, sort, not up, offset, limit, within)
+        return answer({**listing(rows, wanted), "waiting": waiting, "places": [str(p) for p in library.places]})
+
+    @router.get("/one/{id}")
+    def one(id: str) -> Response:
+        return answer(one_run(library, summaries, id))
+
+    @router.get("/one/{id}/curves")
+    def curves(id: str, x: X = "steps", smooth: Smooth = 0.0) -> Response:
+        return answer(curves_of(library.shelved(id), x, smooth))
+
     return router

@@ -1,0 +1,126 @@
+"""The curves of a run for the page: every metric, grouped and titled as the report has them, thinned to what a chart can show.
+
+Smoothing is done before thinning: the points that are kept of a long curve are its extremes, of which no mean could be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from guerdon.store.event_types import StepDone
+from guerdon.store.headline import now_metric
+from guerdon.store.report.chart_sections import HEADINGS, chart_title, drawn_names
+from guerdon.store.report.draws import BY_KIND, make_draws, shades
+from guerdon.store.report.metric_curves import Curve, make_curves, places_kept
+from guerdon.studio.library import Shelved
+from guerdon.studio.runs.snapshot import snapshot
+
+X = Literal["steps", "tokens", "seconds"]
+BUCKETS = 80  # each keeps some five points
+OTHERS = ("Other metrics", "Whatever else the run measured, by the names in its events.", "other")
+KINDS = ("By kind of problem", "A number for each kind: draws, shares and scores of a curriculum.", "kind")
+
+
+def curves_of(shelved: Shelved, x: X = "steps", smooth: float = 0.0) -> dict[str, Any]:
+    """The sections with their curves, and the draws of the curriculum."""
+    run = snapshot(shelved)
+    done = run.events(StepDone)
+    curves = make_curves(done, buckets=0)
+    headline = run.headline
+    near = now_metric(headline.key) if headline is not None and headline.source == "exam" else None
+    first = next((c.name for c in curves.values() if near and c.metric == near[0]), "")
+    at = places(done, x)
+    return {
+        "x": x,
+        "steps_done": run.steps_done,
+        "stored": [run.rollout_steps[0], run.rollout_steps[-1]] if run.rollout_steps else [],
+        "first": first,
+        "curves": {name: shown_curve(curve, at, smooth) for name, curve in curves.items()},
+        "sections": sections(curves),
+        "draws": draws_of(done),
+    }
+
+
+def sections(curves: Mapping[str, Curve]) -> list[dict[str, Any]]:
+    """Rewards, the policy, the rollouts as in the report; then whatever else there is."""
+    drawn = drawn_names(curves)
+    taken = {name for names in drawn.values() for name in names}
+    groups = [(*HEADINGS[tone], tone, names) for tone, names in drawn.items()]
+    rest = sorted(name for name in curves if name not in taken)
+    by_kind = [name for name in rest if name.startswith(BY_KIND)]
+    groups += [(*OTHERS, [name for name in rest if name not in by_kind]), (*KINDS, by_kind)]
+    return [
+        {"title": title, "lead": lead, "tone": tone, "names": names} for title, lead, tone, names in groups if names
+    ]
+
+
+def places(done: Sequence[StepDone], x: X) -> dict[int, float]:
+    """Where each step lies on an axis: its number, or what had been spent when it was done."""
+    if x == "steps":
+        return {e.step: e.step for e in done}
+    spent, at = 0.0, {}
+    for event in done:
+        spent += event.spent[x]
+        at[event.step] = spent
+    return at
+
+
+def shown_curve(curve: Curve, at: Mapping[int, float], smooth: float) -> dict[str, Any]:
+    """A curve as the page draws it, with its title; `value`, and `low` and `high` where it has a spread, over `x`."""
+    title = chart_title(curve.name)
+    edges = [curve.edges(i) for i in range(len(curve.steps))]
+    kept = places_kept(curve.value, edges, BUCKETS)
+    steps = [curve.steps[i] for i in kept]
+    shown: dict[str, Any] = {
+        "title": title.words + title.own,
+        "metric": curve.metric,
+        "flat": curve.flat,
+        "count": curve.count,
+        "step": steps,
+        "x": [at[step] for step in steps],
+        "value": [curve.value[i] for i in kept],
+    }
+    if curve.std is not None:
+        shown["low"] = [edges[i][0] if edges[i] else None for i in kept]
+        shown["high"] = [edges[i][-1] if edges[i] else None for i in kept]
+    if smooth > 0:
+        soft = smoothed(curve.value, smooth)
+        kept = places_kept(soft, [(v,) if v is not None else () for v in soft], BUCKETS)
+        shown["smooth"] = {"x": [at[curve.steps[i]] for i in kept], "value": [soft[i] for i in kept]}
+    return shown
+
+
+def smoothed(values: Sequence[float | None], weight: float) -> list[float | None]:
+    """The mean of all values so far, each counting `weight` times as much as the one after it; gaps stay gaps.
+
+    >>> smoothed([1.0, 0.0, None, 0.0], 0.5)
+    [1.0, 0.3333333333333333, None, 0.14285714285714285]
+    """
+    total = count = 0.0
+    soft: list[float | None] = []
+    for value in values:
+        if value is not None:
+            total, count = weight * total + value, weight * count + 1
+        soft.append(None if value is None else total / count)
+    return soft
+
+
+def draws_of(done: Sequence[StepDone]) -> dict[str, Any] | None:
+    """What a curriculum drew, as shares of each column of steps; None where there is nothing to tell apart."""
+    draws = make_draws(done)
+    if draws is None:
+        return None
+    kinds = [
+        {
+            "kind": kind,
+            "hue": hue,
+            "depth": depth,
+            "share": draws.share[kind],
+            "early": draws.early.get(kind),
+            "late": draws.late.get(kind),
+            "whole": draws.whole.get(kind),
+        }
+        for kind, (hue, depth) in zip(draws.kinds, shades(draws.kinds), strict=True)
+    ]
+    return {"first": draws.first, "last": draws.last, "kinds": kinds}
