@@ -34,12 +34,18 @@ def curves_of(shelved: Shelved, x: X = "steps", smooth: float = 0.0) -> dict[str
     return {
         "x": x,
         "steps_done": run.steps_done,
-        "stored": [run.rollout_steps[0], run.rollout_steps[-1]] if run.rollout_steps else [],
+        "stored": some_of(run.rollout_steps),
         "first": first,
         "curves": {name: shown_curve(curve, at, smooth) for name, curve in curves.items()},
         "sections": sections(curves),
         "draws": draws_of(done),
     }
+
+
+def some_of(steps: Sequence[int], most: int = 2000) -> list[int]:
+    """Of many steps as many as that, spread evenly, the first and the last among them."""
+    n = len(steps)
+    return [*steps] if n <= most else [steps[round(i * (n - 1) / (most - 1))] for i in range(most)]
 
 
 def sections(curves: Mapping[str, Curve]) -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Any
 
 from guerdon.loop.compare.settings import settings_of
@@ -40,7 +39,7 @@ def one_run(library: Library, summaries: Summaries, id: str) -> dict[str, Any]:
         "rewards": [{"column": column, **each} for column, each in (run.config.get("rewards") or {}).items()],
         "flow": flow_of(run.config),
         "alarms": [alarm.to_dict() for alarm in alarms_of(id, run)],
-        "exams": exams(run.events(Evaluated)),
+        "exams": exams(run),
         "settings": settings_of(run.config),
         "commands": commands(run, row["status"]),
         "inner": listing(rows, Wanted(within=id, sort="name", down=False, limit=1000))["rows"] if is_study else [],
@@ -69,8 +68,10 @@ def facts(run: Snapshot) -> dict[str, Any]:
     }
 
 
-def exams(evaluated: Sequence[Evaluated]) -> dict[str, Any] | None:
-    """Every number of the exams at every evaluation, with its interval where it has one; None where nothing was examined."""
+def exams(run: Snapshot) -> dict[str, Any] | None:
+    """Every number of the exams at every evaluation, with its interval where it has one, and what had been spent by then; None
+    where nothing was examined."""
+    evaluated = run.events(Evaluated)
     if not evaluated:
         return None
     names = [n for n in dict.fromkeys(k for e in evaluated for k in e.result) if _is_measure(n)]
@@ -85,7 +86,8 @@ def exams(evaluated: Sequence[Evaluated]) -> dict[str, Any] | None:
             )
     last = evaluated[-1].result
     counts = {name: last[name] for name in last if name.rpartition("/")[2] in ("task", "tasks", "tries", "missing")}
-    return {"steps_done": [e.step + 1 for e in evaluated], "measures": measures, "counts": counts}
+    spent = [{unit: spent[unit] for unit in ("tokens", "seconds")} for spent, _ in run.curve]
+    return {"steps_done": [e.step + 1 for e in evaluated], "spent": spent, "measures": measures, "counts": counts}
 
 
 def _is_measure(name: str) -> bool:

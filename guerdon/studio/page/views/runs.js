@@ -9,7 +9,7 @@ import { again, copyLine, headlineWords, progressBar, statusChip, when } from "/
 
 const PAGE = 200;
 const COLUMNS = [ // key to sort by, words, class
-  ["name", "name"], ["status", "status"], ["headline", "before → after", "headline"], [null, "way", "way"], ["progress", "progress"], ["recipe", "recipe"], ["task", "task"],
+  ["name", "name"], ["status", "status"], ["headline", "before → after", "headline"], [null, "over its steps", "way"], ["progress", "progress"], ["recipe", "recipe"], ["task", "task"],
   ["model", "model", "model"], ["reward", "reward", "reward"], ["seed", "seed", "num seed"], ["date", "begun", "date"],
 ];
 
