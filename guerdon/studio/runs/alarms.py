@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 from guerdon.store.event_types import ScoresMissing, Stopped, TimeoutFired, Warned
 from guerdon.store.never_applied import unapplied_columns
 from guerdon.store.report.troubles import error_text
-from guerdon.studio.runs.snapshot import Snapshot
+from guerdon.studio.runs.run_snapshot import Snapshot
 
 Level = Literal["bad", "warn", "note"]
 EPISODE = "episode"  # what a failed episode is counted under: there is no such column

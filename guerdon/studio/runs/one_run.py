@@ -6,7 +6,6 @@ import shlex
 from typing import Any
 
 from guerdon.loop.compare.settings import settings_of
-from guerdon.store import evidence
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.folder import resume_command
 from guerdon.store.headline import COUNTS, ENDS, MEASURES, finite
@@ -14,9 +13,10 @@ from guerdon.store.report.study_section import study_section
 from guerdon.store.run_page import resume_call
 from guerdon.studio.library import Library
 from guerdon.studio.runs.alarms import alarms_of
+from guerdon.studio.runs.evidence_view import has_proof
 from guerdon.studio.runs.flow import flow_of
 from guerdon.studio.runs.listing import Wanted, listing
-from guerdon.studio.runs.snapshot import Snapshot, snapshot
+from guerdon.studio.runs.run_snapshot import Snapshot, snapshot
 from guerdon.studio.runs.summaries import Summaries
 
 HARDWARE = ("machine", "device", "threads")  # among versions
@@ -44,7 +44,7 @@ def one_run(library: Library, summaries: Summaries, id: str) -> dict[str, Any]:
         "commands": commands(run, row["status"]),
         "inner": listing(rows, Wanted(within=id, sort="name", down=False, limit=1000))["rows"] if is_study else [],
         "result": _result(run) if is_study else [],
-        "evidence": run.name if (evidence.SHIPPED / f"{run.name}.json").is_file() else None,
+        "evidence": run.name if has_proof(run.name) else None,
         "rollouts": len(run.rollout_steps),
     }
 

@@ -15,9 +15,9 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.store.event_types import StepDone
 from guerdon.store.headline import Headline, finite, now_metric
-from guerdon.studio.library import Library, Missing, Shelved
+from guerdon.studio.library import Library, Missing, ShelvedRun
 from guerdon.studio.runs.alarms import alarms_of
-from guerdon.studio.runs.snapshot import Snapshot, held_inodes, is_held, snapshot, standing
+from guerdon.studio.runs.run_snapshot import Snapshot, held_inodes, is_held, snapshot, standing
 
 POINTS = 48  # of a curve the size of a word
 PATIENCE = 0.6  # seconds that an answer may be spent on reading; what is not read by then is read for the next one
@@ -37,7 +37,7 @@ class RunSummary:
     spent: dict[str, float] = field(default_factory=dict)
 
 
-def summary(shelved: Shelved, keep: bool = False) -> RunSummary:
+def summary(shelved: ShelvedRun, keep: bool = False) -> RunSummary:
     """All that the list needs of a run; of one that cannot be read, why."""
     base = {"id": shelved.id, "name": shelved.path.name, "path": shelved.name}
     try:
@@ -158,7 +158,7 @@ class Summaries:
             self._read = {each.id: self._read[each.id] for each in there if each.id in self._read}
         return with_inner(rows), waiting
 
-    def one(self, shelved: Shelved) -> dict[str, Any]:
+    def one(self, shelved: ShelvedRun) -> dict[str, Any]:
         """The facts of a run now; Missing where it is gone."""
         held = is_held(shelved.folder, held_inodes())
         with self._lock:
@@ -167,7 +167,7 @@ class Summaries:
             raise Missing(f"{shelved.name} is not there any more")
         return _standing_row(each, held, time.time())
 
-    def _one(self, shelved: Shelved, is_live: bool, may_read: bool) -> RunSummary | None:
+    def _one(self, shelved: ShelvedRun, is_live: bool, may_read: bool) -> RunSummary | None:
         marks = shelved.marks()
         before = self._read.get(shelved.id)
         if before is not None and before[0] == marks:

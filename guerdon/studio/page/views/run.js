@@ -5,7 +5,7 @@ import { lineChart, stackChart } from "/page/charts.js";
 import { h, once, put } from "/page/dom.js";
 import { layer, openDialog } from "/page/keys.js";
 import { count, number, percent, plural, seconds } from "/page/numbers.js";
-import { again, copyLine, headlineWords, interval, progressBar, statusChip, value, when } from "/page/views/run_words.js";
+import { again, copyLine, headlineWords, interval, keepInOrder, progressBar, statusChip, when } from "/page/views/run_words.js";
 
 const X_WORDS = { steps: "step", tokens: "tokens", seconds: "seconds" };
 const TONES = { reward: 0, policy: 4, play: 2, other: 7, kind: 1 };
@@ -160,8 +160,8 @@ export async function show(place, around) {
       const shown = group.names.filter((name) => words.length || !curves.curves[name].flat);
       const flat = words.length ? [] : group.names.filter((name) => curves.curves[name].flat);
       const list = sectionOf(group, folded);
-      if (!folded || list.open) place_charts(list.grid, shown.map((name) => chart(name, group.tone)));
-      else list.later = () => place_charts(list.grid, shown.map((name) => chart(name, group.tone)));
+      if (!folded || list.open) keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
+      else list.later = () => keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
       put(list.flat, flat.length ? ["Not drawn: ", flat.map((name, n) => [n ? ", " : "", h("code", {}, curves.curves[name].title), ` ${FLAT[curves.curves[name].flat]}`, curves.curves[name].flat === "constant" ? ` (${number(curves.curves[name].value.find((v) => v !== null))})` : ""]), "."] : null);
       return list.element;
     });
@@ -240,12 +240,4 @@ export async function show(place, around) {
     search.focus();
     fill();
   }
-}
-
-function place_charts(grid, cards) { keepInOrder(grid, cards); }
-
-// children in this order, those that stand there already untouched
-export function keepInOrder(place, wanted) {
-  for (const child of [...place.children]) if (!wanted.includes(child)) child.remove();
-  wanted.forEach((element, n) => { if (place.children[n] !== element) place.insertBefore(element, place.children[n] ?? null); });
 }

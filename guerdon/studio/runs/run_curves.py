@@ -13,8 +13,8 @@ from guerdon.store.headline import now_metric
 from guerdon.store.report.chart_sections import HEADINGS, chart_title, drawn_names
 from guerdon.store.report.draws import BY_KIND, make_draws, shades
 from guerdon.store.report.metric_curves import Curve, make_curves, places_kept
-from guerdon.studio.library import Shelved
-from guerdon.studio.runs.snapshot import snapshot
+from guerdon.studio.library import ShelvedRun
+from guerdon.studio.runs.run_snapshot import snapshot
 
 X = Literal["steps", "tokens", "seconds"]
 BUCKETS = 80  # each keeps some five points
@@ -22,7 +22,7 @@ OTHERS = ("Other metrics", "Whatever else the run measured, by the names in its 
 KINDS = ("By kind of problem", "A number for each kind: draws, shares and scores of a curriculum.", "kind")
 
 
-def curves_of(shelved: Shelved, x: X = "steps", smooth: float = 0.0) -> dict[str, Any]:
+def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0) -> dict[str, Any]:
     """The sections with their curves, and the draws of the curriculum."""
     run = snapshot(shelved)
     done = run.events(StepDone)

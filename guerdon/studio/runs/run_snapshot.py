@@ -18,7 +18,7 @@ from guerdon.store.event_types import Event
 from guerdon.store.events import Log, latest
 from guerdon.store.folder import LOCK, RunFolder
 from guerdon.store.run import Run
-from guerdon.studio.library import Missing, Shelved, file_mark
+from guerdon.studio.library import Missing, ShelvedRun, file_mark
 
 RECENT = 120.0  # seconds since the last event in which a run that nobody here holds may be going on on another machine
 LOCKS = Path("/proc/locks")
@@ -47,7 +47,7 @@ class Snapshot(Run):
         return max((e.time for e in self._log.events), default=0.0)
 
 
-def snapshot(shelved: Shelved, keep: bool = True) -> Snapshot:
+def snapshot(shelved: ShelvedRun, keep: bool = True) -> Snapshot:
     """A run as it is now. With `keep` its events stay in memory, and only what is new is read the next time."""
     try:
         run = shelved.run if keep else Run(shelved.folder)
