@@ -5,7 +5,7 @@ import { lineChart } from "/page/charts.js";
 import { h, once, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { count, number, plural, seconds } from "/page/numbers.js";
-import { again, keepInOrder } from "/page/views/run_words.js";
+import { again, capital, keepInOrder, minus } from "/page/views/run_words.js";
 
 const FEW = 12; // settings that are shown unfolded
 const X_WORDS = { steps: "step", tokens: "tokens", seconds: "seconds" };
@@ -97,7 +97,7 @@ export async function show(place, around) {
       if (!metric) return [h("h2", {}, "Exams"), h("p.quiet", {}, "These runs have no number of an exam in common.")];
       const choose = h("select", { data: { key: "exam" }, aria: { label: "Number of the exams" }, onchange: (event) => change({ exam: event.target.value }) }, metrics.map((name) => h("option", { value: name, selected: name === metric }, name)));
       return [h("h2", {}, "Exams"), h("div.toolbar", {}, h("label", {}, "by", choose), h("span.quiet", { role: "status", data: { busy: "" } })),
-        h("div.scroll", {}, h("table", { aria: { label: "Exams" } }, h("thead", {}, h("tr", {}, ["", "before", "after", `after, less ${letters[0]}`].map((words, n) => h(n ? "th" : "th", { scope: "col" }, words)))),
+        h("div.scroll", {}, h("table", { aria: { label: "Exams" } }, h("thead", {}, h("tr", {}, ["", "before", "after", `after, less ${letters[0]}`].map((words) => h("th", { scope: "col" }, words)))),
           h("tbody", {}, arms.map(([letter, rates]) => h("tr", {}, h("th", { scope: "row" }, letter), rates.map((rate) => h("td", {}, rate?.words ?? "–")), h("td", { data: { apart: letter } }, letter === letters[0] ? h("span.quiet", {}, "what the others are held against") : "…"))))))];
     });
     if (said.metric) fillApart(letters.slice(1));
@@ -114,7 +114,7 @@ export async function show(place, around) {
         const between = await get("/api/runs/compare/difference", { run: wish.run, metric: said.metric, apart: wish.apart, arm: letter, at: "after" });
         if (!around.here() || apart.get("asked") !== asked) return;
         const tone = { higher: "good", lower: "bad" }[between.verdict] ?? "";
-        put(rooms.exams.querySelector(`[data-apart="${CSS.escape(letter)}"]`), h("span", { class: tone }, between.words.replace(/(^|[ (])-(?=\d)/g, "$1−")));
+        put(rooms.exams.querySelector(`[data-apart="${CSS.escape(letter)}"]`), h("span", { class: tone }, minus(between.words)));
       } catch (error) { if (around.here()) around.fault(error); break; }
     }
     put(busy);
@@ -161,8 +161,7 @@ export async function show(place, around) {
     const fits = (name) => words.every((word) => `${name} ${said.curves[name]?.title ?? ""}`.toLowerCase().includes(word));
     const wanted = [];
     if (said.metric && !words.length && Object.values(said.held_out).some((one) => one)) {
-      const first = said.metric_words.charAt(0).toUpperCase() + said.metric_words.slice(1);
-      wanted.push(chartOf("held out", { label: `${first}, held out`, series: lines(said.held_out, true), share: said.is_share, whole: said.is_share, height: 210 }));
+      wanted.push(chartOf("held out", { label: `${capital(said.metric_words)}, held out`, series: lines(said.held_out, true), share: said.is_share, whole: said.is_share, height: 210 }));
     }
     for (const group of said.sections) {
       const names = group.names.filter(fits);

@@ -5,7 +5,7 @@ import { dotChart, lineChart } from "/page/charts.js";
 import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { number, plural } from "/page/numbers.js";
-import { copyLine } from "/page/views/run_words.js";
+import { capital, copyLine, minus } from "/page/views/run_words.js";
 
 const TONES = { better: "good", worse: "bad", equal: "", "not known": "wait", "not testable here": "" };
 const HUES = { method: 0, baseline: 1, ablation: 7, plain: 2 };
@@ -29,13 +29,13 @@ async function list(place, around) {
   const counted = (key) => [...Map.groupBy(claims, key)].sort().map(([word, all]) => [word, `${word} (${all.length})`]);
   put(place, h("h1", {}, "Evidence"), h("p.lead", {}, "What came of the claims of recipes: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed before anything was run. Verdicts stand as they came out."),
     h("div.toolbar", {}, select("family", counted((each) => each.family)), select("verdict", counted((each) => each.verdict)), select("stale", counted((each) => (each.stale ? "stale" : "of today's code"))), state),
-    h("div.scroll", {}, h("table.evidence-table", { aria: { label: "Claims" } }, h("thead", {}, h("tr", {}, ["recipe", "claim", "verdict", "better by (95 %)", "seeds", "family", ""].map((words) => h("th", { scope: "col" }, words)))), body)));
+    h("div.scroll", {}, h("table.evidence-table", { aria: { label: "Claims" } }, h("thead", {}, h("tr", {}, ["recipe", "claim", "verdict", "better by (95 %)", "seeds", "family", ""].map((words) => h(["better by (95 %)", "seeds"].includes(words) ? "th.num" : "th", { scope: "col" }, words)))), body)));
   draw();
 
   function draw() {
     const fit = claims.filter((each) => (!wish.family || each.family === wish.family) && (!wish.verdict || each.verdict === wish.verdict) && (!wish.stale || (each.stale ? "stale" : "of today's code") === wish.stale));
     const elements = fit.map((each) => h("tr", { data: { href: `/evidence/${encodeURIComponent(each.name)}` } }, h("td", {}, h("a", { href: `/evidence/${encodeURIComponent(each.name)}` }, each.name)), h("td.claim", {}, each.says), h("td", {}, h("span.chip", { class: TONES[each.verdict] ?? "" }, each.badge)),
-      h("td.num", {}, each.difference.replaceAll("-", "−")), h("td.num", {}, each.seeds), h("td", {}, each.family), h("td.quiet.notes", {}, [...each.notes, each.stale ? "stale" : ""].filter(Boolean).join("; "))));
+      h("td.num", {}, minus(each.difference)), h("td.num", {}, each.seeds), h("td", {}, each.family), h("td.quiet.notes", {}, [...each.notes, each.stale ? "stale" : ""].filter(Boolean).join("; "))));
     put(body, elements);
     rows.set(elements);
     put(state, fit.length === claims.length ? plural(claims.length, "claim") : `${fit.length} of ${plural(claims.length, "claim")}`, fit.length ? "" : ": none fits");
@@ -64,16 +64,16 @@ function claim(said) {
   const [first, ...others] = said.against;
   const columns = [first, ...others].map((gap) => ({ name: gap.name === "baseline" && ["slope", "bound"].includes(setting.kind) ? "seeds" : gap.name, hue: HUES[gap.name] ?? 0, dots: gap.differences, mean: gap.mean, low: gap.low, high: gap.high }));
   if (said.fresh) columns.splice(1, 0, { name: "fresh seeds", hue: 1, dots: said.fresh.differences, hollow: true });
-  const gaps = first ? dotChart({ label: "Method less", columns, effect: first.effect, height: 230, latest: "a dot a seed, the mean with its 95 % interval; shaded: too small to count" }) : null;
+  const gaps = first ? dotChart({ label: "Better than the others by", columns, effect: first.effect, height: 230, latest: "a dot a seed, the mean with its 95 % interval; shaded: too small to count" }) : null;
   const pairs = Object.entries(WORDS).filter(([key]) => setting[key] !== undefined).map(([key, words]) => [words, Array.isArray(setting[key]) ? setting[key].join(", ") : typeof setting[key] === "number" ? number(setting[key]) : setting[key]]);
   pairs.splice(3, 0, ["budget", `${setting.budget?.toLocaleString("en")} ${setting.unit} a run`]);
   return h("section.claim", {}, h("h2", {}, said.says),
-    h("p", {}, h("span.chip.verdict", { class: TONES[said.verdict] ?? "" }, said.badge), ` ${said.meaning}. `, said.outcome.length ? `${said.outcome.join("; ")}. ` : "", h("span.quiet", {}, `${said.registration}.`)),
-    said.unfinished ? h("p.wait", {}, `${said.unfinished}. What stands here may change.`) : null, said.how ? h("p", {}, said.how) : null,
+    h("p", {}, h("span.chip.verdict", { class: TONES[said.verdict] ?? "" }, said.badge), ` ${capital(said.meaning)}. `, said.outcome.length ? `${capital(said.outcome.join("; "))}. ` : "", h("span.quiet", {}, `${capital(said.registration)}.`)),
+    said.unfinished ? h("p.wait", {}, `${capital(said.unfinished)}. What stands here may change.`) : null, said.how ? h("p", {}, capital(minus(said.how))) : null,
     h("div.claim-charts", {}, curves ? h("div.card", {}, curves.element, h("p.legend-line", {}, lines.map((arm, n) => h("span", {}, h(`svg.key.hue-${HUES[arm.name] ?? (n + 3) % 8}`, { width: 30, height: 10, aria: { hidden: "true" } }, h(`path.line.dash-${n % 4}`, { d: "M1,5L29,5" })), ` ${arm.name}`)))) : null, gaps ? h("div.card", {}, gaps.element) : null),
-    h("div.scroll", {}, h("table", { aria: { label: "Arms" } }, h("thead", {}, h("tr", {}, ["arm", "recipe", "seeds", "score", "learning rate", "better by (95 %)"].map((words) => h("th", { scope: "col" }, words)))),
-      h("tbody", {}, said.arms.map((arm) => h("tr", {}, h("td", {}, arm.name), h("td.mono", {}, arm.what), h("td.num", {}, arm.seeds), h("td.num", {}, arm.score), h("td.num", {}, arm.lr === null ? "" : String(arm.lr)), h("td.num", {}, said.against.find((gap) => gap.name === arm.name)?.words.replaceAll("-", "−") ?? "")))))),
-    said.quality ? h("p", {}, `What it must keep, ${said.quality.keeps}: better by ${said.quality.words}.`) : null,
+    h("div.scroll", {}, h("table", { aria: { label: "Arms" } }, h("thead", {}, h("tr", {}, ["arm", "recipe", "seeds", "score", "learning rate", "better by (95 %)"].map((words, n) => h(n > 1 ? "th.num" : "th", { scope: "col" }, words)))),
+      h("tbody", {}, said.arms.map((arm) => h("tr", {}, h("td", {}, arm.name), h("td.mono", {}, arm.what), h("td.num", {}, arm.seeds), h("td.num", {}, arm.score), h("td.num", {}, arm.lr === null ? "" : String(arm.lr)), h("td.num", {}, minus(said.against.find((gap) => gap.name === arm.name)?.words ?? ""))))))),
+    said.quality ? h("p", {}, `What it must keep, ${said.quality.keeps}: better by ${minus(said.quality.words)}.`) : null,
     h("details", {}, h("summary", {}, "What was run"), h("dl.pairs", {}, pairs.filter(([, v]) => v !== undefined && v !== "").map(([words, v]) => [h("dt", {}, words), h("dd", {}, v)]))),
     said.gates.length ? h("details", {}, h("summary", {}, "Gates"), h("ul", {}, said.gates.map((gate) => h("li", {}, h("b", {}, gate.gate), `, ${gate.open ? "open" : "closed"}: ${gate.why}`)))) : null);
 }

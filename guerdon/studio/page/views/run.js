@@ -5,7 +5,7 @@ import { lineChart, stackChart } from "/page/charts.js";
 import { h, once, put } from "/page/dom.js";
 import { layer, openDialog } from "/page/keys.js";
 import { count, number, percent, plural, seconds } from "/page/numbers.js";
-import { again, copyLine, headlineWords, interval, keepInOrder, progressBar, statusChip, when } from "/page/views/run_words.js";
+import { again, capital, copyLine, headlineWords, interval, keepInOrder, progressBar, statusChip, when } from "/page/views/run_words.js";
 
 const X_WORDS = { steps: "step", tokens: "tokens", seconds: "seconds" };
 const TONES = { reward: 0, policy: 4, play: 2, other: 7, kind: 1 };
@@ -211,7 +211,7 @@ export async function show(place, around) {
     if (curve) series.push({ ...spec(curves.first, "reward").series[0], name: "trained on", low: null, high: null });
     if (measure) series.push({ name: "held out", hue: 1, dots: true, x: examPlaces(), y: measure.points.map((p) => p[0]), low: measure.points.map((p) => p[1]), high: measure.points.map((p) => p[2]) });
     const words = one.run.headline?.words ?? curve?.title ?? "";
-    return { ...(curve ? spec(curves.first, "reward") : { xWords: X_WORDS[wish.x] }), label: words, words: words.charAt(0).toUpperCase() + words.slice(1), quiet: curve ? "line: the problems trained on; dots: held-out, 95 %" : "", latest: "", series, share: one.run.headline?.is_share, whole: one.run.headline?.is_share, log: false, height: 210 };
+    return { ...(curve ? spec(curves.first, "reward") : { xWords: X_WORDS[wish.x] }), label: words, words: capital(words), quiet: curve ? "line: the problems trained on; dots: held-out, 95 %" : "", latest: "", series, share: one.run.headline?.is_share, whole: one.run.headline?.is_share, log: false, height: 210 };
   }
   function headlineMeasure() { return one.run.headline?.source === "exam" ? one.exams?.measures.find((each) => each.words === one.run.headline.words) ?? null : null; }
   function examPlaces() { return wish.x === "steps" ? one.exams.steps_done : one.exams.spent.map((spent) => spent[wish.x]); }

@@ -40,6 +40,11 @@ export function when(created) {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} ${two(date.getHours())}:${two(date.getMinutes())}`;
 }
 
+export function capital(words) { return words.charAt(0).toUpperCase() + words.slice(1); }
+
+// Numbers in a sentence of the library's with a true minus sign.
+export function minus(words) { return words.replace(/(^|[ (])-(?=[\d.])/g, "$1−"); }
+
 export function copyLine(line) {
   const button = h("button.plain.small", { type: "button", aria: { label: `Copy: ${line}` }, onclick: async () => {
     try { await navigator.clipboard.writeText(line); button.textContent = "copied"; } catch { button.textContent = "select it to copy"; }
