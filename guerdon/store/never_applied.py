@@ -17,7 +17,8 @@ FAILED, MEAN = "/failed", "/mean"
 def unapplied_columns(events: Sequence[Event]) -> list[str]:
     """The parts of rewards (`reward.length`) that had neither a value nor a failure in any step."""
     done = [e for e in events if isinstance(e, StepDone)]
-    columns = {name.removesuffix(FAILED) for e in done for name in e.metrics if name.endswith(FAILED)}
+    names = set[str]().union(*(e.metrics for e in done))
+    columns = {name.removesuffix(FAILED) for name in names if name.endswith(FAILED)}
     parts = sorted(name for name in columns if name.rpartition(".")[0] in columns)
     return [
         part
