@@ -25,11 +25,11 @@ def add_events(path: Path, events: Iterable[Event]) -> None:
             log.emit(event)
 
 
-def steps(metric: str, values: Iterable[float | None], tokens: int = 10) -> list[Event]:
-    each = enumerate(values)
-    return [
-        StepDone(n, metrics={} if v is None else {metric: v}, tokens=tokens, seconds=2.0, episodes=4) for n, v in each
-    ]
+def steps(metric: str, values: Iterable[float | None], tokens: int = 10, spread: float | None = None) -> list[Event]:
+    """A step for each value of a metric; with a `spread`, it is a mean with that deviation."""
+    more = {} if spread is None else {f"{metric.removesuffix('/mean')}/std": spread}
+    said = [{} if v is None else {metric: v, **more} for v in values]
+    return [StepDone(n, metrics=m, tokens=tokens, seconds=2.0, episodes=4) for n, m in enumerate(said)]
 
 
 def whole(values: Iterable[float], before: float = 0.1, after: float = 0.6) -> list[Event]:

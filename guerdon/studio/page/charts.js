@@ -80,7 +80,7 @@ function figure(spec, own) {
   const cross = h("line.cross", { y1: TOP });
   const plot = h("div.plot", { tabindex: "0", role: "slider", aria: { roledescription: "chart" } }, svg);
   const numbers = h("button.plain.small", { type: "button", aria: { pressed: "false" }, title: "The numbers as a table", onclick: () => { asTable = !asTable; numbers.setAttribute("aria-pressed", asTable); draw(); } }, "numbers");
-  const table = h("div.scroll.chart-table", { hidden: true, tabindex: "0" });
+  const table = h("div.scroll.chart-table", { hidden: true, tabindex: "0", role: "region" });
   const element = h("figure.chart", {}, h("figcaption", {}, title, numbers, read), plot, table);
   const height = () => spec().height ?? 150;
 

@@ -123,14 +123,12 @@ def spark(headline: Headline | None, done: Sequence[StepDone]) -> dict[str, Any]
 
 
 def coarse(values: Sequence[float | None], points: int = POINTS) -> list[float | None]:
-    """As many means of neighbours as there are points."""
+    """As many means of neighbours as there are points, in the few digits that such a curve shows."""
     n = len(values)
-    if n <= points:
-        return [*values]
     means = []
-    for b in range(points):
-        inside = [v for v in values[b * n // points : (b + 1) * n // points] if v is not None]
-        means.append(sum(inside) / len(inside) if inside else None)
+    for b in range(min(n, points)):
+        inside = [v for v in values[b * n // min(n, points) : (b + 1) * n // min(n, points)] if v is not None]
+        means.append(float(f"{sum(inside) / len(inside):.4g}") if inside else None)
     return means
 
 
@@ -150,24 +148,23 @@ class Summaries:
         with self._lock:
             for shelved in there:
                 late = time.monotonic() - began > patience
-                each = self._one(shelved, is_held(shelved.folder, held), may_read=not late)
-                if each is None:
-                    continue
-                waiting += each.facts.get("status") == READING
-                rows.append(_standing_row(each, is_held(shelved.folder, held), now))
+                each = self._one(shelved, held, may_read=not late)
+                if each is not None:
+                    waiting += each.facts.get("status") == READING
+                    rows.append(_standing_row(each, shelved, held, now))
             self._read = {each.id: self._read[each.id] for each in there if each.id in self._read}
         return with_inner(rows), waiting
 
     def one(self, shelved: ShelvedRun) -> dict[str, Any]:
         """The facts of a run now; Missing where it is gone."""
-        held = is_held(shelved.folder, held_inodes())
+        held = held_inodes()
         with self._lock:
             each = self._one(shelved, held, may_read=True)
         if each is None:
             raise Missing(f"{shelved.name} is not there any more")
-        return _standing_row(each, held, time.time())
+        return _standing_row(each, shelved, held, time.time())
 
-    def _one(self, shelved: ShelvedRun, is_live: bool, may_read: bool) -> RunSummary | None:
+    def _one(self, shelved: ShelvedRun, held: set[int] | None, may_read: bool) -> RunSummary | None:
         marks = shelved.marks()
         before = self._read.get(shelved.id)
         if before is not None and before[0] == marks:
@@ -176,17 +173,20 @@ class Summaries:
             base = {"id": shelved.id, "name": shelved.path.name, "path": shelved.name, "status": READING}
             return before[1] if before is not None else RunSummary(shelved.id, shelved.within, base)
         try:
-            made = summary(shelved, keep=is_live)
+            made = summary(shelved, keep=is_held(shelved.folder, held))
         except Missing:
             return None
         self._read[shelved.id] = (marks, made)
         return made
 
 
-def _standing_row(each: RunSummary, held: bool, now: float) -> dict[str, Any]:
+def _standing_row(each: RunSummary, shelved: ShelvedRun, held: set[int] | None, now: float) -> dict[str, Any]:
     row = {**each.facts, "within": each.within, "spent": each.spent, "words": each.words}
     if "status" not in row:
-        row["status"], row["why"] = standing(each.status, held, each.last_time, now)
+        is_over = each.status == "complete"
+        row["status"], row["why"] = standing(
+            each.status, not is_over and is_held(shelved.folder, held), each.last_time, now
+        )
     return row
 
 

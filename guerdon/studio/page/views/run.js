@@ -22,7 +22,7 @@ export async function show(place, around) {
   const tools = toolbar(), sections = h("div", {}), curveRoom = h("section", { aria: { label: "Curves" } }, h("h2", {}, "Curves"), tools, sections);
   put(place, h("p", {}, "Reading the run…"));
   const refresh = around.guard(async () => {
-    const [now, drawn] = await Promise.all([get(`/api/runs/one/${id}`), get(`/api/runs/one/${id}/curves`, { x: wish.x, smooth: wish.smooth }).catch(() => null)]);
+    const [now, drawn] = await Promise.all([get(`/api/runs/one/${id}`).catch(gone), get(`/api/runs/one/${id}/curves`, { x: wish.x, smooth: wish.smooth }).catch(() => null)]);
     if (!around.here()) return;
     const begins = one === null;
     one = now; curves = drawn;
@@ -30,6 +30,7 @@ export async function show(place, around) {
     if (begins) begin();
     draw();
   });
+  function gone(error) { throw one && error.status === 404 ? new Error(`${one.run.name} is not there any more: its folder was deleted or moved`) : error; }
   again(around, refresh, { concerns: (ids) => ids.includes(id) || one?.inner?.some((run) => ids.includes(run.id)) });
   await refresh();
   if (!one) put(place, h("p", {}, "This run cannot be shown. ", h("a", { href: "/" }, "All runs")));
@@ -161,7 +162,6 @@ export async function show(place, around) {
       const flat = words.length ? [] : group.names.filter((name) => curves.curves[name].flat);
       const list = sectionOf(group, folded);
       if (!folded || list.open) keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
-      else list.later = () => keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
       put(list.flat, flat.length ? ["Not drawn: ", flat.map((name, n) => [n ? ", " : "", h("code", {}, curves.curves[name].title), ` ${FLAT[curves.curves[name].flat]}`, curves.curves[name].flat === "constant" ? ` (${number(curves.curves[name].value.find((v) => v !== null))})` : ""]), "."] : null);
       return list.element;
     });
@@ -183,11 +183,11 @@ export async function show(place, around) {
   function sectionOf(group, folded) {
     const key = `section ${group.tone}`;
     if (!parts.has(key)) {
-      const grid = h("div.grid", {}), flat = h("p.quiet.flat", {}), made = { grid, flat, open: !folded, later: null };
+      const grid = h("div.grid", {}), flat = h("p.quiet.flat", {}), made = { grid, flat, open: !folded };
       const count_ = h("span.quiet", {});
       made.element = h("details.curves", { open: !folded }, h("summary", { data: { key } }, h("h3", {}, group.title), count_), h("p.quiet", {}, group.lead), grid, flat);
       made.count = count_;
-      made.element.addEventListener("toggle", () => { made.open = made.element.open; if (made.open) { made.later?.(); made.later = null; } });
+      made.element.addEventListener("toggle", () => { if (made.open === made.element.open) return; made.open = made.element.open; if (made.open) drawCurves(); });
       parts.set(key, made);
     }
     const made = parts.get(key);

@@ -52,7 +52,7 @@ export async function show(place, around) {
     folded.clear(); for (const [id, inner] of opened) folded.set(id, inner);
     answer = asked;
     draw();
-    if (answer.waiting) wake();
+    if (answer.waiting) await ask(); // what was not read in time
   }
 
   function draw() {
