@@ -5,6 +5,7 @@ Smoothing is done before thinning: the points that are kept of a long curve are 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -13,12 +14,16 @@ from guerdon.store.headline import now_metric
 from guerdon.store.report.chart_sections import HEADINGS, chart_title, drawn_names
 from guerdon.store.report.draws import BY_KIND, make_draws, shades
 from guerdon.store.report.metric_curves import Curve, make_curves, places_kept
+from guerdon.store.run import Run
 from guerdon.studio.library import ShelvedRun
 from guerdon.studio.runs.run_snapshot import snapshot
 
 X = Literal["steps", "tokens", "seconds"]
 BUCKETS = 80  # each keeps some five points
 OTHERS = ("Other metrics", "Whatever else the run measured, by the names in its events.", "other")
+KEPT = 12  # runs
+_kept: dict[tuple[str, int], tuple[object, dict[str, Curve]]] = {}
+_lock = threading.Lock()
 KINDS = ("By kind of problem", "A number for each kind: draws, shares and scores of a curriculum.", "kind")
 
 
@@ -26,7 +31,7 @@ def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0) -> dict[
     """The sections with their curves, and the draws of the curriculum."""
     run = snapshot(shelved)
     done = run.events(StepDone)
-    curves = make_curves(done, buckets=0)
+    curves = full_curves(run, done)
     headline = run.headline
     near = now_metric(headline.key) if headline is not None and headline.source == "exam" else None
     first = next((c.name for c in curves.values() if near and c.metric == near[0]), "")
@@ -40,6 +45,20 @@ def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0) -> dict[
         "sections": sections(curves),
         "draws": draws_of(done),
     }
+
+
+def full_curves(run: Run, done: Sequence[StepDone]) -> dict[str, Curve]:
+    """Every point of every metric; those of the runs that were looked at last are kept until the runs go on."""
+    key = (str(run.path), run.folder.events.stat().st_ino if run.folder.events.exists() else 0)
+    mark = (len(done), done[-1].time if done else 0.0)
+    with _lock:
+        kept = _kept.pop(key, None)
+    curves = kept[1] if kept is not None and kept[0] == mark else make_curves(done, buckets=0)
+    with _lock:
+        _kept[key] = (mark, curves)
+        while len(_kept) > KEPT:
+            _kept.pop(next(iter(_kept)))
+    return curves
 
 
 def some_of(steps: Sequence[int], most: int = 2000) -> list[int]:

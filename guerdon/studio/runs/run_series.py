@@ -18,9 +18,9 @@ from guerdon.loop.compare.run_arms import RunArm, RunsRead, common, evaluation_c
 from guerdon.loop.compare.settings import differing
 from guerdon.loop.compare.words import difference_words, in_words, rate_words
 from guerdon.store.report.chart_sections import chart_title
-from guerdon.store.report.metric_curves import Curve, make_curves, places_kept
+from guerdon.store.report.metric_curves import Curve, places_kept
 from guerdon.studio.library import Library, Missing
-from guerdon.studio.runs.run_curves import BUCKETS, X, places, sections, smoothed
+from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, smoothed
 from guerdon.studio.runs.run_snapshot import snapshot
 
 DRAWN = ("reward", "policy", "play")  # sections whose curves are sent at once
@@ -34,7 +34,7 @@ def arms_of(library: Library, ids: Sequence[str], apart: bool = False) -> tuple[
     gone, runs, named = [], [], {}
     for id in dict.fromkeys(ids):
         try:
-            runs.append(snapshot(library.shelved(id), keep=False))
+            runs.append(snapshot(library.shelved(id)))
             named[runs[-1].folder.named] = id
         except Missing as error:
             gone.append(str(error))
@@ -57,7 +57,7 @@ def compared(
     arms = read.arms
     chosen = chosen_metric(arms, metric or None)
     rates = {arm.letter: [rate_of(arm, chosen, at) if chosen else None for at in (BEFORE, AFTER)] for arm in arms}
-    curves = {arm.letter: [make_curves(run.done, buckets=0) for run in arm.runs] for arm in arms}
+    curves = {arm.letter: [full_curves(run.run, run.done) for run in arm.runs] for arm in arms}
     first: dict[str, Curve] = {}
     for own in (run for each in curves.values() for run in each):
         first = {**own, **first}
