@@ -116,6 +116,7 @@ def test_one_run_while_it_is_written(browse: Browse, small_run: Path, runs: Path
     opened.go("/run/nothing").get_by_text("This run cannot be shown").wait_for()
 
 
+@pytest.mark.slow
 def test_every_view_fits_and_says_what_it_is(browse: Browse, small_run: Path, runs: Path) -> None:
     shutil.copytree(small_run / "first", runs / "first")
     for width, scheme in ((420, "dark"), (1280, "light")):
@@ -137,7 +138,10 @@ def test_every_view_fits_and_says_what_it_is(browse: Browse, small_run: Path, ru
             opened.go(path).get_by_role("heading", name=heading).first.wait_for()
             assert not page.evaluate(WIDER), (path, width)
             assert page.title() != "hacked" and not page.locator("main img").count()
-    opened.go(f"/run/{ids['first']}")
+    opened.go(f"/run/{ids['first']}?smooth=0.5&x=tokens")
+    page.get_by_role("button", name="Compare with").click()
+    assert page.get_by_role("dialog").get_by_role("link", name="other").get_attribute("href") == both
+    page.keyboard.press("Escape")
     page.locator(".flow summary").nth(4).click()
     assert "opt.lr" in page.locator(".flow").inner_text() and "advantage" in page.locator(".flow").inner_text()
     page.get_by_role("slider", name="Entropy").focus()

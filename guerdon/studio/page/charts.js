@@ -72,7 +72,7 @@ function outline(xs, low, high, x, y) {
 // --- what all charts have ------------------------------------------------------------------------------------------------
 
 // A figure: title, what is read, the drawing, and the numbers as a table. `own` has draw(svg, width, height), stops(): what can
-// be read, at(stop): its words, place(stop): where it lies, table(): {head, rows}, open(stop).
+// be read, at(stop): its words, place(stop): where it lies, table(): {head, rows}, open(stop) where the spec says what to open.
 function figure(spec, own) {
   let at = -1, asTable = false, drawnWidth = 0;
   const read = h("span.read", { aria: { hidden: "true" } });
@@ -88,6 +88,7 @@ function figure(spec, own) {
     const { label, words = label, quiet = "" } = spec();
     put(title, words, quiet ? h("span.quiet", {}, ` ${quiet}`) : null);
     plot.hidden = asTable; table.hidden = !asTable;
+    plot.classList.toggle("opens", Boolean(spec().open));
     plot.setAttribute("aria-label", label);
     table.setAttribute("aria-label", `${label}: numbers`);
     if (asTable) { drawTable(); return; }
@@ -130,19 +131,18 @@ function figure(spec, own) {
   plot.addEventListener("pointermove", (event) => { const n = nearest(event); if (n !== at) { at = n; show(); } });
   plot.addEventListener("pointerleave", () => { if (document.activeElement !== plot) { at = -1; show(); } });
   plot.addEventListener("blur", () => { at = -1; show(); });
-  plot.addEventListener("click", (event) => { const n = nearest(event); if (n >= 0) own.open?.(own.stops()[n]); });
+  plot.addEventListener("click", (event) => { const n = nearest(event); if (n >= 0 && spec().open) own.open(own.stops()[n]); });
   plot.addEventListener("keydown", (event) => {
     const last = own.stops().length - 1, far = event.shiftKey ? 10 : 1, from = at < 0 ? last : at;
     const to = { ArrowLeft: at < 0 ? last : from - far, ArrowRight: from + far, Home: 0, End: last }[event.key];
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (to !== undefined) at = Math.max(0, Math.min(last, to));
     else if (event.key === "Escape" && at >= 0) at = -1;
-    else if (event.key === "Enter" && own.open && last >= 0) { own.open(own.stops()[at < 0 ? last : at]); event.preventDefault(); event.stopPropagation(); return; }
+    else if (event.key === "Enter" && spec().open && last >= 0) { own.open(own.stops()[at < 0 ? last : at]); event.preventDefault(); event.stopPropagation(); return; }
     else return;
     event.preventDefault(); event.stopPropagation();
     show();
   });
-  plot.classList.toggle("opens", Boolean(own.open));
   drawers.set(plot, () => draw());
   sizes.observe(plot); seen.observe(plot);
   return { element, draw };
@@ -213,7 +213,7 @@ export function lineChart(first) {
     draw, stops: () => stops, place: (at) => x(at),
     at: (at) => (shown().length === 1 ? `${where(at)}: ${reading(shown()[0], at)}` : `${where(at)}: ${shown().map((one) => `${one.name} ${reading(one, at)}`).join(", ")}`),
     table: () => ({ head: [spec.xWords ?? "step", ...shown().map((one) => one.name)], rows: stops.map((at) => [number(at), ...shown().map((one) => { const n = one.x.indexOf(at); return n < 0 ? "" : reading(one, at); })]) }),
-    open: first.open ? (at) => { const one = shown()[0], n = near(one, at); spec.open(one.step?.[n] ?? at); } : undefined,
+    open: (at) => { const one = shown()[0]; spec.open(one.step?.[near(one, at)] ?? at); },
   });
   refresh();
   return { element: made.element, update(next) { spec = { ...spec, ...next }; refresh(); made.draw(); }, spec: () => spec };
@@ -245,7 +245,7 @@ export function stackChart(first) {
     place: (n) => x(n + 0.5),
     at: (n) => `${where(n)}: ${spec.columns.kinds.filter((kind) => kind.share[n]).map((kind) => `${kind.kind} ${percent(kind.share[n], 0)}`).join(", ") || "nothing"}`,
     table: () => ({ head: ["steps", ...spec.columns.kinds.map((kind) => kind.kind)], rows: spec.columns.first.map((_, n) => [where(n), ...spec.columns.kinds.map((kind) => percent(kind.share[n] ?? null))]) }),
-    open: first.open ? (n) => spec.open(spec.columns.last[n]) : undefined,
+    open: (n) => spec.open(spec.columns.last[n]),
   });
   function where(n) { const { first: from, last } = spec.columns; return from[n] === last[n] ? `step ${from[n]}` : `steps ${from[n]} to ${last[n]}`; }
   return { element: made.element, update(next) { spec = { ...spec, ...next }; made.draw(); } };

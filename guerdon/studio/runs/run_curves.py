@@ -112,7 +112,8 @@ def shown_curve(curve: Curve, at: Mapping[int, float], smooth: float) -> dict[st
     if smooth > 0:
         soft = smoothed(curve.value, smooth)
         kept = places_kept(soft, [(v,) if v is not None else () for v in soft], BUCKETS)
-        shown["smooth"] = {"x": [at[curve.steps[i]] for i in kept], "value": [soft[i] for i in kept]}
+        steps = [curve.steps[i] for i in kept]
+        shown["smooth"] = {"step": steps, "x": [at[step] for step in steps], "value": [soft[i] for i in kept]}
     return shown
 
 

@@ -148,8 +148,8 @@ export async function show(place, around) {
     const own = curve.title !== name ? name : "";
     const last = curve.value.findLastIndex((v) => v !== null);
     const latest = last < 0 ? "" : `${number(curve.value[last])}${curve.low ? ` (${number(curve.low[last])} to ${number(curve.high[last])})` : ""}`;
-    const line = { name: curve.title, hue: TONES[tone], x: soft?.x ?? curve.x, y: soft?.value ?? curve.value, step: soft ? null : curve.step, faint: soft ? { x: curve.x, y: curve.value } : null, low: soft ? null : curve.low, high: soft ? null : curve.high };
-    return { label: curve.title, quiet: own, latest, series: [line], log: wish.log, xWords: X_WORDS[wish.x], whole_x: wish.x === "steps", open: curves.stored.length && wish.x === "steps" ? toRollouts : undefined };
+    const line = { name: curve.title, hue: TONES[tone], x: soft?.x ?? curve.x, y: soft?.value ?? curve.value, step: soft?.step ?? curve.step, faint: soft ? { x: curve.x, y: curve.value } : null, low: soft ? null : curve.low, high: soft ? null : curve.high };
+    return { label: curve.title, quiet: own, latest, series: [line], log: wish.log, xWords: X_WORDS[wish.x], whole_x: wish.x === "steps", open: curves.stored.length ? toRollouts : undefined };
   }
 
   function drawCurves() {
