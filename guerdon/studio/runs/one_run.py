@@ -41,6 +41,7 @@ def one_run(library: Library, summaries: Summaries, id: str) -> dict[str, Any]:
         "alarms": [alarm.to_dict() for alarm in alarms_of(id, run)],
         "exams": exams(run),
         "settings": settings_of(run.config),
+        "config": run.config,
         "commands": commands(run, row["status"]),
         "inner": listing(rows, Wanted(within=id, sort="name", down=False, limit=1000))["rows"] if is_study else [],
         "result": _result(run) if is_study else [],

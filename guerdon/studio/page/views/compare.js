@@ -2,34 +2,35 @@
 
 import { address, get } from "/page/asking.js";
 import { lineChart } from "/page/charts.js";
-import { h, once, put, tell } from "/page/dom.js";
+import { h, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { count, number, plural, seconds } from "/page/numbers.js";
-import { again, capital, keepInOrder, minus } from "/page/views/run_words.js";
+import { X_WORDS, curveSection, curveTools, keepInOrder, lineKey, readWish, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
+import { again, capital, minus } from "/page/views/run_words.js";
 
 const FEW = 12; // settings that are shown unfolded
-const X_WORDS = { steps: "step", tokens: "tokens", seconds: "seconds" };
 
 export async function show(place, around) {
   around.title("Compare");
   const { query } = around;
-  const wish = { run: query.getAll("run"), x: X_WORDS[query.get("x")] ? query.get("x") : "steps", smooth: Number(query.get("smooth")) || 0, log: query.get("log") === "1", exam: query.get("exam") ?? "", apart: query.get("apart") === "1", hide: new Set(query.getAll("hide")), metric: query.get("metric") ?? "" };
+  const wish = { ...readWish(query), run: query.getAll("run"), exam: query.get("exam") ?? "", apart: query.get("apart") === "1", hide: new Set(query.getAll("hide")) };
   if (wish.run.length < 2) {
     put(place, h("h1", {}, "Compare"), h("p.empty", {}, "Mark two runs or more in ", h("a", { href: "/" }, "the list"), " with x, and press c."));
     return;
   }
-  let said = null, also = new Set();
+  let said = null, also = new Set(), asked = 0;
   const charts = new Map(), sections = new Map(), parts = new Map(), apart = new Map();
   const rooms = Object.fromEntries(["notes", "legend", "settings", "exams", "prompt"].map((name) => [name, h(`section.compare-${name}`, {})]));
   const curves = h("div", {});
   put(place, h("p", {}, "Reading the runs…"));
   const refresh = around.guard(async () => {
+    const mine = ++asked;
     const now = await get("/api/runs/compare", { run: wish.run, x: wish.x, smooth: wish.smooth || "", metric: wish.exam, apart: wish.apart, also: [...also] });
-    if (!around.here()) return;
+    if (mine !== asked || !around.here()) return; // a later question is under way
     const begins = said === null;
     said = now;
     around.fault(null);
-    if (begins) put(place, h("h1", {}, "Compare"), rooms.notes, rooms.legend, rooms.exams, rooms.settings, rooms.prompt, h("section", { aria: { label: "Curves" } }, h("h2", {}, "Curves"), toolbar(), curves));
+    if (begins) put(place, h("h1", {}, "Compare"), rooms.notes, rooms.legend, h("div.compare-tops", {}, h("div", {}, rooms.exams, rooms.prompt), rooms.settings), h("section", { aria: { label: "Curves" } }, h("h2", {}, "Curves"), curveTools(wish, () => { keep(); drawCurves(); }, () => { keep(); refresh(); }), curves));
     draw();
     if (begins) findPrompt();
   });
@@ -41,7 +42,7 @@ export async function show(place, around) {
 
   function change(changes) { Object.assign(wish, changes); keep(); apart.clear(); refresh(); }
   function keep() {
-    around.keepInAddress(address("/compare", { run: wish.run, x: wish.x === "steps" ? "" : wish.x, smooth: wish.smooth || "", log: wish.log, exam: wish.exam, apart: wish.apart, hide: [...wish.hide], metric: wish.metric }));
+    around.keepInAddress(address("/compare", { run: wish.run, ...wishInAddress(wish), exam: wish.exam, apart: wish.apart, hide: [...wish.hide] }));
   }
   function part(name, content, make) {
     const text = JSON.stringify(content);
@@ -52,7 +53,7 @@ export async function show(place, around) {
     if (key) rooms[name].querySelector(`[data-key="${CSS.escape(key)}"]`)?.focus({ preventScroll: true });
   }
   function style(n) { return { hue: n % 8, dash: n % 4 }; }
-  function key(n) { return h(`svg.key.hue-${n % 8}`, { width: 30, height: 10, aria: { hidden: "true" } }, h(`path.line.dash-${n % 4}`, { d: "M1,5L29,5" })); }
+  function key(n) { return lineKey(n % 8, n % 4); }
 
   function draw() {
     part("notes", said.notes, (notes) => (notes.length ? h("ul.alarms", {}, notes.map((note) => h("li", {}, note))) : null));
@@ -134,16 +135,6 @@ export async function show(place, around) {
 
   // --- curves -----------------------------------------------------------------------------------------------------------------
 
-  function toolbar() {
-    const search = h("input", { type: "search", value: wish.metric, placeholder: "reward, kl, length", data: { search: "" }, aria: { label: "Search metrics" }, oninput: once(150, () => { wish.metric = search.value; keep(); drawCurves(); }) });
-    const amount = h("output", {}, wish.smooth ? wish.smooth.toFixed(2) : "off");
-    const ask = once(150, () => { keep(); refresh(); });
-    const smooth = h("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: wish.smooth, aria: { label: "Smoothing" }, oninput: () => { wish.smooth = Number(smooth.value); put(amount, wish.smooth ? wish.smooth.toFixed(2) : "off"); ask(); } });
-    const x = h("select", { onchange: () => { wish.x = x.value; ask(); } }, Object.keys(X_WORDS).map((word) => h("option", { value: word, selected: word === wish.x }, word)));
-    const log = h("input", { type: "checkbox", checked: wish.log, onchange: () => { wish.log = log.checked; keep(); drawCurves(); } });
-    return h("div.toolbar", {}, search, h("label", {}, "over", x), h("label", {}, "smooth", smooth, amount), h("label", {}, log, "powers of ten"));
-  }
-
   function lines(bySeries, dots = false) {
     return said.arms.map((arm, n) => [arm, n, bySeries[arm.letter]]).filter(([, , one]) => one).map(([arm, n, one]) => ({
       name: one.seeds > 1 ? `${arm.letter} (mean of ${one.seeds} seeds)` : arm.letter, ...style(n), dots: dots && one.x.length < 2, hidden: wish.hide.has(arm.letter),
@@ -157,7 +148,7 @@ export async function show(place, around) {
   }
 
   function drawCurves() {
-    const words = wish.metric.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = wantedWords(wish);
     const fits = (name) => words.every((word) => `${name} ${said.curves[name]?.title ?? ""}`.toLowerCase().includes(word));
     const wanted = [];
     if (said.metric && !words.length && Object.values(said.held_out).some((one) => one)) {
@@ -183,12 +174,7 @@ export async function show(place, around) {
   function only(series) { return Object.values(series).flatMap((one) => one.value).find((v) => v !== null); }
 
   function sectionOf(group, folded) {
-    if (!sections.has(group.tone)) {
-      const made = { grid: h("div.grid", {}), flat: h("p.quiet.flat", {}), count: h("span.quiet", {}), said: h("p.quiet", { role: "status" }) };
-      made.element = h("details.curves", { open: !folded }, h("summary", {}, h("h3", {}, group.title), made.count), made.said, made.grid, made.flat);
-      made.element.addEventListener("toggle", () => { if (made.element.open) drawCurves(); });
-      sections.set(group.tone, made);
-    }
+    if (!sections.has(group.tone)) sections.set(group.tone, curveSection(group.title, "", !folded, drawCurves));
     return sections.get(group.tone);
   }
 }

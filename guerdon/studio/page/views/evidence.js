@@ -5,6 +5,7 @@ import { dotChart, lineChart } from "/page/charts.js";
 import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { number, plural } from "/page/numbers.js";
+import { lineKey } from "/page/views/curve_parts.js";
 import { capital, copyLine, minus } from "/page/views/run_words.js";
 
 const TONES = { better: "good", worse: "bad", equal: "", "not known": "wait", "not testable here": "" };
@@ -70,7 +71,7 @@ function claim(said) {
   return h("section.claim", {}, h("h2", {}, said.says),
     h("p", {}, h("span.chip.verdict", { class: TONES[said.verdict] ?? "" }, said.badge), ` ${capital(said.meaning)}. `, said.outcome.length ? `${capital(said.outcome.join("; "))}. ` : "", h("span.quiet", {}, `${capital(said.registration)}.`)),
     said.unfinished ? h("p.wait", {}, `${capital(said.unfinished)}. What stands here may change.`) : null, said.how ? h("p", {}, capital(minus(said.how))) : null,
-    h("div.claim-charts", {}, curves ? h("div.card", {}, curves.element, h("p.legend-line", {}, lines.map((arm, n) => h("span", {}, h(`svg.key.hue-${HUES[arm.name] ?? (n + 3) % 8}`, { width: 30, height: 10, aria: { hidden: "true" } }, h(`path.line.dash-${n % 4}`, { d: "M1,5L29,5" })), ` ${arm.name}`)))) : null, gaps ? h("div.card", {}, gaps.element) : null),
+    h("div.claim-charts", {}, curves ? h("div.card", {}, curves.element, h("p.legend-line", {}, lines.map((arm, n) => h("span", {}, lineKey(HUES[arm.name] ?? (n + 3) % 8, n % 4), ` ${arm.name}`)))) : null, gaps ? h("div.card", {}, gaps.element) : null),
     h("div.scroll", {}, h("table", { aria: { label: "Arms" } }, h("thead", {}, h("tr", {}, ["arm", "recipe", "seeds", "score", "learning rate", "better by (95 %)"].map((words, n) => h(n > 1 ? "th.num" : "th", { scope: "col" }, words)))),
       h("tbody", {}, said.arms.map((arm) => h("tr", {}, h("td", {}, arm.name), h("td.mono", {}, arm.what), h("td.num", {}, arm.seeds), h("td.num", {}, arm.score), h("td.num", {}, arm.lr === null ? "" : String(arm.lr)), h("td.num", {}, minus(said.against.find((gap) => gap.name === arm.name)?.words ?? ""))))))),
     said.quality ? h("p", {}, `What it must keep, ${said.quality.keeps}: better by ${minus(said.quality.words)}.`) : null,

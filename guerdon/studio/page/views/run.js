@@ -5,25 +5,26 @@ import { lineChart, stackChart } from "/page/charts.js";
 import { h, once, put } from "/page/dom.js";
 import { layer, openDialog } from "/page/keys.js";
 import { count, number, percent, plural, seconds } from "/page/numbers.js";
-import { again, capital, copyLine, headlineWords, interval, keepInOrder, progressBar, statusChip, when } from "/page/views/run_words.js";
+import { X_WORDS, curveSection, curveTools, keepInOrder, readWish, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
+import { again, capital, copyLine, headlineWords, interval, progressBar, statusChip, when } from "/page/views/run_words.js";
 
-const X_WORDS = { steps: "step", tokens: "tokens", seconds: "seconds" };
 const TONES = { reward: 0, policy: 4, play: 2, other: 7, kind: 1 };
 const FLAT = { zero: "0 in every step", rounding: "0 but for rounding", constant: "the same in every step" };
 const ROLES = { draw: "draw tasks", play: "play", score: "score", credit: "give credit", learn: "learn", stage: "stage", examine: "examine" };
 
 export async function show(place, around) {
   const id = around.params.run;
-  const wish = { x: X_WORDS[around.query.get("x")] ? around.query.get("x") : "steps", smooth: Number(around.query.get("smooth")) || 0, log: around.query.get("log") === "1", metric: around.query.get("metric") ?? "" };
-  let one = null, curves = null;
+  const wish = readWish(around.query);
+  let one = null, curves = null, asked = 0;
   const parts = new Map(), charts = new Map(), open = new Set();
 
   const rooms = Object.fromEntries(["head", "alarms", "flow", "exams", "facts", "commands", "inner", "settings", "draws"].map((name) => [name, h(`section.run-${name}`, {})]));
-  const tools = toolbar(), sections = h("div", {}), curveRoom = h("section", { aria: { label: "Curves" } }, h("h2", {}, "Curves"), tools, sections);
+  const tools = curveTools(wish, () => { keep(); if (curves) drawCurves(); }, () => { keep(); refresh(); }), sections = h("div", {}), curveRoom = h("section", { aria: { label: "Curves" } }, h("h2", {}, "Curves"), tools, sections);
   put(place, h("p", {}, "Reading the run…"));
   const refresh = around.guard(async () => {
+    const mine = ++asked;
     const [now, drawn] = await Promise.all([get(`/api/runs/one/${id}`).catch(gone), get(`/api/runs/one/${id}/curves`, { x: wish.x, smooth: wish.smooth }).catch(() => null)]);
-    if (!around.here()) return;
+    if (mine !== asked || !around.here()) return; // a later question is under way
     const begins = one === null;
     one = now; curves = drawn;
     around.fault(null);
@@ -66,7 +67,7 @@ export async function show(place, around) {
     part("flow", one.flow, flow);
     part("facts", [one.facts, one.rewards, one.run], facts);
     part("commands", one.commands, (lines) => [h("h2", {}, "On the command line"), lines.map(({ what, line }) => [h("div.quiet", {}, what), copyLine(line)])]);
-    part("settings", one.settings, settings);
+    part("settings", [one.settings, one.config], settings);
     part("inner", [one.inner, one.result], inner);
     if (curves) drawCurves();
     drawExams();
@@ -111,8 +112,8 @@ export async function show(place, around) {
     return [h("h2", {}, "Facts"), h("dl.pairs", {}, pairs.filter(([, v]) => v).map(([name, v]) => [h("dt", {}, name), h("dd", {}, v)]))];
   }
 
-  function settings(groups) {
-    return [h("h2", {}, "Settings"), Object.entries(groups).filter(([, pairs]) => Object.keys(pairs).length).map(([group, pairs]) => fold(`settings ${group}`, `${group} (${Object.keys(pairs).length})`, h("dl.pairs.knobs", {}, Object.entries(pairs).map(([name, said]) => [h("dt", {}, name), h("dd", {}, said)]))))];
+  function settings([groups, config]) {
+    return [h("h2", {}, "Settings"), Object.entries(groups).filter(([, pairs]) => Object.keys(pairs).length).map(([group, pairs]) => fold(`settings ${group}`, `${group} (${Object.keys(pairs).length})`, h("dl.pairs.knobs", {}, Object.entries(pairs).map(([name, said]) => [h("dt", {}, name), h("dd", {}, said)])))), fold("run.json", "run.json as it is", h("pre.whole-config", { tabindex: "0" }, JSON.stringify(config, null, 1)))];
   }
 
   function inner([runs, result]) {
@@ -125,16 +126,7 @@ export async function show(place, around) {
 
   // --- curves ---------------------------------------------------------------------------------------------------------------
 
-  function toolbar() {
-    const search = h("input", { type: "search", value: wish.metric, placeholder: "reward, kl, length", data: { search: "" }, aria: { label: "Search metrics" }, oninput: once(120, () => { wish.metric = search.value; keep(); if (curves) drawCurves(); }) });
-    const amount = h("output", {}, wish.smooth ? wish.smooth.toFixed(2) : "off");
-    const smooth = h("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: wish.smooth, aria: { label: "Smoothing" }, oninput: () => { wish.smooth = Number(smooth.value); put(amount, wish.smooth ? wish.smooth.toFixed(2) : "off"); ask(); } });
-    const log = h("input", { type: "checkbox", checked: wish.log, onchange: () => { wish.log = log.checked; keep(); if (curves) drawCurves(); } });
-    const x = h("select", { onchange: () => { wish.x = x.value; ask(); } }, Object.keys(X_WORDS).map((word) => h("option", { value: word, selected: word === wish.x }, word)));
-    const ask = once(150, () => { keep(); refresh(); });
-    return h("div.toolbar", {}, search, h("label", {}, "over", x), h("label", {}, "smooth", smooth, amount), h("label", {}, log, "powers of ten"));
-  }
-  function keep() { around.keepInAddress(address(`/run/${id}`, { x: wish.x === "steps" ? "" : wish.x, smooth: wish.smooth || "", log: wish.log, metric: wish.metric })); }
+  function keep() { around.keepInAddress(address(`/run/${id}`, wishInAddress(wish))); }
 
   function toRollouts(step) {
     const before = curves.stored.filter((each) => each <= step);
@@ -153,7 +145,7 @@ export async function show(place, around) {
   }
 
   function drawCurves() {
-    const words = wish.metric.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = wantedWords(wish);
     const fits = (name) => words.every((word) => `${name} ${curves.curves[name].title}`.toLowerCase().includes(word));
     const groups = curves.sections.map((group) => ({ ...group, names: group.names.filter((name) => name !== curves.first && fits(name)) })).filter((group) => group.names.length);
     const wanted = groups.map((group) => {
@@ -161,7 +153,7 @@ export async function show(place, around) {
       const shown = group.names.filter((name) => words.length || !curves.curves[name].flat);
       const flat = words.length ? [] : group.names.filter((name) => curves.curves[name].flat);
       const list = sectionOf(group, folded);
-      if (!folded || list.open) keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
+      if (list.element.open) keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
       put(list.flat, flat.length ? ["Not drawn: ", flat.map((name, n) => [n ? ", " : "", h("code", {}, curves.curves[name].title), ` ${FLAT[curves.curves[name].flat]}`, curves.curves[name].flat === "constant" ? ` (${number(curves.curves[name].value.find((v) => v !== null))})` : ""]), "."] : null);
       return list.element;
     });
@@ -182,17 +174,10 @@ export async function show(place, around) {
 
   function sectionOf(group, folded) {
     const key = `section ${group.tone}`;
-    if (!parts.has(key)) {
-      const grid = h("div.grid", {}), flat = h("p.quiet.flat", {}), made = { grid, flat, open: !folded };
-      const count_ = h("span.quiet", {});
-      made.element = h("details.curves", { open: !folded }, h("summary", { data: { key } }, h("h3", {}, group.title), count_), h("p.quiet", {}, group.lead), grid, flat);
-      made.count = count_;
-      made.element.addEventListener("toggle", () => { if (made.open === made.element.open) return; made.open = made.element.open; if (made.open) drawCurves(); });
-      parts.set(key, made);
-    }
+    if (!parts.has(key)) parts.set(key, curveSection(group.title, group.lead, !folded, drawCurves));
     const made = parts.get(key);
     put(made.count, ` ${plural(group.names.length, "metric")}`);
-    if (wish.metric && !made.open) { made.element.open = true; made.open = true; }
+    if (wish.metric) made.element.open = true;
     return made;
   }
 
@@ -217,12 +202,21 @@ export async function show(place, around) {
   function examPlaces() { return wish.x === "steps" ? one.exams.steps_done : one.exams.spent.map((spent) => spent[wish.x]); }
 
   function drawExams() {
+    drawExamTable();
+    const room = rooms.exams.querySelector("[data-charts]");
+    if (!room || one.exams.steps_done.length < 2) return;
+    const places = examPlaces(), headline = headlineMeasure();
+    keepInOrder(room, one.exams.measures.filter((each) => each !== headline).map((each) => chartOf(`exam ${each.name}`, { label: each.name, quiet: each.words && each.words !== each.name ? each.words : "", share: each.is_share, xWords: X_WORDS[wish.x], whole_x: wish.x === "steps",
+      series: [{ name: each.name, hue: 1, x: places, y: each.points.map((p) => p[0]), low: each.points.some((p) => p[1] !== null) ? each.points.map((p) => p[1]) : null, high: each.points.map((p) => p[2]) }] })));
+  }
+
+  function drawExamTable() {
     part("exams", one.exams, (exams) => {
       if (!exams) return null;
       const said = ({ is_share }, [v, low, high]) => (v === null ? "–" : [is_share ? percent(v) : number(v), low === null || high === null ? null : h("span.quiet", {}, is_share ? ` ${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)}` : ` ${number(low)} to ${number(high)}`)]);
       return [h("h2", {}, "Exams"), h("p.quiet", {}, Object.entries(exams.counts).filter(([, v]) => v).map(([name, v]) => `${name} ${typeof v === "number" ? number(v) : v}`).join(", ")),
         h("div.scroll", { tabindex: "0", aria: { label: "Exams" } }, h("table", { aria: { label: "Exams: a row an evaluation, 95 % intervals beside the numbers" } }, h("thead", {}, h("tr", {}, h("th.num", { scope: "col" }, "after steps"), exams.measures.map((each) => h("th.num", { scope: "col" }, each.words && each.words !== each.name ? `${each.name}, ${each.words}` : each.name)))),
-          h("tbody", {}, exams.steps_done.map((done, n) => h("tr", {}, h("td.num", {}, count(done)), exams.measures.map((each) => h("td.num", {}, said(each, each.points[n])))))))) ];
+          h("tbody", {}, exams.steps_done.map((done, n) => h("tr", {}, h("td.num", {}, count(done)), exams.measures.map((each) => h("td.num", {}, said(each, each.points[n])))))))), h("div.grid", { data: { charts: "" } })];
     });
   }
 

@@ -71,9 +71,3 @@ export function again(around, call, { least = 900, concerns = () => true } = {})
   around.cleanup(() => { gone = true; clearTimeout(timer); });
   return wake;
 }
-
-// children in this order, those that stand there already untouched
-export function keepInOrder(place, wanted) {
-  for (const child of [...place.children]) if (!wanted.includes(child)) child.remove();
-  wanted.forEach((element, n) => { if (place.children[n] !== element) place.insertBefore(element, place.children[n] ?? null); });
-}
