@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 from written_runs import add_events, steps, whole, write_run
 
-from guerdon.store.event_types import Ended, ScoresMissing, StepDone, Stopped, Warned
+from guerdon.store.event_types import Ended, Evaluated, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.folder import RunFolder
 from guerdon.store.headline import Headline, Point
 from guerdon.studio.library import Library, ShelvedRun
@@ -310,3 +310,72 @@ def test_damage_is_an_alarm(tmp_path: Path) -> None:
     (path / "events.jsonl").write_bytes(b"\n".join(lines))
     found = [alarm for alarm in alarms_of("ID", snapshot(shelved(path))) if alarm.title == "Damaged"]
     assert "1 damaged line in events.jsonl: 4" in found[0].message and found[0].level == "bad"
+
+
+def test_any_run_json_is_shown_or_told(ask: Ask, small_run: Path, tmp_path: Path) -> None:
+    """Each key missing, and of each wrong type: no question about it breaks."""
+    whole_config = json.loads((small_run / "first" / "run.json").read_text())
+    whole_config.pop("sum")
+    odd = ([], [3], {"a": []}, {"a": {"part": 3, "knobs": [1]}}, "x", None, 10**30, -1)
+    configs = [{k: v for k, v in whole_config.items() if k != name} for name in whole_config]
+    configs += [{**whole_config, name: value} for name in whole_config for value in odd]
+    configs += [
+        {**whole_config, "parts": {**whole_config["parts"], "knobs": {**whole_config["parts"]["knobs"], name: value}}}
+        for name in whole_config["parts"]["knobs"]
+        for value in odd
+    ]
+    for n, config in enumerate(configs):
+        (tmp_path / f"run-{n}").mkdir()
+        (tmp_path / f"run-{n}" / "run.json").write_text(json.dumps(config))
+        (tmp_path / f"run-{n}" / "events.jsonl").hardlink_to(small_run / "first" / "events.jsonl")
+    client = ask(tmp_path)
+    rows: list[Any] = []
+    waiting = 1
+    while waiting:
+        answer = client.get("/api/runs?limit=1000").json()
+        rows, waiting = answer["rows"], answer["waiting"]
+    assert len(rows) == len(configs) and {"complete", "unreadable"} <= {row["status"] for row in rows}
+    for row in rows:
+        assert client.get(f"/api/runs/one/{row['id']}").status_code == 200
+    shown = [row["id"] for row in rows if row["status"] == "complete"]
+    for id in shown[::7]:
+        assert client.get(f"/api/runs/one/{id}/curves").status_code == 200
+        assert client.get(f"/api/runs/compare?run={id}&run={shown[0]}&run={shown[-1]}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "odd", [None, "x", [1], {"a": 1}, True, 10**400, float("nan"), float("-inf")], ids=lambda odd: str(odd)[:8]
+)
+def test_any_metric_is_shown_or_left_out(ask: Ask, tmp_path: Path, odd: Any) -> None:
+    """Somebody may log what they like, under names that mean something to us."""
+    ours = (
+        "draws/a:1",
+        "draws/b",
+        "correct/mean",
+        "correct/std",
+        "reward/mean",
+        "reward.x/failed",
+        "length/mean",
+        "policy/lr",
+        "/",
+    )
+    metrics = {**dict.fromkeys(ours, odd), "draws/c": 1.0, "reward/failed": 0.0}
+    result = {"task": odd, "tasks": odd, "pass@1": odd, "pass@1_low": odd, "pass@2": 0.5, "exam/": odd, "length": odd}
+    events = [
+        Evaluated(-1, result=result),
+        *(StepDone(n, metrics=metrics) for n in range(3)),
+        Evaluated(2, result=result),
+    ]
+    for name in "ab":
+        write_run(tmp_path / name, events, steps=3)
+    client = ask(tmp_path)
+    ids = [row["id"] for row in client.get("/api/runs").json()["rows"]]
+    assert len(ids) == 2
+    for path in (
+        f"one/{ids[0]}",
+        f"one/{ids[0]}/curves?smooth=0.3",
+        f"compare?run={ids[0]}&run={ids[1]}&metric=pass@2",
+    ):
+        answer = client.get(f"/api/runs/{path}")
+        assert answer.status_code == 200, (path, answer.text)
+        json.loads(answer.text, parse_constant=pytest.fail)

@@ -36,7 +36,7 @@ export async function show(place, around) {
   });
   again(around, refresh, { concerns: (ids) => wish.run.some((id) => ids.includes(id)) });
   await refresh();
-  if (!said) { put(place, h("h1", {}, "Compare"), h("p.empty", {}, "These runs cannot be compared. ", h("a", { href: "/" }, "All runs"))); return; }
+  if (!said && asked === 1) { put(place, h("h1", {}, "Compare"), h("p.empty", {}, "These runs cannot be compared. ", h("a", { href: "/" }, "All runs"))); return; }
   around.keys(layer("compare").on("s", "seeds together or apart", () => change({ apart: !wish.apart })).on(["ArrowLeft", "ArrowRight"], "read a chart that has the focus", () => false)
     .on(["1", "2", "3", "4", "5", "6", "7", "8", "9"], "show or hide that run", (event) => { const arm = said.arms[Number(event.key) - 1]; if (arm) toggle(arm.letter); }));
 

@@ -34,6 +34,7 @@ export async function show(place, around) {
   function gone(error) { throw one && error.status === 404 ? new Error(`${one.run.name} is not there any more: its folder was deleted or moved`) : error; }
   again(around, refresh, { concerns: (ids) => ids.includes(id) || one?.inner?.some((run) => ids.includes(run.id)) });
   await refresh();
+  if (!one && asked > 1) return; // the next answer shows it
   if (!one) put(place, h("p", {}, "This run cannot be shown. ", h("a", { href: "/" }, "All runs")));
   else if (location.hash === "#alarms") document.getElementById("alarms")?.scrollIntoView();
 
