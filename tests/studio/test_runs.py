@@ -184,7 +184,11 @@ def test_one_run_in_full(ask: Ask, small_run: Path) -> None:
     assert curves["first"] == "correct" and curves["stored"] == [0, 1, 2]
     assert [group["tone"] for group in curves["sections"]] == ["reward", "policy", "play", "other", "kind"]
     named = [name for group in curves["sections"] for name in group["names"]]
-    assert sorted(named) == sorted(curves["curves"]), "every metric is in one section"
+    assert len(set(named)) == len(named) and "tokens" in named and "tokens" not in curves["curves"], (
+        "sent when it is asked for"
+    )
+    asked = client.get(f"/api/runs/one/{id}/curves", params={"also": [*named, "nothing"]}).json()
+    assert sorted(asked["curves"]) == sorted(named), "every metric is in one section"
     assert client.get(f"/api/runs/one/{id}/curves?smooth=1").json()["error"].startswith("smooth:")
     assert client.get("/api/runs/one/none").status_code == 404
 
@@ -259,7 +263,7 @@ def test_two_runs_that_are_written_at_once(ask: Ask, tmp_path: Path) -> None:
         for name in "ab":
             add_events(tmp_path / name, steps("correct/mean", values[:n])[n - 1 :])
         for name in "ab":
-            curve = client.get(f"/api/runs/one/{ids[name]}/curves").json()["curves"]["correct/mean"]
+            curve = client.get(f"/api/runs/one/{ids[name]}/curves?also=correct/mean").json()["curves"]["correct/mean"]
             assert curve["value"] == values[:n]
     with open(tmp_path / "a" / "events.jsonl", "ab") as file:
         file.write(b'{"type": "StepDone", "step": 3, "metr')
@@ -379,3 +383,19 @@ def test_any_metric_is_shown_or_left_out(ask: Ask, tmp_path: Path, odd: Any) -> 
         answer = client.get(f"/api/runs/{path}")
         assert answer.status_code == 200, (path, answer.text)
         json.loads(answer.text, parse_constant=pytest.fail)
+
+
+def test_what_is_long_is_cut(tmp_path: Path, ask: Ask) -> None:
+    huge = "x" * 5_000_000
+    names_of = {f"mine/{n}": 1.0 for n in range(500)}
+    missing = ScoresMissing(0, column="c", failed=1, of=1, first=huge, causes={huge: 1})
+    path = write_run(tmp_path / "run", [missing, Warned(0, message=huge)], settings={"x": huge})
+    add_events(path, [StepDone(n, metrics=names_of) for n in range(3)])
+    client = ask(tmp_path)
+    id = client.get("/api/runs").json()["rows"][0]["id"]
+    one = client.get(f"/api/runs/one/{id}").json()
+    assert one["config"] is None and all(
+        len(alarm["message"]) < 2_100 and len(alarm["detail"]) < 20_100 for alarm in one["alarms"]
+    )
+    assert "x ... x" in one["alarms"][0]["detail"] and len(one["alarms"][0]["detail"]) > 19_000
+    assert len(json.dumps(one)) < 100_000 and len(client.get(f"/api/runs/one/{id}/curves").content) < 100_000

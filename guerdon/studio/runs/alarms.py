@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+from guerdon.core.html import cut
 from guerdon.store.event_types import ScoresMissing, Stopped, TimeoutFired, Warned
 from guerdon.store.never_applied import unapplied_columns
 from guerdon.store.report.troubles import error_text
@@ -35,7 +36,8 @@ class Alarm:
     detail: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """For the page. An exception may hold a whole completion: what is too long to be read has its middle left out."""
+        return {**asdict(self), "message": cut(self.message, 2_000), "detail": cut(self.detail, 20_000)}
 
 
 @dataclass(frozen=True)

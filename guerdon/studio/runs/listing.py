@@ -11,6 +11,7 @@ from guerdon.core.errors import unknown
 
 Row = dict[str, Any]
 KEPT_BACK = ("words", "spent")  # of a row, which the list does not show
+CHOICES = 200  # of a filter
 FILTERS = ("recipe", "task", "status")
 STATUSES = ("going on", "complete", "stopped", "unreadable", "reading")
 
@@ -79,7 +80,7 @@ def _counts(rows: Sequence[Row], chosen: Mapping[str, Sequence[str]], name: str)
     counted = Counter(str(row.get(name, "")) for row in rows if _fits(row, chosen, but=name))
     for value in chosen.get(name, ()):
         counted[value] += 0
-    return [(value, count) for value, count in counted.most_common() if value]
+    return [(value, count) for value, count in counted.most_common(CHOICES) if value]
 
 
 def _sorted(rows: Sequence[Row], wanted: Wanted) -> list[Row]:

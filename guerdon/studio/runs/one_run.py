@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from guerdon.core.html import cut
 from guerdon.loop.compare.settings import settings_of
 from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.folder import resume_command
@@ -19,6 +20,7 @@ from guerdon.studio.runs.listing import Wanted, listing
 from guerdon.studio.runs.run_snapshot import Snapshot, snapshot
 from guerdon.studio.runs.summaries import Summaries
 
+LARGE = 300_000  # bytes of a run.json that is not shown as it is
 HARDWARE = ("machine", "device", "threads")  # among versions
 
 
@@ -28,7 +30,7 @@ def one_run(library: Library, summaries: Summaries, id: str) -> dict[str, Any]:
     if row["status"] == "unreadable":
         return {"run": row, "readable": False}
     run = snapshot(shelved)
-    is_study = run.config["kind"] == "study"
+    is_study, settings = run.config["kind"] == "study", settings_of(run.config)
     rows = summaries.every()[0] if is_study else []
     row = next((each for each in rows if each["id"] == id), row)
     return {
@@ -40,8 +42,8 @@ def one_run(library: Library, summaries: Summaries, id: str) -> dict[str, Any]:
         "flow": flow_of(run.config),
         "alarms": [alarm.to_dict() for alarm in alarms_of(id, run)],
         "exams": exams(run),
-        "settings": settings_of(run.config),
-        "config": run.config,
+        "settings": {group: {name: cut(v, 2_000) for name, v in each.items()} for group, each in settings.items()},
+        "config": run.config if run.folder.config_file.stat().st_size < LARGE else None,
         "commands": commands(run, row["status"]),
         "inner": listing(rows, Wanted(within=id, sort="name", down=False, limit=1000))["rows"] if is_study else [],
         "result": _result(run) if is_study else [],

@@ -21,28 +21,29 @@ from guerdon.studio.runs.run_snapshot import snapshot
 X = Literal["steps", "tokens", "seconds"]
 BUCKETS = 80  # each keeps some five points
 OTHERS = ("Other metrics", "Whatever else the run measured, by the names in its events.", "other")
+LARGE = 60  # curves of a section that are sent unasked
 KEPT = 12  # runs
 _kept: dict[tuple[str, int], tuple[object, dict[str, Curve]]] = {}
 _lock = threading.Lock()
 KINDS = ("By kind of problem", "A number for each kind: draws, shares and scores of a curriculum.", "kind")
 
 
-def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0) -> dict[str, Any]:
-    """The sections with their curves, and the draws of the curriculum."""
+def curves_of(shelved: ShelvedRun, x: X = "steps", smooth: float = 0.0, also: Sequence[str] = ()) -> dict[str, Any]:
+    """The sections with the curves that are drawn large and those wanted `also`, and the draws of the curriculum."""
     run = snapshot(shelved)
     done = run.events(StepDone)
     curves = full_curves(run, done)
     headline = run.headline
     near = now_metric(headline.key) if headline is not None and headline.source == "exam" else None
     first = next((c.name for c in curves.values() if near and c.metric == near[0]), "")
-    at = places(done, x)
+    at, groups = places(done, x), sections(curves)
     return {
         "x": x,
         "steps_done": run.steps_done,
         "stored": some_of(run.rollout_steps),
         "first": first,
-        "curves": {name: shown_curve(curve, at, smooth) for name, curve in curves.items()},
-        "sections": sections(curves),
+        "curves": {name: shown_curve(curves[name], at, smooth) for name in sent(groups, also) if name in curves},
+        "sections": groups,
         "draws": draws_of(done),
     }
 
@@ -76,8 +77,21 @@ def sections(curves: Mapping[str, Curve]) -> list[dict[str, Any]]:
     by_kind = [name for name in rest if name.startswith(BY_KIND)]
     groups += [(*OTHERS, [name for name in rest if name not in by_kind]), (*KINDS, by_kind)]
     return [
-        {"title": title, "lead": lead, "tone": tone, "names": names} for title, lead, tone, names in groups if names
+        {"title": title, "lead": lead, "tone": tone, "names": names, "titles": [title_of(name) for name in names]}
+        for title, lead, tone, names in groups
+        if names
     ]
+
+
+def sent(groups: Sequence[Mapping[str, Any]], also: Sequence[str]) -> list[str]:
+    """Whose numbers go to the page: what the report draws large, as far as anybody looks, and what was asked for."""
+    large = [name for group in groups if group["tone"] in HEADINGS for name in group["names"][:LARGE]]
+    return [*dict.fromkeys([*large, *also])]
+
+
+def title_of(name: str) -> str:
+    title = chart_title(name)
+    return title.words + title.own
 
 
 def places(done: Sequence[StepDone], x: X) -> dict[int, float]:
@@ -93,12 +107,11 @@ def places(done: Sequence[StepDone], x: X) -> dict[int, float]:
 
 def shown_curve(curve: Curve, at: Mapping[int, float], smooth: float) -> dict[str, Any]:
     """A curve as the page draws it, with its title; `value`, and `low` and `high` where it has a spread, over `x`."""
-    title = chart_title(curve.name)
     edges = [curve.edges(i) for i in range(len(curve.steps))]
     kept = places_kept(curve.value, edges, BUCKETS)
     steps = [curve.steps[i] for i in kept]
     shown: dict[str, Any] = {
-        "title": title.words + title.own,
+        "title": title_of(curve.name),
         "metric": curve.metric,
         "flat": curve.flat,
         "count": curve.count,

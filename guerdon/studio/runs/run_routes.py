@@ -47,8 +47,8 @@ def routes(library: Library) -> APIRouter:
         return answer(one_run(library, summaries, id))
 
     @router.get("/one/{id}/curves")
-    def curves(id: str, x: X = "steps", smooth: Smooth = 0.0) -> Response:
-        return answer(curves_of(library.shelved(id), x, smooth))
+    def curves(id: str, x: X = "steps", smooth: Smooth = 0.0, also: Several = None) -> Response:
+        return answer(curves_of(library.shelved(id), x, smooth, also or []))
 
     @router.get("/compare")
     def compare(

@@ -17,14 +17,11 @@ from guerdon.loop.compare.prompts import shown_prompt
 from guerdon.loop.compare.run_arms import RunArm, RunsRead, common, evaluation_curve, exam_numbers, read_arms
 from guerdon.loop.compare.settings import differing
 from guerdon.loop.compare.words import difference_words, in_words, rate_words
-from guerdon.store.report.chart_sections import chart_title
 from guerdon.store.report.metric_curves import Curve, places_kept
 from guerdon.studio.library import Library, Missing
-from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, smoothed
+from guerdon.studio.runs.run_curves import BUCKETS, X, full_curves, places, sections, sent, smoothed, title_of
 from guerdon.studio.runs.run_snapshot import snapshot
 
-DRAWN = ("reward", "policy", "play")  # sections whose curves are sent at once
-HELD_OUT = "held out"
 MOST = 24  # arms that can be told apart by colour and dashes
 
 
@@ -62,19 +59,19 @@ def compared(
     for own in (run for each in curves.values() for run in each):
         first = {**own, **first}
     groups = sections(first)
-    sent = {name for group in groups if group["tone"] in DRAWN for name in group["names"]} | set(also)
+    wanted = sent(groups, also)
     steps = {arm.letter: [places(run.done, x) for run in arm.runs] for arm in arms}
     drawn = {
         name: {
-            "title": chart_title(name).words + chart_title(name).own,
+            "title": title_of(name),
             "series": {
                 letter: series([run[name] for run in each if name in run], steps[letter], smooth)
                 for letter, each in curves.items()
                 if all(name in run for run in each)
             },
         }
-        for name in first
-        if name in sent
+        for name in wanted
+        if name in first
     }
     return {
         "arms": [

@@ -5,7 +5,7 @@ import { lineChart } from "/page/charts.js";
 import { h, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { count, number, plural, seconds } from "/page/numbers.js";
-import { X_WORDS, curveSection, curveTools, keepInOrder, lineKey, readWish, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
+import { X_WORDS, curveSection, curveTools, fittingGroups, keepInOrder, lineKey, readWish, wantedNow, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
 import { again, capital, minus } from "/page/views/run_words.js";
 
 const FEW = 12; // settings that are shown unfolded
@@ -149,20 +149,17 @@ export async function show(place, around) {
 
   function drawCurves() {
     const words = wantedWords(wish);
-    const fits = (name) => words.every((word) => `${name} ${said.curves[name]?.title ?? ""}`.toLowerCase().includes(word));
     const wanted = [];
     if (said.metric && !words.length && Object.values(said.held_out).some((one) => one)) {
       wanted.push(chartOf("held out", { label: `${capital(said.metric_words)}, held out`, series: lines(said.held_out, true), share: said.is_share, whole: said.is_share, height: 210 }));
     }
-    for (const group of said.sections) {
-      const names = group.names.filter(fits);
-      if (!names.length) continue;
-      const late = names.filter((name) => !said.curves[name]);
-      const one = sectionOf(group, late.length > 0 && !words.length);
-      put(one.count, ` ${plural(names.length, "metric")}`);
-      if ((one.element.open || words.length) && late.length) { one.element.open = true; late.forEach((name) => also.add(name)); put(one.said, "reading…"); refresh(); } else put(one.said);
-      const drawn = names.filter((name) => said.curves[name] && varies(said.curves[name].series));
-      const still = names.filter((name) => said.curves[name] && !varies(said.curves[name].series));
+    for (const group of fittingGroups(said.sections, words)) {
+      const one = sectionOf(group, ["other", "kind"].includes(group.tone) && !words.length);
+      put(one.count, ` ${plural(group.names.length, "metric")}`);
+      if (words.length) one.element.open = true;
+      const names = wantedNow(one, group.names, said.curves, also, refresh);
+      const drawn = names.filter((name) => varies(said.curves[name].series));
+      const still = names.filter((name) => !varies(said.curves[name].series));
       keepInOrder(one.grid, drawn.map((name) => { const { title, series } = said.curves[name]; return chartOf(`curve ${name}`, { label: title, quiet: title === name ? "" : name, series: lines(series), log: wish.log }); }));
       put(one.flat, still.length ? ["The same number throughout: ", still.map((name, n) => [n ? ", " : "", h("code", {}, said.curves[name].title), ` ${number(only(said.curves[name].series))}`])] : null);
       wanted.push(one.element);

@@ -2,6 +2,7 @@
 
 import { h, once, put } from "/page/dom.js";
 
+const MOST = 60; // charts in a section
 export const X_WORDS = { steps: "step", tokens: "tokens", seconds: "seconds" };
 
 // What an address says of how curves are drawn, and back.
@@ -23,6 +24,24 @@ export function curveTools(wish, redraw, ask) {
 }
 
 export function wantedWords(wish) { return wish.metric.toLowerCase().split(/\s+/).filter(Boolean); }
+
+// The groups with those of their names that have all words, but one that is drawn elsewhere.
+export function fittingGroups(groups, words, but = "") {
+  const fits = (text) => words.every((word) => text.toLowerCase().includes(word));
+  return groups.map((group) => ({ ...group, names: group.names.filter((name, n) => name !== but && fits(`${name} ${group.titles[n]}`)) })).filter((group) => group.names.length);
+}
+
+// Of a section that is unfolded the names whose numbers are there; others are asked for, as many as anybody looks at.
+export function wantedNow(section, names, there, also, ask) {
+  const some = names.slice(0, MOST);
+  const late = section.element.open ? some.filter((name) => !there[name]) : [];
+  const fresh = late.filter((name) => !also.has(name));
+  if (also.size > 4 * MOST) also.clear();
+  for (const name of fresh) also.add(name);
+  put(section.said, late.length ? "reading…" : names.length > MOST ? `The first ${MOST} are drawn: search for others.` : "");
+  if (fresh.length) ask();
+  return some.filter((name) => there[name]);
+}
 
 // Charts under a heading, drawn when it is unfolded.
 export function curveSection(title, lead, open, unfolded) {

@@ -5,7 +5,7 @@ import { lineChart, stackChart } from "/page/charts.js";
 import { h, once, put } from "/page/dom.js";
 import { layer, openDialog } from "/page/keys.js";
 import { count, number, percent, plural, seconds } from "/page/numbers.js";
-import { X_WORDS, curveSection, curveTools, keepInOrder, readWish, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
+import { X_WORDS, curveSection, curveTools, fittingGroups, keepInOrder, readWish, wantedNow, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
 import { again, capital, copyLine, headlineWords, interval, progressBar, statusChip, when } from "/page/views/run_words.js";
 
 const TONES = { reward: 0, policy: 4, play: 2, other: 7, kind: 1 };
@@ -16,6 +16,7 @@ export async function show(place, around) {
   const id = around.params.run;
   const wish = readWish(around.query);
   let one = null, curves = null, asked = 0;
+  const also = new Set(); // curves that somebody unfolded or searched for
   const parts = new Map(), charts = new Map(), open = new Set();
 
   const rooms = Object.fromEntries(["head", "alarms", "flow", "exams", "facts", "commands", "inner", "settings", "draws"].map((name) => [name, h(`section.run-${name}`, {})]));
@@ -23,7 +24,7 @@ export async function show(place, around) {
   put(place, h("p", {}, "Reading the run…"));
   const refresh = around.guard(async () => {
     const mine = ++asked;
-    const [now, drawn] = await Promise.all([get(`/api/runs/one/${id}`).catch(gone), get(`/api/runs/one/${id}/curves`, { x: wish.x, smooth: wish.smooth }).catch(() => null)]);
+    const [now, drawn] = await Promise.all([get(`/api/runs/one/${id}`).catch(gone), get(`/api/runs/one/${id}/curves`, { x: wish.x, smooth: wish.smooth || "", also: [...also] }).catch(() => null)]);
     if (mine !== asked || !around.here()) return; // a later question is under way
     const begins = one === null;
     one = now; curves = drawn;
@@ -147,13 +148,13 @@ export async function show(place, around) {
 
   function drawCurves() {
     const words = wantedWords(wish);
-    const fits = (name) => words.every((word) => `${name} ${curves.curves[name].title}`.toLowerCase().includes(word));
-    const groups = curves.sections.map((group) => ({ ...group, names: group.names.filter((name) => name !== curves.first && fits(name)) })).filter((group) => group.names.length);
+    const groups = fittingGroups(curves.sections, words, curves.first);
     const wanted = groups.map((group) => {
       const folded = ["other", "kind"].includes(group.tone) && !words.length;
-      const shown = group.names.filter((name) => words.length || !curves.curves[name].flat);
-      const flat = words.length ? [] : group.names.filter((name) => curves.curves[name].flat);
       const list = sectionOf(group, folded);
+      const there = wantedNow(list, group.names, curves.curves, also, refresh);
+      const shown = there.filter((name) => words.length || !curves.curves[name].flat);
+      const flat = words.length ? [] : there.filter((name) => curves.curves[name].flat);
       if (list.element.open) keepInOrder(list.grid, shown.map((name) => chart(name, group.tone)));
       put(list.flat, flat.length ? ["Not drawn: ", flat.map((name, n) => [n ? ", " : "", h("code", {}, curves.curves[name].title), ` ${FLAT[curves.curves[name].flat]}`, curves.curves[name].flat === "constant" ? ` (${number(curves.curves[name].value.find((v) => v !== null))})` : ""]), "."] : null);
       return list.element;
