@@ -64,6 +64,9 @@ def compared(
     drawn = {
         name: {
             "title": title_of(name),
+            "noise": all(
+                run[name].flat in ("zero", "rounding") for each in curves.values() for run in each if name in run
+            ),
             "series": {
                 letter: series([run[name] for run in each if name in run], steps[letter], smooth)
                 for letter, each in curves.items()

@@ -158,16 +158,16 @@ export async function show(place, around) {
       put(one.count, ` ${plural(group.names.length, "metric")}`);
       if (words.length) one.element.open = true;
       const names = wantedNow(one, group.names, said.curves, also, refresh);
-      const drawn = names.filter((name) => varies(said.curves[name].series));
-      const still = names.filter((name) => !varies(said.curves[name].series));
+      const drawn = names.filter((name) => varies(said.curves[name]));
+      const still = names.filter((name) => !varies(said.curves[name]));
       keepInOrder(one.grid, drawn.map((name) => { const { title, series } = said.curves[name]; return chartOf(`curve ${name}`, { label: title, quiet: title === name ? "" : name, series: lines(series), log: wish.log }); }));
-      put(one.flat, still.length ? ["The same number throughout: ", still.map((name, n) => [n ? ", " : "", h("code", {}, said.curves[name].title), ` ${number(only(said.curves[name].series))}`])] : null);
+      put(one.flat, still.length ? ["The same number throughout: ", still.map((name, n) => [n ? ", " : "", h("code", {}, said.curves[name].title), said.curves[name].noise ? " 0 but for rounding" : ` ${number(only(said.curves[name].series))}`])] : null);
       wanted.push(one.element);
     }
     if (!wanted.length) wanted.push(h("p.quiet", {}, words.length ? "No metric is called that." : "No step is done yet."));
     keepInOrder(curves, wanted);
   }
-  function varies(series) { return new Set(Object.values(series).flatMap((one) => one.value.filter((v) => v !== null))).size > 1; }
+  function varies({ series, noise }) { return !noise && new Set(Object.values(series).flatMap((one) => one.value.filter((v) => v !== null))).size > 1; }
   function only(series) { return Object.values(series).flatMap((one) => one.value).find((v) => v !== null); }
 
   function sectionOf(group, folded) {
