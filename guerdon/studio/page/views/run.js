@@ -33,7 +33,7 @@ export async function show(place, around) {
     draw();
   });
   function gone(error) { throw one && error.status === 404 ? new Error(`${one.run.name} is not there any more: its folder was deleted or moved`) : error; }
-  again(around, refresh, { concerns: (ids) => ids.includes(id) || one?.inner?.some((run) => ids.includes(run.id)) });
+  again(around, refresh, { concerns: (ids) => ids.includes(id) || one?.inner?.some((run) => ids.includes(run.id)), goesOn: () => one?.run.status === "going on" });
   await refresh();
   if (!one && asked > 1) return; // the next answer shows it
   if (!one) put(place, h("p", {}, "This run cannot be shown. ", h("a", { href: "/" }, "All runs")));

@@ -53,8 +53,9 @@ export function copyLine(line) {
   return h("span.copyline", {}, h("code", {}, line), button);
 }
 
-// Calls again when something changes, never twice at once, and the less often the longer an answer takes.
-export function again(around, call, { least = 900, concerns = () => true } = {}) {
+// Calls again when something changes, never twice at once, and the less often the longer an answer takes; while `goesOn()`
+// also now and then, for a run that was killed writes nothing.
+export function again(around, call, { least = 900, concerns = () => true, goesOn = () => false } = {}) {
   let asked = false, busy = false, last = -Infinity, cost = 0, timer = 0, gone = false;
   const run = async () => {
     timer = 0;
@@ -68,6 +69,7 @@ export function again(around, call, { least = 900, concerns = () => true } = {})
   const later = () => { if (!timer && !gone) timer = setTimeout(run, Math.max(0, last + Math.max(least, 3 * cost) - performance.now())); };
   const wake = () => { asked = true; if (!busy) later(); };
   around.live((ids) => { if (ids === null || concerns(ids)) wake(); });
-  around.cleanup(() => { gone = true; clearTimeout(timer); });
+  const slow = setInterval(() => { if (goesOn()) wake(); }, 20_000);
+  around.cleanup(() => { gone = true; clearTimeout(timer); clearInterval(slow); });
   return wake;
 }

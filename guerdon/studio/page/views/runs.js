@@ -39,9 +39,7 @@ export async function show(place, around) {
     .on("ArrowLeft", "fold it", () => unfold(list.rows[list.at]?.dataset.id, false))
     .on("]", "next page", () => turn(1)).on("[", "page before", () => turn(-1)));
   const refresh = around.guard(ask);
-  const wake = again(around, refresh);
-  const slow = setInterval(() => { if (answer?.rows.some((row) => row.status === "going on")) wake(); }, 20_000); // a killed run writes nothing
-  around.cleanup(() => clearInterval(slow));
+  again(around, refresh, { goesOn: () => answer?.rows.some((row) => row.status === "going on") });
   await refresh();
 
   async function ask() {
@@ -123,7 +121,7 @@ export async function show(place, around) {
   }
 
   function open_compare() {
-    if (marked.size < 2) { tell("mark two runs or more with x"); return; }
+    if (marked.size < 2) { put(state, "mark two runs or more with x, then press c"); return; }
     around.go(address("/compare", { run: [...marked] }));
   }
 
