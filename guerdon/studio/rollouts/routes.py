@@ -2,11 +2,98 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from guerdon.core.errors import UserError
+from guerdon.studio.answers import answer
 from guerdon.studio.library import Library
+from guerdon.studio.rollouts.facets import facets
+from guerdon.studio.rollouts.index_shelf import IndexShelf
+from guerdon.studio.rollouts.rollout_filters import Filter, filter_of
+from guerdon.studio.rollouts.rollout_index import PLAIN, Index, rollout_files_in
+from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, Order, Page, Place, search
+
+WAIT = 0.6  # seconds for which the first answer about a run waits for its first rows
+MOST_RUNS = 500  # in the list of those that have rollouts
+FILTERS = (
+    "step", "text", "kind", "family", "level", "role", "end", "ask", "episode", "length", "where", "reason", "learned", "task",
+)  # fmt: skip
 
 
 def routes(library: Library) -> APIRouter:
-    router = APIRouter(prefix="/api/rollouts")
+    shelf = IndexShelf(library)
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        yield
+        shelf.close()
+
+    router = APIRouter(prefix="/api/rollouts", lifespan=lifespan)
+
+    @router.get("")
+    def rows(request: Request) -> Response:
+        asked, page = _filter(request), _page(request)
+        with shelf.indexes(request.query_params.getlist("run")) as indexes:
+            return answer({**search(shelf, indexes, asked, page, WAIT), "runs": [_about(index) for index in indexes]})
+
+    @router.get("/facets")
+    def spread(request: Request) -> Response:
+        asked = _filter(request)
+        with shelf.indexes(request.query_params.getlist("run")) as indexes:
+            return answer(facets(shelf, indexes, asked, WAIT))
+
+    @router.get("/steps")
+    def steps(request: Request) -> Response:
+        """Those of which any of the runs has rollouts."""
+        with shelf.indexes(request.query_params.getlist("run")) as indexes:
+            for index in indexes:
+                index.look()
+            return answer({"steps": sorted({step for index in indexes for step in index.steps})})
+
+    @router.get("/runs")
+    def runs(request: Request) -> Response:
+        """Runs that have rollouts, and how many files of them."""
+        word = request.query_params.get("search", "").lower()
+        counted = (
+            (each, len(rollout_files_in(each.path / "rollouts")))
+            for each in library.runs()
+            if word in each.name.lower()
+        )
+        there = [{"id": each.id, "name": each.name, "files": files} for each, files in counted if files]
+        return answer({"runs": there[:MOST_RUNS], "of": len(there)})
+
     return router
+
+
+def _filter(request: Request) -> Filter:
+    return filter_of({name: request.query_params.getlist(name) for name in FILTERS})
+
+
+def _page(request: Request) -> Page:
+    asked = request.query_params
+    after, before = (Place.of(asked[name]) if asked.get(name) else None for name in ("after", "before"))
+    columns = tuple(dict.fromkeys([*MEASURED, *asked.getlist("column")]))[:40]
+    size = asked.get("size", str(PAGE))
+    if not size.isascii() or not size.isdigit() or not 0 < int(size) <= MOST:
+        raise UserError(f"size={size[:20]}: 1 to {MOST} rows can be asked for at once")
+    return Page(Order.of(asked.get("sort", "")), after, before, int(size), columns)
+
+
+def _about(index: Index) -> dict[str, Any]:
+    """A run, how far it is read, and what its columns are."""
+    state = index.look()
+    return {
+        "id": index.shelved.id,
+        "name": index.shelved.name,
+        "columns": list(index.columns),
+        "plain": [name for name in PLAIN if name not in ("prompt", "completion")],
+        "indexed": {"files": state.files, "of": state.of, "rows": state.rows, "done": state.done},
+        "faults": state.faults,
+        "damaged": state.damaged,
+    }

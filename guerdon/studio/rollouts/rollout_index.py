@@ -1,0 +1,238 @@
+"""One run's rollouts as a table of DuckDB, filled file by file while people look at what is there already.
+
+A row is a segment, with the columns of `store/rollout_table.py`; each file is read, checked and tidied by the store itself.
+That takes some 50 ms for 512 rollouts, so 100,000 are there in a quarter of a minute, and a second reader of the files' format
+would win little. Newest steps come first. Files that come, are written again (a resumed run does) or are deleted are noticed by their
+names, sizes and times when somebody asks. A file that cannot be read costs its own rows only, and is named.
+
+Columns of the batch may have any name, and DuckDB takes `Reward` for `reward`: so they are numbered here, and no name from a
+file is ever part of a statement. Texts are kept uncompressed (unpacking them took longer than searching them) and cut to
+`LONGEST` characters; row groups are small, so that a hundred thousand rows are searched by more than one thread.
+Leaves out: what is asked of it (`searching.py`), which runs have one (`index_shelf.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import in_a_line
+from guerdon.store.rollout_files import read_table
+from guerdon.store.rollout_table import tidy
+from guerdon.studio.library import Shelved
+
+LONGEST = 65_536  # characters of a prompt, a completion or an answer that are kept and searched
+SHORT = 4_096  # and of other texts
+MOST_COLUMNS = 400  # of the batch; who has more sees the first
+FRESH = 0.3  # seconds for which a look at the folder is believed
+TOLD = 20  # files that could not be read are named, and no more
+FILE = re.compile(r"step-(\d{1,18})\.parquet")
+PLAIN = {
+    "step": "BIGINT", "episode": "VARCHAR", "ask": "VARCHAR", "attempt": "BIGINT", "segment": "BIGINT", "role": "VARCHAR",
+    "kind": "VARCHAR", "family": "VARCHAR", "level": "BIGINT", "task_id": "VARCHAR", "end": "VARCHAR", "length": "BIGINT",
+    "learned": "BOOLEAN", "paid": "DOUBLE", "answer": "VARCHAR", "prompt": "VARCHAR", "completion": "VARCHAR",
+}  # fmt: skip
+OURS = {"row": "BIGINT", "characters": "BIGINT"}  # the row's place in its file; how long the completion is in whole
+GIVEN = [
+    name for name in PLAIN if name not in ("ask", "attempt", "kind")
+]  # as the store gives them; these are made of others
+MADE = {
+    "ask": "split_part(episode, '.', 1) || '.' || split_part(episode, '.', 2)",
+    "attempt": "TRY_CAST(split_part(episode, '.', 3) AS BIGINT)",
+    "kind": "family || ':' || level",
+}
+CUT = {
+    name: LONGEST if name in ("prompt", "completion", "answer") else SHORT for name in GIVEN if PLAIN[name] == "VARCHAR"
+}
+
+Mark = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """How far an index is: files read of those there are, rows in it, those that could not be read."""
+
+    files: int
+    of: int
+    rows: int
+    faults: tuple[str, ...]
+    damaged: int
+
+    @property
+    def done(self) -> bool:
+        return self.files == self.of
+
+
+class Index:
+    """The rollouts of a run. `place` is the attached database of its own that holds them, in a table `rows`."""
+
+    def __init__(self, shelved: Shelved, connection: Any, place: str, turn: threading.Lock) -> None:
+        self.shelved, self.place = shelved, place
+        self.columns: dict[str, int] = {}  # of the batch: the numbers that they have in the table
+        self.rows = 0
+        self._connection, self._turn = connection, turn  # of filling: one file at a time, whichever the run
+        self._known: dict[int, Mark] = {}  # what is in the table, or was tried
+        self._faults: dict[int, str] = {}
+        self._there: dict[int, Mark] = {}
+        self._looked = -FRESH
+        self._lock = threading.Lock()
+        self._filler: threading.Thread | None = None
+        self._closing = False
+        self._first = threading.Event()  # something can be shown
+        kinds = {**PLAIN, **OURS}
+        fields = ", ".join(f'"{name}" {kind}' for name, kind in kinds.items())
+        connection.execute(f"CREATE TABLE {place}.rows ({fields})")
+
+    def look(self, wait: float = 0.0) -> Indexed:
+        """How it stands, and fill it with what came, was changed or went; a new index is waited for a moment."""
+        with self._lock:
+            if time.monotonic() - self._looked >= FRESH:
+                self._there = rollout_files_in(self.shelved.path / "rollouts")
+                self._looked = time.monotonic()
+                if self._there != self._known and not self._closing and self._filler is None:
+                    self._filler = threading.Thread(target=self._fill, name=f"index of {self.shelved.id}", daemon=True)
+                    self._filler.start()
+                elif not self._there:
+                    self._first.set()
+        self._first.wait(wait)
+        with self._lock:
+            read = sum(self._known.get(step) == mark for step, mark in self._there.items())
+            faults = tuple(self._faults[step] for step in sorted(self._faults)[:TOLD])
+            return Indexed(read, len(self._there), self.rows, faults, len(self._faults))
+
+    @property
+    def steps(self) -> list[int]:
+        """Those of which rollouts are there, in the table or yet to be read."""
+        return sorted(self._there)
+
+    def close(self) -> None:
+        """Fill no further, and wait until nobody does."""
+        with self._lock:
+            self._closing = True
+            filler = self._filler
+        self._first.set()
+        if filler is not None:
+            filler.join()
+
+    def _fill(self) -> None:
+        while (step := self._next()) is not None:
+            with self._turn:
+                self._take(step)
+            self._first.set()
+
+    def _next(self) -> int | None:
+        """A step whose rows are not those of its file: the newest; None where there is nothing left to do."""
+        with self._lock:
+            differ = {step for step in {*self._there, *self._known} if self._there.get(step) != self._known.get(step)}
+            if not differ or self._closing:
+                self._filler = None
+                self._first.set()
+                return None
+            return max(differ)
+
+    def _take(self, step: int) -> None:
+        """Read a step's file into the table, in the place of what was there of it."""
+        mark, table, fault = self._there.get(step), None, ""
+        if mark is not None:
+            path = self.shelved.folder.rollouts(step)
+            try:
+                table = self._tidied(path, step)
+            except Exception as error:  # noqa: BLE001  whatever is wrong with a file is its own
+                fault = (
+                    str(error)
+                    if in_a_line(error).startswith(("UserError", "Damaged"))
+                    else f"{path}: {in_a_line(error)}"
+                )
+        try:
+            rows = self._write(step, table)
+        except Exception as error:  # noqa: BLE001  as above
+            rows, fault = self._write(step, None), f"{self.shelved.folder.rollouts(step)}: {in_a_line(error)}"
+        with self._lock:
+            self.rows = rows
+            self._known.pop(step, None)
+            self._faults.pop(step, None)
+            if mark is not None:
+                self._known[step] = mark
+            if fault:
+                self._faults[step] = fault.replace(str(self.shelved.folder.path), self.shelved.folder.named, 1)
+
+    def _tidied(self, path: Path, step: int) -> Any:
+        """The rows of a file as they stand in the table, its columns by the names that they have there."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        raw, meta = read_table(path, step)
+        table = tidy(raw, meta, step)
+        columns = {
+            name: pc.utf8_slice_codeunits(table[name], 0, CUT[name]) if name in CUT else table[name] for name in GIVEN
+        }
+        columns["row"] = pa.array(range(table.num_rows), pa.int64())
+        columns["characters"] = pc.utf8_length(table["completion"])
+        for name, *_ in meta["columns"]:
+            number = self._number(name, table)
+            if number is not None:
+                columns[f"c{number}"] = table[name]
+                columns[f"r{number}"] = table[f"{name}:reason"]
+        return pa.table(columns)
+
+    def _number(self, name: Any, table: Any) -> int | None:
+        """A batch's column by its number; None for one that has no plain numbers, or the name of one of ours."""
+        import pyarrow as pa
+
+        names = (name, f"{name}:reason")
+        kinds = (pa.float64(), pa.string())
+        if name in PLAIN or any(
+            n not in table.column_names or table[n].type != k for n, k in zip(names, kinds, strict=True)
+        ):
+            return None
+        if name not in self.columns and len(self.columns) < MOST_COLUMNS:
+            number = len(self.columns)
+            cursor = self._connection.cursor()
+            cursor.execute(f"ALTER TABLE {self.place}.rows ADD COLUMN c{number} DOUBLE")
+            cursor.execute(f"ALTER TABLE {self.place}.rows ADD COLUMN r{number} VARCHAR")
+            cursor.close()
+            self.columns = {**self.columns, name: number}
+        return self.columns.get(name)
+
+    def _write(self, step: int, table: Any) -> int:
+        """Put rows in the place of a step's; how many there are then."""
+        cursor = self._connection.cursor()
+        try:
+            cursor.begin()
+            if step in self._known:
+                cursor.execute(f"DELETE FROM {self.place}.rows WHERE step = ?", [step])
+            if table is not None:
+                cursor.register("given", table)
+                names = ", ".join(f'"{name}"' for name in table.column_names)
+                made = ", ".join(f'"{name}"' for name in MADE)
+                cursor.execute(
+                    f"INSERT INTO {self.place}.rows ({names}, {made}) SELECT {names}, {', '.join(MADE.values())} FROM given"
+                )
+            rows = int(cursor.execute(f"SELECT count(*) FROM {self.place}.rows").fetchone()[0])
+            cursor.commit()
+            return rows
+        finally:
+            cursor.close()  # and roll back what was not committed
+
+
+def rollout_files_in(folder: Path) -> dict[int, Mark]:
+    """The files of rollouts by their steps, each with what changes when it does."""
+    marks: dict[int, Mark] = {}
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = FILE.fullmatch(entry.name)
+                if name is not None and entry.name == f"step-{int(name[1]):08d}.parquet":
+                    try:
+                        now = entry.stat()
+                    except OSError:
+                        continue
+                    marks[int(name[1])] = (now.st_ino, now.st_size, now.st_mtime_ns)
+    except OSError:
+        return {}
+    return marks
