@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from guerdon.studio.rollouts.index_shelf import IndexShelf
-from guerdon.studio.rollouts.rollout_filters import REASONS, Filter
+from guerdon.studio.rollouts.rollout_filters import REASONS
 from guerdon.studio.rollouts.rollout_index import PLAIN, Index
-from guerdon.studio.rollouts.searching import check_columns, check_patterns, hits
 
 COUNTED = ("kind", "end", "role", "learned")
 SPREAD = ("reward", "advantage", "length")
@@ -17,22 +15,24 @@ MOST_VALUES = 60  # of a facet, the most frequent
 MOST_COLUMNS = 60  # whose reasons are counted
 
 
-def facets(shelf: IndexShelf, indexes: Sequence[Index], asked: Filter, wait: float = 0.0) -> dict[str, Any]:
-    """Counts by value, the most frequent first; histograms of what is there and finite."""
-    state = [index.look(wait) for index in indexes]
-    check_columns(indexes, state, asked.columns)
-    measured = list(dict.fromkeys(name for index in indexes for name in index.columns))[:MOST_COLUMNS]
+def facet_columns(indexes: Sequence[Index]) -> list[str]:
+    """What `facets` wants to have in `hits`."""
+    measured = list(dict.fromkeys(name for index in indexes for name in index.columns))
     spread = [name for name in SPREAD if name in PLAIN or name in measured]
-    columns = [*COUNTED, *spread, *(f"{name}:reason" for name in measured)]
-    matching, values = hits(indexes, asked, columns)
-    at = {name: f"k{n}" for n, name in enumerate(columns)}
-    with shelf.question() as cursor:
-        check_patterns(cursor, asked)
-        cursor.execute(f"CREATE TEMP TABLE hits AS {matching}", values)
-        counts = {name: _counts(cursor, at[name]) for name in COUNTED}
-        histograms = {name: _histogram(cursor, at[name]) for name in spread}
-        reasons = _reasons(cursor, {name: at[f"{name}:reason"] for name in measured})
-    return {**counts, "reason": reasons, "histograms": {name: each for name, each in histograms.items() if each}}
+    return [*COUNTED, *spread, *(f"{name}:reason" for name in measured[:MOST_COLUMNS])]
+
+
+def facets(cursor: Any, columns: Sequence[str]) -> dict[str, Any]:
+    """Counts by value of the rows in `hits`, the most frequent first; histograms of what is there and finite."""
+    at = {name: f"k{n + 3}" for n, name in enumerate(columns)}
+    histograms = {name: _histogram(cursor, at[name]) for name in SPREAD if name in at}
+    return {
+        **{name: _counts(cursor, at[name]) for name in COUNTED},
+        "reason": _reasons(
+            cursor, {name.removesuffix(":reason"): k for name, k in at.items() if name.endswith(":reason")}
+        ),
+        "histograms": {name: each for name, each in histograms.items() if each},
+    }
 
 
 def _counts(cursor: Any, column: str) -> list[list[Any]]:

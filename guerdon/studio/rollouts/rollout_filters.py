@@ -4,9 +4,9 @@ A filter is a list of terms, all of which must hold. A term is a piece of SQL of
 name of the column that it speaks of; a column's name is looked up in the table and is never part of a statement itself.
 
 >>> [(term.sql, term.values) for term in words_of('carry "two three" -wait')]  # doctest: +NORMALIZE_WHITESPACE
-[('(regexp_matches(completion, ?, ?) OR regexp_matches(prompt, ?, ?))', ('carry', 'is', 'carry', 'is')),
- ('(regexp_matches(completion, ?, ?) OR regexp_matches(prompt, ?, ?))', ('two\\\\ three', 'is', 'two\\\\ three', 'is')),
- ('NOT coalesce((regexp_matches(completion, ?, ?) OR regexp_matches(prompt, ?, ?)), false)', ('wait', 'is', 'wait', 'is'))]
+[('contains(said, lower(?))', ('carry',)),
+ ('contains(said, lower(?))', ('two three',)),
+ ('NOT contains(said, lower(?))', ('wait',))]
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ LONGEST_PATTERN = 200
 NUMBERS = [name for name, kind in PLAIN.items() if kind in ("BIGINT", "DOUBLE")]
 REASONS = [word for word in WORDS.values() if word != "value"]
 TOKEN = re.compile(r'(-?)(re:)?(?:"([^"]*)"?|(\S+))')
-SAYS = "(regexp_matches(completion, ?, ?) OR regexp_matches(prompt, ?, ?))"
+SAYS = "contains(said, lower(?))"
+FITS = "(coalesce(regexp_matches(completion, ?, 'is'), false) OR coalesce(regexp_matches(prompt, ?, 'is'), false))"
 NUMBER = r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf)"
 RANGE = re.compile(rf"(?P<low>{NUMBER})?\.\.(?P<high>{NUMBER})?|(?P<sign>>=|<=|>|<|=|)(?P<only>{NUMBER})")
 LISTED = ("kind", "family", "role", "end", "ask", "episode")  # filters that are one of some words
-ALWAYS = "true"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,6 @@ class Term:
     sql: str
     values: tuple[Any, ...] = ()
     column: str = ""
-    is_text: bool = False
 
     def on(self, columns: Mapping[str, int]) -> tuple[str, tuple[Any, ...]]:
         """SQL and values for a table whose columns of the batch have these numbers. It lets no row through where that column is
@@ -71,11 +70,6 @@ class Filter:
     patterns: tuple[str, ...] = ()  # and regular expressions, which only DuckDB tries
     tried: tuple[str, ...] = ()  # all of them, also those that must not be there
     keys: Mapping[str, frozenset[tuple[int, str, int]]] | None = field(default=None, hash=False)
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether texts are read for it."""
-        return any(term.is_text for term in self.terms)
 
     @property
     def columns(self) -> list[str]:
@@ -112,9 +106,8 @@ def words_of(text: str) -> list[Term]:
     """Words in the completion or the prompt, large or small letters: `word`, `"a phrase"`, `-not`, `re:PATTERN`."""
     terms = []
     for has_not, is_pattern, word in _tokens(text):
-        pattern = word if is_pattern else re.escape(word)
-        sql = f"NOT coalesce({SAYS}, false)" if has_not else SAYS
-        terms.append(Term(sql, (pattern, "is", pattern, "is"), is_text=True))
+        sql, values = (FITS, (word, word)) if is_pattern else (SAYS, (word,))
+        terms.append(Term(f"NOT {sql}" if has_not else sql, values))
     return terms
 
 

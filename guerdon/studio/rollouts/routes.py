@@ -13,11 +13,11 @@ from starlette.responses import Response
 from guerdon.core.errors import UserError
 from guerdon.studio.answers import answer
 from guerdon.studio.library import Library
-from guerdon.studio.rollouts.facets import facets
+from guerdon.studio.rollouts.facets import facet_columns, facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf
 from guerdon.studio.rollouts.rollout_filters import Filter, filter_of
-from guerdon.studio.rollouts.rollout_index import PLAIN, Index, rollout_files_in
-from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, Order, Page, Place, search
+from guerdon.studio.rollouts.rollout_index import PLAIN, Index, Indexed, rollout_files_in
+from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, Order, Page, Place, matching, search
 
 WAIT = 0.6  # seconds for which the first answer about a run waits for its first rows
 MOST_RUNS = 500  # in the list of those that have rollouts
@@ -38,15 +38,16 @@ def routes(library: Library) -> APIRouter:
 
     @router.get("")
     def rows(request: Request) -> Response:
-        asked, page = _filter(request), _page(request)
+        """A page of rows; with facets=1 also what all that were let through are like."""
+        asked, page, with_facets = _filter(request), _page(request), request.query_params.get("facets") == "1"
         with shelf.indexes(request.query_params.getlist("run")) as indexes:
-            return answer({**search(shelf, indexes, asked, page, WAIT), "runs": [_about(index) for index in indexes]})
-
-    @router.get("/facets")
-    def spread(request: Request) -> Response:
-        asked = _filter(request)
-        with shelf.indexes(request.query_params.getlist("run")) as indexes:
-            return answer(facets(shelf, indexes, asked, WAIT))
+            columns = facet_columns(indexes) if with_facets else []
+            with matching(shelf, indexes, asked, page.order, columns, WAIT) as (cursor, state):
+                content = search(cursor, indexes, asked, page)
+                if with_facets:
+                    content["facets"] = facets(cursor, columns)
+            told = [_about(index, each) for index, each in zip(indexes, state, strict=True)]
+            return answer({**content, "all": sum(each.rows for each in state), "runs": told})
 
     @router.get("/steps")
     def steps(request: Request) -> Response:
@@ -85,9 +86,8 @@ def _page(request: Request) -> Page:
     return Page(Order.of(asked.get("sort", "")), after, before, int(size), columns)
 
 
-def _about(index: Index) -> dict[str, Any]:
+def _about(index: Index, state: Indexed) -> dict[str, Any]:
     """A run, how far it is read, and what its columns are."""
-    state = index.look()
     return {
         "id": index.shelved.id,
         "name": index.shelved.name,

@@ -1,16 +1,18 @@
 """Rows that a filter lets through: how many they are, and a page of them in some order.
 
-A page begins after a row, not at a number, so rows that come meanwhile are neither lost nor shown twice. Texts are read once
-for a question, and only where it is about texts; what is shown of a row is fetched for the rows of the page alone.
+A page begins after a row, not at a number, so rows that come meanwhile are neither lost nor shown twice. The table is gone
+through once for a question: what passes stands in a table `hits` of few columns, of which pages and facets are made; what is
+shown of a row is fetched for the rows of the page alone.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,9 +79,8 @@ class Page:
     columns: tuple[str, ...] = MEASURED
 
 
-def hits(indexes: Sequence[Index], asked: Filter, columns: Sequence[str]) -> tuple[str, list[Any]]:
-    """SQL of the rows that a filter lets through, of all runs together: `run` (its number among those asked for), `id`, `row`,
-    and each of some columns as k0, k1, ...; NULL where a run has not got it."""
+def _hits(indexes: Sequence[Index], asked: Filter, columns: Sequence[str]) -> tuple[str, list[Any]]:
+    """SQL of the rows that a filter lets through, of all runs together, and what is bound in it."""
     parts, values = [], []
     for number, index in enumerate(indexes):
         numbers = dict(index.columns)  # of one moment: a filler may add to them
@@ -108,44 +109,46 @@ def _field(name: str, numbers: Mapping[str, int]) -> str:
     return "NULL" if reason is None else f"r{reason}"
 
 
-def search(shelf: IndexShelf, indexes: Sequence[Index], asked: Filter, page: Page, wait: float = 0.0) -> dict[str, Any]:
-    """A page of rows, and what is true of all of them."""
+@contextlib.contextmanager
+def matching(
+    shelf: IndexShelf, indexes: Sequence[Index], asked: Filter, order: Order, columns: Sequence[str], wait: float
+) -> Iterator[tuple[Any, list[Indexed]]]:
+    """A cursor with a table `hits` of the rows that a filter lets through: `run` (its number among those asked for), `id`, `row`,
+    k0 the step, k1 what they are ordered by, k2 the reward, k3 and so on the columns asked for, NULL where a run has not got
+    one. And how far the indexes are."""
     state = [index.look(wait) for index in indexes]
-    check_columns(indexes, state, [*asked.columns, page.order.column])
-    columns = ["step", page.order.column, "reward"]
-    matching, values = hits(indexes, asked, columns)
-    flip = page.before is not None and page.after is None
-    place = page.before if flip else page.after
-    beyond, bound = _beyond(place, page.order, flip, [index.shelved.id for index in indexes])
-    kept = "MATERIALIZED" if asked.is_costly else "NOT MATERIALIZED"
-    statement = f"""
-        WITH hits AS {kept} ({matching}),
-        about AS (SELECT count(*) AS total, min(k0) AS first, max(k0) AS last, avg(k2) AS mean,
-                  count(*) FILTER (WHERE NOT ({beyond})) AS passed FROM hits),
-        page AS (SELECT * FROM hits WHERE {beyond} ORDER BY {_ordered(page.order, flip)} LIMIT {page.size + 1})
-        SELECT total, first, last, mean, passed, run, id, row, k0, k1
-        FROM about LEFT JOIN page ON true ORDER BY {_ordered(page.order, flip)}"""
+    check_columns(indexes, state, [*asked.columns, order.column])
     with shelf.question() as cursor:
         check_patterns(cursor, asked)
-        rows = cursor.execute(statement, [*values, *bound, *bound]).fetchall()
-        total, first, last, mean, passed = rows[0][:5]
-        chosen = [row[5:] for row in rows if row[5] is not None]
-        has_more, chosen = len(chosen) > page.size, chosen[: page.size]
-        if flip:
-            chosen.reverse()
-        shown = _shown(cursor, indexes, asked, page, chosen)
+        statement, values = _hits(indexes, asked, ["step", order.column, "reward", *columns])
+        cursor.execute(f"CREATE TEMP TABLE hits AS {statement}", values)
+        yield cursor, state
+
+
+def search(cursor: Any, indexes: Sequence[Index], asked: Filter, page: Page) -> dict[str, Any]:
+    """A page of the rows in `hits`, and what is true of all of them."""
+    flip = page.before is not None and page.after is None
+    beyond, bound = _beyond(
+        page.before if flip else page.after, page.order, flip, [each.shelved.id for each in indexes]
+    )
+    about = f"SELECT count(*), min(k0), max(k0), avg(k2), count(*) FILTER (WHERE NOT ({beyond})) FROM hits"
+    total, first, last, mean, passed = cursor.execute(about, bound).fetchone()
+    ordered = f"WHERE {beyond} ORDER BY {_ordered(page.order, flip)} LIMIT {page.size + 1}"
+    chosen = cursor.execute(f"SELECT run, id, row, k0, k1 FROM hits {ordered}", bound).fetchall()
+    has_more, chosen = len(chosen) > page.size, chosen[: page.size]
+    if flip:
+        chosen.reverse()
     before = total - passed - len(chosen) if flip else passed
-    places = [Place(row[4], row[3], indexes[row[0]].shelved.id, row[2]) for row in chosen]
+    places = [str(Place(value, step, indexes[run].shelved.id, row)) for run, _, row, step, value in chosen]
     is_after, is_before = (True, has_more) if flip else (has_more, before > 0)
     return {
         "total": total,
-        "all": sum(each.rows for each in state),
         "steps": None if first is None else [first, last],
         "mean_reward": mean,
-        "from": max(0, before),
-        "rows": shown,
-        "next": str(places[-1]) if places and is_after else None,
-        "previous": str(places[0]) if places and is_before else None,
+        "from": before,
+        "rows": _shown(cursor, indexes, asked, page, chosen),
+        "next": places[-1] if places and is_after else None,
+        "previous": places[0] if places and is_before else None,
     }
 
 
@@ -203,14 +206,13 @@ def _shown(
         numbers = dict(index.columns)
         columns = [name for name in page.columns if name in numbers]
         fields = [*SHOWN, *(name for each in columns for name in (each, f"{each}:reason"))]
-        found_by = ["regexp_extract(completion, ?, 0, ?)" for _ in asked.patterns]
+        fitting = ["regexp_extract(completion, ?, 0, 'is')" for _ in asked.patterns]
         select = ", ".join(
-            ["rowid", "characters", "prompt", "completion", *(_field(n, numbers) for n in fields), *found_by]
+            ["rowid", "characters", "prompt", "completion", *(_field(n, numbers) for n in fields), *fitting]
         )
-        bound = [value for pattern in asked.patterns for value in (pattern, "is")]
         place = f"FROM {index.place}.rows WHERE rowid IN ({', '.join('?' * len(ids))})"
         for id, characters, prompt, completion, *rest in cursor.execute(
-            f"SELECT {select} {place}", [*bound, *ids]
+            f"SELECT {select} {place}", [*asked.patterns, *ids]
         ).fetchall():
             values = dict(zip(fields, rest[: len(fields)], strict=True))
             marks = [*asked.literal, *filter(None, rest[len(fields) :])]
