@@ -20,7 +20,7 @@ PORT, TRIES = 7380, 20  # where it listens unless told; and how many ports from 
 def view(
     runs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[RUNS]...", help="Run folders, or folders with runs in them.  [default: runs]"),
+        typer.Argument(metavar="RUNS", help="Run folders, or folders with runs in them.  [default: runs]"),
     ] = None,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Where to listen.")] = "127.0.0.1",
     port: Annotated[
@@ -42,9 +42,9 @@ def view(
     is made up for this start. Ctrl-C ends it.
     """
     from guerdon.network.listening import is_loopback, url_of
-    from guerdon.studio.app import make_app
     from guerdon.studio.library import Library
-    from guerdon.studio.server import serve
+    from guerdon.studio.studio_app import make_app
+    from guerdon.studio.studio_server import serve
 
     places = _places(runs)
     is_local = is_loopback(host, port or 0)

@@ -46,7 +46,7 @@ class LiveRun(Run):
             return self.reader.read()
 
 
-class Shelved:
+class ShelvedRun:
     """A folder with a run.json: its `id`, what people call it, and the run in it once it can be read."""
 
     def __init__(self, path: Path, name: str, within: str = "") -> None:
@@ -87,23 +87,23 @@ class Library:
 
     def __init__(self, places: Iterable[str | Path]) -> None:
         self.places = [Path(place) for place in places]
-        self._shelf: dict[str, Shelved] = {}
+        self._shelf: dict[str, ShelvedRun] = {}
         self._looked = -FRESH
         self._lock = threading.Lock()
 
-    def runs(self) -> list[Shelved]:
+    def runs(self) -> list[ShelvedRun]:
         """Every run there is now, in the order of their names, those of a study after it."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH:
                 before = self._shelf
                 there = [(path, within) for place in self.places for path, within in run_folders(place)]
                 names = {path: (str(path), within) for path, within in there[:MOST]}
-                fresh = (Shelved(path, name, within) for path, (name, within) in names.items())
+                fresh = (ShelvedRun(path, name, within) for path, (name, within) in names.items())
                 self._shelf = {each.id: before.get(each.id, each) for each in fresh}
                 self._looked = time.monotonic()
             return list(self._shelf.values())
 
-    def shelved(self, id: str) -> Shelved:
+    def shelved(self, id: str) -> ShelvedRun:
         """A run by its id."""
         there = self._shelf.get(id) or next((each for each in self.runs() if each.id == id), None)
         if there is None:

@@ -22,7 +22,7 @@ ALIVE = (
 Marks = dict[str, object]
 
 
-class Watch:
+class ChangeWatch:
     """Watches a library for everybody who listens."""
 
     def __init__(self, library: Library) -> None:
@@ -30,14 +30,17 @@ class Watch:
         self.closing = False
         self._listening: set[asyncio.Queue[list[str] | None]] = set()
         self._watcher: asyncio.Task[None] | None = None
+        self._looking = asyncio.Event()  # set once changes from then on are noticed
 
     async def events(self) -> AsyncIterator[str]:
         """The lines of an event stream, until the server stops."""
         queue: asyncio.Queue[list[str] | None] = asyncio.Queue()
         self._listening.add(queue)
         if self._watcher is None or self._watcher.done():
+            self._looking.clear()
             self._watcher = asyncio.create_task(self._look_on())
         try:
+            await self._looking.wait()
             yield "retry: 1000\nevent: hello\ndata: {}\n\n"
             while not self.closing:
                 try:
@@ -59,6 +62,7 @@ class Watch:
 
     async def _look_on(self) -> None:
         before = await asyncio.to_thread(self._marks)
+        self._looking.set()
         while self._listening and not self.closing:
             began = time.monotonic()
             now = await asyncio.to_thread(self._marks)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from urllib.request import HTTPCookieProcessor, build_opener
 
 import pytest
 from command_line import REWARDS, TRAIN
@@ -43,7 +44,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("train", "grpo", "--task", "parity", "--steps", "0", "--eval-tasks", "0", "--out", "runs/spoken"),  # by sprig
     ("export", "runs/spoken", "exported"),
 )
-APART = {"serve", "demo"}  # tried below
+APART = {"serve", "view", "demo"}  # tried below
 VERBS = get_command(app).commands  # type: ignore[attr-defined]
 
 
@@ -182,6 +183,24 @@ def test_a_server_on_a_terminal(tmp_path):
     )
     assert code == 0 and "Traceback" not in screen and "Ctrl-C" in screen
     assert asked and '"value"' in asked[0], screen
+
+
+def test_the_studio_on_a_terminal(tmp_path):
+    """`view` on a terminal: it says where to look, shows the page there to who has the token, and ends with SIGTERM."""
+    (tmp_path / "runs").mkdir()
+
+    def look_and_stop(process: subprocess.Popen[bytes], said: str) -> None:
+        address = re.search(r"^open +(http://\S+/)\s*(\?token=\S+)", said, re.MULTILINE)
+        if address and "Ctrl-C" in said and process.poll() is None and not seen:
+            ask = build_opener(HTTPCookieProcessor()).open
+            seen.append(ask(address[1] + address[2], timeout=60).read().decode())
+            process.send_signal(signal.SIGTERM)
+
+    seen: list[str] = []
+    words = ("-m", "guerdon.cli.main", "view", "--port", "0")
+    code, screen = in_a_process(tmp_path, {"COLUMNS": "60", "GUERDON_TOKEN": ""}, *words, told=look_and_stop)
+    assert code == 0 and "Traceback" not in screen and "0 in runs" in screen, screen
+    assert seen and "Guerdon studio" in seen[0]
 
 
 def in_a_process(folder, environment, *words, told=lambda process, said: None):

@@ -29,9 +29,10 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && event.target.closest?.("button, summary, a[href]")) return;
   const both = lead ? `${lead} ${event.key}` : event.key;
   lead = "";
-  for (const { keys } of [...held, always]) {
+  for (const { keys, alone } of [...held, always]) {
     const one = keys.get(both);
     if (one) { if (one.call(event) !== false) event.preventDefault(); return; }
+    if (alone) return; // a dialog: what lies below it is out of reach
   }
   if ([...held, always].some(({ keys }) => [...keys.keys()].some((key) => key.startsWith(`${event.key} `)))) lead = event.key;
 });
@@ -53,7 +54,7 @@ export function showKeys() {
 export function openDialog(title, content, onclose = () => {}) {
   const dialog = h("dialog.sheet", { aria: { label: title } });
   put(dialog, h("div.sheet-head", {}, h("h2", {}, title), h("button.plain", { type: "button", aria: { label: "Close" }, onclick: () => dialog.close() }, "×")), h("div.sheet-body", {}, content));
-  const letGo = hold(layer(title));
+  const letGo = hold(Object.assign(layer(title).on("Escape", "close", () => dialog.close()), { alone: true }));
   dialog.addEventListener("close", () => { letGo(); dialog.remove(); onclose(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
   document.body.append(dialog);

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from guerdon.studio.answers import refusal
+from guerdon.studio.json_answers import refusal
 
 POLICY = "; ".join((
     "default-src 'none'",

@@ -2,7 +2,7 @@
 
 Every question of the page goes to `/api/...` and is answered in JSON, `{"error": "one line"}` where something is wrong; any
 other path is the page itself, which finds its view by the path.
-Left out: who is let in (`gate.py`), what the views ask for (a room each), sockets and signals (`server.py`).
+Left out: who is let in (`entrance.py`), what the views ask for (a room each), sockets and signals (`studio_server.py`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 import guerdon
-from guerdon.studio.answers import answer, refusal
-from guerdon.studio.bench import routes as bench
-from guerdon.studio.gate import Gate
-from guerdon.studio.labels import routes as labels
+from guerdon.studio.bench.bench_routes import routes as bench
+from guerdon.studio.entrance import Gate
+from guerdon.studio.json_answers import answer, refusal
+from guerdon.studio.labels.label_routes import routes as labels
 from guerdon.studio.library import Library, Missing
-from guerdon.studio.live import Watch
-from guerdon.studio.reading import routes as reading
-from guerdon.studio.rollouts import routes as rollouts
-from guerdon.studio.runs import routes as runs
+from guerdon.studio.live import ChangeWatch
+from guerdon.studio.reading.reading_routes import routes as reading
+from guerdon.studio.rollouts.rollout_routes import routes as rollouts
+from guerdon.studio.runs.run_routes import routes as runs
 
 PAGE = Path(__file__).parent / "page"
 FIRST = {
@@ -43,7 +43,7 @@ FIRST = {
 
 def make_app(library: Library, *, token: str | None, local: bool = True) -> FastAPI:
     """The application. `token=None` lets in whoever can reach it; with `local` it answers only under a name of this machine."""
-    watch = Watch(library)
+    watch = ChangeWatch(library)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -80,7 +80,7 @@ def make_app(library: Library, *, token: str | None, local: bool = True) -> Fast
 def _rooms(app: FastAPI, library: Library) -> None:
     """What each view asks for."""
     for room in (bench, labels, reading, rollouts, runs):
-        app.include_router(room.routes(library))
+        app.include_router(room(library))
 
 
 def _faults(app: FastAPI) -> None:

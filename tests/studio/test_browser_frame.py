@@ -1,0 +1,69 @@
+"""What stands around the views, in a real browser: the way in, the bar, keys, colours, the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MARKUP = "() => { try { document.body.innerHTML = '<p>x'; return 'set' } catch { return 'blocked' } }"
+STYLE = """() => {
+    const style = document.createElement("style");
+    style.textContent = "body { display: none }";
+    document.head.append(style);
+}"""
+SIZES = [(420, 800), (980, 800), (1920, 1080)]
+
+
+def test_the_frame_by_keyboard(browse: Callable[..., Any], small_run: Path) -> None:
+    opened = browse(small_run)
+    page = opened.go("/")
+    page.locator("#state.live").wait_for()
+    assert page.url == f"{opened.url}/", "the token is gone from the address"
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    dialog.wait_for()
+    assert "light or dark" in dialog.inner_text()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    for _ in range(2):  # from what the system has to light, to dark
+        page.keyboard.press("t")
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.reload()
+    page.locator("#state.live").wait_for()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark != "rgb(251, 250, 248)"
+    page.keyboard.press("g")
+    page.keyboard.press("e")
+    page.wait_for_url("**/evidence")
+    page.go_back()
+    page.wait_for_url(f"{opened.url}/")
+    page.goto(f"{opened.url}/no/such/view")
+    page.get_by_text("There is nothing at this address").wait_for()
+
+
+def test_who_has_no_token_sees_how_to_get_in(browse: Callable[..., Any], small_run: Path) -> None:
+    opened = browse(small_run)
+    opened.expected = ("401",)
+    opened.page.goto(f"{opened.url}/run/x")
+    assert "guerdon view" in opened.page.inner_text("body")
+
+
+def test_the_policy_holds_in_the_browser(browse: Callable[..., Any], small_run: Path) -> None:
+    """What a completion could bring, had it come into the page as markup, does not act."""
+    opened = browse(small_run)
+    opened.expected = ("Content Security Policy", "TrustedHTML", "Trusted", "violates")
+    page = opened.go("/")
+    page.locator("#state.live").wait_for()
+    assert page.evaluate(MARKUP) == "blocked"
+    assert page.evaluate("() => fetch('http://127.0.0.2:9/').then(() => 'asked', () => 'blocked')") == "blocked"
+    page.evaluate(STYLE)
+    assert page.is_visible("header")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_frame_fits(browse: Callable[..., Any], small_run: Path, size: tuple[int, int]) -> None:
+    page = browse(small_run, viewport={"width": size[0], "height": size[1]}).go("/")
+    page.locator("#state.live").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
