@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from guerdon.studio.rollouts.rollout_filters import REASONS
-from guerdon.studio.rollouts.rollout_index import PLAIN, Index
+from guerdon.studio.rollouts.rollout_index import PLAIN, RolloutIndex
 
 COUNTED = ("kind", "end", "role", "learned")
 SPREAD = ("reward", "advantage", "length")
@@ -15,7 +15,7 @@ MOST_VALUES = 60  # of a facet, the most frequent
 MOST_COLUMNS = 60  # whose reasons are counted
 
 
-def facet_columns(indexes: Sequence[Index]) -> list[str]:
+def facet_columns(indexes: Sequence[RolloutIndex]) -> list[str]:
     """What `facets` wants to have in `hits`."""
     measured = list(dict.fromkeys(name for index in indexes for name in index.columns))
     spread = [name for name in SPREAD if name in PLAIN or name in measured]

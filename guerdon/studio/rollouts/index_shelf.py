@@ -23,7 +23,7 @@ try:
 except ModuleNotFoundError as error:
     raise require_extra("duckdb", "studio") from error
 from guerdon.studio.library import Library, Missing
-from guerdon.studio.rollouts.rollout_index import Index
+from guerdon.studio.rollouts.rollout_index import RolloutIndex
 
 OPEN = 8  # runs, and as many may be searched at once
 MEMORY = "256MB"
@@ -41,7 +41,7 @@ class IndexShelf:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._folder = tempfile.TemporaryDirectory(prefix="guerdon-studio-", ignore_cleanup_errors=True)
-        self._open: OrderedDict[str, Index] = OrderedDict()
+        self._open: OrderedDict[str, RolloutIndex] = OrderedDict()
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._in_use: dict[str, int] = {}
         self._count = 0
@@ -69,7 +69,7 @@ class IndexShelf:
         self._end()
 
     @contextlib.contextmanager
-    def indexes(self, ids: Sequence[str]) -> Iterator[list[Index]]:
+    def indexes(self, ids: Sequence[str]) -> Iterator[list[RolloutIndex]]:
         """Those of some runs, which stay open as long as they are used."""
         names = list(dict.fromkeys(ids))
         if not names:
@@ -116,7 +116,7 @@ class IndexShelf:
             timer.cancel()
             cursor.close()
 
-    def _index(self, id: str) -> Index:
+    def _index(self, id: str) -> RolloutIndex:
         try:
             shelved = self.library.shelved(id)
             _ = shelved.run
@@ -129,7 +129,7 @@ class IndexShelf:
             place = f"run{self._count}"
             path = str(Path(self._folder.name) / f"{place}.duckdb").replace("'", "''")
             self._connection.execute(f"ATTACH '{path}' AS {place} (ROW_GROUP_SIZE 16384)")
-            self._open[id] = Index(shelved, self._connection, place, self._turn)
+            self._open[id] = RolloutIndex(shelved, self._connection, place, self._turn)
         self._open.move_to_end(id)
         return self._open[id]
 
@@ -148,7 +148,7 @@ class IndexShelf:
             left.unlink(missing_ok=True)
 
 
-def _end(indexes: OrderedDict[str, Index], connection: Any, folder: Any) -> None:
+def _end(indexes: OrderedDict[str, RolloutIndex], connection: Any, folder: Any) -> None:
     for index in indexes.values():
         index.close()
     indexes.clear()

@@ -36,7 +36,7 @@ LISTED = ("kind", "family", "role", "end", "ask", "episode")  # filters that are
 
 
 @dataclass(frozen=True)
-class Term:
+class RowTerm:
     """A condition. In its SQL `{number}` and `{reason}` stand for the column that it is about, `{reasons}` for a list of the
     reasons of all."""
 
@@ -62,10 +62,10 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Filter:
+class RolloutFilter:
     """What rows must be. `keys` are those of them that are meant, by run: (step, episode, segment), as labels name them."""
 
-    terms: tuple[Term, ...] = ()
+    terms: tuple[RowTerm, ...] = ()
     literal: tuple[str, ...] = ()  # what to mark in a text: words and phrases
     patterns: tuple[str, ...] = ()  # and regular expressions, which only DuckDB tries
     tried: tuple[str, ...] = ()  # all of them, also those that must not be there
@@ -77,9 +77,9 @@ class Filter:
         return list(dict.fromkeys(term.column for term in self.terms if term.column))
 
 
-def filter_of(asked: Mapping[str, Sequence[str]]) -> Filter:
+def filter_of(asked: Mapping[str, Sequence[str]]) -> RolloutFilter:
     """What the words of an address ask for: `{"step": ["3..9"], "text": ['"two three" -wait'], "where": ["reward:>0.5"]}`."""
-    terms: list[Term] = []
+    terms: list[RowTerm] = []
     for name in LISTED:
         terms += _one_of(name, asked.get(name, ()))
     terms += [
@@ -94,7 +94,7 @@ def filter_of(asked: Mapping[str, Sequence[str]]) -> Filter:
     if len(terms) > MOST_TERMS:
         raise UserError(f"{len(terms)} conditions are too many: {MOST_TERMS} can be asked for at once")
     tokens = [token for value in asked.get("text", ()) for token in _tokens(value)]
-    return Filter(
+    return RolloutFilter(
         tuple(terms),
         literal=tuple(word for has_not, is_pattern, word in tokens if not has_not and not is_pattern),
         patterns=tuple(word for has_not, is_pattern, word in tokens if not has_not and is_pattern),
@@ -102,12 +102,12 @@ def filter_of(asked: Mapping[str, Sequence[str]]) -> Filter:
     )
 
 
-def words_of(text: str) -> list[Term]:
+def words_of(text: str) -> list[RowTerm]:
     """Words in the completion or the prompt, large or small letters: `word`, `"a phrase"`, `-not`, `re:PATTERN`."""
     terms = []
     for has_not, is_pattern, word in _tokens(text):
         sql, values = (FITS, (word, word)) if is_pattern else (SAYS, (word,))
-        terms.append(Term(f"NOT {sql}" if has_not else sql, values))
+        terms.append(RowTerm(f"NOT {sql}" if has_not else sql, values))
     return terms
 
 
@@ -127,30 +127,32 @@ def _tokens(text: str) -> Iterable[tuple[bool, bool, str]]:
             yield bool(sign), bool(pattern), said
 
 
-def _one_of(name: str, values: Sequence[str]) -> list[Term]:
+def _one_of(name: str, values: Sequence[str]) -> list[RowTerm]:
     if name == "end":
         for value in values:
             if value not in [end.value for end in End]:
                 raise unknown("end", value, [end.value for end in End])
-    return [Term(f'"{name}" IN ({", ".join("?" * len(values))})', tuple(values))] if values else []
+    return [RowTerm(f'"{name}" IN ({", ".join("?" * len(values))})', tuple(values))] if values else []
 
 
-def _within(column: str, value: str, said: str) -> Term:
+def _within(column: str, value: str, said: str) -> RowTerm:
     """A number, or a range of them: `3`, `3..9`, `3..`, `>=0.5`, `<1`; `none` and `any` for whether there is one."""
     value = value.strip()
     if value in ("none", "any"):
-        return Term(f"{{number}} IS {'' if value == 'none' else 'NOT '}NULL", (), column)
+        return RowTerm(f"{{number}} IS {'' if value == 'none' else 'NOT '}NULL", (), column)
     match = RANGE.fullmatch(value)
     if match is None or (match["only"] is None and match["low"] is None and match["high"] is None):
         raise UserError(f"{said}: a number or a range of them was meant: 3, 3..9, 3.., ..9, >0.5, <=1, none, any")
     if match["only"] is not None:
-        return Term(f"{{number}} {match['sign'] or '='} ?", (_number(match["only"], column),), column)
+        return RowTerm(f"{{number}} {match['sign'] or '='} ?", (_number(match["only"], column),), column)
     bounds = [
         (sign, _number(match[side], column))
         for side, sign in (("low", ">="), ("high", "<="))
         if match[side] is not None
     ]
-    return Term(" AND ".join(f"{{number}} {sign} ?" for sign, _ in bounds), tuple(bound for _, bound in bounds), column)
+    return RowTerm(
+        " AND ".join(f"{{number}} {sign} ?" for sign, _ in bounds), tuple(bound for _, bound in bounds), column
+    )
 
 
 def _number(text: str, column: str) -> float | int:
@@ -160,7 +162,7 @@ def _number(text: str, column: str) -> float | int:
     return number
 
 
-def _where(value: str) -> Term:
+def _where(value: str) -> RowTerm:
     column, colon, bounds = value.rpartition(":")
     if not colon or not column:
         raise UserError(
@@ -171,20 +173,20 @@ def _where(value: str) -> Term:
     return _within(column, bounds, f"where={value}")
 
 
-def _reason(value: str) -> Term:
+def _reason(value: str) -> RowTerm:
     """Numbers that are missing, and why: `failed` of any column, or `reward:failed` of one."""
     column, _, word = value.rpartition(":")
     if word not in REASONS:
         raise unknown("reason", word, REASONS)
-    return Term("{reason} = ?" if column else "list_contains([{reasons}], ?)", (word,), column)
+    return RowTerm("{reason} = ?" if column else "list_contains([{reasons}], ?)", (word,), column)
 
 
-def _task(value: str) -> Term:
+def _task(value: str) -> RowTerm:
     """By its id, or by family and id as tasks are named."""
-    return Term("(task_id = ? OR family || '/' || task_id = ?)", (value, value))
+    return RowTerm("(task_id = ? OR family || '/' || task_id = ?)", (value, value))
 
 
-def _learned(value: str) -> Term:
+def _learned(value: str) -> RowTerm:
     if value not in ("yes", "no"):
         raise UserError(f"learned={value}: yes for what was learned from, no for what a stage left out")
-    return Term(f"learned = {'true' if value == 'yes' else 'false'}")
+    return RowTerm(f"learned = {'true' if value == 'yes' else 'false'}")

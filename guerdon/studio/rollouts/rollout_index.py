@@ -25,7 +25,7 @@ from typing import Any
 from guerdon.core.errors import in_a_line
 from guerdon.store.rollout_files import read_table
 from guerdon.store.rollout_table import tidy
-from guerdon.studio.library import Shelved
+from guerdon.studio.library import ShelvedRun
 
 LONGEST = 65_536  # characters of a prompt, a completion or an answer that are kept and searched
 SHORT = 4_096  # and of other texts
@@ -72,10 +72,10 @@ class Indexed:
         return self.files == self.of
 
 
-class Index:
+class RolloutIndex:
     """The rollouts of a run. `place` is the attached database of its own that holds them, in a table `rows`."""
 
-    def __init__(self, shelved: Shelved, connection: Any, place: str, turn: threading.Lock) -> None:
+    def __init__(self, shelved: ShelvedRun, connection: Any, place: str, turn: threading.Lock) -> None:
         self.shelved, self.place = shelved, place
         self.columns: dict[str, int] = {}  # of the batch: the numbers that they have in the table
         self.rows = 0

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from guerdon.core.errors import UserError
-from guerdon.studio.answers import answer
+from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
 from guerdon.studio.rollouts.facets import facet_columns, facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf
-from guerdon.studio.rollouts.rollout_filters import Filter, filter_of
-from guerdon.studio.rollouts.rollout_index import PLAIN, Index, Indexed, rollout_files_in
-from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, Order, Page, Place, matching, search
+from guerdon.studio.rollouts.rollout_filters import RolloutFilter, filter_of
+from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex, rollout_files_in
+from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, RowOrder, RowPage, RowPlace, matching, search
 
 WAIT = 0.6  # seconds for which the first answer about a run waits for its first rows
 MOST_RUNS = 500  # in the list of those that have rollouts
@@ -72,21 +72,21 @@ def routes(library: Library) -> APIRouter:
     return router
 
 
-def _filter(request: Request) -> Filter:
+def _filter(request: Request) -> RolloutFilter:
     return filter_of({name: request.query_params.getlist(name) for name in FILTERS})
 
 
-def _page(request: Request) -> Page:
+def _page(request: Request) -> RowPage:
     asked = request.query_params
-    after, before = (Place.of(asked[name]) if asked.get(name) else None for name in ("after", "before"))
+    after, before = (RowPlace.of(asked[name]) if asked.get(name) else None for name in ("after", "before"))
     columns = tuple(dict.fromkeys([*MEASURED, *asked.getlist("column")]))[:40]
     size = asked.get("size", str(PAGE))
     if not size.isascii() or not size.isdigit() or not 0 < int(size) <= MOST:
         raise UserError(f"size={size[:20]}: 1 to {MOST} rows can be asked for at once")
-    return Page(Order.of(asked.get("sort", "")), after, before, int(size), columns)
+    return RowPage(RowOrder.of(asked.get("sort", "")), after, before, int(size), columns)
 
 
-def _about(index: Index, state: Indexed) -> dict[str, Any]:
+def _about(index: RolloutIndex, state: Indexed) -> dict[str, Any]:
     """A run, how far it is read, and what its columns are."""
     return {
         "id": index.shelved.id,

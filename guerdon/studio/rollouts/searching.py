@@ -23,8 +23,8 @@ try:
 except ModuleNotFoundError as error:
     raise require_extra("duckdb", "studio") from error
 from guerdon.studio.rollouts.index_shelf import IndexShelf
-from guerdon.studio.rollouts.rollout_filters import Filter
-from guerdon.studio.rollouts.rollout_index import PLAIN, Index, Indexed
+from guerdon.studio.rollouts.rollout_filters import RolloutFilter
+from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex
 from guerdon.studio.rollouts.snippets import snippet
 
 PAGE = 100
@@ -34,19 +34,19 @@ SHOWN = [name for name in PLAIN if name not in ("prompt", "completion", "answer"
 
 
 @dataclass(frozen=True)
-class Order:
+class RowOrder:
     """By a column, up or down, what has no number last; then the newest step first, and as they lie in the file."""
 
     column: str = "step"
     down: bool = True
 
     @classmethod
-    def of(cls, text: str) -> Order:
+    def of(cls, text: str) -> RowOrder:
         return cls(text.removeprefix("-"), text.startswith("-")) if text else cls()
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlace:
     """Where a row stands in an order: what comes after it, or before, is asked for by it."""
 
     value: Any
@@ -55,7 +55,7 @@ class Place:
     row: int
 
     @classmethod
-    def of(cls, text: str) -> Place:
+    def of(cls, text: str) -> RowPlace:
         try:
             value, step, run, row = json.loads(base64.urlsafe_b64decode(text.encode()))
             if not isinstance(value, str | int | float | None) or not isinstance(run, str):
@@ -69,17 +69,17 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Page:
+class RowPage:
     """What was asked for of the rows: an order, where to begin, how many, and which columns of the batch."""
 
-    order: Order = Order()
-    after: Place | None = None
-    before: Place | None = None
+    order: RowOrder = RowOrder()
+    after: RowPlace | None = None
+    before: RowPlace | None = None
     size: int = PAGE
     columns: tuple[str, ...] = MEASURED
 
 
-def _hits(indexes: Sequence[Index], asked: Filter, columns: Sequence[str]) -> tuple[str, list[Any]]:
+def _hits(indexes: Sequence[RolloutIndex], asked: RolloutFilter, columns: Sequence[str]) -> tuple[str, list[Any]]:
     """SQL of the rows that a filter lets through, of all runs together, and what is bound in it."""
     parts, values = [], []
     for number, index in enumerate(indexes):
@@ -111,11 +111,16 @@ def _field(name: str, numbers: Mapping[str, int]) -> str:
 
 @contextlib.contextmanager
 def matching(
-    shelf: IndexShelf, indexes: Sequence[Index], asked: Filter, order: Order, columns: Sequence[str], wait: float
+    shelf: IndexShelf,
+    indexes: Sequence[RolloutIndex],
+    asked: RolloutFilter,
+    order: RowOrder,
+    columns: Sequence[str],
+    wait: float,
 ) -> Iterator[tuple[Any, list[Indexed]]]:
-    """A cursor with a table `hits` of the rows that a filter lets through: `run` (its number among those asked for), `id`, `row`,
-    k0 the step, k1 what they are ordered by, k2 the reward, k3 and so on the columns asked for, NULL where a run has not got
-    one. And how far the indexes are."""
+    """A cursor with a table `hits` of the rows that a filter lets through, and how far the indexes are. It has `run` (its number
+    among those asked for), `id`, `row`, k0 the step, k1 what they are ordered by, k2 the reward, k3 and so on the columns
+    asked for; NULL where a run has not got one."""
     state = [index.look(wait) for index in indexes]
     check_columns(indexes, state, [*asked.columns, order.column])
     with shelf.question() as cursor:
@@ -125,7 +130,7 @@ def matching(
         yield cursor, state
 
 
-def search(cursor: Any, indexes: Sequence[Index], asked: Filter, page: Page) -> dict[str, Any]:
+def search(cursor: Any, indexes: Sequence[RolloutIndex], asked: RolloutFilter, page: RowPage) -> dict[str, Any]:
     """A page of the rows in `hits`, and what is true of all of them."""
     flip = page.before is not None and page.after is None
     beyond, bound = _beyond(
@@ -139,7 +144,7 @@ def search(cursor: Any, indexes: Sequence[Index], asked: Filter, page: Page) -> 
     if flip:
         chosen.reverse()
     before = total - passed - len(chosen) if flip else passed
-    places = [str(Place(value, step, indexes[run].shelved.id, row)) for run, _, row, step, value in chosen]
+    places = [str(RowPlace(value, step, indexes[run].shelved.id, row)) for run, _, row, step, value in chosen]
     is_after, is_before = (True, has_more) if flip else (has_more, before > 0)
     return {
         "total": total,
@@ -152,7 +157,7 @@ def search(cursor: Any, indexes: Sequence[Index], asked: Filter, page: Page) -> 
     }
 
 
-def check_patterns(cursor: Any, asked: Filter) -> None:
+def check_patterns(cursor: Any, asked: RolloutFilter) -> None:
     """Refuse what is no regular expression, in the words of who reads them."""
     for pattern in asked.tried:
         try:
@@ -162,7 +167,7 @@ def check_patterns(cursor: Any, asked: Filter) -> None:
             raise UserError(f"re:{pattern} is no regular expression: {why}") from error
 
 
-def check_columns(indexes: Sequence[Index], state: Sequence[Indexed], names: Sequence[str]) -> None:
+def check_columns(indexes: Sequence[RolloutIndex], state: Sequence[Indexed], names: Sequence[str]) -> None:
     """Refuse a column that no run has, once all is read."""
     if all(each.done for each in state):
         there = {name for index in indexes for name in index.columns}
@@ -171,12 +176,12 @@ def check_columns(indexes: Sequence[Index], state: Sequence[Indexed], names: Seq
                 raise unknown("column", name, [*PLAIN, *there])
 
 
-def _ordered(order: Order, flip: bool) -> str:
+def _ordered(order: RowOrder, flip: bool) -> str:
     down, up = ("ASC", "DESC") if flip else ("DESC", "ASC")
     return f"(k1 IS NULL) {up}, k1 {down if order.down else up}, k0 {down}, run {up}, row {up}"
 
 
-def _beyond(place: Place | None, order: Order, flip: bool, runs: Sequence[str]) -> tuple[str, list[Any]]:
+def _beyond(place: RowPlace | None, order: RowOrder, flip: bool, runs: Sequence[str]) -> tuple[str, list[Any]]:
     """The condition that a row comes after a place in the order, or before it where that is turned round."""
     if place is None:
         return "true", []
@@ -195,7 +200,7 @@ def _beyond(place: Place | None, order: Order, flip: bool, runs: Sequence[str]) 
 
 
 def _shown(
-    cursor: Any, indexes: Sequence[Index], asked: Filter, page: Page, chosen: Sequence[Any]
+    cursor: Any, indexes: Sequence[RolloutIndex], asked: RolloutFilter, page: RowPage, chosen: Sequence[Any]
 ) -> list[dict[str, Any]]:
     """The rows of a page as the list shows them."""
     by_key: dict[tuple[int, int], dict[str, Any]] = {}
