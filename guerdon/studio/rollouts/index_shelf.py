@@ -46,6 +46,7 @@ class IndexShelf:
         self._in_use: dict[str, int] = {}
         self._count = 0
         self._connection = self._connected()
+        threading.Thread(target=_warm, name="warming", daemon=True).start()
         self._end = weakref.finalize(self, _end, self._open, self._connection, self._folder)
 
     def _connected(self) -> Any:
@@ -71,7 +72,7 @@ class IndexShelf:
     @contextlib.contextmanager
     def indexes(self, ids: Sequence[str]) -> Iterator[list[RolloutIndex]]:
         """Those of some runs, which stay open as long as they are used."""
-        names = list(dict.fromkeys(ids))
+        names = list(dict.fromkeys(filter(None, ids)))
         if not names:
             raise UserError("which run? say run=ID")
         if len(names) > OPEN:
@@ -146,6 +147,11 @@ class IndexShelf:
         self._connection.execute(f"DETACH {index.place}")
         for left in Path(self._folder.name).glob(f"{index.place}.duckdb*"):
             left.unlink(missing_ok=True)
+
+
+def _warm() -> None:
+    """Load what reading the first file would wait half a second for."""
+    import pyarrow.parquet  # noqa: F401
 
 
 def _end(indexes: OrderedDict[str, RolloutIndex], connection: Any, folder: Any) -> None:

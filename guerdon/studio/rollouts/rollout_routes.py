@@ -17,8 +17,10 @@ from guerdon.studio.rollouts.facets import facet_columns, facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf
 from guerdon.studio.rollouts.rollout_filters import RolloutFilter, filter_of
 from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex, rollout_files_in
+from guerdon.studio.rollouts.saving import lines_of
 from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, RowOrder, RowPage, RowPlace, matching, search
 
+SAVING = 30.0  # seconds that rows to be saved may take
 WAIT = 0.6  # seconds for which the first answer about a run waits for its first rows
 MOST_RUNS = 500  # in the list of those that have rollouts
 FILTERS = (
@@ -48,6 +50,22 @@ def routes(library: Library) -> APIRouter:
                     content["facets"] = facets(cursor, columns)
             told = [_about(index, each) for index, each in zip(indexes, state, strict=True)]
             return answer({**content, "all": sum(each.rows for each in state), "runs": told})
+
+    @router.get("/rows.jsonl")
+    def saved(request: Request) -> Response:
+        """What is let through as JSON lines; the header says how many of how many."""
+        asked, order = _filter(request), _page(request).order
+        with (
+            shelf.indexes(request.query_params.getlist("run")) as indexes,
+            matching(shelf, indexes, asked, order, [], WAIT, SAVING) as (cursor, _),
+        ):
+            lines, many = lines_of(cursor, indexes, order)
+            total = cursor.execute("SELECT count(*) FROM hits").fetchone()[0]
+        headers = {
+            "content-disposition": 'attachment; filename="rollouts.jsonl"',
+            "x-guerdon-rows": f"{many} of {total}",
+        }
+        return Response(lines, 200, headers, "application/x-ndjson")
 
     @router.get("/steps")
     def steps(request: Request) -> Response:

@@ -22,7 +22,7 @@ try:
     import duckdb
 except ModuleNotFoundError as error:
     raise require_extra("duckdb", "studio") from error
-from guerdon.studio.rollouts.index_shelf import IndexShelf
+from guerdon.studio.rollouts.index_shelf import SECONDS, IndexShelf
 from guerdon.studio.rollouts.rollout_filters import RolloutFilter
 from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex
 from guerdon.studio.rollouts.snippets import snippet
@@ -84,7 +84,7 @@ def _hits(indexes: Sequence[RolloutIndex], asked: RolloutFilter, columns: Sequen
     parts, values = [], []
     for number, index in enumerate(indexes):
         numbers = dict(index.columns)  # of one moment: a filler may add to them
-        fields = [f"{_field(name, numbers)} AS k{n}" for n, name in enumerate(columns)]
+        fields = [f"{field_of(name, numbers)} AS k{n}" for n, name in enumerate(columns)]
         conditions = [term.on(numbers) for term in asked.terms]
         values += [value for _, bound in conditions for value in bound]
         where = [sql for sql, _ in conditions]
@@ -99,7 +99,7 @@ def _hits(indexes: Sequence[RolloutIndex], asked: RolloutFilter, columns: Sequen
     return " UNION ALL ".join(parts), values
 
 
-def _field(name: str, numbers: Mapping[str, int]) -> str:
+def field_of(name: str, numbers: Mapping[str, int]) -> str:
     """A column of the table; `NAME:reason` is that of why there is no number."""
     if name in PLAIN:
         return f'"{name}"'
@@ -117,13 +117,14 @@ def matching(
     order: RowOrder,
     columns: Sequence[str],
     wait: float,
+    seconds: float = SECONDS,
 ) -> Iterator[tuple[Any, list[Indexed]]]:
-    """A cursor with a table `hits` of the rows that a filter lets through, and how far the indexes are. It has `run` (its number
-    among those asked for), `id`, `row`, k0 the step, k1 what they are ordered by, k2 the reward, k3 and so on the columns
-    asked for; NULL where a run has not got one."""
+    """A cursor with a table `hits` of the rows that a filter lets through, and how far the indexes are. It has `run` (which of
+    those asked for), `id`, `row`, k0 the step, k1 what they are ordered by, k2 the reward, k3 and so on the columns asked for;
+    NULL where a run has not got one."""
     state = [index.look(wait) for index in indexes]
     check_columns(indexes, state, [*asked.columns, order.column])
-    with shelf.question() as cursor:
+    with shelf.question(seconds) as cursor:
         check_patterns(cursor, asked)
         statement, values = _hits(indexes, asked, ["step", order.column, "reward", *columns])
         cursor.execute(f"CREATE TEMP TABLE hits AS {statement}", values)
@@ -138,8 +139,8 @@ def search(cursor: Any, indexes: Sequence[RolloutIndex], asked: RolloutFilter, p
     )
     about = f"SELECT count(*), min(k0), max(k0), avg(k2), count(*) FILTER (WHERE NOT ({beyond})) FROM hits"
     total, first, last, mean, passed = cursor.execute(about, bound).fetchone()
-    ordered = f"WHERE {beyond} ORDER BY {_ordered(page.order, flip)} LIMIT {page.size + 1}"
-    chosen = cursor.execute(f"SELECT run, id, row, k0, k1 FROM hits {ordered}", bound).fetchall()
+    first_of = f"WHERE {beyond} ORDER BY {ordered(page.order, flip)} LIMIT {page.size + 1}"
+    chosen = cursor.execute(f"SELECT run, id, row, k0, k1 FROM hits {first_of}", bound).fetchall()
     has_more, chosen = len(chosen) > page.size, chosen[: page.size]
     if flip:
         chosen.reverse()
@@ -176,7 +177,7 @@ def check_columns(indexes: Sequence[RolloutIndex], state: Sequence[Indexed], nam
                 raise unknown("column", name, [*PLAIN, *there])
 
 
-def _ordered(order: RowOrder, flip: bool) -> str:
+def ordered(order: RowOrder, flip: bool = False) -> str:
     down, up = ("ASC", "DESC") if flip else ("DESC", "ASC")
     return f"(k1 IS NULL) {up}, k1 {down if order.down else up}, k0 {down}, run {up}, row {up}"
 
@@ -213,7 +214,7 @@ def _shown(
         fields = [*SHOWN, *(name for each in columns for name in (each, f"{each}:reason"))]
         fitting = ["regexp_extract(completion, ?, 0, 'is')" for _ in asked.patterns]
         select = ", ".join(
-            ["rowid", "characters", "prompt", "completion", *(_field(n, numbers) for n in fields), *fitting]
+            ["rowid", "characters", "prompt", "completion", *(field_of(n, numbers) for n in fields), *fitting]
         )
         place = f"FROM {index.place}.rows WHERE rowid IN ({', '.join('?' * len(ids))})"
         for id, characters, prompt, completion, *rest in cursor.execute(

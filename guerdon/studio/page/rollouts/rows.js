@@ -17,7 +17,7 @@ export function columnsOf(asked, runs) {
 
 export function head(columns, asked, sorted, isNumber) {
   const [by, down] = [asked.one("sort").replace(/^-/, "") || "step", !asked.one("sort") || asked.one("sort").startsWith("-")];
-  return h("tr", {}, columns.map((name) => h("th", { scope: "col", class: isNumber(name) ? "num" : "", aria: { sort: name === by ? (down ? "descending" : "ascending") : null } },
+  return h("tr", {}, columns.map((name) => h("th", { scope: "col", class: `of-${USUAL.indexOf(name) < 0 ? "other" : name}${isNumber(name) ? " num" : ""}`, aria: { sort: name === by ? (down ? "descending" : "ascending") : null } },
     name === "run" ? "run" : h("button", { type: "button", data: { sort: name }, title: `Sort by ${name}`, onclick: () => sorted(name === by && down ? name : `-${name}`) }, name, name === by ? (down ? " ↓" : " ↑") : ""))),
   h("th", { scope: "col" }, "what it says"));
 }
@@ -29,7 +29,7 @@ export function rowOf(row, columns, runs, scale) {
   const sign = advantage > 0 ? "up" : advantage < 0 ? "down" : "";
   const strength = Math.min(1, Math.abs(advantage) / (scale || 1));
   return h("tr", { class: `${sign} ${row.learned ? "" : "left-out"}`, style: { "--strength": (0.06 + 0.3 * strength).toFixed(3) } },
-    columns.map((name) => cell(row, name, runs)),
+    columns.map((name) => { const made = cell(row, name, runs); if (USUAL.includes(name)) made.classList.add(`of-${name}`); return made; }),
     h("td.line", {}, row.of === "prompt" ? h("span.quiet", {}, "prompt: ") : null, row.line.map(([text, is]) => (is ? h("mark", {}, text) : text)),
       row.line.length === 1 && !row.line[0][0] ? h("span.quiet", {}, row.segment < 0 ? "broke before anybody acted" : "nothing was said") : null));
 }

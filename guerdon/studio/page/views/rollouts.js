@@ -143,6 +143,7 @@ class RolloutsView {
     const columns = columnsOf(this.asked, answer.runs);
     const scale = Math.max(...answer.rows.map((row) => Math.abs(Number(row.values.advantage)) || 0).filter(Number.isFinite), 0);
     this.rows = answer.rows;
+    this.table.firstChild.className = this.asked.all("show").length ? "" : "usual"; // narrow, it leaves out some by itself
     put(this.headRow, head(columns, this.asked, (by) => { this.asked.set("sort", by === "-step" ? "" : by); this.changed(); }, (name) => isNumber(name, answer.rows[0])));
     put(this.body, answer.rows.map((row, n) => { const made = rowOf(row, columns, answer.runs, scale); made.addEventListener("click", () => this.list.choose(n)); made.addEventListener("dblclick", () => this.open(n)); return made; }));
     this.list.at = this.rows.findIndex((row) => keyOf(row) === chosen);
