@@ -21,7 +21,7 @@ from guerdon.studio.rollouts.saving import lines_of
 from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, RowOrder, RowPage, RowPlace, matching, search
 
 SAVING = 30.0  # seconds that rows to be saved may take
-WAIT = 0.6  # seconds for which the first answer about a run waits for its first rows
+WAIT = 1.5  # seconds for which the first answer about a run waits for its first rows
 MOST_RUNS = 500  # in the list of those that have rollouts
 FILTERS = (
     "step", "text", "kind", "family", "level", "role", "end", "ask", "episode", "length", "where", "reason", "learned", "task",
