@@ -81,13 +81,14 @@ def serving(folder: Path) -> Iterator[Server]:
 
 def filling(server: Server, run: str) -> dict[str, float]:
     """Ask as a page does while files are read."""
-    before, began, first = server.memory("VmRSS"), time.perf_counter(), 0.0
+    before, began, first, wait = server.memory("VmRSS"), time.perf_counter(), 0.0, 0.4
     while True:
         answer = server.ask("", run=run, facets="1")
         first = first or (time.perf_counter() - began if answer["rows"] else 0.0)
         if answer["runs"][0]["indexed"]["done"]:
             break
-        time.sleep(0.5 if first else 0.05)
+        time.sleep(wait)
+        wait = min(2.0, 1.5 * wait)
     return {"first_s": first, "all_s": time.perf_counter() - began, "rows": answer["all"], "idle_mb": before}
 
 

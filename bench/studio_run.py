@@ -18,29 +18,7 @@ from guerdon.store.folder import RunFolder
 from guerdon.store.rollout_files import write_batch
 
 TRIES = 8
-WORDS = [
-    "add",
-    "take",
-    "carry",
-    "the",
-    "then",
-    "so",
-    "left",
-    "check",
-    "again",
-    "sum",
-    "two",
-    "three",
-    "five",
-    "seven",
-    "nine",
-    "therefore",
-    "maybe",
-    "wait",
-    "next",
-    "plus",
-    "minus",
-]
+SAYING = "add take carry the then so left check again sum two three five seven nine therefore maybe wait next plus minus"
 RARE = "marmalade"  # one in some thousand completions says it
 
 
@@ -55,7 +33,7 @@ def write_run(folder: Path, steps: int, rollouts: int) -> None:
 
 def batch_of(step: int, rollouts: int) -> gd.Batch:
     draw = np.random.default_rng(step)
-    vocabulary = np.array(WORDS)
+    vocabulary = np.array(SAYING.split())
     episodes = []
     for number in range(rollouts // TRIES):
         a, b, level = (int(n) for n in draw.integers(1, 100, 3))
@@ -63,7 +41,7 @@ def batch_of(step: int, rollouts: int) -> gd.Batch:
         ask = gd.Ask(task, TRIES)
         for attempt in range(TRIES):
             length = int(draw.integers(60, 200))
-            words = " ".join(vocabulary[draw.integers(0, len(WORDS), length)])
+            words = " ".join(vocabulary[draw.integers(0, len(vocabulary), length)])
             text = f"{a}+{b}={a + b}\n{words}\n= {a}+{b}" + (f" {RARE}" if draw.random() < 0.0003 else "")
             ids = draw.integers(0, 500, length)
             end = gd.End.CUT if draw.random() < 0.05 else gd.End.DONE

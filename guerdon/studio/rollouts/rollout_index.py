@@ -1,9 +1,9 @@
 """One run's rollouts as a table of DuckDB, filled file by file while people look at what is there already.
 
 A row is a segment, with the columns of `store/rollout_table.py`; each file is read, checked and tidied by the store itself.
-That takes some 50 ms for 512 rollouts, so 100,000 are there in a quarter of a minute, and a second reader of the files' format
-would win little. Newest steps come first. Files that come, are written again (a resumed run does) or are deleted are noticed
-by their names, sizes and times when somebody asks. A file that cannot be read costs its own rows only, and is named.
+That takes some 20 ms of a processor for 512 rollouts, and putting them into the table some 10, so a second reader of the files'
+format would win little. Newest steps come first. Files that come, are written again (a resumed run does) or are deleted are
+noticed by their names, sizes and times when somebody asks. A file that cannot be read costs its own rows only, and is named.
 
 Columns of the batch may have any name, and DuckDB takes `Reward` for `reward`: so they are numbered here, and no name from a
 file is ever part of a statement. Texts are cut to `LONGEST` characters and kept uncompressed, for unpacking them took longer
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.errors import in_a_line
+from guerdon.core.errors import UserError, in_a_line
 from guerdon.store.rollout_files import read_table
 from guerdon.store.rollout_table import tidy
 from guerdon.studio.library import ShelvedRun
@@ -31,6 +31,8 @@ LONGEST = 65_536  # characters of a prompt, a completion or an answer that are k
 SHORT = 4_096  # and of other texts
 MOST_COLUMNS = 400  # of the batch; who has more sees the first
 FRESH = 0.3  # seconds for which a look at the folder is believed
+TOGETHER = 8  # files that are put into the table at once
+MOST_BYTES = 32_000_000  # of them
 TOLD = 20  # files that could not be read are named, and no more
 BETWEEN = "\x1f"  # prompt and completion, so that no phrase is part of both
 FILE = re.compile(r"step-(\d{1,18})\.parquet")
@@ -78,10 +80,10 @@ class RolloutIndex:
     def __init__(self, shelved: ShelvedRun, connection: Any, place: str, turn: threading.Lock) -> None:
         self.shelved, self.place = shelved, place
         self.columns: dict[str, int] = {}  # of the batch: the numbers that they have in the table
-        self.rows = 0
         self._connection, self._turn = connection, turn  # of filling: one file at a time, whichever the run
         self._known: dict[int, Mark] = {}  # what is in the table, or was tried
         self._faults: dict[int, str] = {}
+        self._rows: dict[int, int] = {}  # in the table, of each step
         self._there: dict[int, Mark] = {}
         self._looked = -FRESH
         self._lock = threading.Lock()
@@ -107,7 +109,7 @@ class RolloutIndex:
         with self._lock:
             read = sum(self._known.get(step) == mark for step, mark in self._there.items())
             faults = tuple(self._faults[step] for step in sorted(self._faults)[:TOLD])
-            return Indexed(read, len(self._there), self.rows, faults, len(self._faults))
+            return Indexed(read, len(self._there), sum(self._rows.values()), faults, len(self._faults))
 
     @property
     def steps(self) -> list[int]:
@@ -124,46 +126,58 @@ class RolloutIndex:
             filler.join()
 
     def _fill(self) -> None:
-        while (step := self._next()) is not None:
+        """One file at first, to have something to show; then several at a time, which costs half as much."""
+        while steps := self._next():
             with self._turn:
-                self._take(step)
+                self._take(steps)
             self._first.set()
 
-    def _next(self) -> int | None:
-        """A step whose rows are not those of its file: the newest; None where there is nothing left to do."""
+    def _next(self) -> list[int]:
+        """Steps whose rows are not those of their files, the newest first; none where there is nothing left to do."""
         with self._lock:
             differ = {step for step in {*self._there, *self._known} if self._there.get(step) != self._known.get(step)}
             if not differ or self._closing:
                 self._filler = None
                 self._first.set()
-                return None
-            return max(differ)
+                return []
+            return sorted(differ, reverse=True)[: TOGETHER if self._known else 1]
 
-    def _take(self, step: int) -> None:
-        """Read a step's file into the table, in the place of what was there of it."""
-        mark, table, fault = self._there.get(step), None, ""
-        if mark is not None:
-            path = self.shelved.folder.rollouts(step)
+    def _take(self, steps: list[int]) -> None:
+        """Read the files of some steps into the table, in the place of what was there of them."""
+        marks = {step: self._there[step] for step in steps if step in self._there}
+        tables, faults, size = {}, {}, 0
+        for step in marks:
             try:
-                table = self._tidied(path, step)
+                tables[step] = self._tidied(self.shelved.folder.rollouts(step), step)
             except Exception as error:  # noqa: BLE001  whatever is wrong with a file is its own
-                fault = (
-                    str(error)
-                    if in_a_line(error).startswith(("UserError", "Damaged"))
-                    else f"{path}: {in_a_line(error)}"
-                )
+                faults[step] = self._fault(step, error)
+            else:
+                size += tables[step].nbytes
+            if size > MOST_BYTES:
+                steps = steps[: steps.index(step) + 1]
+                break
         try:
-            rows = self._write(step, table)
-        except Exception as error:  # noqa: BLE001  as above
-            rows, fault = self._write(step, None), f"{self.shelved.folder.rollouts(step)}: {in_a_line(error)}"
+            self._write(steps, list(tables.values()))
+        except Exception as error:  # noqa: BLE001  one of them, which the others must not pay for
+            if len(steps) > 1:
+                for step in steps:
+                    self._take([step])
+                return
+            self._write(steps, [])
+            faults[steps[0]] = self._fault(steps[0], error)
         with self._lock:
-            self.rows = rows
-            self._known.pop(step, None)
-            self._faults.pop(step, None)
-            if mark is not None:
-                self._known[step] = mark
-            if fault:
-                self._faults[step] = fault.replace(str(self.shelved.folder.path), self.shelved.folder.named, 1)
+            for step in steps:
+                for kept in (self._known, self._faults, self._rows):
+                    kept.pop(step, None)
+            self._known |= {step: marks[step] for step in steps if step in marks}
+            self._rows |= {step: table.num_rows for step, table in tables.items() if step not in faults}
+            self._faults |= faults
+
+    def _fault(self, step: int, error: Exception) -> str:
+        """Why a file is not in the table, in a line that names it as its owner would."""
+        path = self.shelved.folder.rollouts(step)
+        told = str(error).partition("\n")[0] if isinstance(error, UserError) else f"{path}: {in_a_line(error)}"
+        return told.replace(str(self.shelved.folder.path), self.shelved.folder.named, 1)
 
     def _tidied(self, path: Path, step: int) -> Any:
         """The rows of a file as they stand in the table, its columns by the names that they have there."""
@@ -203,23 +217,24 @@ class RolloutIndex:
             self.columns = {**self.columns, name: number}
         return self.columns.get(name)
 
-    def _write(self, step: int, table: Any) -> int:
-        """Put rows in the place of a step's; how many there are then."""
+    def _write(self, steps: list[int], tables: list[Any]) -> None:
+        """Put rows in the place of those of some steps, all or nothing."""
+        import pyarrow as pa
+
         cursor = self._connection.cursor()
         try:
             cursor.begin()
-            if step in self._known:
-                cursor.execute(f"DELETE FROM {self.place}.rows WHERE step = ?", [step])
-            if table is not None:
-                cursor.register("given", table)
-                names = ", ".join(f'"{name}"' for name in table.column_names)
-                made = ", ".join(f'"{name}"' for name in MADE)
+            old = [step for step in steps if step in self._known]
+            if old:
+                cursor.execute(f"DELETE FROM {self.place}.rows WHERE step IN ({', '.join('?' * len(old))})", old)
+            if tables:
+                given = pa.concat_tables(tables, promote_options="default")
+                cursor.register("given", given)
+                names, made = (", ".join(f'"{name}"' for name in each) for each in (given.column_names, MADE))
                 cursor.execute(
                     f"INSERT INTO {self.place}.rows ({names}, {made}) SELECT {names}, {', '.join(MADE.values())} FROM given"
                 )
-            rows = int(cursor.execute(f"SELECT count(*) FROM {self.place}.rows").fetchone()[0])
             cursor.commit()
-            return rows
         finally:
             cursor.close()  # and roll back what was not committed
 

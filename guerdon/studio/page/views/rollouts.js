@@ -11,7 +11,7 @@ import { Filters } from "/page/rollouts/filters.js";
 import { USUAL, columnsOf, head, isNumber, rowOf } from "/page/rollouts/rows.js";
 import { Asked, keyOf, shortName } from "/page/rollouts/state.js";
 
-const AGAIN = 500; // milliseconds until it is asked again while files are being read
+const AGAIN = 400, MOST = 2000; // milliseconds until it is asked again while files are being read, longer and longer
 const WORDS = { text: "says", where: "", reason: "no number:", learned: "learned from", ask: "group", label: "label" };
 
 export async function show(place, around) {
@@ -22,7 +22,7 @@ export async function show(place, around) {
 
 class RolloutsView {
   constructor(place, around) {
-    Object.assign(this, { place, around, asked: new Asked(around.query), answer: null, rows: [], timer: 0, turn: 0, stop: null, shown: "", letGo: () => {}, steps: null });
+    Object.assign(this, { place, around, asked: new Asked(around.query), answer: null, rows: [], timer: 0, turn: 0, wait: AGAIN, stop: null, shown: "", letGo: () => {}, steps: null });
     this.filters = new Filters(this.asked, (ask = true) => (ask ? this.changed() : this.filters.show(this.answer.facets, this.answer.runs)));
     this.list = new Roving({ open: (n) => this.open(n), moved: () => this.follow() });
     this.showCard = once(90, () => this.card());
@@ -106,7 +106,8 @@ class RolloutsView {
     this.filters.show(answer.facets, answer.runs);
     this.news.hidden = !busy;
     if (!busy) this.fill(answer, first);
-    if (!isDone) this.timer = setTimeout(() => this.load({ quietly: true }), AGAIN);
+    if (!isDone) this.timer = setTimeout(() => this.load({ quietly: true }), this.wait);
+    this.wait = isDone ? AGAIN : Math.min(MOST, 1.5 * this.wait);
   }
 
   tellAll(answer, isDone) {
