@@ -2,7 +2,8 @@
 
 A run of so many rollouts is written (`bench/studio_run.py`), then the real server is started on it and asked as the page asks.
 Told are the seconds until the first rows are there and until all files are read, both from the first question on; then for each
-search the median and the worst of some rounds, with and without facets; and the server's peak memory.
+search the median and the worst of some rounds, with and without facets, and the server's processor time for both; and its
+peak memory.
 `--folder` keeps the run, or takes one that is there.
 """
 
@@ -24,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.serve import cpu_of
 from bench.studio_run import RARE, write_run
 
 TOKEN = "bench"
@@ -82,6 +84,7 @@ def serving(folder: Path) -> Iterator[Server]:
 def filling(server: Server, run: str) -> dict[str, float]:
     """Ask as a page does while files are read."""
     before, began, first, wait = server.memory("VmRSS"), time.perf_counter(), 0.0, 0.4
+    worked = cpu_of(server.pid)
     while True:
         answer = server.ask("", run=run, facets="1")
         first = first or (time.perf_counter() - began if answer["rows"] else 0.0)
@@ -89,21 +92,25 @@ def filling(server: Server, run: str) -> dict[str, float]:
             break
         time.sleep(wait)
         wait = min(2.0, 1.5 * wait)
-    return {"first_s": first, "all_s": time.perf_counter() - began, "rows": answer["all"], "idle_mb": before}
+    took, work = time.perf_counter() - began, cpu_of(server.pid) - worked
+    return {"first_s": first, "all_s": took, "all_cpu_s": work, "rows": answer["all"], "idle_mb": before}
 
 
 def asking(server: Server, run: str, rounds: int) -> dict[str, dict[str, float]]:
     seconds: dict[str, dict[str, list[float]]] = {name: {"rows": [], "facets": []} for name in QUESTIONS}
-    totals = {}
+    work, totals = dict.fromkeys(QUESTIONS, 0.0), {}
     for _ in range(rounds):
         for name, words in QUESTIONS.items():
+            worked = cpu_of(server.pid)
             for what, more in (("rows", {}), ("facets", {"facets": "1"})):
                 began = time.perf_counter()
                 totals[name] = server.ask("", run=run, **words, **more)["total"]
                 seconds[name][what].append(time.perf_counter() - began)
+            work[name] += cpu_of(server.pid) - worked
     return {
         name: {
             "total": totals[name],
+            "both_cpu_s": work[name] / rounds,
             **{f"{what}_median_s": statistics.median(each) for what, each in taken.items()},
             **{f"{what}_worst_s": max(each) for what, each in taken.items()},
         }
@@ -115,13 +122,16 @@ def tell(numbers: dict[str, Any]) -> None:
     print(
         f"{numbers['rows']:,} rollouts: the first after {numbers['first_s']:.2f} s, all after {numbers['all_s']:.1f} s"
     )
+    print(f"reading them took {numbers['all_cpu_s']:.1f} s of processor time, the questions asked meanwhile among it")
     print(f"memory: {numbers['idle_mb']:.0f} MB before, {numbers['peak_mb']:.0f} MB at its peak")
-    print(f"{'':36}{'rows: median, worst':>22}{'with facets':>22}{'how many':>12}")
+    print(f"{'':36}{'rows: median, worst':>22}{'with facets':>22}{'cpu of both':>13}{'how many':>12}")
     for name, each in numbers["questions"].items():
-        rows, both = (
-            [f"{1e3 * each[f'{what}_{of}_s']:.0f}" for of in ("median", "worst")] for what in ("rows", "facets")
-        )
-        print(f"{name:36}{f'{rows[0]}, {rows[1]} ms':>22}{f'{both[0]}, {both[1]} ms':>22}{each['total']:>12,}")
+        told = [
+            f"{1e3 * each[f'{what}_median_s']:.0f}, {1e3 * each[f'{what}_worst_s']:.0f} ms"
+            for what in ("rows", "facets")
+        ]
+        work = f"{1e3 * each['both_cpu_s']:.0f} ms"
+        print(f"{name:36}{told[0]:>22}{told[1]:>22}{work:>13}{each['total']:>12,}")
 
 
 def main() -> None:

@@ -18,7 +18,9 @@ from guerdon.store.folder import RunFolder
 from guerdon.store.rollout_files import write_batch
 
 TRIES = 8
-SAYING = "add take carry the then so left check again sum two three five seven nine therefore maybe wait next plus minus"
+SAYING = (
+    "add take carry the then so left check again sum two three five seven nine therefore maybe wait next plus minus"
+)
 RARE = "marmalade"  # one in some thousand completions says it
 
 

@@ -26,7 +26,7 @@ from guerdon.studio.library import Library, Missing
 from guerdon.studio.rollouts.rollout_index import RolloutIndex
 
 OPEN = 8  # runs, and as many may be searched at once
-MEMORY = "256MB"
+MEMORY = "192MB"
 THREADS = 4  # at most
 SECONDS = 5.0  # for a question
 
