@@ -21,11 +21,8 @@ from guerdon.store import evidence
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 VERDICTS = ("better", "worse", "equal", "not known", "not testable here")
-WAITING = {  # registered, and not yet run by the rules of today; their pages say so
-    "amft", "auto-cei", "balanced-online-difficulty-filtering", "clpo", "dr-saf", "exit", "ghpo", "guide", "hbpo",
-    "knapsack-rl", "masa", "medcco", "multi-domain-rlvr-study", "nemotron-crossthink", "pcl",
-}  # fmt: skip
-UNFINISHED = {"curriculum-grpo"}  # its replication is wanted
+WAITING: set[str] = set()  # registered, and not yet run by the rules of today; their pages say so
+UNFINISHED: set[str] = set()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
 

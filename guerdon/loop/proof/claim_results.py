@@ -20,6 +20,7 @@ from guerdon.loop.proof.records import (
     mean_curve,
     pair_error,
     score_of,
+    with_points_read,
     without_outcomes,
 )
 from guerdon.loop.proof.replication import replicated
@@ -62,7 +63,7 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
 
 def _arm(trial: Trial, arm: Arm, records: Sequence[Record]) -> dict[str, Any]:
     curves = [curve_of(record, trial.claim) for record in records]
-    brief = [without_outcomes(record, but=len(ends_of(record))) for record in records]
+    brief = [without_outcomes(with_points_read(record), but=len(ends_of(record))) for record in records]
     runs = [{**record, "score": score_of(record, trial.claim)} for record in brief]
     return {**arm.identity(), "lr": arm.rate, "curve": mean_curve(curves), "runs": runs}
 

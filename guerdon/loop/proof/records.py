@@ -110,6 +110,19 @@ def without_outcomes(record: Record, but: int = 0) -> dict[str, Any]:
     return {**record, "points": [*brief[:kept], *record["points"][kept:]]}
 
 
+def with_points_read(record: Record) -> Record:
+    """A record with the evaluations that something is read off: of a study that tells its own curve the first, for where it
+    began, and the last two.
+
+    >>> study = {"result": {"curve": []}, "points": [{"step": step} for step in range(9)]}
+    >>> [point["step"] for point in with_points_read(study)["points"]]
+    [0, 7, 8]
+    """
+    if "curve" not in record.get("result", {}):
+        return record
+    return {**record, "points": [*record["points"][:1], *record["points"][1:][-2:]]}
+
+
 def exam_error(record: Record, claim: Claim, metric: str = "") -> float | None:
     """The standard error of a score by its exams alone: other problems and other tries would have given other numbers; None
     where exams do not tell."""

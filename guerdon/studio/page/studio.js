@@ -22,6 +22,8 @@ const BAR = [
   ["/", "Runs", "g r"], ["/rollouts", "Rollouts", "g o"], ["/bench", "Bench", "g b"], ["/labels", "Labels", "g l"], ["/evidence", "Evidence", "g e"],
 ];
 
+const WITHIN = { "/run": "/", "/compare": "/", "/rollout": "/rollouts", "/group": "/rollouts", "/beside": "/rollouts" };
+
 const place = document.getElementById("view");
 let leave = () => {};
 let turn = 0;
@@ -45,10 +47,12 @@ async function show() {
   const mine = ++turn;
   const { pathname, searchParams } = new URL(location.href);
   const [module, params] = find(pathname);
+  const first = `/${pathname.split("/")[1]}`;
+  const within = WITHIN[first] ?? first; // which of the bar's views it belongs to
   leave(); leave = () => {};
   fault(null);
   for (const link of document.querySelectorAll("#views a"))
-    link.toggleAttribute("aria-current", link.getAttribute("href") === (pathname === "/" ? "/" : `/${pathname.split("/")[1]}`));
+    if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
   try {
     const view = await import(`/page/views/${module}.js`);
     if (mine !== turn) return;
