@@ -12,6 +12,7 @@ import { USUAL, columnsOf, head, isNumber, rowOf } from "/page/rollouts/rows.js"
 import { Asked, keyOf, shortName } from "/page/rollouts/state.js";
 
 const AGAIN = 400, MOST = 2000; // milliseconds until it is asked again while files are being read, longer and longer
+const LATE = 300; // and after which a card is shown that is still being read
 const WORDS = { text: "says", where: "", reason: "no number:", learned: "learned from", ask: "group", label: "label" };
 
 export async function show(place, around) {
@@ -30,15 +31,15 @@ class RolloutsView {
 
   async begin() {
     this.build();
-    const keys = this.list.keys("rollouts")
+    this.keys = this.list.keys("rollouts")
       .on(["j", "ArrowDown"], "next", () => this.move(1)).on(["k", "ArrowUp"], "the one before", () => this.move(-1))
       .on(["n", "PageDown"], "next page", () => this.turnPage("next")).on(["p", "PageUp"], "the page before", () => this.turnPage("previous"))
       .on(["["], "the step before", () => this.toStep(-1)).on(["]"], "next step", () => this.toStep(1))
       .on(["g g"], "its whole group", () => this.group()).on(["f"], "filters", () => this.toFilters())
       .on(["c"], "columns", () => this.chooseColumns()).on(["u"], "drop all filters", () => { this.asked.clear(); this.changed(); });
-    this.around.keys(keys);
+    this.holdKeys(null);
     this.around.live((runs) => { if (!runs || runs.some((id) => this.asked.has("run", id))) { this.steps = null; this.load({ quietly: true }); } });
-    this.around.cleanup(() => { clearTimeout(this.timer); this.stop?.abort(); this.letGo(); });
+    this.around.cleanup(() => { clearTimeout(this.timer); this.stop?.abort(); this.reading?.abort(); this.letGo(); });
     await this.load({});
     if (this.rows.length) this.list.choose(0);
   }
@@ -203,19 +204,30 @@ class RolloutsView {
 
   follow() { this.showCard(); }
 
+  // The keys of the list go before those of the card beside it.
+  holdKeys(card) {
+    this.letGo();
+    const held = [card, this.keys].filter(Boolean).map(hold);
+    this.letGo = () => held.forEach((call) => call());
+  }
+
   async card() {
-    const row = this.rows[this.list.at];
-    if (!row || !this.around.here() || keyOf(row) === this.shown) return;
-    this.shown = keyOf(row);
-    const inner = h("div.card", {});
-    await this.around.guard(async () => {
-      const { keys } = await rolloutCard(inner, { run: row.run, step: row.step, episode: row.episode, segment: row.segment }, this.around);
-      if (this.shown !== keyOf(row) || !this.around.here()) return;
-      this.letGo();
-      this.letGo = keys ? hold(keys) : () => {};
+    const row = this.rows[this.list.at], key = row && keyOf(row);
+    if (!row || !this.around.here() || key === this.shown) return;
+    this.shown = key;
+    this.reading?.abort();
+    this.reading = new AbortController();
+    const { signal } = this.reading, inner = h("div.card", {});
+    const late = setTimeout(() => { if (!signal.aborted) put(this.pane, inner); }, LATE); // it says itself what it waits for
+    try {
+      const { keys } = await rolloutCard(inner, { run: row.run, step: row.step, episode: row.episode, segment: row.segment, signal }, this.around);
+      if (signal.aborted || !this.around.here()) return;
+      this.holdKeys(keys);
       put(this.pane, inner);
       this.pane.scrollTop = 0;
-    })();
+    } catch (error) {
+      if (error.name !== "AbortError" && !signal.aborted && this.around.here()) put(this.pane, h("p.bad", { role: "alert" }, error.message));
+    } finally { clearTimeout(late); }
   }
 
   chooseColumns() {
