@@ -6,6 +6,9 @@ import json
 import math
 import os
 import random
+import subprocess
+import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -16,11 +19,13 @@ from guerdon.core.errors import UserError
 from guerdon.store.folder import RunFolder
 from guerdon.studio.library import Library, Missing
 from guerdon.studio.rollouts import index_shelf, rollout_index
-from guerdon.studio.rollouts.facets import facet_columns, facets
+from guerdon.studio.rollouts.facets import facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf, TooLong
+from guerdon.studio.rollouts.matched_rows import matching
 from guerdon.studio.rollouts.rollout_filters import RolloutFilter, filter_of
 from guerdon.studio.rollouts.saving import lines_of
-from guerdon.studio.rollouts.searching import RowOrder, RowPage, RowPlace, matching, search
+from guerdon.studio.rollouts.scratch import ScratchFolder
+from guerdon.studio.rollouts.searching import RowOrder, RowPage, RowPlace, search
 from tests.studio.searched_runs import HOSTILE, PlainFilter, keys_of, make_run, one_step, rows_of, write_step
 
 CASES = [
@@ -69,8 +74,8 @@ def found(shelf, ids=None, page=None, **asked):
     wanted = asked.pop("filter", None) or filter_of(asked)
     with shelf.indexes(ids or run_ids(shelf)) as indexes:
         settle(indexes)
-        with matching(shelf, indexes, wanted, page.order, [], 0.0) as (cursor, _):
-            return search(cursor, indexes, wanted, page)
+        with matching(shelf, indexes, wanted, page.order.column) as (matched, _):
+            return search(matched, page)
 
 
 def settle(indexes):
@@ -162,15 +167,16 @@ def test_pages_lose_and_double_nothing_while_files_come(tmp_path):
     assert len(seen) == len(set(seen)) and set(first) <= set(seen)
 
 
-def test_facets_count_what_is_let_through(shelf, folder):
-    asked = {"where": ["length:>1"], "role": ["policy"]}
+@pytest.mark.parametrize(
+    "asked", [{"where": ["length:>1"], "role": ["policy"]}, {"text": ["-needle"], "end": ["done", "cut"]}]
+)
+def test_facets_count_what_is_let_through(shelf, folder, asked):
     plain = [row for row in rows_of(folder) if PlainFilter(asked)(row)]
     wanted = filter_of(asked)
     with shelf.indexes(run_ids(shelf)) as indexes:
         settle(indexes)
-        columns = facet_columns(indexes)
-        with matching(shelf, indexes, wanted, RowOrder(), columns, 0.0) as (cursor, _):
-            told = facets(cursor, columns)
+        with matching(shelf, indexes, wanted) as (matched, _):
+            told = facets(matched)
     for name, of in {
         "end": lambda r: r["end"],
         "kind": lambda r: f"{r['family']}:{r['level']}",
@@ -282,8 +288,8 @@ def test_rows_to_take_away(shelf, folder):
     wanted, order = filter_of({"role": ["policy"]}), RowOrder("advantage", True)
     with shelf.indexes(run_ids(shelf)) as indexes:
         settle(indexes)
-        with matching(shelf, indexes, wanted, order, [], 0.0) as (cursor, _):
-            lines, many = lines_of(cursor, indexes, order)
+        with matching(shelf, indexes, wanted, order.column) as (matched, _):
+            lines, many = lines_of(matched, order)
     rows = [json.loads(line) for line in lines.splitlines()]
     plain = _with(rows_of(folder), keys_of(rows))
     assert many == len(rows) == sum(row["role"] == "policy" for row in rows_of(folder))
@@ -317,7 +323,7 @@ def test_only_the_last_runs_stay_open_and_nothing_is_left(tmp_path, monkeypatch)
     for name in "abcd":
         one_step(make_run(tmp_path / "runs" / name, steps=0), 0, [name])
     shelf = IndexShelf(Library([tmp_path / "runs"]))
-    place = Path(shelf._folder.name)
+    place = shelf._folder.path
     ids = run_ids(shelf)
     for turn in range(2):
         for id, name in zip(ids, "abcd", strict=True):
@@ -327,6 +333,23 @@ def test_only_the_last_runs_stay_open_and_nothing_is_left(tmp_path, monkeypatch)
         found(shelf, ids[:3])
     shelf.close()
     assert not place.exists()
+
+
+def test_what_a_killed_studio_left_is_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "import os; from guerdon.studio.rollouts.scratch import ScratchFolder as S; print(S().path, flush=True); os._exit(9)"
+    around = {**os.environ, "TMPDIR": str(tmp_path)}
+    left = Path(
+        subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=around).stdout.strip()
+    )
+    assert left.parent == tmp_path
+    (left / "run1.duckdb").write_bytes(b"large")
+    (tmp_path / "guerdon-studio-other").mkdir()  # not one of ours, or one that is just being made
+    mine = ScratchFolder()
+    other = ScratchFolder()
+    assert not left.exists() and mine.path.exists() and other.path.exists()
+    mine.remove(), other.remove()
+    assert [each.name for each in tmp_path.iterdir()] == ["guerdon-studio-other"]
 
 
 def test_many_ask_while_files_come(tmp_path):
@@ -340,11 +363,9 @@ def test_many_ask_while_files_come(tmp_path):
     def look(asked):
         try:
             while not done.is_set():
-                with (
-                    shelf.indexes(run_ids(shelf)) as indexes,
-                    matching(shelf, indexes, asked, RowOrder(), [], 0.0) as (cursor, _),
-                ):
-                    answer = search(cursor, indexes, asked, RowPage(size=200))
+                with shelf.indexes(run_ids(shelf)) as indexes, matching(shelf, indexes, asked) as (matched, _):
+                    answer = search(matched, RowPage(size=200))
+                    assert sum(many for _, many in facets(matched)["end"]) == answer["total"]
                     steps = [row["step"] for row in answer["rows"]]
                     assert all(steps.count(step) in (1, 10) for step in steps), steps
         except BaseException as error:  # noqa: BLE001

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from guerdon.studio.rollouts.rollout_filters import REASONS
-from guerdon.studio.rollouts.rollout_index import PLAIN, RolloutIndex
+from guerdon.studio.rollouts.matched_rows import MatchedRows
+from guerdon.studio.rollouts.rollout_index import PLAIN
 
 COUNTED = ("kind", "end", "role", "learned")
 SPREAD = ("reward", "advantage", "length")
@@ -15,58 +15,80 @@ MOST_VALUES = 60  # of a facet, the most frequent
 MOST_COLUMNS = 60  # whose reasons are counted
 
 
-def facet_columns(indexes: Sequence[RolloutIndex]) -> list[str]:
-    """What `facets` wants to have in `hits`."""
-    measured = list(dict.fromkeys(name for index in indexes for name in index.columns))
+def facets(matched: MatchedRows) -> dict[str, Any]:
+    """Counts by value, the most frequent first; histograms of what is there and finite."""
+    measured = list(dict.fromkeys(name for numbers in matched.numbers for name in numbers))
     spread = [name for name in SPREAD if name in PLAIN or name in measured]
-    return [*COUNTED, *spread, *(f"{name}:reason" for name in measured[:MOST_COLUMNS])]
-
-
-def facets(cursor: Any, columns: Sequence[str]) -> dict[str, Any]:
-    """Counts by value of the rows in `hits`, the most frequent first; histograms of what is there and finite."""
-    at = {name: f"k{n + 3}" for n, name in enumerate(columns)}
-    histograms = {name: _histogram(cursor, at[name]) for name in SPREAD if name in at}
+    reasons = [f"{name}:reason" for name in measured[:MOST_COLUMNS]]
+    ends, some = _ends(matched, spread, reasons)
+    groups = _groups(matched, [*COUNTED, *some, *(name for name in spread if ends[name])], ends)
+    every = [[name.removesuffix(":reason"), word, many] for name in some for word, many in groups[name]]
     return {
-        **{name: _counts(cursor, at[name]) for name in COUNTED},
-        "reason": _reasons(
-            cursor, {name.removesuffix(":reason"): k for name, k in at.items() if name.endswith(":reason")}
-        ),
-        "histograms": {name: each for name, each in histograms.items() if each},
+        **{name: groups[name] for name in COUNTED},
+        "reason": sorted(every, key=lambda each: -each[2]),
+        "histograms": {name: _histogram(ends[name], groups[name]) for name in spread if ends[name]},
     }
 
 
-def _counts(cursor: Any, column: str) -> list[list[Any]]:
-    many = f"SELECT {column}, count(*) AS n FROM hits WHERE {column} IS NOT NULL GROUP BY 1"
-    return [list(row) for row in cursor.execute(f"{many} ORDER BY n DESC, 1 LIMIT {MOST_VALUES}").fetchall()]
+Ends = dict[str, tuple[float, float, int] | None]
 
 
-def _histogram(cursor: Any, column: str) -> dict[str, Any] | None:
-    """Equal steps from the least to the most; None where there is nothing."""
-    low, high, count = cursor.execute(
-        f"SELECT min({column}), max({column}), count(*) FROM hits WHERE isfinite({column}::DOUBLE)"
-    ).fetchone()
-    if not count:
-        return None
-    low, high = float(low), float(high)
-    wide = (high - low) / BINS
-    bins = [0] * (BINS if wide > 0 else 1)
-    if wide > 0:
-        place = f"least({BINS - 1}, floor(({column} - ?) / ?))::INTEGER"
-        counted = f"SELECT {place}, count(*) FROM hits WHERE isfinite({column}::DOUBLE) GROUP BY 1"
-        for number, many in cursor.execute(counted, [low, wide]).fetchall():
-            bins[number] = many
-    else:
-        bins[0] = count
-    return {"low": low, "high": high, "bins": bins, "count": count}
+def _ends(matched: MatchedRows, spread: Sequence[str], reasons: Sequence[str]) -> tuple[Ends, list[str]]:
+    """The least, the most and how many there are of each; and the columns of which any number is missing."""
+    fields = []
+    for n in range(len(spread)):
+        is_there = f"FILTER (WHERE isfinite(k{n}::DOUBLE))"
+        fields += [f"min(k{n}) {is_there}", f"max(k{n}) {is_there}", f"count(*) {is_there}"]
+    fields += [f"count(k{len(spread) + n})" for n in range(len(reasons))]
+    (told,) = matched.ask(f"SELECT {', '.join(fields)} FROM matched", [*spread, *reasons])
+    ends: Ends = {}
+    for n, name in enumerate(spread):
+        low, high, many = told[3 * n : 3 * n + 3]
+        ends[name] = (float(low), float(high), many) if many else None
+    return ends, [name for name, many in zip(reasons, told[3 * len(spread) :], strict=True) if many]
 
 
-def _reasons(cursor: Any, columns: dict[str, str]) -> list[list[Any]]:
-    """[column, reason, how many], of those there are."""
-    asked = [
-        (name, word, f"count(*) FILTER (WHERE {at} = '{word}')") for name, at in columns.items() for word in REASONS
-    ]
-    if not asked:
-        return []
-    counted = cursor.execute(f"SELECT {', '.join(sql for *_, sql in asked)} FROM hits").fetchone()
-    every = [[name, word, many] for (name, word, _), many in zip(asked, counted, strict=True) if many]
-    return sorted(every, key=lambda each: -each[2])
+def _groups(matched: MatchedRows, columns: Sequence[str], ends: Ends) -> dict[str, list[list[Any]]]:
+    """[value, how many] of each column, in one go through all rows; of what spreads, the number of the bin."""
+    fields, bound = [], []
+    for n, name in enumerate(columns):
+        low, high, _ = ends.get(name) or (0.0, 0.0, 0)
+        if name not in ends:
+            fields.append(f"k{n} AS g{n}")
+        elif high > low:
+            place = f"least({BINS - 1}, floor((k{n} - ?) / ?))::INTEGER"
+            fields.append(f"CASE WHEN isfinite(k{n}::DOUBLE) THEN {place} END AS g{n}")
+            bound += [low, (high - low) / BINS]
+        else:
+            fields.append(f"CASE WHEN isfinite(k{n}::DOUBLE) THEN 0 END AS g{n}")
+    names = [f"g{n}" for n in range(len(columns))]
+    sets = ", ".join(f"({name})" for name in names)
+    which = [f"GROUPING({name}) = 0" for name in names]
+    values = ", ".join(f"CASE WHEN {is_it} THEN {name}::VARCHAR END" for is_it, name in zip(which, names, strict=True))
+    rows = matched.ask(
+        f"SELECT list_position([{', '.join(which)}], true) - 1, coalesce({values}), count(*)"
+        f" FROM (SELECT {', '.join(fields)} FROM matched) GROUP BY GROUPING SETS ({sets})",
+        columns,
+        bound,
+    )
+    groups: dict[str, list[list[Any]]] = {name: [] for name in columns}
+    for number, value, many in rows:
+        if value is not None:
+            groups[columns[number]].append([_value(columns[number], value, ends), many])
+    return {
+        name: sorted(each, key=lambda pair: (-pair[1], str(pair[0])))[: MOST_VALUES if name not in ends else BINS]
+        for name, each in groups.items()
+    }
+
+
+def _value(name: str, text: str, ends: Ends) -> Any:
+    return int(text) if name in ends else text == "true" if name == "learned" else text
+
+
+def _histogram(ends: tuple[float, float, int] | None, groups: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """Equal steps from the least to the most."""
+    low, high, many = ends or (0.0, 0.0, 0)
+    bins = [0] * (BINS if high > low else 1)
+    for number, each in groups:
+        bins[number] = each
+    return {"low": low, "high": high, "bins": bins, "count": many}

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError, require_extra
@@ -24,6 +22,7 @@ except ModuleNotFoundError as error:
     raise require_extra("duckdb", "studio") from error
 from guerdon.studio.library import Library, Missing
 from guerdon.studio.rollouts.rollout_index import RolloutIndex
+from guerdon.studio.rollouts.scratch import ScratchFolder
 
 OPEN = 8  # runs, and as many may be searched at once
 MEMORY = "192MB"
@@ -40,7 +39,7 @@ class IndexShelf:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._folder = tempfile.TemporaryDirectory(prefix="guerdon-studio-", ignore_cleanup_errors=True)
+        self._folder = ScratchFolder()
         self._open: OrderedDict[str, RolloutIndex] = OrderedDict()
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._in_use: dict[str, int] = {}
@@ -50,7 +49,7 @@ class IndexShelf:
         self._end = weakref.finalize(self, _end, self._open, self._connection, self._folder)
 
     def _connected(self) -> Any:
-        folder = self._folder.name
+        folder = str(self._folder.path)
         settings = {"autoload_known_extensions": False, "autoinstall_known_extensions": False}
         connection = duckdb.connect(":memory:", config={name: str(value).lower() for name, value in settings.items()})
         connection.execute(f"SET memory_limit = '{MEMORY}'")
@@ -128,7 +127,7 @@ class IndexShelf:
         if id not in self._open:
             self._count += 1
             place = f"run{self._count}"
-            path = str(Path(self._folder.name) / f"{place}.duckdb").replace("'", "''")
+            path = str(self._folder.path / f"{place}.duckdb").replace("'", "''")
             self._connection.execute(f"ATTACH '{path}' AS {place} (ROW_GROUP_SIZE 16384)")
             self._open[id] = RolloutIndex(shelved, self._connection, place, self._turn)
         self._open.move_to_end(id)
@@ -145,7 +144,7 @@ class IndexShelf:
         self._in_use.pop(id, None)
         index.close()
         self._connection.execute(f"DETACH {index.place}")
-        for left in Path(self._folder.name).glob(f"{index.place}.duckdb*"):
+        for left in self._folder.path.glob(f"{index.place}.duckdb*"):
             left.unlink(missing_ok=True)
 
 
@@ -154,9 +153,9 @@ def _warm() -> None:
     import pyarrow.parquet  # noqa: F401
 
 
-def _end(indexes: OrderedDict[str, RolloutIndex], connection: Any, folder: Any) -> None:
+def _end(indexes: OrderedDict[str, RolloutIndex], connection: Any, folder: ScratchFolder) -> None:
     for index in indexes.values():
         index.close()
     indexes.clear()
     connection.close()
-    folder.cleanup()
+    folder.remove()

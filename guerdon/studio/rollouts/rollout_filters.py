@@ -43,6 +43,7 @@ class RowTerm:
     sql: str
     values: tuple[Any, ...] = ()
     column: str = ""
+    reads_text: bool = False
 
     def on(self, columns: Mapping[str, int]) -> tuple[str, tuple[Any, ...]]:
         """SQL and values for a table whose columns of the batch have these numbers. It lets no row through where that column is
@@ -70,6 +71,10 @@ class RolloutFilter:
     patterns: tuple[str, ...] = ()  # and regular expressions, which only DuckDB tries
     tried: tuple[str, ...] = ()  # all of them, also those that must not be there
     keys: Mapping[str, frozenset[tuple[int, str, int]]] | None = field(default=None, hash=False)
+
+    @property
+    def reads_texts(self) -> bool:
+        return any(term.reads_text for term in self.terms)
 
     @property
     def columns(self) -> list[str]:
@@ -107,7 +112,7 @@ def words_of(text: str) -> list[RowTerm]:
     terms = []
     for has_not, is_pattern, word in _tokens(text):
         sql, values = (FITS, (word, word)) if is_pattern else (SAYS, (word,))
-        terms.append(RowTerm(f"NOT {sql}" if has_not else sql, values))
+        terms.append(RowTerm(f"NOT {sql}" if has_not else sql, values, reads_text=True))
     return terms
 
 

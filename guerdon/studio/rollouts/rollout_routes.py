@@ -13,12 +13,13 @@ from starlette.responses import Response
 from guerdon.core.errors import UserError
 from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
-from guerdon.studio.rollouts.facets import facet_columns, facets
+from guerdon.studio.rollouts.facets import facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf
+from guerdon.studio.rollouts.matched_rows import matching
 from guerdon.studio.rollouts.rollout_filters import RolloutFilter, filter_of
 from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex, rollout_files_in
 from guerdon.studio.rollouts.saving import lines_of
-from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, RowOrder, RowPage, RowPlace, matching, search
+from guerdon.studio.rollouts.searching import MEASURED, MOST, PAGE, RowOrder, RowPage, RowPlace, search
 
 SAVING = 30.0  # seconds that rows to be saved may take
 WAIT = 1.5  # seconds for which the first answer about a run waits for its first rows
@@ -43,11 +44,10 @@ def routes(library: Library) -> APIRouter:
         """A page of rows; with facets=1 also what all that were let through are like."""
         asked, page, with_facets = _filter(request), _page(request), request.query_params.get("facets") == "1"
         with shelf.indexes(request.query_params.getlist("run")) as indexes:
-            columns = facet_columns(indexes) if with_facets else []
-            with matching(shelf, indexes, asked, page.order, columns, WAIT) as (cursor, state):
-                content = search(cursor, indexes, asked, page)
+            with matching(shelf, indexes, asked, page.order.column, WAIT) as (matched, state):
+                content = search(matched, page)
                 if with_facets:
-                    content["facets"] = facets(cursor, columns)
+                    content["facets"] = facets(matched)
             told = [_about(index, each) for index, each in zip(indexes, state, strict=True)]
             return answer({**content, "all": sum(each.rows for each in state), "runs": told})
 
@@ -57,10 +57,10 @@ def routes(library: Library) -> APIRouter:
         asked, order = _filter(request), _page(request).order
         with (
             shelf.indexes(request.query_params.getlist("run")) as indexes,
-            matching(shelf, indexes, asked, order, [], WAIT, SAVING) as (cursor, _),
+            matching(shelf, indexes, asked, order.column, WAIT, SAVING) as (matched, _),
         ):
-            lines, many = lines_of(cursor, indexes, order)
-            total = cursor.execute("SELECT count(*) FROM hits").fetchone()[0]
+            lines, many = lines_of(matched, order)
+            ((total,),) = matched.ask("SELECT count(*) FROM matched", [])
         headers = {
             "content-disposition": 'attachment; filename="rollouts.jsonl"',
             "x-guerdon-rows": f"{many} of {total}",

@@ -1,30 +1,22 @@
-"""Rows that a filter lets through: how many they are, and a page of them in some order.
+"""A page of the rows that a filter lets through, in some order, and what is true of all of them.
 
-A page begins after a row, not at a number, so rows that come meanwhile are neither lost nor shown twice. The table is gone
-through once for a question: what passes stands in a table `hits` of few columns, of which pages and facets are made; what is
-shown of a row is fetched for the rows of the page alone.
+A page begins after a row, not at a number, so rows that come meanwhile are neither lost nor shown twice. What is shown of a row
+is fetched for the rows of the page alone.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.core.errors import UserError, require_extra, unknown
-
-try:
-    import duckdb
-except ModuleNotFoundError as error:
-    raise require_extra("duckdb", "studio") from error
-from guerdon.studio.rollouts.index_shelf import SECONDS, IndexShelf
-from guerdon.studio.rollouts.rollout_filters import RolloutFilter
-from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex
+from guerdon.core.errors import UserError
+from guerdon.studio.rollouts.matched_rows import MatchedRows, field_of
+from guerdon.studio.rollouts.rollout_index import PLAIN
 from guerdon.studio.rollouts.snippets import snippet
 
 PAGE = 100
@@ -79,68 +71,15 @@ class RowPage:
     columns: tuple[str, ...] = MEASURED
 
 
-def _hits(indexes: Sequence[RolloutIndex], asked: RolloutFilter, columns: Sequence[str]) -> tuple[str, list[Any]]:
-    """SQL of the rows that a filter lets through, of all runs together, and what is bound in it."""
-    parts, values = [], []
-    for number, index in enumerate(indexes):
-        numbers = dict(index.columns)  # of one moment: a filler may add to them
-        fields = [f"{field_of(name, numbers)} AS k{n}" for n, name in enumerate(columns)]
-        conditions = [term.on(numbers) for term in asked.terms]
-        values += [value for _, bound in conditions for value in bound]
-        where = [sql for sql, _ in conditions]
-        if asked.keys is not None:
-            keys = sorted(asked.keys.get(index.shelved.id, ()))
-            where.append("(step, episode, segment) IN (SELECT unnest(?), unnest(?), unnest(?))" if keys else "false")
-            values += [list(each) for each in zip(*keys, strict=True)]
-        parts.append(
-            f"SELECT {number} AS run, rowid AS id, {', '.join(['row', *fields])} FROM {index.place}.rows"
-            f" WHERE {' AND '.join(f'({sql})' for sql in where) or 'true'}"
-        )
-    return " UNION ALL ".join(parts), values
-
-
-def field_of(name: str, numbers: Mapping[str, int]) -> str:
-    """A column of the table; `NAME:reason` is that of why there is no number."""
-    if name in PLAIN:
-        return f'"{name}"'
-    if name in numbers:
-        return f"c{numbers[name]}"
-    reason = numbers.get(name.removesuffix(":reason")) if name.endswith(":reason") else None
-    return "NULL" if reason is None else f"r{reason}"
-
-
-@contextlib.contextmanager
-def matching(
-    shelf: IndexShelf,
-    indexes: Sequence[RolloutIndex],
-    asked: RolloutFilter,
-    order: RowOrder,
-    columns: Sequence[str],
-    wait: float,
-    seconds: float = SECONDS,
-) -> Iterator[tuple[Any, list[Indexed]]]:
-    """A cursor with a table `hits` of the rows that a filter lets through, and how far the indexes are. It has `run` (which of
-    those asked for), `id`, `row`, k0 the step, k1 what they are ordered by, k2 the reward, k3 and so on the columns asked for;
-    NULL where a run has not got one."""
-    state = [index.look(wait) for index in indexes]
-    check_columns(indexes, state, [*asked.columns, order.column])
-    with shelf.question(seconds) as cursor:
-        check_patterns(cursor, asked)
-        statement, values = _hits(indexes, asked, ["step", order.column, "reward", *columns])
-        cursor.execute(f"CREATE TEMP TABLE hits AS {statement}", values)
-        yield cursor, state
-
-
-def search(cursor: Any, indexes: Sequence[RolloutIndex], asked: RolloutFilter, page: RowPage) -> dict[str, Any]:
-    """A page of the rows in `hits`, and what is true of all of them."""
-    flip = page.before is not None and page.after is None
-    beyond, bound = _beyond(
-        page.before if flip else page.after, page.order, flip, [each.shelved.id for each in indexes]
-    )
-    about = f"SELECT count(*), min(k0), max(k0), avg(k2), count(*) FILTER (WHERE NOT ({beyond})) FROM hits"
-    total, first, last, mean, passed = cursor.execute(about, bound).fetchone()
+def search(matched: MatchedRows, page: RowPage) -> dict[str, Any]:
+    """A page of the rows that were let through, and what is true of all of them."""
+    indexes, flip = matched.indexes, page.before is not None and page.after is None
+    place = page.before if flip else page.after
+    beyond, bound = _beyond(place, page.order, flip, [each.shelved.id for each in indexes])
+    about = f"SELECT count(*), min(k0), max(k0), avg(k2), count(*) FILTER (WHERE NOT ({beyond})) FROM matched"
+    ((total, first, last, mean, passed),) = matched.ask(about, ["step", page.order.column, "reward"], bound)
     first_of = f"WHERE {beyond} ORDER BY {ordered(page.order, flip)} LIMIT {page.size + 1}"
-    chosen = cursor.execute(f"SELECT run, id, row, k0, k1 FROM hits {first_of}", bound).fetchall()
+    chosen = matched.ask(f"SELECT run, id, row, k0, k1 FROM matched {first_of}", ["step", page.order.column], bound)
     has_more, chosen = len(chosen) > page.size, chosen[: page.size]
     if flip:
         chosen.reverse()
@@ -152,29 +91,10 @@ def search(cursor: Any, indexes: Sequence[RolloutIndex], asked: RolloutFilter, p
         "steps": None if first is None else [first, last],
         "mean_reward": mean,
         "from": before,
-        "rows": _shown(cursor, indexes, asked, page, chosen),
+        "rows": _shown(matched, page, chosen),
         "next": places[-1] if places and is_after else None,
         "previous": places[0] if places and is_before else None,
     }
-
-
-def check_patterns(cursor: Any, asked: RolloutFilter) -> None:
-    """Refuse what is no regular expression, in the words of who reads them."""
-    for pattern in asked.tried:
-        try:
-            cursor.execute("SELECT regexp_matches('', ?, 'is')", [pattern]).fetchall()
-        except duckdb.InvalidInputException as error:
-            why = str(error).splitlines()[0].removeprefix("Invalid Input Error: ")
-            raise UserError(f"re:{pattern} is no regular expression: {why}") from error
-
-
-def check_columns(indexes: Sequence[RolloutIndex], state: Sequence[Indexed], names: Sequence[str]) -> None:
-    """Refuse a column that no run has, once all is read."""
-    if all(each.done for each in state):
-        there = {name for index in indexes for name in index.columns}
-        for name in names:
-            if name not in PLAIN and name not in there:
-                raise unknown("column", name, [*PLAIN, *there])
 
 
 def ordered(order: RowOrder, flip: bool = False) -> str:
@@ -200,35 +120,38 @@ def _beyond(place: RowPlace | None, order: RowOrder, flip: bool, runs: Sequence[
     ]  # fmt: skip
 
 
-def _shown(
-    cursor: Any, indexes: Sequence[RolloutIndex], asked: RolloutFilter, page: RowPage, chosen: Sequence[Any]
-) -> list[dict[str, Any]]:
+def _shown(matched: MatchedRows, page: RowPage, chosen: Sequence[Any]) -> list[dict[str, Any]]:
     """The rows of a page as the list shows them."""
     by_key: dict[tuple[int, int], dict[str, Any]] = {}
-    for number, index in enumerate(indexes):
+    patterns = matched.asked.patterns
+    for number, index in enumerate(matched.indexes):
         ids = [row[1] for row in chosen if row[0] == number]
         if not ids:
             continue
-        numbers = dict(index.columns)
-        columns = [name for name in page.columns if name in numbers]
-        fields = [*SHOWN, *(name for each in columns for name in (each, f"{each}:reason"))]
-        fitting = ["regexp_extract(completion, ?, 0, 'is')" for _ in asked.patterns]
-        select = ", ".join(
-            ["rowid", "characters", "prompt", "completion", *(field_of(n, numbers) for n in fields), *fitting]
-        )
-        place = f"FROM {index.place}.rows WHERE rowid IN ({', '.join('?' * len(ids))})"
-        for id, characters, prompt, completion, *rest in cursor.execute(
-            f"SELECT {select} {place}", [*asked.patterns, *ids]
-        ).fetchall():
-            values = dict(zip(fields, rest[: len(fields)], strict=True))
-            marks = [*asked.literal, *filter(None, rest[len(fields) :])]
+        columns = [name for name in page.columns if name in matched.numbers[number]]
+        names = [*SHOWN, *(name for each in columns for name in (each, f"{each}:reason"))]
+        fitting = ["regexp_extract(completion, ?, 0, 'is')" for _ in patterns]
+        fields = [
+            *fitting,
+            "characters",
+            "prompt",
+            "completion",
+            *(field_of(n, matched.numbers[number]) for n in names),
+        ]
+        for id, *rest in matched.whole(number, ids, fields, patterns):
+            fits, (characters, prompt, completion), rest = (
+                rest[: len(patterns)],
+                rest[len(patterns) :][:3],
+                rest[len(patterns) + 3 :],
+            )
+            values = dict(zip(names, rest, strict=True))
             by_key[number, id] = {
                 "run": index.shelved.id,
                 **{name: values[name] for name in SHOWN},
                 "characters": characters,
                 "values": {name: told(values[name]) for name in columns},
                 "reasons": {name: values[f"{name}:reason"] for name in columns if values[f"{name}:reason"] is not None},
-                **snippet(completion or "", prompt or "", marks),
+                **snippet(completion or "", prompt or "", [*matched.asked.literal, *filter(None, fits)]),
             }
     return [by_key[row[0], row[1]] for row in chosen]
 
