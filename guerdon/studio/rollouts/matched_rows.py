@@ -54,6 +54,11 @@ class MatchedRows:
         rows: list[Any] = self._cursor.execute(f"WITH matched AS ({matched}) {statement}", [*values, *bound]).fetchall()
         return rows
 
+    def everything(self) -> int:
+        """How many rows there are, let through or not."""
+        counts = [f"(SELECT count(*) FROM {self._from(n)})" for n in range(len(self.indexes))]
+        return int(self._cursor.execute(f"SELECT {' + '.join(counts)}").fetchone()[0])
+
     def whole(self, number: int, ids: Sequence[int], fields: Sequence[str], bound: Sequence[Any] = ()) -> list[Any]:
         """Fields of some rows of a run, their ids first."""
         place = f"FROM {self._from(number)} WHERE rowid IN ({', '.join('?' * len(ids))})"

@@ -49,7 +49,7 @@ def routes(library: Library) -> APIRouter:
                 if with_facets:
                     content["facets"] = facets(matched)
             told = [_about(index, each) for index, each in zip(indexes, state, strict=True)]
-            return answer({**content, "all": sum(each.rows for each in state), "runs": told})
+            return answer({**content, "runs": told})
 
     @router.get("/rows.jsonl")
     def saved(request: Request) -> Response:

@@ -88,6 +88,7 @@ def search(matched: MatchedRows, page: RowPage) -> dict[str, Any]:
     is_after, is_before = (True, has_more) if flip else (has_more, before > 0)
     return {
         "total": total,
+        "all": matched.everything(),
         "steps": None if first is None else [first, last],
         "mean_reward": mean,
         "from": before,

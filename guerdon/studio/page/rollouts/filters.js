@@ -15,7 +15,7 @@ export class Filters {
     const focus = this.element.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
     put(this.element,
       ["reward", "advantage", "length"].filter((name) => facets.histograms[name] || this.asked.range(name) || runs.some((run) => run.columns.includes(name)))
-        .map((name) => this.part(name, histogram(name, facets.histograms[name], this.asked.range(name), (range) => this.apply(() => this.asked.setRange(name, range))))),
+        .map((name) => this.part(name[0].toUpperCase() + name.slice(1), histogram(name, facets.histograms[name], this.asked.range(name), (range) => this.apply(() => this.asked.setRange(name, range))))),
       ["kind", "end", "role", "learned", "reason"].map((name) => this.values(name, this.pairs(name, facets[name]))),
       this.part("Steps", this.field("step", "12, or 3..9")),
       this.part("Task", this.field("task", "its id")),
@@ -28,7 +28,7 @@ export class Filters {
   part(title, ...content) { return h("section.facet", {}, h("h3", {}, title), content); }
 
   pairs(name, facet) {
-    if (name === "reason") return facet.map(([column, reason, many]) => [`${column}:${reason}`, `${column} ${reason}`, many]);
+    if (name === "reason") return facet.map(([column, reason, many]) => [`${column}:${reason}`, `${column}: ${reason}`, many]);
     if (name === "learned") return facet.map(([value, many]) => [value ? "yes" : "no", value ? "yes" : "no, left out", many]);
     return facet.map(([value, many]) => [value, value, many]);
   }
@@ -36,7 +36,7 @@ export class Filters {
   values(name, pairs) {
     const known = (this.known[name] ??= new Map());
     for (const [value, words] of pairs) known.set(value, words);
-    for (const value of this.asked.all(name)) if (!known.has(value)) known.set(value, value.replace(/:([^:]*)$/, name === "reason" ? " $1" : ":$1"));
+    for (const value of this.asked.all(name)) if (!known.has(value)) known.set(value, value.replace(/:([^:]*)$/, name === "reason" ? ": $1" : ":$1"));
     if (known.size < 2 && name !== "reason" && !this.asked.all(name).length) return null; // one value of all tells nothing
     if (!known.size) return null;
     const many = new Map(pairs.map(([value, , n]) => [value, n]));

@@ -12,6 +12,7 @@ export function histogram(name, spread, range, choose) {
     field(`${name} from`, from, (value) => choose(join(value, to))), h("span.quiet", { aria: { hidden: "true" } }, "to"), field(`${name} to`, to, (value) => choose(join(from, value))),
     range ? h("button.plain", { type: "button", aria: { label: `All of ${name}` }, onclick: () => choose("") }, "×") : null);
   if (!spread) return h("div.histogram", {}, h("p.quiet.small", {}, "none of these has one"), range ? fields : null);
+  if (spread.low === spread.high) return h("div.histogram", {}, h("p.quiet.small", {}, `all ${number(spread.low)}`), fields);
   const said = `${name}: ${count(spread.count)} from ${number(spread.low)} to ${number(spread.high)}`;
   return h("div.histogram", {}, bars(name, spread, said, choose),
     h("div.ends.quiet", {}, h("span", {}, number(spread.low)), h("span", {}, number(spread.high))), fields);
@@ -27,7 +28,6 @@ function bars(name, { low, high, bins }, said, choose) {
   });
   const brush = h("rect", { class: "brush", y: 0, height: HIGH, x: 0, width: 0 });
   const svg = h("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img", aria: { label: said } }, brush, drawn, h("line", { x1: 0, x2: WIDE, y1: HIGH, y2: HIGH }));
-  if (bins.length < 2) return svg;
   let begun = -1;
   const at = (event) => { const box = svg.getBoundingClientRect(); return Math.max(0, Math.min(bins.length - 1, Math.floor(((event.clientX - box.left) / box.width) * bins.length))); };
   const span = (event) => [begun, at(event)].sort((a, b) => a - b);

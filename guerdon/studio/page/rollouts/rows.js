@@ -29,12 +29,12 @@ export function rowOf(row, columns, runs, scale) {
   const sign = advantage > 0 ? "up" : advantage < 0 ? "down" : "";
   const strength = Math.min(1, Math.abs(advantage) / (scale || 1));
   return h("tr", { class: `${sign} ${row.learned ? "" : "left-out"}`, style: { "--strength": (0.06 + 0.3 * strength).toFixed(3) } },
-    columns.map((name) => { const made = cell(row, name, runs); if (USUAL.includes(name)) made.classList.add(`of-${name}`); return made; }),
+    columns.map((name) => { const made = cell(row, name, runs, scale); if (USUAL.includes(name)) made.classList.add(`of-${name}`); return made; }),
     h("td.line", {}, row.of === "prompt" ? h("span.quiet", {}, "prompt: ") : null, row.line.map(([text, is]) => (is ? h("mark", {}, text) : text)),
       row.line.length === 1 && !row.line[0][0] ? h("span.quiet", {}, row.segment < 0 ? "broke before anybody acted" : "nothing was said") : null));
 }
 
-function cell(row, name, runs) {
+function cell(row, name, runs, scale) {
   if (name === "run") {
     const at = runs.findIndex((run) => run.id === row.run);
     return h("td", {}, h("span.run", { class: `hue-${at % 8}`, title: runs[at]?.name }, shortName(runs[at]?.name ?? "")));
@@ -44,8 +44,9 @@ function cell(row, name, runs) {
     if (value === null) return h("td.num.missing", { title: `no ${name}: ${row.reasons[name] ?? "none was given"}` }, row.reasons[name] ?? "–");
     if (typeof value === "string") return h("td.num", {}, value.replace("inf", "∞").replace("-", "−"));
     if (name === "correct") return h("td.num", { class: value === 1 ? "good" : value === 0 ? "bad" : "" }, value === 1 ? "✓" : value === 0 ? "✗" : number(value, 2));
-    return h("td.num", { class: name === "advantage" ? "advantage" : "" }, name === "advantage" ? signed(value, 2) : number(value, 3));
+    return h("td.num", { class: name === "advantage" ? "advantage" : "" }, name === "advantage" ? signed(value, scale >= 1 ? 2 : scale >= 0.1 ? 3 : 4) : number(value, 3));
   }
+  if (!(name in row)) return h("td.num.quiet", { title: `this step has no ${name}` }, "–");
   const value = row[name];
   if (name === "end") return h("td", { class: value === "failed" ? "bad" : value === "cut" ? "wait" : "quiet" }, value ?? "–");
   if (name === "learned") return h("td", {}, value ? "yes" : "left out");
