@@ -54,8 +54,11 @@ class Server:
             f"{self.url}/api/rollouts{path}?{urllib.parse.urlencode(words)}",
             headers={"Authorization": f"Bearer {TOKEN}"},
         )
-        with urllib.request.urlopen(asked) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(asked) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError as error:
+            sys.exit(f"{words} was refused: {json.load(error)['error']}")
 
     def memory(self, field: str) -> float:
         """MB: `VmRSS` now, `VmHWM` at its peak."""

@@ -12,6 +12,7 @@ import { USUAL, columnsOf, head, isNumber, rowOf } from "/page/rollouts/rows.js"
 import { Asked, keyOf, shortName } from "/page/rollouts/state.js";
 
 const AGAIN = 400, MOST = 2000; // milliseconds until it is asked again while files are being read, longer and longer
+const LARGE = 250000; // rollouts of which rows are shown before their filters are counted
 const LATE = 300; // and after which a card is shown that is still being read
 const WORDS = { text: "says", where: "", reason: "no number:", learned: "learned from", ask: "group", label: "label" };
 
@@ -24,7 +25,7 @@ export async function show(place, around) {
 class RolloutsView {
   constructor(place, around) {
     Object.assign(this, { place, around, asked: new Asked(around.query), answer: null, rows: [], timer: 0, turn: 0, wait: AGAIN, stop: null, shown: "", letGo: () => {}, steps: null });
-    this.filters = new Filters(this.asked, (ask = true) => (ask ? this.changed() : this.filters.show(this.answer.facets, this.answer.runs)));
+    this.filters = new Filters(this.asked, (ask = true) => (ask ? this.changed() : this.showFilters(this.facets)));
     this.list = new Roving({ open: (n) => this.open(n), moved: () => this.follow() });
     this.showCard = once(90, () => this.card());
   }
@@ -86,11 +87,16 @@ class RolloutsView {
     this.stop = new AbortController();
     try {
       const columns = this.answer ? columnsOf(this.asked, this.answer.runs) : this.asked.all("show");
-      const answer = await get("/api/rollouts", { ...this.asked.query, column: columns, facets: true }, this.stop.signal);
+      const query = { ...this.asked.query, column: columns }, signal = this.stop.signal;
+      const isLarge = (this.answer?.all ?? 0) > LARGE;
+      const answer = await get("/api/rollouts", { ...query, facets: !isLarge }, signal);
       if (mine !== this.turn || !this.around.here()) return;
       this.around.fault(null);
       this.take(answer, quietly);
       then?.();
+      if (!isLarge) return;
+      const { facets } = await get("/api/rollouts", { ...query, size: 1, facets: true }, signal);
+      if (mine === this.turn && this.around.here()) this.showFilters(facets);
     } catch (error) {
       if (error.name === "AbortError" || mine !== this.turn || !this.around.here()) return;
       this.around.fault(error);
@@ -104,12 +110,14 @@ class RolloutsView {
     const isDone = answer.runs.every((run) => run.indexed.done);
     this.answer = busy ? { ...answer, rows: this.answer.rows, next: this.answer.next, previous: this.answer.previous, from: this.answer.from } : answer;
     this.tellAll(answer, isDone);
-    this.filters.show(answer.facets, answer.runs);
+    if (answer.facets) this.showFilters(answer.facets);
     this.news.hidden = !busy;
     if (!busy) this.fill(answer, first);
     if (!isDone) this.timer = setTimeout(() => this.load({ quietly: true }), this.wait);
     this.wait = isDone ? AGAIN : Math.min(MOST, 1.5 * this.wait);
   }
+
+  showFilters(facets) { this.facets = facets; this.filters.show(facets, this.answer.runs); }
 
   tellAll(answer, isDone) {
     const { total, all, steps, mean_reward: mean, runs } = answer;
