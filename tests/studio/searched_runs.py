@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from run_configs import config
 
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode, Segment
@@ -20,7 +21,6 @@ from guerdon.store.folder import RunFolder
 from guerdon.store.rollout_files import write_batch
 from guerdon.store.run import Run
 from guerdon.studio.rollouts.rollout_index import rollout_files_in
-from tests.run_configs import config
 
 HOSTILE = ['he said "x"', "a.b", "Reward", "x'); DROP TABLE rows; --", "ünï", "where", "c0", "k1", "a:b"]
 TEXTS = [

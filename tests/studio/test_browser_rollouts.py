@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from searched_runs import PlainFilter, make_run, rows_of, write_step
 
 from guerdon.studio.library import id_of
-from tests.studio.searched_runs import PlainFilter, make_run, rows_of, write_step
 
 SIZES = [(420, 800), (980, 800), (1920, 1080)]
 HOW = {"asks": 6, "tries": 5, "names": ('he said "x"',)}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from searched_runs import HOSTILE, PlainFilter, keys_of, make_run, one_step, rows_of, write_step
 
 from guerdon.core.errors import UserError
 from guerdon.store.folder import RunFolder
@@ -26,7 +27,6 @@ from guerdon.studio.rollouts.rollout_filters import RolloutFilter, filter_of
 from guerdon.studio.rollouts.saving import lines_of
 from guerdon.studio.rollouts.scratch import ScratchFolder
 from guerdon.studio.rollouts.searching import RowOrder, RowPage, RowPlace, search
-from tests.studio.searched_runs import HOSTILE, PlainFilter, keys_of, make_run, one_step, rows_of, write_step
 
 CASES = [
     {}, {"step": ["2"]}, {"step": ["1..2"]}, {"step": ["..1"]}, {"step": [">1"]}, {"kind": ["sums:1"]},
