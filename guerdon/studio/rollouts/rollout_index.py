@@ -68,10 +68,7 @@ class Indexed:
     rows: int
     faults: tuple[str, ...]
     damaged: int
-
-    @property
-    def done(self) -> bool:
-        return self.files == self.of
+    done: bool  # all are read, and nothing is left of those that are gone
 
 
 class RolloutIndex:
@@ -109,7 +106,8 @@ class RolloutIndex:
         with self._lock:
             read = sum(self._known.get(step) == mark for step, mark in self._there.items())
             faults = tuple(self._faults[step] for step in sorted(self._faults)[:TOLD])
-            return Indexed(read, len(self._there), sum(self._rows.values()), faults, len(self._faults))
+            rows, is_done = sum(self._rows.values()), self._known == self._there
+            return Indexed(read, len(self._there), rows, faults, len(self._faults), is_done)
 
     @property
     def steps(self) -> list[int]:
