@@ -29,7 +29,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 suite: $(VENV)/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # a thread each: two that use every core wait for each other
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
 
 slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough

@@ -225,7 +225,7 @@ def _run(words: list[str]) -> int:
     try:
         with warnings.catch_warnings(), _ctrl_c():
             warnings.showwarning = _noticed(warnings.showwarning)
-            code = get_command(app).main(words, prog_name="guerdon", standalone_mode=False)
+            code = _command().main(words, prog_name="guerdon", standalone_mode=False)
     except UserError as error:  # a class of a user's own may say that it is none
         code = _refuse(str(error), error.exit_code or RunStopped.exit_code, as_json)
     except UsageError as error:
@@ -253,9 +253,15 @@ def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-for _command in app.registered_commands:
-    assert _command.callback is not None
-    _command.callback = _ended_by_itself(_command.callback)
+for _verb in app.registered_commands:
+    assert _verb.callback is not None
+    _verb.callback = _ended_by_itself(_verb.callback)
+
+
+@functools.cache
+def _command() -> Any:
+    """All verbs with their options, once for all lines that a process runs."""
+    return get_command(app)
 
 
 @contextmanager

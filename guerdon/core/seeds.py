@@ -58,4 +58,7 @@ def seed_globals(*path: int | str) -> None:
     seed = derive(*path)
     random.seed(seed)
     np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:  # the same for the processor; for devices that are not there it would keep who asked, which takes a millisecond
+        torch.default_generator.manual_seed(seed)

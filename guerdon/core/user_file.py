@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Mapping
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,13 +34,20 @@ def _offered(value: Any) -> bool:
     return callable(value) or hasattr(value, "leaves")
 
 
+class _AsWritten(SourceFileLoader):
+    """Reads the text and no bytecode of it: that is kept by whole seconds and by length, and an edit may change neither."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError
+
+
 def load_file(path: str, what: str) -> ModuleType:
-    """Import a Python file by its path."""
+    """Import a Python file by its path, as it stands there now."""
     file = Path(path)
     if not file.is_file():
         raise UserError(f"there is no {what} file {path}")
     name = f"guerdon_user_{file.stem}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    spec = importlib.util.spec_from_file_location(name, file, loader=_AsWritten(name, str(file.absolute())))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

@@ -37,14 +37,13 @@ def line_sum(line: bytes) -> bool | None:
 
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object with the checksum of what it says as its last key: how it is laid out does not matter."""
-    return {**value, KEY: _content_sum(value)}
+    return {**value, KEY: _content_sum(json.loads(json.dumps(value)))}
 
 
 def is_whole(value: Mapping[str, Any]) -> bool:
-    """Whether an object says what it said when it was sealed; one that never was is believed."""
+    """Whether an object, as it was read, says what it said when it was sealed; one that never was is believed."""
     return KEY not in value or value[KEY] == _content_sum(value)
 
 
 def _content_sum(value: Mapping[str, Any]) -> str:
-    rest = json.loads(json.dumps({k: v for k, v in value.items() if k != KEY}))
-    return crc(json.dumps(rest, sort_keys=True).encode())
+    return crc(json.dumps({k: v for k, v in value.items() if k != KEY}, sort_keys=True).encode())

@@ -200,11 +200,10 @@ def test_show_tells_what_came_out(proved, monkeypatch, capsys):
 def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
     folder, _ = proved
     claim = catalog.find_recipe(str(folder / "thrice.py")).claims[0]
-    arm = make_arm("grpo lr=0.003", claim, OPTIONS)
-    key = arm.key(0)
+    key = make_arm("grpo lr=0.003", claim, OPTIONS).key(0)
     assert make_arm("grpo lr=0.003", claim, OPTIONS).key(0) == key
     monkeypatch.setattr("guerdon.loop.proof.arms.RESULTS", RESULTS + 1)
-    assert arm.key(0) != key
+    assert make_arm("grpo lr=0.003", claim, OPTIONS).key(0) != key
 
 
 @pytest.fixture(scope="module")

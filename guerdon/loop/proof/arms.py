@@ -92,10 +92,13 @@ class Arm:
     def key(self, seed: int, noise: int | None = None) -> str:
         """The same for all runs that are the same experiment: which function made a recipe does not matter, the code of its
         parts does."""
-        before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
-        spends = None if self.budget is None else knobs(self.budget)
-        apart = [] if noise is None else [["noise", noise]]
-        return fingerprint([*self._made[:2], RESULTS, spends, knobs(self.options), seed, *apart, *before])
+        if (seed, noise) not in self._keys:  # a trial asks for each many times
+            before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
+            spends = None if self.budget is None else knobs(self.budget)
+            apart = [] if noise is None else [["noise", noise]]
+            parts = [*self._made[:2], RESULTS, spends, knobs(self.options), seed, *apart, *before]
+            self._keys[seed, noise] = fingerprint(parts)
+        return self._keys[seed, noise]
 
     def folder(self, seed: int, noise: int | None = None) -> str:
         """What the folder of a run is called: by its key, and by the machine that its numbers come of."""
@@ -119,6 +122,10 @@ class Arm:
 
     @functools.cached_property
     def _at_rates(self) -> dict[float, Arm]:
+        return {}
+
+    @functools.cached_property
+    def _keys(self) -> dict[tuple[int, int | None], str]:
         return {}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -226,12 +226,12 @@ def _column(colours: _Colours, name: str, column: Column, track: int) -> ColumnE
         means = colours.batch.up(column.value.double(), "track", of=column.level, by="mean")
         value, reason, detail = float(means[track]), _worst_reason(colours.batch, column, track), None
     number = None if math.isnan(value) else ShownNumber(colours.key(track, name), show(value))
-    error, rest = _split_detail(detail)
+    error, rest = split_detail(detail)
     tone = reason.name.lower().replace("_", "-")
     return ColumnEntry(name, number, REASONS[reason], tone, error_text(error, "no message") if error else None, rest)
 
 
-def _split_detail(detail: Any) -> tuple[str, str]:
+def split_detail(detail: Any) -> tuple[str, str]:
     """The error that a column's detail tells of, and the rest of it as JSON."""
     error = str(detail["error"]) if isinstance(detail, dict) and "error" in detail else ""
     rest = {n: v for n, v in detail.items() if n != "error"} if isinstance(detail, dict) else detail
@@ -244,21 +244,34 @@ def _worst_reason(batch: Batch, column: Column, track: int) -> Reason:
 
 
 def _spelled(batch: Batch) -> dict[int, bool]:
-    """By role: whether every action is one character of the text, but for an end action after the last.
+    """By the number of a role: whether every action is one character of the text."""
+    whole_numbers = batch.action.dim() == 1 and not batch.action.is_floating_point()
+    begin = starts(batch.length).tolist()
+    rows = (
+        (batch.roles[int(batch.role[g])], _text(batch, g), batch.action[begin[g] : begin[g] + length].tolist())
+        for g, length in enumerate(batch.length.tolist())
+    )
+    fits = spelled_roles(rows) if whole_numbers else {}
+    return {number: fits.get(role, whole_numbers) for number, role in enumerate(batch.roles)}
 
-    The store has no tokeniser, so it asks the whole batch: lengths must fit, and an action must mean the same character
+
+def _text(batch: Batch, g: int) -> str:
+    return batch.episodes[int(batch.episode[g])].segments[int(batch.place[g])].text
+
+
+def spelled_roles(rows: Iterable[tuple[str, str, Sequence[int]]]) -> dict[str, bool]:
+    """By role: whether every action is one character of the text, but for an end action after the last. A row is what a role
+    said and its actions.
+
+    There is no tokeniser here, so a whole batch is asked: lengths must fit, and an action must mean the same character
     everywhere. Equal lengths alone would be fooled by two-character tokens with an end token behind them.
     """
-    fits = dict.fromkeys(range(len(batch.roles)), batch.action.dim() == 1 and not batch.action.is_floating_point())
-    means: dict[tuple[int, int], str] = {}
-    begin = starts(batch.length).tolist()
-    for g, length in enumerate(batch.length.tolist()):
-        role = int(batch.role[g])
-        text = batch.episodes[int(batch.episode[g])].segments[int(batch.place[g])].text
-        if not fits[role] or length - len(text) not in (0, 1):
+    fits: dict[str, bool] = {}
+    means: dict[tuple[str, int], str] = {}
+    for role, text, actions in rows:
+        if not fits.setdefault(role, True) or len(actions) - len(text) not in (0, 1):
             fits[role] = False
             continue
-        spelled = [*text, ""][:length]  # "" is what an end action says
-        actions = batch.action[begin[g] : begin[g] + length].tolist()
+        spelled = [*text, ""][: len(actions)]  # "" is what an end action says
         fits[role] = all(means.setdefault((role, a), c) == c for a, c in zip(actions, spelled, strict=True))
     return fits

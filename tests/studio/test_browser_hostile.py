@@ -1,0 +1,159 @@
+"""A run folder from a hostile hand, in every view of a real browser: markup, odd names, huge rows, files that are torn or go."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from guerdon.core.column import Column
+from guerdon.store.checksums import sealed
+from guerdon.store.event_types import ScoresMissing, Warned
+from guerdon.store.events import EventLog
+from guerdon.store.rollout_files import read_batch, write_batch
+from guerdon.studio.library import id_of
+
+MARKUP = "<img src=x onerror='window.harmed=1'><script>window.harmed=1</script>'\"></textarea><b>"
+TEXTS = (
+    MARKUP,
+    "</script>{{7*7}}${7*7}javascript:window.harmed=1",
+    "\x00\x07\x1b[31m\u202eturned\u2066 \ud83d lone \U0001f600",
+    "long " * 400_000,
+    "a" * 200_000,  # nothing to break a line at
+)
+NAME = "<b onclick=1>'; DROP TABLE rows; --\"."
+
+
+def hostile(run: Path, folder: Path) -> Path:
+    """A copy of a run with hostile words wherever a run has words."""
+    place = folder / os.fsdecode(b"runs/<img src=x>\xff '\"&?#%2e%2e; $(id)\n")
+    shutil.copytree(run, place)
+    config = json.loads((place / "run.json").read_text())
+    config["recipe"] = config["wish"]["task"] = config["wish"]["model"] = MARKUP
+    config["rewards"] = {"reward": {"formula": MARKUP, "version": MARKUP}}
+    config["settings"] = {MARKUP: MARKUP}
+    config["flow"] = [{"shelf": MARKUP, "needs": [MARKUP], "gives": [MARKUP]}]
+    config.pop("sum")
+    (place / "run.json").write_text(json.dumps(sealed(config)))
+    with EventLog(place / "events.jsonl", 0) as log:
+        log.emit(Warned(1, message=MARKUP))
+        log.emit(ScoresMissing(1, column=MARKUP, failed=1, of=2, first=MARKUP, causes={MARKUP: 1}))
+    step = place / "rollouts/step-00000001.parquet"
+    batch = read_batch(step)
+    texts = [TEXTS[n % len(TEXTS)].encode("utf-8", "replace").decode() for n in range(len(batch.episodes))]
+    episodes = [
+        e.but(segments=tuple(s.but(text=text, view=MARKUP) for s in e.segments), info={"error": MARKUP})
+        for e, text in zip(batch.episodes, texts, strict=True)
+    ]
+    column = batch.cols["correct"]
+    odd = Column(column.level, column.value + float("inf"), column.reason, {0: {"why": MARKUP, "error": MARKUP}})
+    cols = {**batch.cols, NAME: column, "endless": odd}
+    write_batch(step, dataclasses.replace(batch, episodes=episodes, cols=cols), 1)
+    with open(place / "events.jsonl", "ab") as file:
+        file.write(b'{"type": "StepDone", "step": 9')  # torn
+    return place
+
+
+def test_no_view_takes_words_for_markup(browse: Callable[..., Any], small_run: Path, tmp_path: Path) -> None:
+    place = hostile(small_run / "first", tmp_path)
+    opened = browse(tmp_path / "runs")
+    opened.expected = ("422",)  # a run against itself, and a reward of a recipe that there is not
+    id = id_of(place)
+    batch = read_batch(place / "rollouts/step-00000001.parquet")
+    episode = batch.episodes[0]
+    key = f"{episode.step}.{episode.number}.{episode.attempt}"
+    task = quote(f"{episode.task.family}/{episode.task.id}")
+    views = {
+        "/": "tbody tr",
+        f"/run/{id}": "svg",
+        f"/compare?run={id}&run={id}": "h1",
+        f"/rollouts?run={id}&step=1": "tbody tr",
+        f"/rollouts?run={id}&q=%3Cimg&step=1": "tbody tr",
+        f"/rollout/{id}/1/{key}": "table",
+        f"/group/{id}/1/{key.rpartition('.')[0]}": "table",
+        f"/beside?task={task}&left={id}:1&right={id}:1": "table",
+        f"/labels?run={id}": "button",
+        f"/bench?run={id}&step=1": "select",
+    }
+    for view, sign in views.items():
+        page = opened.go(view)
+        page.locator(f"main {sign}").first.wait_for()
+        page.wait_for_load_state("load")
+        assert page.evaluate("window.harmed") is None, view
+        assert page.locator("main img, main script, main iframe, main object, main b[onclick]").count() == 0, view
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+
+
+def test_what_goes_while_it_is_looked_at_is_said(browse: Callable[..., Any], small_run: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    for name in ("stays", "goes"):
+        shutil.copytree(small_run / "first", runs / name)
+    opened = browse(runs)
+    opened.expected = ("404", "422")  # the browser's own line about an answer that refuses
+    page = opened.go(f"/rollouts?run={id_of(runs / 'goes')}")
+    page.locator("main tbody tr").first.wait_for()
+    (runs / "goes/rollouts/step-00000002.parquet").unlink()
+    page.reload()
+    page.locator("main tbody tr").first.wait_for()
+    (runs / "goes").rename(tmp_path / "elsewhere")
+    page.goto(f"{opened.url}/run/{id_of(runs / 'goes')}")
+    page.locator("#fault:visible").wait_for()
+    assert "any more" in page.inner_text("#fault")
+    page.goto(f"{opened.url}/")
+    page.locator("main tbody tr").first.wait_for()
+    assert "stays" in page.inner_text("main") and "goes" not in page.inner_text("main")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_view_is_readable(browse: Callable[..., Any], small_run: Path, theme: str) -> None:
+    """Words stand out from what is behind them by 4.5 to 1 at least (WCAG AA; 3 to 1 where they are large), in every view."""
+    id = id_of(small_run / "first")
+    opened = browse(small_run, color_scheme=theme)
+    views = {
+        "/": "tbody tr",
+        f"/run/{id}": "svg",
+        f"/rollouts?run={id}&step=1": "tbody tr",
+        f"/labels?run={id}": "button",
+        f"/bench?run={id}&step=1": "select",
+        "/evidence": "tbody tr",
+    }
+    for view, sign in views.items():
+        page = opened.go(view)
+        page.locator(f"main {sign}").first.wait_for()
+        assert page.evaluate(CONTRAST) == [], view
+        assert page.evaluate(NAMELESS) == [], view
+
+
+# what stands out too little: [text, contrast]; elements that are disabled, hidden or drawn are left out
+CONTRAST = """() => {
+  const parse = (c) => { const m = c.match(/[\\d.]+/g).map(Number); return c.startsWith("color(srgb") ? [...m.slice(0, 3).map((x) => 255 * x), m[3] ?? 1] : [...m.slice(0, 3), m[3] ?? 1]; };
+  const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3]));
+  const light = (c) => { const [r, g, b] = c.map((x) => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = (el) => { const layers = []; for (let e = el; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3]) layers.push(c); if (c[3] === 1) break; }
+    return layers.reverse().reduce((below, c) => over(c, below), [255, 255, 255]); };
+  const bad = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const el = node.parentElement, style = getComputedStyle(el), box = el.getBoundingClientRect();
+    if (!node.data.trim() || !box.width || style.visibility === "hidden" || el.closest(":disabled, svg, .visually-hidden, noscript, option, [aria-hidden=true], .skip")) continue;
+    const back = behind(el), ink = over(parse(style.color), back);
+    const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.5 && style.fontWeight >= 700);
+    const contrast = (a + 0.05) / (b + 0.05);
+    if (contrast < (large ? 3 : 4.5)) bad.push([node.data.trim().slice(0, 40), Math.round(10 * contrast) / 10]);
+  }
+  return bad;
+}"""
+# controls that a screen reader has no name for
+NAMELESS = """() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=button], [role=slider]")].filter((el) => {
+  const named = el.getAttribute("aria-label") || el.getAttribute("aria-labelledby") || el.title || el.textContent.trim() || el.closest("label")?.textContent.trim()
+    || (el.id && document.querySelector(`label[for="${el.id}"]`)) || (el.labels && el.labels.length);
+  return !named && el.getBoundingClientRect().width;
+}).map((el) => el.outerHTML.slice(0, 90))"""
