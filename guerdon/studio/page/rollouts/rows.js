@@ -40,8 +40,8 @@ function cell(row, name, runs, scale) {
     return h("td", {}, h("span.run", { class: `hue-${at % 8}`, title: runs[at]?.name }, shortName(runs[at]?.name ?? "")));
   }
   if (name in row.values || name in row.reasons) {
-    const value = row.values[name];
-    if (value === null) return h("td.num.missing", { title: `no ${name}: ${row.reasons[name] ?? "none was given"}` }, row.reasons[name] ?? "–");
+    const value = name === "advantage" && Math.abs(row.values[name]) < 1e-6 * scale ? 0 * row.values[name] : row.values[name]; // what rounding left
+    if (value === null) return h("td.num.missing", { title: row.reasons[name] ? `no ${name}: ${row.reasons[name]}` : `no ${name} here: what is given to a whole track stands with its last segment` }, row.reasons[name] ?? "–");
     if (typeof value === "string") return h("td.num", {}, value.replace("inf", "∞").replace("-", "−"));
     if (name === "correct") return h("td.num", { class: value === 1 ? "good" : value === 0 ? "bad" : "" }, value === 1 ? "✓" : value === 0 ? "✗" : number(value, 2));
     return h("td.num", { class: name === "advantage" ? "advantage" : "" }, name === "advantage" ? signed(value, scale >= 1 ? 2 : scale >= 0.1 ? 3 : 4) : number(value, 3));
