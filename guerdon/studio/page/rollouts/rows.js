@@ -40,7 +40,7 @@ function cell(row, name, runs, scale) {
     return h("td", {}, h("span.run", { class: `hue-${at % 8}`, title: runs[at]?.name }, shortName(runs[at]?.name ?? "")));
   }
   if (name in row.values || name in row.reasons) {
-    const value = name === "advantage" && Math.abs(row.values[name]) < 1e-6 * scale ? 0 * row.values[name] : row.values[name]; // what rounding left
+    const given = row.values[name], value = typeof given === "number" && name === "advantage" && Math.abs(given) < 1e-6 * scale ? 0 : given; // what rounding left
     if (value === null) return h("td.num.missing", { title: row.reasons[name] ? `no ${name}: ${row.reasons[name]}` : `no ${name} here: what is given to a whole track stands with its last segment` }, row.reasons[name] ?? "–");
     if (typeof value === "string") return h("td.num", {}, value.replace("inf", "∞").replace("-", "−"));
     if (name === "correct") return h("td.num", { class: value === 1 ? "good" : value === 0 ? "bad" : "" }, value === 1 ? "✓" : value === 0 ? "✗" : number(value, 2));
