@@ -49,7 +49,8 @@ def _tasks(path: Path) -> Counter[str] | None:
     if not path.is_file():
         return None
     try:
-        rows = pq.read_table(path, columns=["family", "task_id", "episode"]).to_pydict()
+        with open(path, "rb") as file:  # by its handle: a name may be no text
+            rows = pq.read_table(file, columns=["family", "task_id", "episode"]).to_pydict()
     except (OSError, KeyError, ValueError, pa.ArrowException):
         return None
     tries = set(zip(rows["episode"], rows["family"], rows["task_id"], strict=True))
