@@ -47,6 +47,7 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "runs/quick-0": "compared with the one before",
     "my.py:trained": "three steps, to have samples for a replay",
     "pairs.jsonl": "three steps on a handful of rows, to show the file",
+    "truth.jsonl": "three steps on a handful of labels, to show the file",
     "--out run$": "two steps, to have a run to export",
 }
 

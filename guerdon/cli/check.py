@@ -19,6 +19,12 @@ def check(
     reward: Annotated[str, typer.Argument(metavar="REWARD", help="FILE.py:NAME, or one on the shelf.")],
     task: Task = None,
     rows: Any = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            "--labels", metavar="FILE", help="Labels that people gave: RUN/labels/truth.jsonl, by guerdon view."
+        ),
+    ] = None,
     model: Model = None,
     problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Problems to ask about.")] = 20,
     tries: Annotated[int, typer.Option("--tries", metavar="N", min=1, help="Tries of --model at a problem.")] = 4,
@@ -29,14 +35,19 @@ def check(
 
     Asks it about right answers, the same written otherwise, near-misses, and the tricks that policies find. Severe is what is
     wrong and paid like a right answer, a right answer that is not paid, and a reward that breaks or wavers: then the exit code
-    is 1. With --model its own tries are judged too.
+    is 1. With --model its own tries are judged too. With --labels it is held against what people called right, wrong or a hack,
+    and needs no task.
     """
     from guerdon.loop.checking import check_reward
 
-    if task is None and rows is None:
-        raise UserError("check a reward on what? give --task NAME or --data FILE")
+    if task is None and rows is None and labels is None:
+        raise UserError("check a reward on what? give --task NAME, --data FILE or --labels FILE")
+    if model is not None and task is None and rows is None:
+        raise UserError("--model tries problems: give --task NAME or --data FILE too")
     output = Output(as_json)
-    report = check_reward(reward, task, data=rows, model=model, tries=tries, problems=problems, seed=seed)
+    report = check_reward(
+        reward, task, data=rows, labels=labels, model=model, tries=tries, problems=problems, seed=seed
+    )
     if not as_json:
         width = output.console.width
         output.say(report.page(WIDTH if width == UNBOUNDED else min(width, WIDTH)))

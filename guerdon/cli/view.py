@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from guerdon.cli.options import Json
+from guerdon.cli.options import Json, Trust
 from guerdon.cli.output import Output
 from guerdon.cli.tokens import TOKEN, about_token, own_token
 from guerdon.core.errors import UserError
@@ -31,6 +31,7 @@ def view(
     ] = None,
     no_token: Annotated[bool, typer.Option("--no-token", help="Ask for no token; on a loopback address only.")] = False,
     browse: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> int:
     """Look at runs on a local page: curves, rollouts, what a reward says, labels.
@@ -52,7 +53,7 @@ def view(
         raise UserError(f"{host} can be reached from other machines: a page without a token must stay on 127.0.0.1")
     output, made_up = Output(as_json), not no_token and not os.environ.get(TOKEN)
     token = None if no_token else own_token()
-    library = Library(places)
+    library = Library(places, trust)
     with _bound(host, port) as bound:
         url = url_of(bound)
         address = f"{url}/?token={token}" if made_up else url

@@ -19,8 +19,11 @@ from guerdon.loop.onlooker import CountedEnv, counted
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 from guerdon.rewards.asking.by_name import find_reward
-from guerdon.rewards.check.reward_contract import hold_reward
+from guerdon.rewards.check.labelled_answers import LabelledText, read_labelled
+from guerdon.rewards.check.reward_contract import hold_labelled, hold_reward, refused_if
 from guerdon.rewards.check.reward_report import RewardReport
+from guerdon.rewards.formula.reward import as_reward
+from guerdon.tasks.files import name_of
 
 TOKENIZER = "sprig"  # counts tokens where no model is given that has some
 TRIED = 8  # problems that a model tries
@@ -31,6 +34,7 @@ def check_reward(
     task: TaskSource | str | None = None,
     *,
     data: Any = None,
+    labels: Any = None,
     model: Any = None,
     tries: int = 4,
     completions: Mapping[int, Sequence[str]] | None = None,
@@ -47,7 +51,8 @@ def check_reward(
     answer that is not paid, and a reward that breaks or wavers are `severe` findings; with `strict` the first is raised.
 
     With a `model` its own `tries` are judged beside them; `completions` are tries from elsewhere, by the number of their
-    problem. Tokens are the model's, else the built-in model's. `progress` as in `gd.train`.
+    problem. `labels` are those that people gave, a file such as RUN/labels/truth.jsonl: paid though wrong or a hack, or right
+    and not paid, is severe; they need no task. Tokens are the model's, else the built-in model's. `progress` as in `gd.train`.
 
     >>> import guerdon as gd
     >>> report = gd.check_reward(lambda completion, answer: float(answer in completion), "chain:1", problems=4)
@@ -56,10 +61,13 @@ def check_reward(
     """
     check_arguments("gd.check_reward", check_reward, locals())
     source = find_task(task, data)
-    if source is None:
-        raise UserError("check a reward on what? give a task, or data")
-    tell(source, [])
+    if source is None and labels is None:
+        raise UserError("check a reward on what? give a task, data, or labels")
+    given = read_labelled(labels) if labels is not None else []
     formula = find_reward(reward) if isinstance(reward, str) else reward
+    if source is None:
+        return refused_if(strict, _by_labels(formula, given, name_of(labels)))
+    tell(source, [])
     tokenizer: Any = TOKENIZER
     by = TOKENIZER
     if model is not None:
@@ -72,7 +80,7 @@ def check_reward(
             with counted("tries", progress) as count:
                 env = CountedEnv(single_turn(), count)
                 completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed, env)
-    return hold_reward(
+    report = hold_reward(
         formula,
         source,
         problems=problems,
@@ -81,6 +89,14 @@ def check_reward(
         tokenizer=tokenizer,
         counted_by=by,
     )
+    return refused_if(strict, hold_labelled(formula, given, tokenizer, report)) if given else report
+
+
+def _by_labels(formula: Any, given: Sequence[LabelledText], name: str) -> RewardReport:
+    """What labels alone have to say about a reward."""
+    prompts = len({each.task.prompt for each in given})
+    report = RewardReport(str(as_reward(formula)), f"labels in {name}", prompts, 0, [], tokens=TOKENIZER)
+    return hold_labelled(formula, given, TOKENIZER, report)
 
 
 def tried(

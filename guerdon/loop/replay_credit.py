@@ -46,6 +46,11 @@ class RecordedPlay(Player):
     def __init__(self, seed: int, steps: int) -> None:
         super().__init__({}, {}, single_turn(), Sampling(), seed, steps)
 
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> RecordedPlay:
+        """That of a run, by its run.json."""
+        return cls(int(config["seed"]), int(config["steps"]))
+
     def __call__(
         self, asks: Sequence[Ask], env: Env | None = None, seats: Mapping[str, str] | None = None
     ) -> list[Episode]:
@@ -105,7 +110,12 @@ def find_credit(run: Run, batch: Batch, column: str | None, given: Any) -> Credi
         why = f"nothing in the run makes advantages from {name!r}"
     # advantages made from another column are no measure of this one; where nothing is known, the stored ones are the best
     stored = ADVANTAGE in batch.cols and not (stages and not chain)
-    return Credit(name, [centre(name)], [centre(name)], f"the default: {why}", stored, role)
+    return default_credit(name, why, stored, role)
+
+
+def default_credit(column: str, why: str, stored: bool = False, role: Roles = "policy") -> Credit:
+    """What stands in where a run's own credit cannot: rewards centred by task. `why` is said."""
+    return Credit(column, [centre(column)], [centre(column)], f"the default: {why}", stored, role)
 
 
 def track_columns(batch: Batch) -> list[str]:

@@ -8,9 +8,10 @@ Leaves out: how credit is found (`replay_credit.py`), how it is shown (`cli/repl
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -75,8 +76,8 @@ class Replay:
 
 
 @dataclass(frozen=True)
-class _Seen:
-    """The samples of one step, or of several, in order. Numbers are NaN where there is none."""
+class StepSeen:
+    """The samples of one step, or of several, in order, under both rewards. Numbers are NaN where there is none."""
 
     step: NDArray[np.int64]
     task: list[str]
@@ -122,7 +123,7 @@ def replay(
     chosen = _chosen(stored, steps)
     formula = find_reward(reward) if isinstance(reward, str) else as_reward(reward)
     first = stored.batch(chosen[0])
-    _check_reward(formula, first)
+    check_reward_fits(formula, first)
     credited = find_credit(stored, first, column, credit)
     stage = score(formula, gives_to=credited.column, role=credited.role)
     with counted("step", progress) as tell:
@@ -137,8 +138,8 @@ def replay(
         credit=" > ".join(map(repr, credited.new)),
         credit_from=credited.source,
         old_advantage="stored" if credited.stored else "made by the same credit",
-        steps=[{"step": step, **_row(each)} for step, each in zip(chosen, seen, strict=True)],
-        total=_row(whole),
+        steps=[{"step": step, **totals_of(each)} for step, each in zip(chosen, seen, strict=True)],
+        total=totals_of(whole),
         components=_components(whole),
         moved=_moved(whole, top),
         failures=_failures(whole, top),
@@ -170,7 +171,7 @@ def _chosen(run: Run, steps: Sequence[int] | None) -> list[int]:
     return chosen
 
 
-def _check_reward(formula: Any, batch: Batch) -> None:
+def check_reward_fits(formula: Any, batch: Batch) -> None:
     """Refuse a reward that asks for what no sample has, before anything is scored."""
     known = {name for episode in batch.episodes for name in (*episode.task.meta, *episode.ask.note)}
     for leaf in formula.leaves:
@@ -179,25 +180,32 @@ def _check_reward(formula: Any, batch: Batch) -> None:
 
 def _every_step(
     stored: Run, chosen: Sequence[int], first: Batch, stage: score, credited: Credit, tell: Callable[[int, int], None]
-) -> tuple[list[_Seen], int]:
+) -> tuple[list[StepSeen], int]:
     """Each step under the new reward; and how many samples the credit alone gives another advantage."""
-    play = RecordedPlay(int(stored.config["seed"]), int(stored.config["steps"]))
+    play = RecordedPlay.of(stored.config)
     seen, other = [], 0
     for done, step in enumerate(chosen, start=1):
-        play.begin(step)
-        seed_globals(play.seed, step)
-        with clock.as_of(stored.config):  # for judges that tell the time
-            now, differ = _replayed(first if done == 1 else stored.batch(step), stage, credited, play)
+        with at_step(stored, play, step):
+            now, differ = replayed_step(first if done == 1 else stored.batch(step), stage, credited, play)
         seen.append(now)
         other += differ
         tell(done, len(chosen))
     return seen, other
 
 
+@contextlib.contextmanager
+def at_step(stored: Run, play: RecordedPlay, step: int) -> Iterator[None]:
+    """Where a run stood at a step: what draws random numbers, or tells the time, does so as it did then."""
+    play.begin(step)
+    seed_globals(play.seed, step)
+    with clock.as_of(stored.config):  # for judges that tell the time
+        yield
+
+
 # --- one step -------------------------------------------------------------------------------------------------------
 
 
-def _replayed(batch: Batch, stage: score, credit: Credit, play: RecordedPlay) -> tuple[_Seen, int]:
+def replayed_step(batch: Batch, stage: score, credit: Credit, play: RecordedPlay) -> tuple[StepSeen, int]:
     """A step under the new reward; and how many samples get another advantage than the stored one under the *old* reward."""
     name = credit.column
     if name not in track_columns(batch):
@@ -213,7 +221,7 @@ def _replayed(batch: Batch, stage: score, credit: Credit, play: RecordedPlay) ->
     new = scored.cols[name]
     lines = [(e.task.id, (completion_of(path).strip().splitlines() or [""])[0]) for e, path in paths(batch)]
     parts = [n for n in scored.cols if n.startswith(f"{name}.") and scored.cols[n].level == "track"]
-    seen = _Seen(
+    seen = StepSeen(
         step=np.full(len(mine), play.step, np.int64),
         task=[lines[k][0] for k in mine],
         line=[lines[k][1] for k in mine],
@@ -248,9 +256,9 @@ def _error(column: Column, track: int) -> str:
 # --- all of them ----------------------------------------------------------------------------------------------------
 
 
-def _joined(seen: Sequence[_Seen]) -> _Seen:
+def _joined(seen: Sequence[StepSeen]) -> StepSeen:
     fields: dict[str, Any] = {}
-    for f in dataclasses.fields(_Seen):
+    for f in dataclasses.fields(StepSeen):
         each = [getattr(s, f.name) for s in seen]
         if isinstance(each[0], dict):
             names = dict.fromkeys(n for part in each for n in part)
@@ -261,10 +269,11 @@ def _joined(seen: Sequence[_Seen]) -> _Seen:
             }
         else:
             fields[f.name] = list(chain.from_iterable(each)) if isinstance(each[0], list) else np.concatenate(each)
-    return _Seen(**fields)
+    return StepSeen(**fields)
 
 
-def _row(seen: _Seen) -> Row:
+def totals_of(seen: StepSeen) -> Row:
+    """What a row of `Replay.steps` says of some samples."""
     reason = seen.reason
     was, now = np.sign(seen.old_advantage), np.sign(seen.new_advantage)
     compared = ~np.isnan(was) & ~np.isnan(now)
@@ -308,7 +317,7 @@ def _mean(x: Numbers) -> float:
     return float(there.mean()) if len(there) else math.nan
 
 
-def _components(seen: _Seen) -> list[Row]:
+def _components(seen: StepSeen) -> list[Row]:
     return [
         {
             "name": name,
@@ -320,11 +329,11 @@ def _components(seen: _Seen) -> list[Row]:
     ]
 
 
-def _sample(seen: _Seen, at: int) -> Row:
+def _sample(seen: StepSeen, at: int) -> Row:
     return {"step": int(seen.step[at]), "task": seen.task[at], "completion": seen.line[at]}
 
 
-def _moved(seen: _Seen, top: int) -> list[Row]:
+def _moved(seen: StepSeen, top: int) -> list[Row]:
     """By how far the advantage moved, then the reward, then in the order they were stored; what stayed is left out."""
     far = np.nan_to_num(np.abs(seen.new_advantage - seen.old_advantage))
     paid = np.nan_to_num(np.abs(seen.new - seen.old))
@@ -341,7 +350,7 @@ def _moved(seen: _Seen, top: int) -> list[Row]:
     ]
 
 
-def _failures(seen: _Seen, top: int) -> list[Row]:
+def _failures(seen: StepSeen, top: int) -> list[Row]:
     broken = np.flatnonzero(seen.reason >= Reason.FAILED)[:top]
     return [{**_sample(seen, int(i)), "error": seen.error[int(i)]} for i in broken]
 

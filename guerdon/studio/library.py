@@ -85,7 +85,9 @@ class ShelvedRun:
 class Library:
     """The runs under some places: run folders themselves, and folders in which to look for them."""
 
-    def __init__(self, places: Iterable[str | Path]) -> None:
+    def __init__(self, places: Iterable[str | Path], trust: bool = False) -> None:
+        """`trust`: Python files that runs name are run for the bench, whoever made the runs."""
+        self.trust = trust
         self.places = [Path(place) for place in places]
         self._shelf: dict[str, ShelvedRun] = {}
         self._looked = -FRESH

@@ -24,6 +24,7 @@ from guerdon.rewards.check.check_tables import component_rows, kind_rows, pairs,
 from guerdon.rewards.check.faults import broken, failures_of, faults
 from guerdon.rewards.check.forms import choose_forms
 from guerdon.rewards.check.gold_answers import Posed, shown_form
+from guerdon.rewards.check.labelled_answers import LabelledText, hold_to_labels
 from guerdon.rewards.check.model_tries import judged
 from guerdon.rewards.check.reward_report import CheckedSample, Finding, RewardReport
 from guerdon.rewards.check.right_answers import more_of_it, written_otherwise
@@ -55,11 +56,29 @@ def hold_reward(
     report = RewardReport(str(formula), source.name, len(posed), 0, missing, tokens=counted_by)
     if not missing:  # else it cannot be asked at all
         report = _asked(formula, posed, completions or {}, report, cache(ids_by(tokenizer)))
+    return refused_if(strict, report)
+
+
+def refused_if(strict: bool, report: RewardReport) -> RewardReport:
+    """A report; with `strict` none that has a severe finding, which is raised."""
     severe = report.severe
     if strict and severe:
         more = len(severe) - 1
-        raise UserError(f"{formula}: {severe[0]}" + (f" (and {more} more)" if more else ""))
+        raise UserError(f"{report.reward}: {severe[0]}" + (f" (and {more} more)" if more else ""))
     return report
+
+
+def hold_labelled(reward: Any, labels: Sequence[LabelledText], tokenizer: Any, report: RewardReport) -> RewardReport:
+    """Hold a reward to labels that people gave, beside what a report has found already."""
+    formula = as_reward(reward)
+    missing = _arguments(formula, [each.task for each in labels])
+    ids = cache(ids_by(tokenizer))
+    numbers, findings = (
+        ({}, missing)
+        if missing
+        else hold_to_labels(formula, labels, lambda task, text: fields_of_text(task, text, ids))
+    )
+    return report.but(samples=report.samples + len(labels), labelled=numbers, findings=[*report.findings, *findings])
 
 
 def pose(source: TaskSource, problems: int) -> list[Posed]:
@@ -73,7 +92,7 @@ def _asked(
     formula: Reward, posed: Sequence[Posed], completions: Mapping[int, Sequence[str]], report: RewardReport, ids: Ids
 ) -> RewardReport:
     def sample(kind: str, group: int, text: str) -> CheckedSample:
-        return CheckedSample(kind, group, text, _fields(posed[group].task, text, ids))
+        return CheckedSample(kind, group, text, fields_of_text(posed[group].task, text, ids))
 
     form = choose_forms(formula, posed, sample)
     made = list(_samples(posed, sample))
@@ -133,7 +152,8 @@ def _completions(each: Posed, posed: Sequence[Posed], group: int) -> Iterator[tu
         yield "gold in its best form", each.in_best_form(each.own.core)
 
 
-def _fields(task: Task, text: str, ids: Ids) -> Mapping[str, Any]:
+def fields_of_text(task: Task, text: str, ids: Ids) -> dict[str, Any]:
+    """What a reward may ask for about a text that nobody sampled, as one try at a task."""
     actions = ids(text)
     segment = Segment("policy", task.prompt, NOTHING, actions, np.zeros(len(actions), np.float32), text, sampling=USUAL)
     return fields_of(Episode(Ask(task), (segment,)), [segment])

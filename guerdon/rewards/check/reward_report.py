@@ -64,7 +64,7 @@ class CheckedSample:
 class Finding:
     """What there is to say against a reward, in one line; `count` of `of` completions (or problems) show it."""
 
-    kind: Literal["argument", "failure", "unsteady", "worth", "term", "task", "form", "slow", "model"]
+    kind: Literal["argument", "failure", "unsteady", "worth", "term", "task", "form", "slow", "model", "label"]
     severity: Severity
     says: str
     count: int = 1
@@ -94,6 +94,7 @@ class RewardReport:
     pairs: dict[str, int] = field(default_factory=dict)  # gold against near-miss: pairs, below, level
     spread: dict[str, float] = field(default_factory=dict)  # inside near-misses of a problem: groups, flat, mean
     tried: dict[str, Any] = field(default_factory=dict)  # a model's own completions against the truth
+    labelled: dict[str, Any] = field(default_factory=dict)  # what people labelled against what it pays
     seconds: dict[str, Any] = field(default_factory=dict)  # of a call: median, worst, on which kind
 
     @property
@@ -127,6 +128,7 @@ class RewardReport:
             lines += _wrapped(f"  {each.severity:<8} {each.says}", " " * 11, width)
             lines += _wrapped(f"{' ' * 11}{each.example}", " " * 11, width) if each.example else []
         lines += [] if self.findings else ["  nothing found"]
+        lines += [line for text in self._labelled() for line in (_wrapped(text, "  ", width) if text else [text])]
         if not self.kinds:
             return "\n".join(lines)
         titles = ("completion", "count", "mean", "lowest", "highest", "as good as gold")
@@ -136,6 +138,17 @@ class RewardReport:
             lines += ["", *_table(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name")]
         lines += ["", *(line for text in self._rest() for line in _wrapped(text, "  ", width))]
         return "\n".join(lines)
+
+    def _labelled(self) -> list[str]:
+        """A table of what labelled samples are paid, and how that agrees with the labels."""
+        told = self.labelled
+        if not told:
+            return []
+        table = _table(("label", "count", "scored", "mean", "lowest", "highest"), told["kinds"], "label")
+        said = f"the reward agrees with {told['agree']} of {told['labels']} labels"
+        if told["auc"] is not None:
+            said += f"; of a right sample and another, the right one is paid more in {100 * told['auc']:.0f} % of pairs"
+        return ["", *table, "", said]
 
     def _counts(self) -> str:
         words = f"{self.problems} problem{'s' * (self.problems != 1)}, {self.samples} completions"
