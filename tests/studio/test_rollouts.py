@@ -18,7 +18,8 @@ from searched_runs import HOSTILE, PlainFilter, keys_of, make_run, one_step, row
 
 from guerdon.core.errors import UserError
 from guerdon.store.folder import RunFolder
-from guerdon.studio.library import Library, Missing
+from guerdon.store.labels import add_label
+from guerdon.studio.library import Library, Missing, id_of
 from guerdon.studio.rollouts import index_shelf, rollout_index
 from guerdon.studio.rollouts.facets import facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf, TooLong
@@ -282,6 +283,30 @@ def test_what_labels_name_is_a_filter(shelf, folder):
     told = found(shelf, filter=RolloutFilter(keys={id: frozenset(keys)}))
     assert sorted(keys_of(told["rows"])) == sorted(keys)
     assert found(shelf, filter=RolloutFilter(keys={}))["total"] == 0
+
+
+def test_labels_as_people_give_them(ask, tmp_path):
+    folder = make_run(tmp_path / "runs" / "a", steps=0)
+    one_step(folder, 0, ["a", "b", "c", "d"], reward=[0.0, 1.0, 2.0, 3.0])
+    for number, kind in enumerate(("right", "wrong", "right")):
+        add_label(folder, {"kind": kind, "step": 0, "episode": f"0.{number}.0", "segment": 0, "completion": "said"})
+    with ask(folder.parent) as client:
+        run = id_of(folder)
+
+        def told(*labels):
+            answer = client.get(
+                "/api/rollouts", params={"run": run, "label": labels, "sort": "reward", "facets": "1"}
+            ).json()
+            return [row["line"][0][0] for row in answer["rows"]], answer["facets"]["label"]
+
+        assert told() == (["a", "b", "c", "d"], [["right", 2], ["wrong", 1]])
+        assert told("right") == (["a", "c"], [["right", 2]])
+        assert told("right", "wrong") == told("any") == (["a", "b", "c"], [["right", 2], ["wrong", 1]])
+        assert told("none") == (["d"], []) and told("hack") == ([], [])
+        saved = client.get("/api/rollouts/rows.jsonl", params={"run": run, "label": "wrong"}).text.splitlines()
+        assert [json.loads(line)["completion"] for line in saved] == ["b"]
+        refused = client.get("/api/rollouts", params={"run": run, "label": "rihgt"})
+        assert refused.status_code == 422 and "did you mean 'right'" in refused.json()["error"]
 
 
 def test_rows_to_take_away(shelf, folder):

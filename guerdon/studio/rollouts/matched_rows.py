@@ -76,7 +76,8 @@ class MatchedRows:
         values = [value for _, bound in conditions for value in bound]
         if self.asked.keys is not None:
             keys = sorted(self.asked.keys.get(self.indexes[number].shelved.id, ()))
-            where.append("(step, episode, segment) IN (SELECT unnest(?), unnest(?), unnest(?))" if keys else "false")
+            is_one = "(step, episode, segment) IN (SELECT unnest(?), unnest(?), unnest(?))" if keys else "false"
+            where.append(f"NOT {is_one}" if self.asked.without else is_one)
             values += [list(each) for each in zip(*keys, strict=True)]
         return " AND ".join(f"({sql})" for sql in where) or "true", values
 

@@ -71,6 +71,7 @@ class RolloutFilter:
     patterns: tuple[str, ...] = ()  # and regular expressions, which only DuckDB tries
     tried: tuple[str, ...] = ()  # all of them, also those that must not be there
     keys: Mapping[str, frozenset[tuple[int, str, int]]] | None = field(default=None, hash=False)
+    without: bool = False  # those are left out, in place of all others
 
     @property
     def reads_texts(self) -> bool:

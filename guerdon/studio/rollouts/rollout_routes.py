@@ -15,6 +15,7 @@ from guerdon.studio.json_answers import answer
 from guerdon.studio.library import Library
 from guerdon.studio.rollouts.facets import facets
 from guerdon.studio.rollouts.index_shelf import IndexShelf
+from guerdon.studio.rollouts.labelled_rows import label_counts, labelled, with_labels
 from guerdon.studio.rollouts.matched_rows import matching
 from guerdon.studio.rollouts.rollout_filters import RolloutFilter, filter_of
 from guerdon.studio.rollouts.rollout_index import PLAIN, Indexed, RolloutIndex, rollout_files_in
@@ -44,10 +45,12 @@ def routes(library: Library) -> APIRouter:
         """A page of rows; with facets=1 also what all that were let through are like."""
         asked, page, with_facets = _filter(request), _page(request), request.query_params.get("facets") == "1"
         with shelf.indexes(request.query_params.getlist("run")) as indexes:
+            given = labelled(indexes)
+            asked = with_labels(asked, request.query_params.getlist("label"), given)
             with matching(shelf, indexes, asked, page.order.column, WAIT) as (matched, state):
                 content = search(matched, page)
                 if with_facets:
-                    content["facets"] = facets(matched)
+                    content["facets"] = {**facets(matched), "label": label_counts(matched, given)}
             told = [_about(index, each) for index, each in zip(indexes, state, strict=True)]
             return answer({**content, "runs": told})
 
@@ -55,12 +58,11 @@ def routes(library: Library) -> APIRouter:
     def saved(request: Request) -> Response:
         """What is let through as JSON lines; the header says how many of how many."""
         asked, order = _filter(request), _page(request).order
-        with (
-            shelf.indexes(request.query_params.getlist("run")) as indexes,
-            matching(shelf, indexes, asked, order.column, WAIT, SAVING) as (matched, _),
-        ):
-            lines, many = lines_of(matched, order)
-            ((total,),) = matched.ask("SELECT count(*) FROM matched", [])
+        with shelf.indexes(request.query_params.getlist("run")) as indexes:
+            asked = with_labels(asked, request.query_params.getlist("label"), labelled(indexes))
+            with matching(shelf, indexes, asked, order.column, WAIT, SAVING) as (matched, _):
+                lines, many = lines_of(matched, order)
+                ((total,),) = matched.ask("SELECT count(*) FROM matched", [])
         headers = {
             "content-disposition": 'attachment; filename="rollouts.jsonl"',
             "x-guerdon-rows": f"{many} of {total}",

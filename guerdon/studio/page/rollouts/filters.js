@@ -4,7 +4,7 @@ import { h, put } from "/page/dom.js";
 import { histogram } from "/page/rollouts/histogram.js";
 import { count } from "/page/numbers.js";
 
-const WORDS = { kind: "Kind", end: "How it ended", role: "Role", learned: "Learned from", reason: "No number, because" };
+const WORDS = { kind: "Kind", end: "How it ended", role: "Role", learned: "Learned from", reason: "No number, because", label: "Labelled" };
 const FEW = 8; // values of a facet that are shown at first
 
 export class Filters {
@@ -16,7 +16,7 @@ export class Filters {
     put(this.element,
       ["reward", "advantage", "length"].filter((name) => facets.histograms[name] || this.asked.range(name) || runs.some((run) => run.columns.includes(name)))
         .map((name) => this.part(name[0].toUpperCase() + name.slice(1), histogram(name, facets.histograms[name], this.asked.range(name), (range) => this.apply(() => this.asked.setRange(name, range))))),
-      ["kind", "end", "role", "learned", "reason"].map((name) => this.values(name, this.pairs(name, facets[name]))),
+      ["kind", "end", "role", "learned", "label", "reason"].map((name) => this.values(name, this.pairs(name, facets[name]))),
       this.part("Steps", this.field("step", "12, or 3..9")),
       this.part("Task", this.field("task", "its id")),
       this.part("Another column", this.column(runs)));
@@ -30,14 +30,14 @@ export class Filters {
   pairs(name, facet) {
     if (name === "reason") return facet.map(([column, reason, many]) => [`${column}:${reason}`, `${column}: ${reason}`, many]);
     if (name === "learned") return facet.map(([value, many]) => [value ? "yes" : "no", value ? "yes" : "no, left out", many]);
-    return facet.map(([value, many]) => [value, value, many]);
+    return (facet ?? []).map(([value, many]) => [value, value, many]);
   }
 
   values(name, pairs) {
     const known = (this.known[name] ??= new Map());
     for (const [value, words] of pairs) known.set(value, words);
     for (const value of this.asked.all(name)) if (!known.has(value)) known.set(value, value.replace(/:([^:]*)$/, name === "reason" ? ": $1" : ":$1"));
-    if (known.size < 2 && name !== "reason" && !this.asked.all(name).length) return null; // one value of all tells nothing
+    if (known.size < 2 && name !== "reason" && name !== "label" && !this.asked.all(name).length) return null; // one value of all tells nothing
     if (!known.size) return null;
     const many = new Map(pairs.map(([value, , n]) => [value, n]));
     const every = [...known].sort(([a], [b]) => (this.asked.has(name, b) - this.asked.has(name, a)) || (many.get(b) ?? 0) - (many.get(a) ?? 0) || (a < b ? -1 : 1));

@@ -1,7 +1,7 @@
 // What is asked of rollouts, as it stands in the address: reload it or send it on, and the same is shown.
 
 export const FILTERS = ["step", "text", "kind", "family", "level", "role", "end", "ask", "episode", "length", "where", "reason", "learned", "task", "label"];
-const MANY = new Set(["kind", "family", "role", "end", "where", "reason", "learned", "run", "show"]);
+const MANY = new Set(["kind", "family", "role", "end", "where", "reason", "learned", "label", "run", "show"]);
 const KEPT = ["run", ...FILTERS, "sort", "after", "before", "show"];
 
 export class Asked {
