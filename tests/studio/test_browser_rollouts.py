@@ -35,7 +35,7 @@ def says(page: Any, words: str) -> None:
 
 
 def current(page: Any) -> str:
-    return page.locator("tr.current").inner_text()
+    return page.locator(".list tr.current").inner_text()
 
 
 def test_rollouts_by_keyboard_alone(browse: Callable[..., Any], runs: Path) -> None:
@@ -45,20 +45,20 @@ def test_rollouts_by_keyboard_alone(browse: Callable[..., Any], runs: Path) -> N
     page.locator("tr.current", has_text="one").wait_for()
     page.keyboard.press("Enter")
     says(page, f"^{len(every)} rollouts, steps 0 to 3, mean reward")
-    assert page.locator("tbody tr").count() == 100
+    assert page.locator(".list tbody tr").count() == 100
     assert page.evaluate("document.activeElement.tagName") == "TR"
 
     first = current(page)
     page.keyboard.press("j")
     page.locator(".pane > .card").wait_for()
-    assert current(page) != first or page.locator("tbody tr").nth(1).get_attribute("class").endswith("current")
+    assert current(page) != first or page.locator(".list tbody tr").nth(1).get_attribute("class").endswith("current")
     page.keyboard.press("k")
-    page.keyboard.press("n")  # the next page, and back over its first row
+    page.keyboard.press(">")  # the next page, and back over its first row
     page.locator(".pager", has_text=f"101 to {len(every)} of {len(every)}").wait_for()
     assert "after" in asked(page)
     page.keyboard.press("k")
     page.locator(".pager", has_text="1 to 100").wait_for()
-    assert page.locator("tbody tr").last.get_attribute("class").endswith("current")
+    assert page.locator(".list tbody tr").last.get_attribute("class").endswith("current")
     page.keyboard.press("j")
     page.locator(".pager", has_text="101 to").wait_for()
 
@@ -69,7 +69,7 @@ def test_rollouts_by_keyboard_alone(browse: Callable[..., Any], runs: Path) -> N
     page.locator("[data-search]").fill("carry")
     plain = [row for row in every if PlainFilter({"text": ["carry"]})(row)]
     says(page, f"^{len(plain)} of {len(every)} rollouts")
-    assert {text.lower() for text in page.locator("mark").all_inner_texts()} == {"carry"}
+    assert {text.lower() for text in page.locator(".list mark").all_inner_texts()} == {"carry"}
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.tagName") == "TR"
 
@@ -81,7 +81,7 @@ def test_rollouts_by_keyboard_alone(browse: Callable[..., Any], runs: Path) -> N
     says(page, f"^{sum(map(wanted, every))} of {len(every)} rollouts")
     assert asked(page)["where"] == ["reward:0.."]
     page.keyboard.press("Escape")
-    page.keyboard.press("u")
+    page.keyboard.press("d")
     says(page, f"^{len(every)} rollouts")
     assert set(asked(page)) == {"run"}
 
@@ -89,11 +89,11 @@ def test_rollouts_by_keyboard_alone(browse: Callable[..., Any], runs: Path) -> N
     says(page, "step 2,")
     page.keyboard.press("]")
     says(page, "step 3,")
-    page.keyboard.press("c")
+    page.keyboard.press("w")
     page.get_by_role("dialog", name="Columns of the list").get_by_label('he said "x"').press("Space")
     page.get_by_role("columnheader", name='he said "x"').wait_for()
     page.keyboard.press("Escape")
-    page.locator("tr.current").focus()
+    page.locator(".list tr.current").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/rollout/**")
     assert f"/rollout/{id_of(runs / 'one')}/3/3.0.0?segment=0" in page.url
@@ -113,10 +113,10 @@ def test_filters_by_pointer_the_address_and_live_changes(browse: Callable[..., A
     page.get_by_role("columnheader", name="advantage").get_by_role("button").click()
     page.locator("th[aria-sort=descending]", has_text="advantage").wait_for()
     assert {name: asked(page)[name] for name in ("kind", "end", "sort")} == {**wanted, "sort": ["-advantage"]}
-    before = page.locator("tbody").inner_text()
+    before = page.locator(".list tbody").inner_text()
     page.reload()
     says(page, f"^{sum(map(PlainFilter(wanted), every))} of {len(every)} rollouts")
-    assert page.locator("tbody").inner_text() == before
+    assert page.locator(".list tbody").inner_text() == before
     page.get_by_role("button", name="Drop the filter end cut").click()
     page.get_by_role("button", name="Drop all").click()
     says(page, f"^{len(every)} rollouts")
@@ -130,7 +130,7 @@ def test_filters_by_pointer_the_address_and_live_changes(browse: Callable[..., A
     says(page, f"^{sum(map(PlainFilter({'where': [bounds]}), every))} of {len(every)} rollouts")
     assert bounds.endswith("..")
 
-    page.locator("tbody tr").nth(2).click()
+    page.locator(".list tbody tr").nth(2).click()
     chosen = current(page)
     write_step(folder, 2, **HOW)  # a step is written while somebody reads
     now = rows_of(folder)
@@ -154,7 +154,7 @@ def test_nothing_sticks_out(browse: Callable[..., Any], runs: Path) -> None:
     wanted = PlainFilter({"text": ["the"], "where": ["length:1..", 'he said "x":any']})
     plain = [row for name in ("one", "two") for row in rows_of(runs / name) if wanted(row)]
     says(page, f"^{len(plain)} of")
-    assert page.locator("tbody tr").count() == min(100, len(plain))
+    assert page.locator(".list tbody tr").count() == min(100, len(plain))
     page.locator(".histogram").first.wait_for(state="attached")
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})

@@ -34,10 +34,10 @@ class RolloutsView {
     this.build();
     this.keys = this.list.keys("rollouts")
       .on(["j", "ArrowDown"], "next", () => this.move(1)).on(["k", "ArrowUp"], "the one before", () => this.move(-1))
-      .on(["n", "PageDown"], "next page", () => this.turnPage("next")).on(["p", "PageUp"], "the page before", () => this.turnPage("previous"))
+      .on([">", "PageDown"], "next page", () => this.turnPage("next")).on(["<", "PageUp"], "the page before", () => this.turnPage("previous"))
       .on(["["], "the step before", () => this.toStep(-1)).on(["]"], "next step", () => this.toStep(1))
       .on(["g g"], "its whole group", () => this.group()).on(["f"], "filters", () => this.toFilters())
-      .on(["c"], "columns", () => this.chooseColumns()).on(["u"], "drop all filters", () => { this.asked.clear(); this.changed(); });
+      .on(["w"], "which columns", () => this.chooseColumns()).on(["d"], "drop all filters", () => this.dropAll());
     this.holdKeys(null);
     this.around.live((runs) => { if (!runs || runs.some((id) => this.asked.has("run", id))) { this.steps = null; this.load({ quietly: true }); } });
     this.around.cleanup(() => { clearTimeout(this.timer); this.stop?.abort(); this.reading?.abort(); this.letGo(); });
@@ -134,7 +134,7 @@ class RolloutsView {
     h("a.quiet", { href: "/rollouts" }, "other runs"));
     this.around.title(`Rollouts of ${runs.map((run) => shortName(run.name)).join(", ")}`);
     put(this.chips, this.asked.filters.map(([name, value]) => h("span.chip", {}, this.chip(name, value), h("button.plain", { type: "button", aria: { label: `Drop the filter ${name} ${value}` }, onclick: () => this.drop(name, value) }, "×"))),
-      this.asked.filters.length > 1 ? h("button.plain.small", { type: "button", onclick: () => { this.asked.clear(); this.search.value = ""; this.changed(); } }, "Drop all") : null);
+      this.asked.filters.length > 1 ? h("button.plain.small", { type: "button", onclick: () => this.dropAll() }, "Drop all") : null);
     this.save.setAttribute("href", address("/api/rollouts/rows.jsonl", this.asked.query));
   }
 
@@ -146,6 +146,8 @@ class RolloutsView {
     this.changed();
     this.search.focus();
   }
+
+  dropAll() { this.asked.clear(); this.search.value = ""; this.changed(); }
 
   fill(answer, first) {
     const focused = this.body.contains(document.activeElement), sorted = this.headRow.contains(document.activeElement) ? document.activeElement.dataset.sort : null;
