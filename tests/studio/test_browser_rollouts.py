@@ -136,6 +136,9 @@ def test_filters_by_pointer_the_address_and_live_changes(browse: Callable[..., A
     now = rows_of(folder)
     says(page, f"of {len(now)} rollouts")
     assert current(page) == chosen and page.evaluate("document.activeElement.className").endswith("current")
+    page.locator(".pane .card").get_by_text("advantage").first.wait_for()
+    page.keyboard.press("y")  # a label, given from the list, is a filter at once
+    page.locator(".values button", has_text="right").wait_for()
     with page.expect_download() as saving:
         page.get_by_role("link", name="Save as JSONL").click()
     lines = Path(saving.value.path()).read_text().splitlines()
