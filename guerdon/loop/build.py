@@ -20,6 +20,7 @@ from guerdon.core.html import cut
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label, walk
 from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
+from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
@@ -269,6 +270,7 @@ def config_of(built: Built, request: RunRequest, seed: int, steps: int, options:
         "options": knobs(options),
         "parts": describe(built.recipe),
         "rewards": _rewards(built.recipe),
+        "flow": _flow(built.recipe),
         "models": _models(built.recipe),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -280,6 +282,12 @@ def _rewards(recipe: Recipe | Study) -> dict[str, dict[str, str]]:
     """The rewards of a recipe by the column they give, each as a formula and its version."""
     stages = [s for s in recipe.stages if isinstance(s, score)] if isinstance(recipe, Recipe) else []
     return {s.gives_to: {"formula": str(s.reward), "version": s.reward.version} for s in stages}
+
+
+def _flow(recipe: Recipe | Study) -> list[dict[str, Any]]:
+    """The stages of a recipe in their order: what each does, and which columns it needs and gives."""
+    stages = recipe.stages if isinstance(recipe, Recipe) else []
+    return [{"shelf": shelf_of(s), "needs": [*map(str, s.needs)], "gives": [*map(str, s.gives)]} for s in stages]
 
 
 def _models(recipe: Recipe | Study) -> dict[str, dict[str, Any]]:

@@ -14,8 +14,21 @@ EARLY = 20  # steps after which a longer run is told, and not at its end alone
 FAILED, MEAN = "/failed", "/mean"
 
 
+def unapplied_columns(events: Sequence[Event]) -> list[str]:
+    """The parts of rewards (`reward.length`) that had neither a value nor a failure in any step."""
+    done = [e for e in events if isinstance(e, StepDone)]
+    names = set[str]().union(*(e.metrics for e in done))
+    columns = {name.removesuffix(FAILED) for name in names if name.endswith(FAILED)}
+    parts = sorted(name for name in columns if name.rpartition(".")[0] in columns)
+    return [
+        part
+        for part in parts
+        if not any(f"{part}{MEAN}" in e.metrics or e.metrics.get(f"{part}{FAILED}") for e in done)
+    ]
+
+
 def never_applied(events: Sequence[Event]) -> list[str]:
-    """A sentence for each part (`reward.length`) that had neither a value nor a failure in any step.
+    """A sentence for each of them.
 
     >>> none, some = {"reward/failed": 0.0, "reward.length/failed": 0.0}, {"reward/failed": 0.0, "reward.length/failed": 0.1}
     >>> print(*never_applied([StepDone(0, metrics=none), StepDone(1, metrics=none)]))
@@ -23,12 +36,9 @@ def never_applied(events: Sequence[Event]) -> list[str]:
     >>> never_applied([StepDone(0, metrics=none), StepDone(1, metrics=some)])
     []
     """
-    done = [e for e in events if isinstance(e, StepDone)]
-    columns = {name.removesuffix(FAILED) for e in done for name in e.metrics if name.endswith(FAILED)}
-    parts = sorted(name for name in columns if name.rpartition(".")[0] in columns)
+    steps = sum(isinstance(e, StepDone) for e in events)
     return [
-        f"{part.rpartition('.')[2]} never applied in {len(done)} step{'s' * (len(done) != 1)}: it scored no sample, so it had"
+        f"{part.rpartition('.')[2]} never applied in {steps} step{'s' * (steps != 1)}: it scored no sample, so it had"
         f" no part in {part.rpartition('.')[0]!r}; see when it says None"
-        for part in parts
-        if not any(f"{part}{MEAN}" in e.metrics or e.metrics.get(f"{part}{FAILED}") for e in done)
+        for part in unapplied_columns(events)
     ]

@@ -15,7 +15,7 @@ from guerdon.core.manifest import Damaged
 from guerdon.store.event_types import StepDone
 
 LARGEST = 64 << 20  # bytes of a run.json; our own have some thousand
-KINDS: dict[type, str] = {str: "text", int: "a whole number", dict: "an object", bool: "true or false"}
+KINDS: dict[type, str] = {str: "text", int: "a whole number", dict: "an object", bool: "true or false", list: "a list"}
 FIELDS: dict[str, type] = {
     "recipe": str, "kind": str, "hash": str, "seed": int, "steps": int, "wish": dict, "settings": dict, "options": dict,
     "versions": dict, "plain": bool, "created": str,
@@ -23,6 +23,7 @@ FIELDS: dict[str, type] = {
 SLOTS = ("task", "model", "reward")  # of a wish
 MAYBE: dict[str, type] = {
     "data": dict, "budget": dict, "rewards": dict, "parts": dict, "prepared": dict, "id": str, "text": bool, "again": dict,
+    "flow": list,
 }  # fmt: skip
 
 

@@ -54,6 +54,7 @@ class ShelvedRun:
         self.id = id_of(path)
         self.folder = RunFolder(path)
         self.folder.named = name
+        self._marked = (self.folder.config_file, self.folder.events, path / "rollouts", path / "labels")
         self._opened: tuple[tuple[int, ...], LiveRun] | None = None
 
     @property
@@ -78,8 +79,7 @@ class ShelvedRun:
 
     def marks(self) -> tuple[tuple[int, ...], ...]:
         """What changes when the run does: of its config, events, rollouts and labels."""
-        there = (self.folder.config_file, self.folder.events, self.path / "rollouts", self.path / "labels")
-        return tuple(map(file_mark, there))
+        return tuple(map(file_mark, self._marked))
 
 
 class Library:
@@ -97,11 +97,12 @@ class Library:
         """Every run there is now, in the order of their names, those of a study after it."""
         with self._lock:
             if time.monotonic() - self._looked >= FRESH:
-                before = self._shelf
+                before = {(each.path, each.within): each for each in self._shelf.values()}
                 there = [(path, within) for place in self.places for path, within in run_folders(place)]
-                names = {path: (str(path), within) for path, within in there[:MOST]}
-                fresh = (ShelvedRun(path, name, within) for path, (name, within) in names.items())
-                self._shelf = {each.id: before.get(each.id, each) for each in fresh}
+                shelf = (
+                    before.get((path, within)) or ShelvedRun(path, str(path), within) for path, within in there[:MOST]
+                )
+                self._shelf = {each.id: each for each in shelf}
                 self._looked = time.monotonic()
             return list(self._shelf.values())
 

@@ -130,7 +130,7 @@ def compare(
     """
     read = read_arms(runs)
     arms, notes = read.arms, read.notes
-    chosen = _metric(arms, metric)
+    chosen = chosen_metric(arms, metric)
     rates = {arm.letter: [rate_of(arm, chosen, at) if chosen else None for at in (BEFORE, AFTER)] for arm in arms}
     differences = [difference(arm, arms[0], chosen, at) for arm in arms[1:] for at in (BEFORE, AFTER)] if chosen else []
     if not chosen:
@@ -152,7 +152,7 @@ def compare(
     )
 
 
-def _metric(arms: Sequence[RunArm], wanted: str | None) -> str:
+def chosen_metric(arms: Sequence[RunArm], wanted: str | None) -> str:
     """What arms are compared by: the headline of the first run that all have, else the first number that all do; empty where
     there is none."""
     there = common([exam_numbers(run) for arm in arms for run in arm.runs])

@@ -62,6 +62,7 @@ class PromptShown:
     id: str = ""
     prompt: str = ""
     answer: str = ""
+    family: str = ""
     column: str = ""
     runs: list[PromptInRun] = field(default_factory=list)
     note: str = ""
@@ -156,7 +157,7 @@ def _most_different(runs: Sequence[_Stored], candidates: Mapping[str, tuple[Task
         means = [each.mean for each in said if not math.isnan(each.mean)]
         apart = max(means) - min(means) if means else -0.5
         if apart > most:
-            best, most = PromptShown(task.id, task.prompt, task.answer, column, said), apart
+            best, most = PromptShown(task.id, task.prompt, task.answer, task.family, column, said), apart
     assert best is not None
     return best
 

@@ -14,7 +14,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.manifest import Damaged
 from guerdon.exams.tried_problems import TriedProblem, unpacked
 from guerdon.store.event_types import Evaluated, StepDone
-from guerdon.store.events import latest, read_events
+from guerdon.store.events import latest
 from guerdon.store.headline import ENDS, finite
 from guerdon.store.report.metric_curves import Curve, make_curves
 from guerdon.store.run import Run
@@ -183,7 +183,7 @@ def _read(source: str | Path | Run, notes: list[str]) -> RunRead | None:
         if not run.folder.events.exists():
             notes.append(f"{named} has not begun and is left out")
             return None
-        events = latest(read_events(run.folder.events))
+        events = latest(run.log().events)
     except Damaged as error:
         notes.append(f"{named} is left out: {error}")
         return None

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from guerdon.store.event_types import StepDone
+from guerdon.store.headline import finite
 from guerdon.store.report.charts import Tick, px, step_number
 from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.svg import scale
@@ -38,7 +40,10 @@ class Draws:
 
 def make_draws(done: Sequence[StepDone]) -> Draws | None:
     """None where no more than one kind was ever drawn."""
-    rows = [{k.removeprefix(COUNTED): v for k, v in e.metrics.items() if k.startswith(COUNTED)} for e in done]
+    rows = [
+        {k.removeprefix(COUNTED): v for k, v in e.metrics.items() if k.startswith(COUNTED) and _is_count(v)}
+        for e in done
+    ]
     kinds = sorted({kind for row in rows for kind in row}, key=split_kind)
     if len(kinds) < 2:
         return None
@@ -62,6 +67,11 @@ def split_kind(kind: str) -> tuple[str, int]:
     """Family and level; a metric of somebody's own may be called otherwise, and is a family of its own."""
     family, _, level = kind.rpartition(":")
     return (family, int(level)) if level.isdecimal() else (kind, 0)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether a metric counts something; one of somebody's own may be anything."""
+    return finite(value) is not None and value >= 0
 
 
 def _shares(rows: Sequence[dict[str, float]], kinds: Sequence[str]) -> dict[str, float]:
@@ -145,12 +155,17 @@ def _pieces(draws: Draws, i: int, bottom: float) -> str:
 
 
 def colours(kinds: Sequence[str]) -> list[str]:
-    """For every kind a style: its family's hue, and how much of it, from the lowest level to the highest."""
+    """For every kind a style: its family's hue, and how much of it."""
+    return [f"--hue:var(--hue-{hue});--depth:{depth:.0f}%" for hue, depth in shades(kinds)]
+
+
+def shades(kinds: Sequence[str]) -> list[tuple[int, float]]:
+    """For every kind the number of its family's hue, and how many percent of it, from the lowest level to the highest."""
     families = list(dict.fromkeys(split_kind(kind)[0] for kind in kinds))
-    styles = []
+    each = []
     for kind in kinds:
         family = split_kind(kind)[0]
         mates = [k for k in kinds if split_kind(k)[0] == family]
         depth = scale(0, len(mates) - 1, 22, 100)(mates.index(kind)) if len(mates) > 1 else 80
-        styles.append(f"--hue:var(--hue-{families.index(family) % HUES});--depth:{depth:.0f}%")
-    return styles
+        each.append((families.index(family) % HUES, depth))
+    return each

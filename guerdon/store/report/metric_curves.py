@@ -73,8 +73,9 @@ class Curve:
         return max(least, value - std), min(most, value + std)
 
 
-def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
-    """Every metric by name, `X/mean` and `X/std` together as `X`; and the speed, which is tokens over seconds."""
+def make_curves(done: Sequence[StepDone], buckets: int = BUCKETS) -> dict[str, Curve]:
+    """Every metric by name, `X/mean` and `X/std` together as `X`; and the speed, which is tokens over seconds. Long ones are
+    thinned to what so many buckets keep; with 0 none is."""
     rows = [{**e.metrics, **_counts(e)} for e in done]
     names = list(dict.fromkeys(name for row in rows for name in row))
     curves = {}
@@ -90,7 +91,8 @@ def make_curves(done: Sequence[StepDone]) -> dict[str, Curve]:
         name = base if spread and base not in names else metric  # a metric may be called like a column
         count = sum(v is not None for v in value)
         bounds = _bounds(name, value, std)
-        curves[name] = _thin(Curve(name, metric, [e.step for e in done], value, std, count, bounds))
+        curve = Curve(name, metric, [e.step for e in done], value, std, count, bounds)
+        curves[name] = _thin(curve, buckets) if buckets else curve
     return curves
 
 
@@ -111,21 +113,28 @@ def _counts(event: StepDone) -> dict[str, float]:
     return {**counts, "tokens_per_second": event.tokens / event.seconds} if event.seconds > 0 else counts
 
 
-def _thin(curve: Curve) -> Curve:
-    """At most a few points a bucket: its first and last step, its lowest and highest point, its first gap."""
-    n = len(curve.steps)
-    if n <= 4 * BUCKETS:
-        return curve
-    kept: set[int] = {curve.valued[0], curve.valued[-1]}
-    for b in range(BUCKETS):
-        inside = range(b * n // BUCKETS, (b + 1) * n // BUCKETS)
-        valued = [i for i in inside if curve.value[i] is not None]
-        kept |= {inside[0], inside[-1], *[i for i in inside if curve.value[i] is None][:1]}
+def places_kept(value: Sequence[float | None], band: Sequence[Sequence[float]], buckets: int) -> list[int]:
+    """Which places of a long curve are kept: of each bucket its first and last, the lowest and the highest value, those of
+    the band around it (`band[i]` are the edges at a place, the lowest first), and the first gap."""
+    n = len(value)
+    if n <= 4 * buckets:
+        return [*range(n)]
+    there = [i for i, v in enumerate(value) if v is not None]
+    kept: set[int] = {there[0], there[-1]} if there else set()
+    for b in range(buckets):
+        inside = range(b * n // buckets, (b + 1) * n // buckets)
+        valued = [i for i in inside if value[i] is not None]
+        kept |= {inside[0], inside[-1], *[i for i in inside if value[i] is None][:1]}
         if valued:
-            # the value's own extremes and, for a curve with a spread, those of its band
-            kept |= {pick(valued, key=lambda i: curve.value[i] or 0.0) for pick in (min, max)}
-            kept |= {min(valued, key=lambda i: curve.edges(i)[0]), max(valued, key=lambda i: curve.edges(i)[-1])}
-    at = sorted(kept)
+            kept |= {pick(valued, key=lambda i: value[i] or 0.0) for pick in (min, max)}
+            kept |= {min(valued, key=lambda i: band[i][0]), max(valued, key=lambda i: band[i][-1])}
+    return sorted(kept)
+
+
+def _thin(curve: Curve, buckets: int) -> Curve:
+    at = places_kept(curve.value, [curve.edges(i) for i in range(len(curve.steps))], buckets)
+    if len(at) == len(curve.steps):
+        return curve
     return Curve(
         curve.name,
         curve.metric,

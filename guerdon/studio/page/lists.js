@@ -5,16 +5,19 @@ import { layer } from "/page/keys.js";
 // rows are elements; the current one has tabindex 0 and the focus, the others -1
 export class Roving {
   constructor({ open = () => {}, mark = null, moved = () => {}, nearEnd = () => {} } = {}) {
-    Object.assign(this, { open, mark, moved, nearEnd, rows: [], at: -1 });
+    Object.assign(this, { open, mark, moved, nearEnd, rows: [], at: -1, heard: new WeakSet() });
   }
 
   set(rows) {
+    const stays = rows.indexOf(this.rows[this.at]); // the current row stays it, wherever it moved to
     this.rows = rows;
-    this.at = Math.min(this.at, rows.length - 1);
+    this.at = stays >= 0 ? stays : Math.min(this.at, rows.length - 1);
     rows.forEach((row, n) => {
       row.tabIndex = n === Math.max(0, this.at) ? 0 : -1;
       row.classList.toggle("current", n === this.at);
-      row.addEventListener("focusin", (event) => { if (event.target === row) this.choose(n, false); });
+      if (this.heard.has(row)) return;
+      this.heard.add(row);
+      row.addEventListener("focusin", (event) => { if (event.target === row) this.choose(this.rows.indexOf(row), false); });
     });
   }
 

@@ -1,0 +1,129 @@
+"""Evidence for the page: every claim that ships with the package, and one recipe's in full. Read from its JSON alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+from guerdon.store import evidence
+from guerdon.store.evidence_words import (
+    badge,
+    difference,
+    file_name,
+    meaning,
+    others_of,
+    outcome,
+    plain,
+    registration,
+    unfinished,
+)
+from guerdon.studio.library import Missing, file_mark
+
+Proof = Mapping[str, Any]
+SETTING = (
+    "task", "levels", "model", "budget", "unit", "settings", "method", "metric", "better", "effect", "kind", "keeps", "bound",
+    "along",
+)  # fmt: skip
+GAP = ("differences", "mean", "low", "high", "effect")
+_lock = threading.Lock()
+_read: dict[str, Any] = {}
+
+
+def proofs() -> dict[str, dict[str, Any]]:
+    """Every proof by its name with why it is `stale`, read again when a file changed."""
+    with _lock:
+        marks = [file_mark(path) for path in sorted(evidence.SHIPPED.glob("*.json"))]
+        if _read.get("marks") != marks:
+            every = evidence.read_all(evidence.SHIPPED)
+            _read.update(
+                marks=marks, every={name: {**proof, "stale": evidence.stale(proof)} for name, proof in every.items()}
+            )
+        every_proof: dict[str, dict[str, Any]] = _read["every"]
+        return every_proof
+
+
+def claims() -> list[dict[str, Any]]:
+    """A row for every claim."""
+    every = proofs()
+    return [
+        {
+            "name": name,
+            "recipe": proof["recipe"],
+            "family": proof["family"],
+            "says": claim["claim"]["says"],
+            "verdict": claim["verdict"],
+            "badge": badge(claim, [] if proof.get("student") else others_of(proof, every.values())),
+            "difference": difference(claim["against"]["baseline"]),
+            "seeds": len(claim["against"]["baseline"]["differences"]),
+            "notes": [note for note in (*outcome(claim), unfinished(claim)) if note],
+            "stale": proof["stale"],
+        }
+        for name, proof in every.items()
+        for claim in proof["claims"]
+    ]
+
+
+def proof_of(name: str) -> dict[str, Any]:
+    """One recipe's evidence: what it claims, what came of it, and what that was measured with."""
+    every = proofs()
+    if name not in every:
+        raise Missing(f"there is no evidence of {name[:80]!r} in this package")
+    proof = every[name]
+    model = proof["model"]
+    return {
+        "name": name,
+        "recipe": proof["recipe"],
+        "family": proof["family"],
+        "paper": proof["paper"],
+        "about": proof["about"],
+        "stale": proof["stale"],
+        "quick": proof["quick"],
+        "command": proof["command"],
+        "created": proof["created"],
+        "versions": {**proof["versions"], "model": model["version"] or model["name"]},
+        "others": [file_name(other["recipe"], other.get("student", "")) for other in others_of(proof, every.values())],
+        "claims": [_claim(claim) for claim in proof["claims"]],
+    }  # fmt: skip
+
+
+def _claim(claim: Proof) -> dict[str, Any]:
+    claimed, effect = claim["claim"], claim["claim"]["effect"]
+    against = {
+        name: {key: gap[key] for key in ("differences", "mean", "low", "high", "effect")}
+        for name, gap in claim["against"].items()
+    }
+    return {
+        "says": claimed["says"],
+        "verdict": claim["verdict"],
+        "badge": badge(claim),
+        "meaning": meaning(claim),
+        "outcome": outcome(claim),
+        "registration": registration(claim),
+        "unfinished": unfinished(claim),
+        "how": claim.get("how", ""),
+        "setting": {key: claimed[key] for key in SETTING if claimed.get(key)},
+        "arms": [_arm(name, arm, effect) for name, arm in claim["arms"].items()],
+        "against": [{"name": name, **gap, "words": difference(gap)} for name, gap in against.items()],
+        "quality": claim.get("quality") and {"keeps": claimed["keeps"], "words": difference(claim["quality"])},
+        "fresh": claim["replication"],
+        "gates": claim["gates"],
+        "noise": claim["noise"],
+    }  # fmt: skip
+
+
+def _arm(name: str, arm: Proof, effect: float) -> dict[str, Any]:
+    return {
+        "name": name,
+        "what": arm["what"],
+        "seeds": len(arm["runs"]),
+        "score": plain(fmean(run["score"] for run in arm["runs"]), effect) if arm["runs"] else "",
+        "lr": arm["lr"],
+        "curve": arm["curve"],
+    }
+
+
+def has_proof(recipe: str) -> bool:
+    """Whether a recipe's evidence ships with the package; whatever a run says it is called."""
+    return recipe in {path.stem for path in evidence.SHIPPED.glob("*.json")}

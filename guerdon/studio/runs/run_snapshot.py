@@ -1,0 +1,93 @@
+"""A run at one moment: its config and its events as they were when it was asked for, so that all that is said fits.
+
+Whether it is going on is not in its files: a process that writes a run holds the lock of its folder, which goes with the
+process however that ends. The lock is looked up and never taken, for a run that begins would find it taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from guerdon.core.errors import UserError
+from guerdon.core.manifest import Damaged
+from guerdon.store.event_types import Event
+from guerdon.store.events import Log, latest
+from guerdon.store.folder import LOCK, RunFolder
+from guerdon.store.run import Run
+from guerdon.studio.library import Missing, ShelvedRun, file_mark
+
+RECENT = 120.0  # seconds since the last event in which a run that nobody here holds may be going on on another machine
+LOCKS = Path("/proc/locks")
+E = TypeVar("E", bound=Event)
+
+
+class Snapshot(Run):
+    """A run whose events do not change any more while it is looked at."""
+
+    def __init__(self, folder: RunFolder, config: dict[str, object], log: Log) -> None:
+        self.folder, self.path, self.config, self._log = folder, folder.path, config, log
+
+    def log(self) -> Log:
+        return self._log
+
+    @cached_property
+    def every(self) -> list[Event]:
+        """The events of the last attempt at each step."""
+        return latest(self._log.events)
+
+    def events(self, kind: type[E]) -> list[E]:
+        return [e for e in self.every if isinstance(e, kind)]
+
+    @cached_property
+    def last_time(self) -> float:
+        return max((e.time for e in self._log.events), default=0.0)
+
+
+def snapshot(shelved: ShelvedRun, keep: bool = True) -> Snapshot:
+    """A run as it is now. With `keep` its events stay in memory, and only what is new is read the next time."""
+    try:
+        run = shelved.run if keep else Run(shelved.folder)
+        return Snapshot(run.folder, run.config, run.log())
+    except Damaged:
+        raise
+    except UserError as error:
+        if not file_mark(shelved.folder.config_file):
+            raise Missing(f"{shelved.name} is not there any more") from error
+        raise
+
+
+def held_inodes() -> set[int] | None:
+    """The files on which a process of this machine holds a lock; None where that cannot be told."""
+    try:
+        lines = LOCKS.read_text().splitlines()
+    except OSError:
+        return None
+    return {int(number) for line in lines if (number := _inode(line.split())).isdecimal()}
+
+
+def _inode(fields: Sequence[str]) -> str:
+    """Of a line such as `1: FLOCK ADVISORY WRITE 4711 fe:00:1295529 0 EOF`."""
+    return fields[5].rpartition(":")[2] if len(fields) > 5 and fields[1] == "FLOCK" else ""
+
+
+def is_held(folder: RunFolder, held: set[int] | None) -> bool:
+    mark = file_mark(folder.path / LOCK)
+    return bool(mark) and held is not None and mark[0] in held
+
+
+def standing(status: str, is_held: bool, last_time: float, now: float | None = None) -> tuple[str, str]:
+    """How a run stands, in a word and why: `going on`, `complete`, `stopped`."""
+    if status == "complete":
+        return "complete", ""
+    if is_held:
+        return "going on", ""
+    word, _, why = status.partition(": ")
+    if word == "stopped":
+        return "stopped", why
+    if (time.time() if now is None else now) - last_time < RECENT:
+        return "going on", ""
+    return "stopped", "cut short: no process here holds it, and it has not said that it ended"
