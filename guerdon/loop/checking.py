@@ -81,13 +81,7 @@ def check_reward(
                 env = CountedEnv(single_turn(), count)
                 completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed, env)
     report = hold_reward(
-        formula,
-        source,
-        problems=problems,
-        strict=strict,
-        completions=completions,
-        tokenizer=tokenizer,
-        counted_by=by,
+        formula, source, problems=problems, strict=strict, completions=completions, tokenizer=tokenizer, counted_by=by
     )
     return refused_if(strict, hold_labelled(formula, given, tokenizer, report)) if given else report
 

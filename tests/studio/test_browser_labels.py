@@ -54,6 +54,10 @@ def test_a_queue_by_keyboard_alone(own: Path, browse: Callable[..., Any]) -> Non
     expect(page.get_by_role("button", name="note", pressed=True)).to_be_visible()
     assert page.locator("code", has_text="guerdon train kto --data").count() == 1
     assert "50 %" in page.locator(".label-side").inner_text(), "both are paid alike"
+    page.keyboard.press("s")
+    expect(page.locator(".label-blind .label-card .numbers")).to_be_hidden()
+    assert "blind=1" in page.url
+    page.keyboard.press("s")
     page.keyboard.press("?")
     assert "take back the last label" in page.locator("dialog").inner_text()
     page.keyboard.press("Escape")

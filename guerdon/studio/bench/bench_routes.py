@@ -23,7 +23,7 @@ from guerdon.studio.library import Library, Missing
 SECONDS = 25.0  # for texts: a function that hangs is stopped before, by itself
 STEP_SECONDS = 300.0  # for the leaves of a stored step
 ROWS = 64  # texts at once
-TEXT = 1_000_000  # characters of one
+TEXT = 20_000_000  # characters of one
 
 
 class BenchedReward(BaseModel):

@@ -258,9 +258,10 @@ class Bench {
       this.drawWhich(); this.drawFlips(); this.remember();
       if (this.watched) await this.replay();
     }) }, this.steps.map((each) => h("option", { value: each, selected: String(each) === this.step }, each)))) : null;
-    const pick = this.samples?.length ? h("label.bench-pick", {}, "sample", h("select.bench-sample", { onchange: guard(async (event) => { await this.pick(this.samples[Number(event.target.value)]); }) },
-      this.sample ? null : h("option", { value: "" }, "none"),
-      this.samples.map((each, n) => h("option", { value: n, selected: this.sample?.place && each.episode === this.sample.place.episode && each.segment === this.sample.place.segment }, `${each.episode}  ${number(each.reward, 2)}  ${short(each.completion)}`)))) : null;
+    const isOurs = (each) => Boolean(this.sample) && each.episode === this.sample.place.episode && each.segment === this.sample.place.segment;
+    const pick = this.samples?.length ? h("label.bench-pick", {}, "sample", h("select.bench-sample", { onchange: guard(async (event) => { if (event.target.value !== "") await this.pick(this.samples[Number(event.target.value)]); }) },
+      this.samples.some(isOurs) ? null : h("option", { value: "", selected: true }, this.sample ? this.sample.place.episode : "none"),
+      this.samples.map((each, n) => h("option", { value: n, selected: isOurs(each) }, `${each.episode}  ${number(each.reward, 2)}  ${short(each.completion)}`)))) : null;
     put(this.which, h("label", {}, "run", runs), h("label", {}, "reward", named), steps, pick, this.run ? null : this.problemInputs());
   }
 
@@ -298,7 +299,7 @@ class Bench {
     });
     const meta = this.fields.meta !== undefined ? field("meta", "what else the task holds, as JSON", 2) : this.about?.takes_meta && this.sample?.meta ? [h("details.bench-meta", {}, h("summary", {}, "what else the task holds"), h("pre", {}, JSON.stringify(this.sample.meta, null, 1)))] : [];
     const texts = this.rows.map((row, n) => {
-      const input = h("textarea.bench-text", { rows: Math.min(14, Math.max(4, row.completion.split("\n").length + 1)), spellcheck: "false", maxlength: 1000000, aria: { label: `Text ${LETTERS[n]}` }, oninput: (event) => { row.completion = event.target.value; this.typed(); } });
+      const input = h("textarea.bench-text", { rows: Math.min(14, Math.max(4, row.completion.split("\n").length + 1)), spellcheck: "false", aria: { label: `Text ${LETTERS[n]}` }, oninput: (event) => { row.completion = event.target.value; this.typed(); } });
       input.value = row.completion;
       input.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); this.score(); } });
       const from = row.origin ? h("a.quiet", { href: address(`/rollout/${this.run}/${row.origin.step}/${encodeURIComponent(row.origin.episode)}`, { segment: row.origin.segment || "" }) }, row.origin.episode) : h("span.quiet", {}, "typed");
@@ -391,7 +392,7 @@ class Bench {
       return [h("dt", {}, this.rows.length > 1 ? `${LETTERS[n]} · ` : "", path.replaceAll("/", " › ")), h("dd", {}, told.why ? h("span", {}, told.why) : null, told.error ? h("span.bad", {}, `${told.reason}: ${told.error}`) : null,
         told.steps.length ? h("div.quiet", {}, `in steps: ${told.steps.slice(0, 40).map((each) => number(each)).join(", ")}`) : null, trace, detail)];
     }));
-    return [said.length ? h("dl.pairs", {}, said) : null, h("p.quiet.bench-time", {}, `${this.scored.formula} · scored in ${seconds(this.scored.seconds)}`)];
+    return [said.length ? h("dl.pairs", {}, said) : null, h("p.quiet.bench-time", {}, `${this.scored.formula} · scored in ${took(this.scored.seconds)}`)];
   }
 
   drawFlips() {
@@ -412,7 +413,7 @@ class Bench {
       stat("correlation of rewards", number(total.pearson)), stat("of their ranks", number(total.spearman)), stat("mean reward", `${number(total.old_mean)} → ${number(total.new_mean)}`)),
     total.failed + total.timed_out ? h("p.bad", {}, `${plural(total.failed + total.timed_out, "sample")} got no score (${percent((total.failed + total.timed_out) / total.samples)})`) : null,
     [...notes, other ? `this credit gives ${plural(other, "sample")} another advantage than the stored one under the old reward` : ""].filter(Boolean).map((note) => h("p.wait", {}, note)), table,
-    there > 100 ? h("p.quiet", {}, `and ${count(there - 100)} more`) : null, h("p.quiet.bench-time", {}, `${column} by ${credit}, ${from} · ${seconds(this.replayed.seconds)}`));
+    there > 100 ? h("p.quiet", {}, `and ${count(there - 100)} more`) : null, h("p.quiet.bench-time", {}, `${column} by ${credit}, ${from} · ${took(this.replayed.seconds)}`));
   }
 }
 
@@ -425,3 +426,5 @@ function moved(was, now) {
 }
 
 function short(text) { const first = text.replace(/\s+/g, " ").trim(); return first.length > 40 ? `${first.slice(0, 40)}…` : first; }
+
+function took(time) { return time < 1 ? `${count(1000 * time)} ms` : seconds(time); }

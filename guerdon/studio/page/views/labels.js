@@ -31,6 +31,7 @@ class Labelling {
     this.order = around.query.get("order") ?? "high";
     this.two = around.query.get("mode") === "pairs";
     this.every = around.query.get("labelled") === "1";
+    this.blind = around.query.get("blind") === "1"; // what was paid is not shown: a label that follows the reward says nothing about it
     this.card = h("div.label-card", {});
     this.stage = h("div.label-stage", { role: "region", aria: { label: "What is labelled now" } });
     this.progress = h("p.label-progress", { role: "status" });
@@ -139,7 +140,7 @@ class Labelling {
 
   // --- what is shown -------------------------------------------------------------------------------------------------
 
-  address() { return address("/labels", { run: this.run, order: this.order === "high" ? "" : this.order, mode: this.two ? "pairs" : "", labelled: this.every }); }
+  address() { return address("/labels", { run: this.run, order: this.order === "high" ? "" : this.order, mode: this.two ? "pairs" : "", labelled: this.every, blind: this.blind }); }
 
   change(how) {
     Object.assign(this, how);
@@ -153,7 +154,15 @@ class Labelling {
     const orders = Object.entries(this.overview.orders).map(([name, words]) => h("option", { value: name, selected: name === this.order }, words));
     put(this.controls, h("span", { role: "group", aria: { label: "How" } }, mode("one at a time", false), " ", mode("two tries side by side", true)),
       this.two ? null : [h("label", {}, "order", h("select", { onchange: (event) => this.change({ order: event.target.value }) }, orders)),
-        h("label", {}, h("input", { type: "checkbox", checked: this.every, onchange: (event) => this.change({ every: event.target.checked }) }), "labelled ones too")]);
+        h("label", {}, h("input", { type: "checkbox", checked: this.every, onchange: (event) => this.change({ every: event.target.checked }) }), "labelled ones too")],
+    h("label", {}, h("input", { type: "checkbox", checked: this.blind, onchange: (event) => this.hide(event.target.checked) }), "without scores"));
+  }
+
+  hide(blind) {
+    this.blind = blind;
+    this.around.keepInAddress(this.address());
+    this.drawControls();
+    this.around.guard(() => this.draw())();
   }
 
   drawProgress() {
@@ -172,7 +181,9 @@ class Labelling {
     for (const key of [...this.keys.keys.keys()]) this.keys.keys.delete(key);
     this.keys.on(["j", "ArrowDown"], "next, without a label", () => this.around.guard(() => this.move(1))())
       .on(["k", "ArrowUp"], "the one before", () => this.around.guard(() => this.move(-1))())
-      .on("p", "one at a time, or two", () => this.change({ two: !this.two }));
+      .on("p", "one at a time, or two", () => this.change({ two: !this.two }))
+      .on("s", "with or without scores", () => this.hide(!this.blind));
+    this.stage.classList.toggle("label-blind", this.blind);
     const current = this.list[this.at];
     if (!current) { put(this.stage, this.drawEnd()); this.keys.on("u", "take back the last label", this.undo); return; }
     if (this.two) await this.drawPair(current, mine); else await this.drawOne(current, mine);
@@ -211,7 +222,7 @@ class Labelling {
 
   async fill(card, which, mine) {
     const inner = h("div", {});
-    const made = await rolloutCard(inner, which, { ...this.around, keys: () => {} });
+    const made = await rolloutCard(inner, this.blind ? { ...which, colour: "nothing" } : which, { ...this.around, keys: () => {} });
     if (mine === this.turn && this.around.here()) put(card, inner);
     return made;
   }
