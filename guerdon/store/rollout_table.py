@@ -46,7 +46,9 @@ def tidy(raw: Any, meta: dict[str, Any], step: int) -> Any:
     import pyarrow.compute as pc
 
     places = zip(*(raw[name].to_pylist() for name in ("step", "number", "attempt")), strict=True)
-    own = [loads(ask)["prompt"] for ask in raw["ask"].to_pylist()]
+    asks = raw["ask"].to_pylist()
+    prompt_of = {ask: loads(ask)["prompt"] for ask in set(asks)}  # tries at a task share theirs
+    own = [prompt_of[ask] for ask in asks]
     prompts = [task if ask is None else ask for ask, task in zip(own, raw["prompt"].to_pylist(), strict=True)]
     columns = {
         **{name: raw[name] for name in KEPT},
@@ -85,6 +87,7 @@ def _numbers(raw: Any, name: str, pa: Any, pc: Any) -> tuple[Any, Any]:
     count = np.bincount(row[there], minlength=raw.num_rows)
     total = np.bincount(row[there], weights=value[there], minlength=raw.num_rows)
     worst = np.zeros(raw.num_rows, np.int64)
-    np.maximum.at(worst, why_row, why)
+    is_missing = why != 0  # of few
+    np.maximum.at(worst, why_row[is_missing], why[is_missing])
     words = [WORDS[int(w)] if w and not n else None for w, n in zip(worst, count, strict=True)]
     return pa.array(total / np.maximum(count, 1), pa.float64(), mask=count == 0), pa.array(words, pa.string())

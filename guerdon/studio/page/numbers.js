@@ -4,7 +4,7 @@ export function number(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (Number.isInteger(value)) return count(value);
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e6 || size < 0.5 * 10 ** -digits)) return value.toExponential(1).replace("-", "−");
+  if (size !== 0 && (size >= 1e6 || size < 0.5 * 10 ** -digits)) return value.toExponential(1).replaceAll("-", "−");
   return value.toFixed(size >= 100 ? 1 : digits).replace("-", "−");
 }
 
