@@ -1,4 +1,4 @@
-"""A run folder from a hostile hand, in every view of a real browser: markup, odd names, huge rows, files that are torn or go."""
+"""A run folder from a hostile hand in every view of a real browser: markup, odd names, huge rows, files that are torn or go."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ TEXTS = (
     "long " * 400_000,
     "a" * 200_000,  # nothing to break a line at
 )
+CONTRAST, NAMELESS = (Path(__file__).with_name(f"{name}.js").read_text() for name in ("contrast", "nameless"))
 NAME = "<b onclick=1>'; DROP TABLE rows; --\"."
 
 
@@ -129,31 +130,3 @@ def test_every_view_is_readable(browse: Callable[..., Any], small_run: Path, the
         page.locator(f"main {sign}").first.wait_for()
         assert page.evaluate(CONTRAST) == [], view
         assert page.evaluate(NAMELESS) == [], view
-
-
-# what stands out too little: [text, contrast]; elements that are disabled, hidden or drawn are left out
-CONTRAST = """() => {
-  const parse = (c) => { const m = c.match(/[\\d.]+/g).map(Number); return c.startsWith("color(srgb") ? [...m.slice(0, 3).map((x) => 255 * x), m[3] ?? 1] : [...m.slice(0, 3), m[3] ?? 1]; };
-  const over = (a, b) => [0, 1, 2].map((i) => a[i] * a[3] + b[i] * (1 - a[3]));
-  const light = (c) => { const [r, g, b] = c.map((x) => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const behind = (el) => { const layers = []; for (let e = el; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3]) layers.push(c); if (c[3] === 1) break; }
-    return layers.reverse().reduce((below, c) => over(c, below), [255, 255, 255]); };
-  const bad = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const el = node.parentElement, style = getComputedStyle(el), box = el.getBoundingClientRect();
-    if (!node.data.trim() || !box.width || style.visibility === "hidden" || el.closest(":disabled, svg, .visually-hidden, noscript, option, [aria-hidden=true], .skip")) continue;
-    const back = behind(el), ink = over(parse(style.color), back);
-    const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
-    const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.5 && style.fontWeight >= 700);
-    const contrast = (a + 0.05) / (b + 0.05);
-    if (contrast < (large ? 3 : 4.5)) bad.push([node.data.trim().slice(0, 40), Math.round(10 * contrast) / 10]);
-  }
-  return bad;
-}"""
-# controls that a screen reader has no name for
-NAMELESS = """() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=button], [role=slider]")].filter((el) => {
-  const named = el.getAttribute("aria-label") || el.getAttribute("aria-labelledby") || el.title || el.textContent.trim() || el.closest("label")?.textContent.trim()
-    || (el.id && document.querySelector(`label[for="${el.id}"]`)) || (el.labels && el.labels.length);
-  return !named && el.getBoundingClientRect().width;
-}).map((el) => el.outerHTML.slice(0, 90))"""
