@@ -57,7 +57,16 @@ MAY_IMPORT = {
         "studies",
         "exams",
     },
-    "studio": {"core", "store", "loop", "rewards", "data", "models", "network", "workers"},  # loop: to compare and replay
+    "studio": {
+        "core",
+        "store",
+        "loop",
+        "rewards",
+        "data",
+        "models",
+        "network",
+        "workers",
+    },  # loop: to compare and replay
     "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network"},
 }
 LIGHT = {

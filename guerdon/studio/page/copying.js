@@ -11,4 +11,4 @@ export function copyable(text, words = "Copy") {
   return button;
 }
 
-export function line(text, words) { return h("div.line", {}, h("code", { tabindex: 0 }, text), copyable(text, words)); }
+export function line(text, words) { return h("div.copy-line", {}, h("code", { tabindex: 0 }, text), copyable(text, words)); }

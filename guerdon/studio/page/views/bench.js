@@ -339,7 +339,7 @@ class Bench {
     this.python = h("code", { tabindex: 0 });
     put(this.tree, h("div.scroll", {}, h("table.bench-parts", {}, h("caption.visually-hidden", {}, "What each part of the reward says about each text"),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "part"), h("th", { scope: "col" }, "weight"), columns)), h("tbody", {}, body))),
-    h("div.line", {}, this.python, copyable(() => this.python.textContent, "Copy as Python"), h("button.plain.copy", { type: "button", onclick: () => this.reset() }, "reset weights")),
+    h("div.copy-line", {}, this.python, copyable(() => this.python.textContent, "Copy as Python"), h("button.plain.copy", { type: "button", onclick: () => this.reset() }, "reset weights")),
     h("div.bench-said", {}));
     this.fillTree();
     if (typing) this.tree.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();

@@ -2,11 +2,12 @@
 
 import { address, get } from "/page/asking.js";
 import { lineChart, stackChart } from "/page/charts.js";
+import { line as copyLine } from "/page/copying.js";
 import { h, once, put } from "/page/dom.js";
 import { layer, openDialog } from "/page/keys.js";
 import { count, number, percent, plural, seconds } from "/page/numbers.js";
 import { X_WORDS, curveSection, curveTools, fittingGroups, keepInOrder, readWish, wantedNow, wantedWords, wishInAddress } from "/page/views/curve_parts.js";
-import { again, capital, copyLine, headlineWords, interval, progressBar, statusChip, when } from "/page/views/run_words.js";
+import { again, capital, headlineWords, interval, progressBar, statusChip, when } from "/page/views/run_words.js";
 
 const TONES = { reward: 0, policy: 4, play: 2, other: 7, kind: 1 };
 const FLAT = { zero: "0 in every step", rounding: "0 but for rounding", constant: "the same in every step" };

@@ -45,14 +45,6 @@ export function capital(words) { return words.charAt(0).toUpperCase() + words.sl
 // Numbers in a sentence of the library's with a true minus sign.
 export function minus(words) { return words.replace(/(^|[ (])-(?=[\d.])/g, "$1−"); }
 
-export function copyLine(line) {
-  const button = h("button.plain.small", { type: "button", aria: { label: `Copy: ${line}` }, onclick: async () => {
-    try { await navigator.clipboard.writeText(line); button.textContent = "copied"; } catch { button.textContent = "select it to copy"; }
-    setTimeout(() => { button.textContent = "copy"; }, 1500);
-  } }, "copy");
-  return h("span.copyline", {}, h("code", {}, line), button);
-}
-
 // Calls again when something changes, never twice at once, and the less often the longer an answer takes; while `goesOn()`
 // also now and then, for a run that was killed writes nothing.
 export function again(around, call, { least = 900, concerns = () => true, goesOn = () => false } = {}) {
