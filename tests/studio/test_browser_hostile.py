@@ -76,7 +76,7 @@ def test_no_view_takes_words_for_markup(browse: Callable[..., Any], small_run: P
         f"/run/{id}": "svg",
         f"/compare?run={id}&run={id}": "h1",
         f"/rollouts?run={id}&step=1": "tbody tr",
-        f"/rollouts?run={id}&q=%3Cimg&step=1": "tbody tr",
+        f"/rollouts?run={id}&text=%3Cimg&step=1": "tbody tr",
         f"/rollout/{id}/1/{key}": "table",
         f"/group/{id}/1/{key.rpartition('.')[0]}": "table",
         f"/beside?task={task}&left={id}:1&right={id}:1": "table",

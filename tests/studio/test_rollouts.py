@@ -348,11 +348,11 @@ def test_only_the_last_runs_stay_open_and_nothing_is_left(tmp_path, monkeypatch)
     for name in "abcd":
         one_step(make_run(tmp_path / "runs" / name, steps=0), 0, [name])
     shelf = IndexShelf(Library([tmp_path / "runs"]))
-    place = shelf._folder.path
     ids = run_ids(shelf)
     for turn in range(2):
         for id, name in zip(ids, "abcd", strict=True):
             assert found(shelf, [id])["rows"][0]["line"] == [[name, False]], turn
+    place = shelf._folder.path
     assert list(shelf._open) == ids[2:] and len(list(place.glob("*.duckdb"))) == 2
     with pytest.raises(UserError, match="3 runs at once are too many: 2"):
         found(shelf, ids[:3])

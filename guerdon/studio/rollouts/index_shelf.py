@@ -39,14 +39,21 @@ class IndexShelf:
 
     def __init__(self, library: Library) -> None:
         self.library = library
-        self._folder = ScratchFolder()
         self._open: OrderedDict[str, RolloutIndex] = OrderedDict()
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._in_use: dict[str, int] = {}
         self._count = 0
-        self._connection = self._connected()
+        self._folder: ScratchFolder
+        self._connection: Any = None
+        self._end: Any = None
         threading.Thread(target=_warm, name="warming", daemon=True).start()
-        self._end = weakref.finalize(self, _end, self._open, self._connection, self._folder)
+
+    def _begin(self) -> None:
+        """Make the folder and the database when somebody asks first: most applications are never asked for rollouts."""
+        if self._connection is None:
+            self._folder = ScratchFolder()
+            self._connection = self._connected()
+            self._end = weakref.finalize(self, _end, self._open, self._connection, self._folder)
 
     def _connected(self) -> Any:
         folder = str(self._folder.path)
@@ -66,7 +73,8 @@ class IndexShelf:
 
     def close(self) -> None:
         """Close every index and remove the folder."""
-        self._end()
+        if self._end is not None:
+            self._end()
 
     @contextlib.contextmanager
     def indexes(self, ids: Sequence[str]) -> Iterator[list[RolloutIndex]]:
@@ -77,6 +85,7 @@ class IndexShelf:
         if len(names) > OPEN:
             raise UserError(f"{len(names)} runs at once are too many: {OPEN} can be searched together")
         with self._lock:
+            self._begin()
             there = [self._index(id) for id in names]
             for id in names:
                 self._in_use[id] = self._in_use.get(id, 0) + 1
@@ -91,6 +100,8 @@ class IndexShelf:
     @contextlib.contextmanager
     def question(self, seconds: float = SECONDS) -> Iterator[Any]:
         """A cursor that sees one state of everything, and is interrupted when its time is over."""
+        with self._lock:
+            self._begin()
         cursor = self._connection.cursor()
         over = threading.Event()
 

@@ -30,7 +30,7 @@ export function rowOf(row, columns, runs, scale) {
   const strength = Math.min(1, Math.abs(advantage) / (scale || 1));
   return h("tr", { class: `${sign} ${row.learned ? "" : "left-out"}`, style: { "--strength": (0.06 + 0.3 * strength).toFixed(3) } },
     columns.map((name) => { const made = cell(row, name, runs, scale); if (USUAL.includes(name)) made.classList.add(`of-${name}`); return made; }),
-    h("td.line", {}, row.of === "prompt" ? h("span.quiet", {}, "prompt: ") : null, row.line.map(([text, is]) => (is ? h("mark", {}, text) : text)),
+    h("td.says", {}, row.of === "prompt" ? h("span.quiet", {}, "prompt: ") : null, row.line.map(([text, is]) => (is ? h("mark", {}, text) : text)),
       row.line.length === 1 && !row.line[0][0] ? h("span.quiet", {}, row.segment < 0 ? "broke before anybody acted" : "nothing was said") : null));
 }
 
