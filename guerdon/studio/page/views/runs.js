@@ -2,10 +2,11 @@
 
 import { address, get } from "/page/asking.js";
 import { sparkline } from "/page/charts.js";
+import { line as copyLine } from "/page/copying.js";
 import { h, once, put, tell } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { count, plural } from "/page/numbers.js";
-import { again, copyLine, headlineWords, progressBar, statusChip, when } from "/page/views/run_words.js";
+import { again, headlineWords, progressBar, statusChip, when } from "/page/views/run_words.js";
 
 const PAGE = 200;
 const COLUMNS = [ // key to sort by, words, class
