@@ -32,6 +32,8 @@ IMPROVES = {  # command: the page whose files it wants
     "guerdon train process_reward_model --task countdown:2 --model sprig --eval-every 20 --out runs/prm": (
         "docs/reward_models.md"
     ),
+    "guerdon train grpo --task countdown:4 --reward my.py:second --set prompts=8 --set tries=8 --set lr=3e-5 --steps 60"
+    " --eval-every 10 --eval-tasks 128 --out runs/second": "docs/studio.md",
     "guerdon train ./easy_first.py --task countdown:1-4 --model sprig --steps 20": "docs/write_a_recipe.md",
     "guerdon train sft --task examples/doubling.py:doubling:3 --set lr=3e-4 --steps 30": "docs/your_own_task.md",
 }
@@ -45,6 +47,7 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "runs/slow-": "compared for a learning rate that is too low",
     "runs/plain-0": "compared with the next",
     "runs/quick-0": "compared with the one before",
+    "my.py:first --set": "a reward that is gamed, shown for that",
     "my.py:trained": "three steps, to have samples for a replay",
     "pairs.jsonl": "three steps on a handful of rows, to show the file",
     "truth.jsonl": "three steps on a handful of labels, to show the file",

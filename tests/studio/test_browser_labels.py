@@ -31,10 +31,12 @@ def test_a_queue_by_keyboard_alone(own: Path, browse: Callable[..., Any]) -> Non
     page = opened.go(f"/labels?run={id_of(own / 'first')}")
     progress, given = page.locator(".label-progress"), page.locator(".label-list li")
     page.get_by_text("0 labelled").wait_for()
+    page.locator(".label-stage:not([inert])").wait_for()  # nothing is labelled before it is seen
     first = page.locator(".label-card").inner_text()
     for key, kind, number in (("y", "right", 1), ("n", "wrong", 2), ("h", "hack", 3)):
         page.keyboard.press(key)
         page.get_by_text(f"{number} labelled").wait_for()
+        page.locator(".label-stage:not([inert])").wait_for()
         expect(page.locator(".label-card")).not_to_have_text(first)
         first = page.locator(".label-card").inner_text()
         assert kinds(own)[-1] == kind
@@ -42,6 +44,7 @@ def test_a_queue_by_keyboard_alone(own: Path, browse: Callable[..., Any]) -> Non
     page.keyboard.press("u")
     page.get_by_text("2 labelled").wait_for()
     assert kinds(own) == ["right", "wrong"]
+    page.locator(".label-stage:not([inert])").wait_for()
     page.keyboard.press("m")
     page.keyboard.type(HOSTILE)
     page.keyboard.press("Control+Enter")
@@ -70,12 +73,14 @@ def test_two_tries_side_by_side_and_narrow(own: Path, browse: Callable[..., Any]
     page = opened.go("/labels")
     page.get_by_role("link", name="first").click()
     page.get_by_text("0 labelled").wait_for()
+    page.locator(".label-stage:not([inert])").wait_for()  # nothing is labelled before it is seen
     page.keyboard.press("p")
     page.get_by_role("button", name="left is better").wait_for()
     assert "mode=pairs" in page.url and page.locator(".label-two .label-card").count() == 2
     for key, pairs in (("ArrowLeft", 1), ("ArrowRight", 2), ("0", 3)):
         page.keyboard.press(key)
         expect(page.locator(".label-progress")).to_contain_text(f"{pairs} pair")
+        page.locator(".label-stage:not([inert])").wait_for()
     assert kinds(own) == ["better", "better", "level"]
     page.keyboard.press("u")
     expect(page.locator(".label-progress")).to_contain_text("2 pairs")

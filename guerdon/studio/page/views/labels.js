@@ -182,11 +182,15 @@ class Labelling {
     this.keys.on(["j", "ArrowDown"], "next, without a label", () => this.around.guard(() => this.move(1))())
       .on(["k", "ArrowUp"], "the one before", () => this.around.guard(() => this.move(-1))())
       .on("p", "one at a time, or two", () => this.change({ two: !this.two }))
-      .on("s", "with or without scores", () => this.hide(!this.blind));
+      .on("s", "with or without scores", () => this.hide(!this.blind))
+      .on("u", "take back the last label", this.undo);
+    this.stage.inert = true; // nothing is labelled before it is seen
     this.stage.classList.toggle("label-blind", this.blind);
     const current = this.list[this.at];
-    if (!current) { put(this.stage, this.drawEnd()); this.keys.on("u", "take back the last label", this.undo); return; }
-    if (this.two) await this.drawPair(current, mine); else await this.drawOne(current, mine);
+    if (!current) put(this.stage, this.drawEnd());
+    else if (this.two) await this.drawPair(current, mine);
+    else await this.drawOne(current, mine);
+    if (mine === this.turn) this.stage.inert = false;
   }
 
   drawEnd() {
@@ -198,26 +202,26 @@ class Labelling {
 
   async drawOne(sample, mine) {
     const which = { run: this.run, ...placeOf(sample) };
+    const { keys } = await this.fill(this.card, which, mine);
+    if (mine !== this.turn || !this.around.here()) return;
     const bar = labelBar(which, this.around);
     for (const [key, words, call] of bar.keys) if (key !== "u") this.keys.on(key, words, call);
-    this.keys.on("u", "take back the last label", this.undo);
     const undo = h("button", { type: "button", title: "take back the last label", aria: { keyshortcuts: "u" }, onclick: this.undo }, "undo ", h("kbd", { aria: { hidden: "true" } }, "u"));
     bar.element.querySelector(".label-undo").replaceWith(undo);
     const again = sample.same > 1 ? h("span.chip", { title: "the same text to the same prompt" }, `said ${count(sample.same)} times`) : null;
     put(this.stage, h("div.label-head", {}, bar.element, h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)} `, again)), this.card);
-    const { keys } = await this.fill(this.card, which, mine);
-    if (mine === this.turn) for (const key of ["v", "i", "c"]) if (keys?.keys.has(key) && !this.keys.keys.has(key)) this.keys.keys.set(key, keys.keys.get(key)); // of the card
+    for (const key of ["v", "i", "c"]) if (keys?.keys.has(key) && !this.keys.keys.has(key)) this.keys.keys.set(key, keys.keys.get(key)); // of the card
   }
 
   async drawPair({ left, right }, mine) {
     const sides = [left, right].map((sample) => h("div.label-card", {}));
+    await Promise.all([left, right].map((sample, n) => this.fill(sides[n], { run: this.run, ...placeOf(sample) }, mine)));
+    if (mine !== this.turn || !this.around.here()) return;
     const choice = (key, words, call) => { this.keys.on(key, words, call); return h("button", { type: "button", aria: { keyshortcuts: [key].flat().join(" ") }, onclick: call }, words, " ", [key].flat().map((k) => h("kbd", { aria: { hidden: "true" } }, k.replace("Arrow", "") === "Left" ? "←" : k === "ArrowRight" ? "→" : k))); };
     put(this.stage, h("div.label-head.labels-bar", { role: "group", aria: { label: "Which is better?" } },
       choice(["ArrowLeft", "1"], "left is better", () => this.prefer("better", left, right)), choice(["0", "="], "neither", () => this.prefer("level", left, right)),
       choice(["ArrowRight", "2"], "right is better", () => this.prefer("better", right, left)), h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)}`)),
     h("div.label-two", {}, sides));
-    this.keys.on("u", "take back the last label", this.undo);
-    await Promise.all([left, right].map((sample, n) => this.fill(sides[n], { run: this.run, ...placeOf(sample) }, mine)));
   }
 
   async fill(card, which, mine) {

@@ -45,7 +45,7 @@ export async function show(place, around) {
     around.keys(layer("run").on("r", "its rollouts", () => around.go(address("/rollouts", { run: id }))).on("c", "compare with another", chooseOther).on("b", "bench", () => around.go(address("/bench", { run: id })))
       .on("l", "labels", () => around.go(address("/labels", { run: id }))).on(["ArrowLeft", "ArrowRight"], "read a chart that has the focus; enter opens the step's rollouts", () => false));
     const study = one.run.kind === "study";
-    put(place, rooms.head, rooms.alarms, one.readable ? [h("div.run-columns", {}, h("div.run-main", {}, study ? rooms.inner : null, rooms.flow, study ? null : [curveRoom, rooms.draws], rooms.exams), h("aside.run-aside", {}, rooms.facts, rooms.commands, rooms.settings))] : null);
+    put(place, rooms.head, rooms.alarms, one.readable ? [h("div.run-columns", {}, h("div.run-main", {}, study ? rooms.inner : null, study ? null : [curveRoom, rooms.draws], rooms.exams, rooms.flow), h("aside.run-aside", {}, rooms.facts, rooms.commands, rooms.settings))] : null);
   }
 
   // A part of the page is made anew only when what it says has changed; what was unfolded stays so.
