@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 from guerdon.studio.library import id_of
 
@@ -65,10 +65,11 @@ def journey(page: Page, url: str, first: str, second: str) -> None:
     for n in range(LABELS):
         page.locator(".label-stage:not([inert])").wait_for()
         card = page.locator(".label-card")
-        said = card.inner_text()
+        said, card_text = card.inner_text(), card.text_content() or ""
         paid = float(re.search(r"reward (\S+)", said)[1].replace("−", "-"))  # type: ignore[index]
         is_right = card.locator(".chip", has_text=re.compile("^right$")).count() > 0
         page.keyboard.press("y" if is_right else "h" if paid > 0.5 else "n")
+        expect(card).not_to_have_text(card_text)
         page.get_by_text(f"{n + 1} labelled").wait_for()
         if n == LABELS // 2:
             page.goto(f"{url}/labels?run={first}&order=random")
