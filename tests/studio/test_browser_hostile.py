@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from scheduling import mostly_slow
 
 from guerdon.core.column import Column
 from guerdon.store.checksums import sealed
@@ -112,7 +113,7 @@ def test_what_goes_while_it_is_looked_at_is_said(browse: Callable[..., Any], sma
     assert "stays" in page.inner_text("main") and "goes" not in page.inner_text("main")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", mostly_slow(["light", "dark"], "dark"))
 def test_every_view_is_readable(browse: Callable[..., Any], small_run: Path, theme: str) -> None:
     """Words stand out from what is behind them by 4.5 to 1 at least (WCAG AA; 3 to 1 where they are large), in every view."""
     id = id_of(small_run / "first")
