@@ -20,28 +20,50 @@ function set(made, name, value, drawn) {
   else if (name === "class") made.setAttribute("class", [made.getAttribute("class"), value].filter(Boolean).join(" "));
   else if (name === "style") for (const [key, set] of Object.entries(value)) made.style.setProperty(key, set);
   else if (name === "aria" || name === "data")
-    for (const [key, said] of Object.entries(value)) { if (said !== null && said !== undefined) made.setAttribute(`${name}-${key}`, said); }
-  else if (!drawn && (name === "value" || name === "checked" || name === "disabled" || name === "hidden" || name === "selected")) made[name] = value;
+    for (const [key, said] of Object.entries(value)) {
+      if (said !== null && said !== undefined) made.setAttribute(`${name}-${key}`, said);
+    }
+  else if (
+    !drawn &&
+    (name === "value" || name === "checked" || name === "disabled" || name === "hidden" || name === "selected")
+  )
+    made[name] = value;
   else made.setAttribute(name, value === true ? "" : value);
 }
 
 function nodes(children) {
-  return children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== false && c !== "")
+  return children
+    .flat(Infinity)
+    .filter((c) => c !== null && c !== undefined && c !== false && c !== "")
     .map((c) => (c instanceof Node ? c : document.createTextNode(visible(String(c)))));
 }
 
-export function put(place, ...children) { place.replaceChildren(...nodes(children)); return place; }
+export function put(place, ...children) {
+  place.replaceChildren(...nodes(children));
+  return place;
+}
 
 // Control characters stand there as their pictures, what turns the direction of writing is spelled out.
 export function visible(text) {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) => String.fromCodePoint(c === "\u007f" ? 0x2421 : 0x2400 + c.charCodeAt(0)))
-    .replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return text
+    .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) =>
+      String.fromCodePoint(c === "\u007f" ? 0x2421 : 0x2400 + c.charCodeAt(0)),
+    )
+    .replace(
+      /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    );
 }
 
 // What a screen reader says, of what is only seen otherwise.
-export function tell(words) { document.getElementById("told").textContent = words; }
+export function tell(words) {
+  document.getElementById("told").textContent = words;
+}
 
 export function once(wait, call) {
   let timer = 0;
-  return (...given) => { clearTimeout(timer); timer = setTimeout(() => call(...given), wait); };
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => call(...given), wait);
+  };
 }

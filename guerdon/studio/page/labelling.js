@@ -4,7 +4,11 @@ import { get, post } from "/page/asking.js";
 import { h, put, tell } from "/page/dom.js";
 import { hold, layer, openDialog } from "/page/keys.js";
 
-export const VERDICTS = [["right", "y", "right"], ["wrong", "n", "wrong"], ["hack", "h", "a hack: paid for what is not wanted"]];
+export const VERDICTS = [
+  ["right", "y", "right"],
+  ["wrong", "n", "wrong"],
+  ["hack", "h", "a hack: paid for what is not wanted"],
+];
 
 let first = null; // the sample that `b` was pressed on, until it is pressed on another
 
@@ -14,20 +18,34 @@ export function labelBar(sample, around) {
   const place = { step: Number(sample.step), episode: sample.episode, segment: Number(sample.segment ?? 0) };
   const run = sample.run;
   let state = { kind: null, note: "", pairs: [] };
-  let busy = false, turn = 0;
+  let busy = false,
+    turn = 0;
   const buttons = new Map(VERDICTS.map(([kind, key, words]) => [kind, button(kind, key, words, () => give(kind))]));
   const note = button("note", "m", "write a note", () => writeNote());
   const better = button("better", "b", "better of two: this one and the one you press it on next", () => compare());
   const undo = button("undo", "u", "take back the last label of this sample", () => takeBack());
   const words = h("span.label-words", {});
-  const element = h("div.labels-bar", { role: "group", aria: { label: "Labels" } }, [...buttons.values()], note, better, undo, words);
+  const element = h(
+    "div.labels-bar",
+    { role: "group", aria: { label: "Labels" } },
+    [...buttons.values()],
+    note,
+    better,
+    undo,
+    words,
+  );
 
   function draw() {
     for (const [kind, one] of buttons) one.setAttribute("aria-pressed", String(state.kind === kind));
     note.setAttribute("aria-pressed", String(Boolean(state.note)));
     better.setAttribute("aria-pressed", String(isFirst()));
     undo.disabled = !state.kind && !state.note && !state.pairs.length;
-    put(words, state.note ? h("q.label-quote", {}, state.note) : null, state.pairs.map((pair) => h("span.chip", {}, inWords(pair))), isFirst() ? h("span.wait", {}, "now press b on another try at this prompt") : null);
+    put(
+      words,
+      state.note ? h("q.label-quote", {}, state.note) : null,
+      state.pairs.map((pair) => h("span.chip", {}, inWords(pair))),
+      isFirst() ? h("span.wait", {}, "now press b on another try at this prompt") : null,
+    );
   }
 
   function inWords(pair) {
@@ -39,12 +57,17 @@ export function labelBar(sample, around) {
   const isFirst = () => Boolean(first && first.run === run && same(first.place, place));
 
   // One change at a time: a key that is pressed again before the answer is here was meant for what comes next.
-  const alone = (call) => around.guard(async (...given) => {
-    if (busy) return;
-    busy = true;
-    turn += 1;
-    try { await call(...given); } finally { busy = false; }
-  });
+  const alone = (call) =>
+    around.guard(async (...given) => {
+      if (busy) return;
+      busy = true;
+      turn += 1;
+      try {
+        await call(...given);
+      } finally {
+        busy = false;
+      }
+    });
 
   const give = alone(async (kind) => {
     if (state.kind === kind) await undoOf(kind);
@@ -61,10 +84,15 @@ export function labelBar(sample, around) {
   function took(answer, kind, taken) {
     heard(answer);
     tell(kind ? `labelled ${kind}` : taken ? `${taken.kind} taken back` : "there is no label to take back");
-    document.dispatchEvent(new CustomEvent("labelled", { detail: { sample: { run, ...place }, state, kind, taken, counts: answer.counts } }));
+    document.dispatchEvent(
+      new CustomEvent("labelled", { detail: { sample: { run, ...place }, state, kind, taken, counts: answer.counts } }),
+    );
   }
 
-  function heard(now) { state = { kind: now.kind ?? null, note: now.note ?? "", pairs: now.pairs ?? [] }; draw(); }
+  function heard(now) {
+    state = { kind: now.kind ?? null, note: now.note ?? "", pairs: now.pairs ?? [] };
+    draw();
+  }
 
   function writeNote() {
     const text = h("textarea", { rows: 5, maxlength: 20000, aria: { label: "Note" } });
@@ -75,14 +103,34 @@ export function labelBar(sample, around) {
       else if (state.note) await takeBack("note");
       dialog.close();
     });
-    text.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); save(); } });
-    const dialog = openDialog(`Note on ${place.episode}`, [text, h("p.toolbar", {}, h("button.main", { type: "button", onclick: save }, "Keep the note"), h("span.quiet", {}, "Ctrl-Enter keeps it, Esc drops it"))]);
+    text.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+        event.preventDefault();
+        save();
+      }
+    });
+    const dialog = openDialog(`Note on ${place.episode}`, [
+      text,
+      h(
+        "p.toolbar",
+        {},
+        h("button.main", { type: "button", onclick: save }, "Keep the note"),
+        h("span.quiet", {}, "Ctrl-Enter keeps it, Esc drops it"),
+      ),
+    ]);
     text.focus();
   }
 
   const compare = around.guard(async () => {
-    if (isFirst()) { first = null; draw(); return; }
-    if (!first || first.run !== run) { remember(); return; }
+    if (isFirst()) {
+      first = null;
+      draw();
+      return;
+    }
+    if (!first || first.run !== run) {
+      remember();
+      return;
+    }
     const held = first;
     const choose = around.guard(async (kind, one, other) => {
       dialog.close();
@@ -94,13 +142,28 @@ export function labelBar(sample, around) {
       ["2", `${place.episode}, this one`, () => choose("better", place, held.place)],
       ["0", "neither", () => choose("level", held.place, place)],
     ];
-    const dialog = openDialog("Which is better?", ways.map(([key, says, call]) => h("p", {}, h("button", { type: "button", onclick: call }, h("kbd", {}, key), ` ${says}`))), () => { letGo(); first = null; held.draw(); draw(); });
+    const dialog = openDialog(
+      "Which is better?",
+      ways.map(([key, says, call]) =>
+        h("p", {}, h("button", { type: "button", onclick: call }, h("kbd", {}, key), ` ${says}`)),
+      ),
+      () => {
+        letGo();
+        first = null;
+        held.draw();
+        draw();
+      },
+    );
     const keys = layer("Which is better?");
     for (const [key, says, call] of ways) keys.on(key, says, call);
     const letGo = hold(keys);
   });
 
-  function remember() { first = { run, place, draw }; draw(); tell("marked: now press b on another try at this prompt"); }
+  function remember() {
+    first = { run, place, draw };
+    draw();
+    tell("marked: now press b on another try at this prompt");
+  }
 
   const load = around.guard(async () => {
     const mine = turn;
@@ -109,21 +172,39 @@ export function labelBar(sample, around) {
   });
   let shown = false;
   const listen = (event) => {
-    if (shown && !element.isConnected) { document.removeEventListener("labelled", listen); return; }
+    if (shown && !element.isConnected) {
+      document.removeEventListener("labelled", listen);
+      return;
+    }
     shown ||= element.isConnected;
     const { sample: other, state: now } = event.detail;
     if (other.run === run && same(other, place) && now !== state) heard(now);
   };
   document.addEventListener("labelled", listen);
-  around.cleanup(() => { document.removeEventListener("labelled", listen); if (isFirst()) first.draw = () => {}; });
+  around.cleanup(() => {
+    document.removeEventListener("labelled", listen);
+    if (isFirst()) first.draw = () => {};
+  });
   draw();
   load();
-  const keys = [...VERDICTS.map(([kind, key, says]) => [key, says, () => give(kind)]), ["m", "a note", writeNote], ["b", "better of two", compare], ["u", "take back", () => takeBack()]];
+  const keys = [
+    ...VERDICTS.map(([kind, key, says]) => [key, says, () => give(kind)]),
+    ["m", "a note", writeNote],
+    ["b", "better of two", compare],
+    ["u", "take back", () => takeBack()],
+  ];
   return { element, keys };
 }
 
-export const same = (one, other) => one.step === other.step && one.episode === other.episode && one.segment === other.segment;
+export const same = (one, other) =>
+  one.step === other.step && one.episode === other.episode && one.segment === other.segment;
 
 function button(name, key, words, call) {
-  return h(`button.label-${name}`, { type: "button", title: words, aria: { keyshortcuts: key }, onclick: call }, name, " ", h("kbd", { aria: { hidden: "true" } }, key));
+  return h(
+    `button.label-${name}`,
+    { type: "button", title: words, aria: { keyshortcuts: key }, onclick: call },
+    name,
+    " ",
+    h("kbd", { aria: { hidden: "true" } }, key),
+  );
 }

@@ -17,7 +17,9 @@ export class Roving {
       row.classList.toggle("current", n === this.at);
       if (this.heard.has(row)) return;
       this.heard.add(row);
-      row.addEventListener("focusin", (event) => { if (event.target === row) this.choose(this.rows.indexOf(row), false); });
+      row.addEventListener("focusin", (event) => {
+        if (event.target === row) this.choose(this.rows.indexOf(row), false);
+      });
     });
   }
 
@@ -31,7 +33,10 @@ export class Roving {
     const row = this.rows[n];
     row.classList.add("current");
     row.tabIndex = 0;
-    if (focus) { row.focus({ preventScroll: true }); row.scrollIntoView({ block: "nearest" }); }
+    if (focus) {
+      row.focus({ preventScroll: true });
+      row.scrollIntoView({ block: "nearest" });
+    }
     if (!same) this.moved(n);
     if (n >= this.rows.length - 5) this.nearEnd();
   }

@@ -19,7 +19,11 @@ const VIEWS = [
   ["/labels", "labels"], // ?run=ID
 ];
 const BAR = [
-  ["/", "Runs", "g r"], ["/rollouts", "Rollouts", "g o"], ["/bench", "Bench", "g b"], ["/labels", "Labels", "g l"], ["/evidence", "Evidence", "g e"],
+  ["/", "Runs", "g r"],
+  ["/rollouts", "Rollouts", "g o"],
+  ["/bench", "Bench", "g b"],
+  ["/labels", "Labels", "g l"],
+  ["/evidence", "Evidence", "g e"],
 ];
 
 const WITHIN = { "/run": "/", "/compare": "/", "/rollout": "/rollouts", "/group": "/rollouts", "/beside": "/rollouts" };
@@ -34,12 +38,15 @@ export function go(url, { replace = false } = {}) {
 }
 
 // The address says what is shown; filters change it without showing everything again.
-export function keepInAddress(url) { history.replaceState(null, "", url); }
+export function keepInAddress(url) {
+  history.replaceState(null, "", url);
+}
 
 export function fault(error) {
   const line = document.getElementById("fault");
   const words = error ? (error.name === "AbortError" ? "" : error.message || String(error)) : "";
-  line.textContent = words === "Failed to fetch" ? "the studio does not answer: is `guerdon view` still running?" : words;
+  line.textContent =
+    words === "Failed to fetch" ? "the studio does not answer: is `guerdon view` still running?" : words;
   line.hidden = !words;
 }
 
@@ -49,10 +56,12 @@ async function show() {
   const [module, params] = find(pathname);
   const first = `/${pathname.split("/")[1]}`;
   const within = WITHIN[first] ?? first; // which of the bar's views it belongs to
-  leave(); leave = () => {};
+  leave();
+  leave = () => {};
   fault(null);
   for (const link of document.querySelectorAll("#views a"))
-    if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+    if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   try {
     const view = await import(`/page/views/${module}.js`);
     if (mine !== turn) return;
@@ -60,24 +69,47 @@ async function show() {
     place.className = `view ${module}`;
     const held = [];
     const around = {
-      params, query: searchParams, go, fault, keepInAddress,
+      params,
+      query: searchParams,
+      go,
+      fault,
+      keepInAddress,
       keys: (layer) => held.push(hold(layer)),
       live: (call) => held.push(onChange(call)),
-      title: (words) => { document.title = `${words} · guerdon`; tell(words); },
-      guard: (call) => async (...given) => { try { return await call(...given); } catch (error) { if (mine === turn) fault(error); return undefined; } },
+      title: (words) => {
+        document.title = `${words} · guerdon`;
+        tell(words);
+      },
+      guard:
+        (call) =>
+        async (...given) => {
+          try {
+            return await call(...given);
+          } catch (error) {
+            if (mine === turn) fault(error);
+            return undefined;
+          }
+        },
       here: () => mine === turn,
       cleanup: (call) => held.push(call),
     };
     leave = () => held.forEach((call) => call());
     await view.show(place, around);
     if (mine === turn && !place.contains(document.activeElement)) place.focus({ preventScroll: true });
-  } catch (error) { if (mine === turn) fault(error); }
+  } catch (error) {
+    if (mine === turn) fault(error);
+  }
 }
 
 function find(path) {
   for (const [pattern, module] of VIEWS) {
     const names = [];
-    const fits = new RegExp(`^${pattern.replace(/:(\w+)/g, (_, name) => { names.push(name); return "([^/]+)"; })}/?$`).exec(path);
+    const fits = new RegExp(
+      `^${pattern.replace(/:(\w+)/g, (_, name) => {
+        names.push(name);
+        return "([^/]+)";
+      })}/?$`,
+    ).exec(path);
     if (fits) return [module, Object.fromEntries(names.map((name, n) => [name, decodeURIComponent(fits[n + 1])]))];
   }
   return ["nothing", {}];
@@ -93,16 +125,29 @@ function theme(chosen) {
   document.documentElement.dataset.theme = chosen;
   button.textContent = SIGNS[chosen];
   button.setAttribute("aria-label", `Colours: ${chosen === "auto" ? "as the system has them" : chosen}`);
-  try { localStorage.setItem("guerdon-theme", chosen); } catch { /* a browser that keeps nothing */ }
+  try {
+    localStorage.setItem("guerdon-theme", chosen);
+  } catch {
+    /* a browser that keeps nothing */
+  }
 }
 
-function nextTheme() { theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]); }
+function nextTheme() {
+  theme(THEMES[(THEMES.indexOf(document.documentElement.dataset.theme) + 1) % THEMES.length]);
+}
 
 function begin() {
   let kept = "auto";
-  try { kept = localStorage.getItem("guerdon-theme") ?? "auto"; } catch { /* likewise */ }
+  try {
+    kept = localStorage.getItem("guerdon-theme") ?? "auto";
+  } catch {
+    /* likewise */
+  }
   theme(THEMES.includes(kept) ? kept : "auto");
-  put(document.getElementById("views"), BAR.map(([href, words]) => h("a", { href }, words)));
+  put(
+    document.getElementById("views"),
+    BAR.map(([href, words]) => h("a", { href }, words)),
+  );
   for (const [href, words, keys] of BAR) everywhere(keys, words.toLowerCase(), () => go(href));
   document.getElementById("theme").addEventListener("click", nextTheme);
   document.getElementById("help").addEventListener("click", showKeys);
@@ -112,7 +157,16 @@ function begin() {
   everywhere("t", "light or dark", nextTheme);
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='/']");
-    if (!link || link.target || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    if (
+      !link ||
+      link.target ||
+      event.defaultPrevented ||
+      event.button ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey
+    )
+      return;
     event.preventDefault();
     go(link.getAttribute("href"));
   });

@@ -11,10 +11,24 @@ import { capital, minus } from "/page/views/run_words.js";
 
 const TONES = { better: "good", worse: "bad", equal: "", "not known": "wait", "not testable here": "" };
 const HUES = { method: 0, baseline: 1, ablation: 7, plain: 2 };
-const WORDS = { task: "task", levels: "levels", model: "model", settings: "settings", method: "the method's", metric: "metric", better: "better is", effect: "smallest effect that counts", kind: "a claim to be", keeps: "must keep", bound: "bound", along: "along" };
+const WORDS = {
+  task: "task",
+  levels: "levels",
+  model: "model",
+  settings: "settings",
+  method: "the method's",
+  metric: "metric",
+  better: "better is",
+  effect: "smallest effect that counts",
+  kind: "a claim to be",
+  keeps: "must keep",
+  bound: "bound",
+  along: "along",
+};
 
 export async function show(place, around) {
-  if (around.params.name) await one(place, around); else await list(place, around);
+  if (around.params.name) await one(place, around);
+  else await list(place, around);
 }
 
 async function list(place, around) {
@@ -22,60 +36,315 @@ async function list(place, around) {
   put(place, h("h1", {}, "Evidence"), h("p.quiet", { role: "status" }, "Reading what ships with the package…"));
   const { claims } = await get("/api/runs/evidence");
   if (!around.here()) return;
-  const wish = { family: around.query.get("family") ?? "", verdict: around.query.get("verdict") ?? "", stale: around.query.get("stale") ?? "" };
-  const body = h("tbody", {}), state = h("span.quiet", { role: "status" });
+  const wish = {
+    family: around.query.get("family") ?? "",
+    verdict: around.query.get("verdict") ?? "",
+    stale: around.query.get("stale") ?? "",
+  };
+  const body = h("tbody", {}),
+    state = h("span.quiet", { role: "status" });
   const rows = new Roving({ open: (n) => around.go(rows.rows[n].dataset.href) });
   around.keys(rows.keys("evidence"));
-  const select = (name, values) => h("label", {}, name, h("select", { onchange: (event) => { wish[name] = event.target.value; around.keepInAddress(address("/evidence", wish)); draw(); } },
-    [["", `all (${claims.length})`], ...values].map(([word, said]) => h("option", { value: word, selected: wish[name] === word }, said))));
+  const select = (name, values) =>
+    h(
+      "label",
+      {},
+      name,
+      h(
+        "select",
+        {
+          onchange: (event) => {
+            wish[name] = event.target.value;
+            around.keepInAddress(address("/evidence", wish));
+            draw();
+          },
+        },
+        [["", `all (${claims.length})`], ...values].map(([word, said]) =>
+          h("option", { value: word, selected: wish[name] === word }, said),
+        ),
+      ),
+    );
   const counted = (key) => [...Map.groupBy(claims, key)].sort().map(([word, all]) => [word, `${word} (${all.length})`]);
-  put(place, h("h1", {}, "Evidence"), h("p.lead", {}, "What came of the claims of recipes: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed before anything was run. Verdicts stand as they came out."),
-    h("div.toolbar", {}, select("family", counted((each) => each.family)), select("verdict", counted((each) => each.verdict)), select("stale", counted((each) => (each.stale ? "stale" : "of today's code"))), state),
-    h("div.scroll", {}, h("table.evidence-table", { aria: { label: "Claims" } }, h("thead", {}, h("tr", {}, ["recipe", "claim", "verdict", "better by (95 %)", "seeds", "family", ""].map((words) => h(["better by (95 %)", "seeds"].includes(words) ? "th.num" : "th", { scope: "col" }, words)))), body)));
+  put(
+    place,
+    h("h1", {}, "Evidence"),
+    h(
+      "p.lead",
+      {},
+      "What came of the claims of recipes: each against its baseline at an equal budget, over paired seeds, by a rule that was fixed before anything was run. Verdicts stand as they came out.",
+    ),
+    h(
+      "div.toolbar",
+      {},
+      select(
+        "family",
+        counted((each) => each.family),
+      ),
+      select(
+        "verdict",
+        counted((each) => each.verdict),
+      ),
+      select(
+        "stale",
+        counted((each) => (each.stale ? "stale" : "of today's code")),
+      ),
+      state,
+    ),
+    h(
+      "div.scroll",
+      {},
+      h(
+        "table.evidence-table",
+        { aria: { label: "Claims" } },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["recipe", "claim", "verdict", "better by (95 %)", "seeds", "family", ""].map((words) =>
+              h(["better by (95 %)", "seeds"].includes(words) ? "th.num" : "th", { scope: "col" }, words),
+            ),
+          ),
+        ),
+        body,
+      ),
+    ),
+  );
   draw();
 
   function draw() {
-    const fit = claims.filter((each) => (!wish.family || each.family === wish.family) && (!wish.verdict || each.verdict === wish.verdict) && (!wish.stale || (each.stale ? "stale" : "of today's code") === wish.stale));
-    const elements = fit.map((each) => h("tr", { data: { href: `/evidence/${encodeURIComponent(each.name)}` } }, h("td", {}, h("a", { href: `/evidence/${encodeURIComponent(each.name)}` }, each.name)), h("td.claim", {}, each.says), h("td", {}, h("span.chip", { class: TONES[each.verdict] ?? "" }, each.badge)),
-      h("td.num", {}, minus(each.difference)), h("td.num", {}, each.seeds), h("td", {}, each.family), h("td.quiet.notes", {}, [...each.notes, each.stale ? "stale" : ""].filter(Boolean).join("; "))));
+    const fit = claims.filter(
+      (each) =>
+        (!wish.family || each.family === wish.family) &&
+        (!wish.verdict || each.verdict === wish.verdict) &&
+        (!wish.stale || (each.stale ? "stale" : "of today's code") === wish.stale),
+    );
+    const elements = fit.map((each) =>
+      h(
+        "tr",
+        { data: { href: `/evidence/${encodeURIComponent(each.name)}` } },
+        h("td", {}, h("a", { href: `/evidence/${encodeURIComponent(each.name)}` }, each.name)),
+        h("td.claim", {}, each.says),
+        h("td", {}, h("span.chip", { class: TONES[each.verdict] ?? "" }, each.badge)),
+        h("td.num", {}, minus(each.difference)),
+        h("td.num", {}, each.seeds),
+        h("td", {}, each.family),
+        h("td.quiet.notes", {}, [...each.notes, each.stale ? "stale" : ""].filter(Boolean).join("; ")),
+      ),
+    );
     put(body, elements);
     rows.set(elements);
-    put(state, fit.length === claims.length ? plural(claims.length, "claim") : `${fit.length} of ${plural(claims.length, "claim")}`, fit.length ? "" : ": none fits");
+    put(
+      state,
+      fit.length === claims.length
+        ? plural(claims.length, "claim")
+        : `${fit.length} of ${plural(claims.length, "claim")}`,
+      fit.length ? "" : ": none fits",
+    );
   }
 }
 
 async function one(place, around) {
   around.title(around.params.name);
   put(place, h("p.quiet", { role: "status" }, "Reading what ships with the package…"));
-  const proof = await get(`/api/runs/evidence/${encodeURIComponent(around.params.name)}`).catch((error) => { put(place, h("p", {}, h("a", { href: "/evidence" }, "All evidence"))); throw error; });
+  const proof = await get(`/api/runs/evidence/${encodeURIComponent(around.params.name)}`).catch((error) => {
+    put(place, h("p", {}, h("a", { href: "/evidence" }, "All evidence")));
+    throw error;
+  });
   if (!around.here()) return;
-  const paper = proof.paper.startsWith("arXiv:") ? h("a", { href: `https://arxiv.org/abs/${encodeURIComponent(proof.paper.slice(6))}`, rel: "noreferrer", target: "_blank" }, proof.paper) : proof.paper;
-  put(place, h("p.crumbs", {}, h("a", { href: "/evidence" }, "Evidence"), h("span.quiet", {}, ` / ${proof.family}`)), h("h1", {}, proof.name), h("p", {}, proof.about, " ", paper),
-    proof.quick ? h("p.bad", {}, "A quick look, with few seeds and a tenth of the budget: not evidence.") : null, proof.stale ? h("p.wait", {}, `Stale: ${proof.stale}. The command below makes it anew.`) : null,
-    proof.others.length ? h("p", {}, "With another model: ", proof.others.map((name, n) => [n ? ", " : "", h("a", { href: `/evidence/${encodeURIComponent(name)}` }, name)])) : null,
+  const paper = proof.paper.startsWith("arXiv:")
+    ? h(
+        "a",
+        {
+          href: `https://arxiv.org/abs/${encodeURIComponent(proof.paper.slice(6))}`,
+          rel: "noreferrer",
+          target: "_blank",
+        },
+        proof.paper,
+      )
+    : proof.paper;
+  put(
+    place,
+    h("p.crumbs", {}, h("a", { href: "/evidence" }, "Evidence"), h("span.quiet", {}, ` / ${proof.family}`)),
+    h("h1", {}, proof.name),
+    h("p", {}, proof.about, " ", paper),
+    proof.quick ? h("p.bad", {}, "A quick look, with few seeds and a tenth of the budget: not evidence.") : null,
+    proof.stale ? h("p.wait", {}, `Stale: ${proof.stale}. The command below makes it anew.`) : null,
+    proof.others.length
+      ? h(
+          "p",
+          {},
+          "With another model: ",
+          proof.others.map((name, n) => [
+            n ? ", " : "",
+            h("a", { href: `/evidence/${encodeURIComponent(name)}` }, name),
+          ]),
+        )
+      : null,
     h("p", {}, h("a", { href: address("/", { recipe: proof.recipe }) }, `Runs of ${proof.recipe}`)),
     proof.claims.map(claim),
-    h("h2", {}, "Measured with"), h("p.quiet", {}, Object.entries(proof.versions).map(([name, said]) => (name === "at_a_time" ? `${said} runs at a time` : name === "device" || name === "model" ? said : `${name} ${said}`)).join(", "), `, ${proof.created}`), copyLine(proof.command));
+    h("h2", {}, "Measured with"),
+    h(
+      "p.quiet",
+      {},
+      Object.entries(proof.versions)
+        .map(([name, said]) =>
+          name === "at_a_time"
+            ? `${said} runs at a time`
+            : name === "device" || name === "model"
+              ? said
+              : `${name} ${said}`,
+        )
+        .join(", "),
+      `, ${proof.created}`,
+    ),
+    copyLine(proof.command),
+  );
 }
 
 function claim(said) {
   const lines = said.arms.filter((arm) => arm.curve.length);
   const { setting } = said;
-  const curves = lines.length ? lineChart({ label: `${setting.metric}${setting.task ? ` on ${setting.task}` : ""}`, xWords: setting.unit, height: 230, latest: "means with their 95 % intervals",
-    series: lines.map((arm, n) => ({ name: arm.name, hue: HUES[arm.name] ?? (n + 3) % 8, dash: n % 4, x: arm.curve.map((p) => p.spent), y: arm.curve.map((p) => p.mean), low: arm.curve.map((p) => p.low), high: arm.curve.map((p) => p.high) })) }) : null;
+  const curves = lines.length
+    ? lineChart({
+        label: `${setting.metric}${setting.task ? ` on ${setting.task}` : ""}`,
+        xWords: setting.unit,
+        height: 230,
+        latest: "means with their 95 % intervals",
+        series: lines.map((arm, n) => ({
+          name: arm.name,
+          hue: HUES[arm.name] ?? (n + 3) % 8,
+          dash: n % 4,
+          x: arm.curve.map((p) => p.spent),
+          y: arm.curve.map((p) => p.mean),
+          low: arm.curve.map((p) => p.low),
+          high: arm.curve.map((p) => p.high),
+        })),
+      })
+    : null;
   const [first, ...others] = said.against;
-  const columns = [first, ...others].map((gap) => ({ name: gap.name === "baseline" && ["slope", "bound"].includes(setting.kind) ? "seeds" : gap.name, hue: HUES[gap.name] ?? 0, dots: gap.differences, mean: gap.mean, low: gap.low, high: gap.high }));
+  const columns = [first, ...others].map((gap) => ({
+    name: gap.name === "baseline" && ["slope", "bound"].includes(setting.kind) ? "seeds" : gap.name,
+    hue: HUES[gap.name] ?? 0,
+    dots: gap.differences,
+    mean: gap.mean,
+    low: gap.low,
+    high: gap.high,
+  }));
   if (said.fresh) columns.splice(1, 0, { name: "fresh seeds", hue: 1, dots: said.fresh.differences, hollow: true });
-  const gaps = first ? dotChart({ label: "Better than the others by", columns, effect: first.effect, height: 230, latest: "a dot a seed, the mean with its 95 % interval; shaded: too small to count" }) : null;
-  const pairs = Object.entries(WORDS).filter(([key]) => setting[key] !== undefined).map(([key, words]) => [words, Array.isArray(setting[key]) ? setting[key].join(", ") : typeof setting[key] === "number" ? number(setting[key]) : setting[key]]);
+  const gaps = first
+    ? dotChart({
+        label: "Better than the others by",
+        columns,
+        effect: first.effect,
+        height: 230,
+        latest: "a dot a seed, the mean with its 95 % interval; shaded: too small to count",
+      })
+    : null;
+  const pairs = Object.entries(WORDS)
+    .filter(([key]) => setting[key] !== undefined)
+    .map(([key, words]) => [
+      words,
+      Array.isArray(setting[key])
+        ? setting[key].join(", ")
+        : typeof setting[key] === "number"
+          ? number(setting[key])
+          : setting[key],
+    ]);
   pairs.splice(3, 0, ["budget", `${setting.budget?.toLocaleString("en")} ${setting.unit} a run`]);
-  return h("section.claim", {}, h("h2", {}, said.says),
-    h("p", {}, h("span.chip.verdict", { class: TONES[said.verdict] ?? "" }, said.badge), ` ${capital(said.meaning)}. `, said.outcome.length ? `${capital(said.outcome.join("; "))}. ` : "", h("span.quiet", {}, `${capital(said.registration)}.`)),
-    said.unfinished ? h("p.wait", {}, `${capital(said.unfinished)}. What stands here may change.`) : null, said.how ? h("p", {}, capital(minus(said.how))) : null,
-    h("div.claim-charts", {}, curves ? h("div.card", {}, curves.element, h("p.legend-line", {}, lines.map((arm, n) => h("span", {}, lineKey(HUES[arm.name] ?? (n + 3) % 8, n % 4), ` ${arm.name}`)))) : null, gaps ? h("div.card", {}, gaps.element) : null),
-    h("div.scroll", {}, h("table", { aria: { label: "Arms" } }, h("thead", {}, h("tr", {}, ["arm", "recipe", "seeds", "score", "learning rate", "better by (95 %)"].map((words, n) => h(n > 1 ? "th.num" : "th", { scope: "col" }, words)))),
-      h("tbody", {}, said.arms.map((arm) => h("tr", {}, h("td", {}, arm.name), h("td.mono", {}, arm.what), h("td.num", {}, arm.seeds), h("td.num", {}, arm.score), h("td.num", {}, arm.lr === null ? "" : String(arm.lr)), h("td.num", {}, minus(said.against.find((gap) => gap.name === arm.name)?.words ?? ""))))))),
-    said.quality ? h("p", {}, `What it must keep, ${said.quality.keeps}: better by ${minus(said.quality.words)}.`) : null,
-    h("details", {}, h("summary", {}, "What was run"), h("dl.pairs", {}, pairs.filter(([, v]) => v !== undefined && v !== "").map(([words, v]) => [h("dt", {}, words), h("dd", {}, v)]))),
-    said.gates.length ? h("details", {}, h("summary", {}, "Gates"), h("ul", {}, said.gates.map((gate) => h("li", {}, h("b", {}, gate.gate), `, ${gate.open ? "open" : "closed"}: ${gate.why}`)))) : null);
+  return h(
+    "section.claim",
+    {},
+    h("h2", {}, said.says),
+    h(
+      "p",
+      {},
+      h("span.chip.verdict", { class: TONES[said.verdict] ?? "" }, said.badge),
+      ` ${capital(said.meaning)}. `,
+      said.outcome.length ? `${capital(said.outcome.join("; "))}. ` : "",
+      h("span.quiet", {}, `${capital(said.registration)}.`),
+    ),
+    said.unfinished ? h("p.wait", {}, `${capital(said.unfinished)}. What stands here may change.`) : null,
+    said.how ? h("p", {}, capital(minus(said.how))) : null,
+    h(
+      "div.claim-charts",
+      {},
+      curves
+        ? h(
+            "div.card",
+            {},
+            curves.element,
+            h(
+              "p.legend-line",
+              {},
+              lines.map((arm, n) => h("span", {}, lineKey(HUES[arm.name] ?? (n + 3) % 8, n % 4), ` ${arm.name}`)),
+            ),
+          )
+        : null,
+      gaps ? h("div.card", {}, gaps.element) : null,
+    ),
+    h(
+      "div.scroll",
+      {},
+      h(
+        "table",
+        { aria: { label: "Arms" } },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ["arm", "recipe", "seeds", "score", "learning rate", "better by (95 %)"].map((words, n) =>
+              h(n > 1 ? "th.num" : "th", { scope: "col" }, words),
+            ),
+          ),
+        ),
+        h(
+          "tbody",
+          {},
+          said.arms.map((arm) =>
+            h(
+              "tr",
+              {},
+              h("td", {}, arm.name),
+              h("td.mono", {}, arm.what),
+              h("td.num", {}, arm.seeds),
+              h("td.num", {}, arm.score),
+              h("td.num", {}, arm.lr === null ? "" : String(arm.lr)),
+              h("td.num", {}, minus(said.against.find((gap) => gap.name === arm.name)?.words ?? "")),
+            ),
+          ),
+        ),
+      ),
+    ),
+    said.quality
+      ? h("p", {}, `What it must keep, ${said.quality.keeps}: better by ${minus(said.quality.words)}.`)
+      : null,
+    h(
+      "details",
+      {},
+      h("summary", {}, "What was run"),
+      h(
+        "dl.pairs",
+        {},
+        pairs.filter(([, v]) => v !== undefined && v !== "").map(([words, v]) => [h("dt", {}, words), h("dd", {}, v)]),
+      ),
+    ),
+    said.gates.length
+      ? h(
+          "details",
+          {},
+          h("summary", {}, "Gates"),
+          h(
+            "ul",
+            {},
+            said.gates.map((gate) =>
+              h("li", {}, h("b", {}, gate.gate), `, ${gate.open ? "open" : "closed"}: ${gate.why}`),
+            ),
+          ),
+        )
+      : null,
+  );
 }

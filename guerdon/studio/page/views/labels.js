@@ -18,11 +18,53 @@ export async function show(place, around) {
 async function chooseRun(place, around) {
   around.title("Labels");
   const { runs } = await get("/api/labels/runs");
-  put(place, h("h1", {}, "Labels"), runs.length
-    ? [h("p.quiet", {}, "Say what is right, wrong or a hack in what a run sampled. Which run?"),
-      h("div.scroll", {}, h("table", {}, h("thead", {}, h("tr", {}, ["run", "recipe", "steps kept", "labels"].map((words, n) => h(n > 1 ? "th.num" : "th", { scope: "col" }, words)))),
-        h("tbody", {}, runs.map((each) => h("tr", {}, h("td", {}, h("a", { href: address("/labels", { run: each.id }) }, each.name)), h("td", {}, each.recipe), h("td.num", {}, count(each.steps)), h("td.num", {}, count(each.labels)))))))]
-    : h("p.empty", {}, "No run here has stored what it sampled. Train one: ", h("code", {}, "guerdon train grpo --task countdown:3")));
+  put(
+    place,
+    h("h1", {}, "Labels"),
+    runs.length
+      ? [
+          h("p.quiet", {}, "Say what is right, wrong or a hack in what a run sampled. Which run?"),
+          h(
+            "div.scroll",
+            {},
+            h(
+              "table",
+              {},
+              h(
+                "thead",
+                {},
+                h(
+                  "tr",
+                  {},
+                  ["run", "recipe", "steps kept", "labels"].map((words, n) =>
+                    h(n > 1 ? "th.num" : "th", { scope: "col" }, words),
+                  ),
+                ),
+              ),
+              h(
+                "tbody",
+                {},
+                runs.map((each) =>
+                  h(
+                    "tr",
+                    {},
+                    h("td", {}, h("a", { href: address("/labels", { run: each.id }) }, each.name)),
+                    h("td", {}, each.recipe),
+                    h("td.num", {}, count(each.steps)),
+                    h("td.num", {}, count(each.labels)),
+                  ),
+                ),
+              ),
+            ),
+          ),
+        ]
+      : h(
+          "p.empty",
+          {},
+          "No run here has stored what it sampled. Train one: ",
+          h("code", {}, "guerdon train grpo --task countdown:3"),
+        ),
+  );
 }
 
 class Labelling {
@@ -43,14 +85,23 @@ class Labelling {
     const { around } = this;
     this.overview = await get("/api/labels", { run: this.run });
     around.title(`Labels of ${this.overview.name}`);
-    put(this.place, h("h1", {}, "Labels ", h("a.quiet.label-run", { href: `/run/${this.run}` }, this.overview.name)), this.controls, this.progress,
-      h("div.label-split", {}, this.stage, this.side));
+    put(
+      this.place,
+      h("h1", {}, "Labels ", h("a.quiet.label-run", { href: `/run/${this.run}` }, this.overview.name)),
+      this.controls,
+      this.progress,
+      h("div.label-split", {}, this.stage, this.side),
+    );
     this.drawControls();
     this.drawSide();
     const heard = (event) => this.heard(event.detail);
     document.addEventListener("labelled", heard);
     around.cleanup(() => document.removeEventListener("labelled", heard));
-    around.live(around.guard(async (ids) => { if (!ids || ids.includes(this.run)) await this.refresh(); }));
+    around.live(
+      around.guard(async (ids) => {
+        if (!ids || ids.includes(this.run)) await this.refresh();
+      }),
+    );
     this.keys = layer("labels");
     around.keys(this.keys);
     await this.load();
@@ -80,15 +131,22 @@ class Labelling {
   goTo(sample) {
     const there = this.queue.findIndex((each) => same(each, sample));
     if (there >= 0) this.at = there;
-    else { this.queue.splice(this.at, 0, sample); }
+    else {
+      this.queue.splice(this.at, 0, sample);
+    }
   }
 
-  get list() { return this.two ? this.pairs : this.queue; }
+  get list() {
+    return this.two ? this.pairs : this.queue;
+  }
 
   async move(by) {
     const next = this.at + by;
     if (next < 0) return;
-    if (next >= this.list.length && this.told.there > this.list.length) { await this.load(); return; }
+    if (next >= this.list.length && this.told.there > this.list.length) {
+      await this.load();
+      return;
+    }
     this.at = Math.min(next, this.list.length);
     await this.draw();
   }
@@ -100,12 +158,21 @@ class Labelling {
     if (counts) this.overview.counts = counts;
     const current = this.list[this.at];
     const verdict = VERDICTS.some(([name]) => name === kind);
-    if (!this.two && verdict && current && same(current, sample)) { current.kind = kind; this.around.guard(() => this.move(1))(); }
+    if (!this.two && verdict && current && same(current, sample)) {
+      current.kind = kind;
+      this.around.guard(() => this.move(1))();
+    }
     this.drawProgress();
     this.later();
   }
 
-  later() { clearTimeout(this.timer); this.timer = setTimeout(this.around.guard(() => this.refresh()), 250); }
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(
+      this.around.guard(() => this.refresh()),
+      250,
+    );
+  }
 
   async refresh() {
     const overview = await get("/api/labels", { run: this.run });
@@ -115,15 +182,21 @@ class Labelling {
     this.drawSide();
   }
 
-  undo = () => this.around.guard(async () => {
-    const { taken, counts } = await post("/api/labels/undo", { run: this.run });
-    this.overview.counts = counts;
-    tell(taken ? `${taken.kind} taken back` : "there is no label to take back");
-    if (taken && !this.two) { this.goTo(taken); await this.draw(); }
-    if (taken && this.two) { await this.load(); }
-    this.drawProgress();
-    this.later();
-  })();
+  undo = () =>
+    this.around.guard(async () => {
+      const { taken, counts } = await post("/api/labels/undo", { run: this.run });
+      this.overview.counts = counts;
+      tell(taken ? `${taken.kind} taken back` : "there is no label to take back");
+      if (taken && !this.two) {
+        this.goTo(taken);
+        await this.draw();
+      }
+      if (taken && this.two) {
+        await this.load();
+      }
+      this.drawProgress();
+      this.later();
+    })();
 
   prefer(kind, one, other) {
     return this.around.guard(async () => {
@@ -140,7 +213,15 @@ class Labelling {
 
   // --- what is shown -------------------------------------------------------------------------------------------------
 
-  address() { return address("/labels", { run: this.run, order: this.order === "high" ? "" : this.order, mode: this.two ? "pairs" : "", labelled: this.every, blind: this.blind }); }
+  address() {
+    return address("/labels", {
+      run: this.run,
+      order: this.order === "high" ? "" : this.order,
+      mode: this.two ? "pairs" : "",
+      labelled: this.every,
+      blind: this.blind,
+    });
+  }
 
   change(how) {
     Object.assign(this, how);
@@ -150,12 +231,51 @@ class Labelling {
   }
 
   drawControls() {
-    const mode = (words, two) => h("button", { type: "button", aria: { pressed: String(this.two === two) }, onclick: () => this.change({ two }) }, words);
-    const orders = Object.entries(this.overview.orders).map(([name, words]) => h("option", { value: name, selected: name === this.order }, words));
-    put(this.controls, h("span", { role: "group", aria: { label: "How" } }, mode("one at a time", false), " ", mode("two tries side by side", true)),
-      this.two ? null : [h("label", {}, "order", h("select", { onchange: (event) => this.change({ order: event.target.value }) }, orders)),
-        h("label", {}, h("input", { type: "checkbox", checked: this.every, onchange: (event) => this.change({ every: event.target.checked }) }), "labelled ones too")],
-    h("label", {}, h("input", { type: "checkbox", checked: this.blind, onchange: (event) => this.hide(event.target.checked) }), "without scores"));
+    const mode = (words, two) =>
+      h(
+        "button",
+        { type: "button", aria: { pressed: String(this.two === two) }, onclick: () => this.change({ two }) },
+        words,
+      );
+    const orders = Object.entries(this.overview.orders).map(([name, words]) =>
+      h("option", { value: name, selected: name === this.order }, words),
+    );
+    put(
+      this.controls,
+      h(
+        "span",
+        { role: "group", aria: { label: "How" } },
+        mode("one at a time", false),
+        " ",
+        mode("two tries side by side", true),
+      ),
+      this.two
+        ? null
+        : [
+            h(
+              "label",
+              {},
+              "order",
+              h("select", { onchange: (event) => this.change({ order: event.target.value }) }, orders),
+            ),
+            h(
+              "label",
+              {},
+              h("input", {
+                type: "checkbox",
+                checked: this.every,
+                onchange: (event) => this.change({ every: event.target.checked }),
+              }),
+              "labelled ones too",
+            ),
+          ],
+      h(
+        "label",
+        {},
+        h("input", { type: "checkbox", checked: this.blind, onchange: (event) => this.hide(event.target.checked) }),
+        "without scores",
+      ),
+    );
   }
 
   hide(blind) {
@@ -168,18 +288,30 @@ class Labelling {
   drawProgress() {
     const { counts } = this.overview;
     const judged = counts.right + counts.wrong + counts.hack;
-    const left = this.told ? Math.max(0, this.told.there - (this.every || this.two ? 0 : this.queue.filter((each) => each.kind).length)) : 0;
-    const kept = this.told && this.told.kept > this.told.steps.length ? `, from ${plural(this.told.steps.length, "step")} of ${count(this.told.kept)}` : "";
-    put(this.progress, h("strong", {}, `${count(judged)} labelled`), ": ", VERDICTS.map(([kind], n) => [n ? ", " : "", h(`span.verdict.${kind}`, {}, `${count(counts[kind])} ${kind}`)]),
-      counts.better + counts.level ? `, ${plural(counts.better + counts.level, "pair")}` : "", counts.note ? `, ${plural(counts.note, "note")}` : "",
-      h("span.quiet", {}, ` · ${plural(left, this.two ? "pair" : "text")} left${kept}`));
+    const left = this.told
+      ? Math.max(0, this.told.there - (this.every || this.two ? 0 : this.queue.filter((each) => each.kind).length))
+      : 0;
+    const kept =
+      this.told && this.told.kept > this.told.steps.length
+        ? `, from ${plural(this.told.steps.length, "step")} of ${count(this.told.kept)}`
+        : "";
+    put(
+      this.progress,
+      h("strong", {}, `${count(judged)} labelled`),
+      ": ",
+      VERDICTS.map(([kind], n) => [n ? ", " : "", h(`span.verdict.${kind}`, {}, `${count(counts[kind])} ${kind}`)]),
+      counts.better + counts.level ? `, ${plural(counts.better + counts.level, "pair")}` : "",
+      counts.note ? `, ${plural(counts.note, "note")}` : "",
+      h("span.quiet", {}, ` · ${plural(left, this.two ? "pair" : "text")} left${kept}`),
+    );
   }
 
   async draw() {
     this.drawProgress();
     const mine = ++this.turn;
     for (const key of [...this.keys.keys.keys()]) this.keys.keys.delete(key);
-    this.keys.on(["j", "ArrowDown"], "next, without a label", () => this.around.guard(() => this.move(1))())
+    this.keys
+      .on(["j", "ArrowDown"], "next, without a label", () => this.around.guard(() => this.move(1))())
       .on(["k", "ArrowUp"], "the one before", () => this.around.guard(() => this.move(-1))())
       .on("p", "one at a time, or two", () => this.change({ two: !this.two }))
       .on("s", "with or without scores", () => this.hide(!this.blind))
@@ -195,9 +327,20 @@ class Labelling {
 
   drawEnd() {
     const odd = this.order === "odd" && !this.two && !this.told.there;
-    return h("p.empty", {}, !this.told.kept ? ["This run stores nothing that it sampled: train with ", h("code", {}, "--rollouts-every 1"), "."]
-      : odd ? "Reward and truth agree on all that is not labelled, or one of them is not known. Choose another order to go on."
-        : ["Nothing is left here", this.two ? ": every pair has been compared." : ": all of these texts are labelled. Choose another order, or look at labelled ones too."]);
+    return h(
+      "p.empty",
+      {},
+      !this.told.kept
+        ? ["This run stores nothing that it sampled: train with ", h("code", {}, "--rollouts-every 1"), "."]
+        : odd
+          ? "Reward and truth agree on all that is not labelled, or one of them is not known. Choose another order to go on."
+          : [
+              "Nothing is left here",
+              this.two
+                ? ": every pair has been compared."
+                : ": all of these texts are labelled. Choose another order, or look at labelled ones too.",
+            ],
+    );
   }
 
   async drawOne(sample, mine) {
@@ -206,27 +349,75 @@ class Labelling {
     if (mine !== this.turn || !this.around.here()) return;
     const bar = labelBar(which, this.around);
     for (const [key, words, call] of bar.keys) if (key !== "u") this.keys.on(key, words, call);
-    const undo = h("button", { type: "button", title: "take back the last label", aria: { keyshortcuts: "u" }, onclick: this.undo }, "undo ", h("kbd", { aria: { hidden: "true" } }, "u"));
+    const undo = h(
+      "button",
+      { type: "button", title: "take back the last label", aria: { keyshortcuts: "u" }, onclick: this.undo },
+      "undo ",
+      h("kbd", { aria: { hidden: "true" } }, "u"),
+    );
     bar.element.querySelector(".label-undo").replaceWith(undo);
-    const again = sample.same > 1 ? h("span.chip", { title: "the same text to the same prompt" }, `said ${count(sample.same)} times`) : null;
-    put(this.stage, h("div.label-head", {}, bar.element, h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)} `, again)), this.card);
-    for (const key of ["v", "i", "c"]) if (keys?.keys.has(key) && !this.keys.keys.has(key)) this.keys.keys.set(key, keys.keys.get(key)); // of the card
+    const again =
+      sample.same > 1
+        ? h("span.chip", { title: "the same text to the same prompt" }, `said ${count(sample.same)} times`)
+        : null;
+    put(
+      this.stage,
+      h(
+        "div.label-head",
+        {},
+        bar.element,
+        h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)} `, again),
+      ),
+      this.card,
+    );
+    for (const key of ["v", "i", "c"])
+      if (keys?.keys.has(key) && !this.keys.keys.has(key)) this.keys.keys.set(key, keys.keys.get(key)); // of the card
   }
 
   async drawPair({ left, right }, mine) {
     const sides = [left, right].map((sample) => h("div.label-card", {}));
-    await Promise.all([left, right].map((sample, n) => this.fill(sides[n], { run: this.run, ...placeOf(sample) }, mine)));
+    await Promise.all(
+      [left, right].map((sample, n) => this.fill(sides[n], { run: this.run, ...placeOf(sample) }, mine)),
+    );
     if (mine !== this.turn || !this.around.here()) return;
-    const choice = (key, words, call) => { this.keys.on(key, words, call); return h("button", { type: "button", aria: { keyshortcuts: [key].flat().join(" ") }, onclick: call }, words, " ", [key].flat().map((k) => h("kbd", { aria: { hidden: "true" } }, k.replace("Arrow", "") === "Left" ? "←" : k === "ArrowRight" ? "→" : k))); };
-    put(this.stage, h("div.label-head.labels-bar", { role: "group", aria: { label: "Which is better?" } },
-      choice(["ArrowLeft", "1"], "left is better", () => this.prefer("better", left, right)), choice(["0", "="], "neither", () => this.prefer("level", left, right)),
-      choice(["ArrowRight", "2"], "right is better", () => this.prefer("better", right, left)), h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)}`)),
-    h("div.label-two", {}, sides));
+    const choice = (key, words, call) => {
+      this.keys.on(key, words, call);
+      return h(
+        "button",
+        { type: "button", aria: { keyshortcuts: [key].flat().join(" ") }, onclick: call },
+        words,
+        " ",
+        [key]
+          .flat()
+          .map((k) =>
+            h(
+              "kbd",
+              { aria: { hidden: "true" } },
+              k.replace("Arrow", "") === "Left" ? "←" : k === "ArrowRight" ? "→" : k,
+            ),
+          ),
+      );
+    };
+    put(
+      this.stage,
+      h(
+        "div.label-head.labels-bar",
+        { role: "group", aria: { label: "Which is better?" } },
+        choice(["ArrowLeft", "1"], "left is better", () => this.prefer("better", left, right)),
+        choice(["0", "="], "neither", () => this.prefer("level", left, right)),
+        choice(["ArrowRight", "2"], "right is better", () => this.prefer("better", right, left)),
+        h("span.quiet", {}, `${count(this.at + 1)} of ${count(this.told.there)}`),
+      ),
+      h("div.label-two", {}, sides),
+    );
   }
 
   async fill(card, which, mine) {
     const inner = h("div", {});
-    const made = await rolloutCard(inner, this.blind ? { ...which, colour: "nothing" } : which, { ...this.around, keys: () => {} });
+    const made = await rolloutCard(inner, this.blind ? { ...which, colour: "nothing" } : which, {
+      ...this.around,
+      keys: () => {},
+    });
     if (mine === this.turn && this.around.here()) put(card, inner);
     return made;
   }
@@ -234,39 +425,166 @@ class Labelling {
   drawSide() {
     const { agreement, commands, labels, damaged, files } = this.overview;
     const focused = this.side.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    put(this.side, h("section.card", {}, h("h2", {}, "How the reward agrees"), this.drawAgreement(agreement)),
-      h("section.card", {}, h("h2", {}, "Use them"), commands.length ? commands.map(({ words, command }) => [h("p.quiet", {}, words), line(command, `Copy: ${words}`)])
-        : h("p.quiet", {}, "After the first labels, commands that train on them and check a reward by them stand here. They are kept in ", h("code", {}, files[0].path), ".")),
-      h("section.card", {}, h("h2", {}, "Labels given"), damaged ? h("p.bad", {}, `${plural(damaged, "line")} of labels.jsonl cannot be read and ${damaged === 1 ? "is" : "are"} passed over.`) : null, this.drawGiven(labels)));
+    put(
+      this.side,
+      h("section.card", {}, h("h2", {}, "How the reward agrees"), this.drawAgreement(agreement)),
+      h(
+        "section.card",
+        {},
+        h("h2", {}, "Use them"),
+        commands.length
+          ? commands.map(({ words, command }) => [h("p.quiet", {}, words), line(command, `Copy: ${words}`)])
+          : h(
+              "p.quiet",
+              {},
+              "After the first labels, commands that train on them and check a reward by them stand here. They are kept in ",
+              h("code", {}, files[0].path),
+              ".",
+            ),
+      ),
+      h(
+        "section.card",
+        {},
+        h("h2", {}, "Labels given"),
+        damaged
+          ? h(
+              "p.bad",
+              {},
+              `${plural(damaged, "line")} of labels.jsonl cannot be read and ${damaged === 1 ? "is" : "are"} passed over.`,
+            )
+          : null,
+        this.drawGiven(labels),
+      ),
+    );
     if (focused) this.side.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
   drawAgreement({ rows, auc, checked, pairs }) {
     if (!rows.some((row) => row.count) && !pairs.of) return h("p.quiet", {}, "Nothing is labelled yet.");
-    return [h("div.scroll", {}, h("table", {}, h("thead", {}, h("tr", {}, ["label", "count", "mean reward", "lowest", "highest"].map((words, n) => h(n ? "th.num" : "th", { scope: "col" }, words)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, h(`th.verdict.${row.kind}`, { scope: "row" }, row.kind), h("td.num", {}, count(row.count)), h("td.num", {}, number(row.mean)), h("td.num", {}, number(row.lowest)), h("td.num", {}, number(row.highest))))))),
-    auc === null ? h("p.quiet", {}, "Label some right and some wrong to see how often a right one is paid more.")
-      : h("p", {}, h("strong", {}, percent(auc, 0)), " of pairs of a right sample and another pay the right one more (50 % is chance, a tie counts half)."),
-    checked.of ? h("p.quiet", {}, `The task's own check agrees with ${count(checked.agree)} of ${count(checked.of)} labels.`) : null,
-    pairs.of ? h("p.quiet", {}, `In ${count(pairs.agree)} of ${count(pairs.of)} compared pairs the better one is paid more, in ${count(pairs.level)} as much.`) : null];
+    return [
+      h(
+        "div.scroll",
+        {},
+        h(
+          "table",
+          {},
+          h(
+            "thead",
+            {},
+            h(
+              "tr",
+              {},
+              ["label", "count", "mean reward", "lowest", "highest"].map((words, n) =>
+                h(n ? "th.num" : "th", { scope: "col" }, words),
+              ),
+            ),
+          ),
+          h(
+            "tbody",
+            {},
+            rows.map((row) =>
+              h(
+                "tr",
+                {},
+                h(`th.verdict.${row.kind}`, { scope: "row" }, row.kind),
+                h("td.num", {}, count(row.count)),
+                h("td.num", {}, number(row.mean)),
+                h("td.num", {}, number(row.lowest)),
+                h("td.num", {}, number(row.highest)),
+              ),
+            ),
+          ),
+        ),
+      ),
+      auc === null
+        ? h("p.quiet", {}, "Label some right and some wrong to see how often a right one is paid more.")
+        : h(
+            "p",
+            {},
+            h("strong", {}, percent(auc, 0)),
+            " of pairs of a right sample and another pay the right one more (50 % is chance, a tie counts half).",
+          ),
+      checked.of
+        ? h("p.quiet", {}, `The task's own check agrees with ${count(checked.agree)} of ${count(checked.of)} labels.`)
+        : null,
+      pairs.of
+        ? h(
+            "p.quiet",
+            {},
+            `In ${count(pairs.agree)} of ${count(pairs.of)} compared pairs the better one is paid more, in ${count(pairs.level)} as much.`,
+          )
+        : null,
+    ];
   }
 
   drawGiven(labels) {
-    if (!labels.length) return h("p.quiet", {}, "None yet. ", h("kbd", {}, "y"), " right, ", h("kbd", {}, "n"), " wrong, ", h("kbd", {}, "h"), " hack; ", h("kbd", {}, "?"), " lists all keys.");
-    return h("ul.label-list", {}, labels.slice(0, 50).map((each) => {
-      const key = `${each.kind} ${each.step} ${each.episode} ${each.segment} ${each.other?.episode ?? ""}`;
-      const takeBack = this.around.guard(async () => {
-        const { taken, counts } = await post("/api/labels/undo", { run: this.run, sample: placeOf(each), kind: each.kind });
-        this.overview.counts = counts;
-        tell(taken ? `${taken.kind} taken back` : "it was taken back already");
-        document.dispatchEvent(new CustomEvent("labels-changed"));
-        await this.refresh();
-      });
-      return h("li", {}, h(`span.verdict.${each.kind}`, {}, each.kind), " ", h("a", { href: address(`/rollout/${this.run}/${each.step}/${encodeURIComponent(each.episode)}`, { segment: each.segment || "" }) }, each.episode),
-        h("span.label-line", {}, each.other ? `${each.kind === "better" ? "than" : "with"} ${each.other.episode}` : each.note || each.completion.split("\n")[0]),
-        h("button.plain", { type: "button", data: { key }, aria: { label: `Take back ${each.kind} of ${each.episode}` }, onclick: takeBack }, "take back"));
-    }));
+    if (!labels.length)
+      return h(
+        "p.quiet",
+        {},
+        "None yet. ",
+        h("kbd", {}, "y"),
+        " right, ",
+        h("kbd", {}, "n"),
+        " wrong, ",
+        h("kbd", {}, "h"),
+        " hack; ",
+        h("kbd", {}, "?"),
+        " lists all keys.",
+      );
+    return h(
+      "ul.label-list",
+      {},
+      labels.slice(0, 50).map((each) => {
+        const key = `${each.kind} ${each.step} ${each.episode} ${each.segment} ${each.other?.episode ?? ""}`;
+        const takeBack = this.around.guard(async () => {
+          const { taken, counts } = await post("/api/labels/undo", {
+            run: this.run,
+            sample: placeOf(each),
+            kind: each.kind,
+          });
+          this.overview.counts = counts;
+          tell(taken ? `${taken.kind} taken back` : "it was taken back already");
+          document.dispatchEvent(new CustomEvent("labels-changed"));
+          await this.refresh();
+        });
+        return h(
+          "li",
+          {},
+          h(`span.verdict.${each.kind}`, {}, each.kind),
+          " ",
+          h(
+            "a",
+            {
+              href: address(`/rollout/${this.run}/${each.step}/${encodeURIComponent(each.episode)}`, {
+                segment: each.segment || "",
+              }),
+            },
+            each.episode,
+          ),
+          h(
+            "span.label-line",
+            {},
+            each.other
+              ? `${each.kind === "better" ? "than" : "with"} ${each.other.episode}`
+              : each.note || each.completion.split("\n")[0],
+          ),
+          h(
+            "button.plain",
+            {
+              type: "button",
+              data: { key },
+              aria: { label: `Take back ${each.kind} of ${each.episode}` },
+              onclick: takeBack,
+            },
+            "take back",
+          ),
+        );
+      }),
+    );
   }
 }
 
-function placeOf({ step, episode, segment }) { return { step, episode, segment }; }
+function placeOf({ step, episode, segment }) {
+  return { step, episode, segment };
+}

@@ -14,7 +14,11 @@ export async function show(place, around) {
   const segment = around.query.get("segment");
   const colour = around.query.get("colour");
   const coloured = (name) => around.keepInAddress(address(location.pathname, { segment, colour: name }));
-  const { keys } = await rolloutCard(card, { run, step, episode, segment, colour, coloured, signal: stop.signal }, around);
+  const { keys } = await rolloutCard(
+    card,
+    { run, step, episode, segment, colour, coloured, signal: stop.signal },
+    around,
+  );
   if (!around.here()) return;
   around.keys(keys);
   if (segment) place.querySelector(".turn.chosen")?.scrollIntoView({ block: "nearest" });
