@@ -1,4 +1,5 @@
 # make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
+# make browser: the studio in a real browser, Chromium; skipped where there is none.
 # make peers: what compares with TRL, verifiers, verl and stable-baselines3, in an environment of its own, .venv-peers.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
 # make hooks: run the checks of .pre-commit-config.yaml at every commit. make check-files: run them now, over every file.
@@ -11,7 +12,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PEERS ?= .venv-peers
 
-.PHONY: test lint types suite slow peers promises demo bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite browser slow peers promises demo bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint types suite
 
@@ -30,6 +31,9 @@ types: $(VENV)/.installed
 
 suite: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
+
+browser: $(VENV)/.installed
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "browser and not slow" tests/studio
 
 slow: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough

@@ -45,6 +45,13 @@ def ask() -> Callable[[Path], TestClient]:
     return lambda folder: TestClient(make_app(Library([folder]), token=None), base_url="http://127.0.0.1")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever opens a page is marked so."""
+    for item in items:
+        if "browse" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 class Opened:
     """A page of the studio in a browser. What the browser complains of is in `complaints`, and fails the test at its end but
     for what holds one of `expected`."""
