@@ -1,11 +1,14 @@
 // Labelling: a queue of samples that is gone through by keyboard alone, one at a time or two tries at one prompt.
 
 import { address, get, post } from "/page/asking.js";
-import { line } from "/page/copying.js";
 import { h, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { VERDICTS, labelBar, same } from "/page/labelling.js";
-import { count, number, percent, plural } from "/page/numbers.js";
+import { chooseRun } from "/page/labels/choosing.js";
+import { showControls } from "/page/labels/controls.js";
+import { showProgress } from "/page/labels/progress.js";
+import { showSide } from "/page/labels/side.js";
+import { count } from "/page/numbers.js";
 import { rolloutCard } from "/page/rollout_card.js";
 
 export async function show(place, around) {
@@ -13,58 +16,6 @@ export async function show(place, around) {
   if (!run) return chooseRun(place, around);
   const view = new Labelling(place, around, run);
   await view.begin();
-}
-
-async function chooseRun(place, around) {
-  around.title("Labels");
-  const { runs } = await get("/api/labels/runs");
-  put(
-    place,
-    h("h1", {}, "Labels"),
-    runs.length
-      ? [
-          h("p.quiet", {}, "Say what is right, wrong or a hack in what a run sampled. Which run?"),
-          h(
-            "div.scroll",
-            {},
-            h(
-              "table",
-              {},
-              h(
-                "thead",
-                {},
-                h(
-                  "tr",
-                  {},
-                  ["run", "recipe", "steps kept", "labels"].map((words, n) =>
-                    h(n > 1 ? "th.num" : "th", { scope: "col" }, words),
-                  ),
-                ),
-              ),
-              h(
-                "tbody",
-                {},
-                runs.map((each) =>
-                  h(
-                    "tr",
-                    {},
-                    h("td", {}, h("a", { href: address("/labels", { run: each.id }) }, each.name)),
-                    h("td", {}, each.recipe),
-                    h("td.num", {}, count(each.steps)),
-                    h("td.num", {}, count(each.labels)),
-                  ),
-                ),
-              ),
-            ),
-          ),
-        ]
-      : h(
-          "p.empty",
-          {},
-          "No run here has stored what it sampled. Train one: ",
-          h("code", {}, "guerdon train grpo --task countdown:3"),
-        ),
-  );
 }
 
 class Labelling {
@@ -198,6 +149,19 @@ class Labelling {
       this.later();
     })();
 
+  takeBack = (label) =>
+    this.around.guard(async () => {
+      const { taken, counts } = await post("/api/labels/undo", {
+        run: this.run,
+        sample: placeOf(label),
+        kind: label.kind,
+      });
+      this.overview.counts = counts;
+      tell(taken ? `${taken.kind} taken back` : "it was taken back already");
+      document.dispatchEvent(new CustomEvent("labels-changed"));
+      await this.refresh();
+    })();
+
   prefer(kind, one, other) {
     return this.around.guard(async () => {
       const { counts } = await post("/api/labels", { run: this.run, kind, ...placeOf(one), other: placeOf(other) });
@@ -231,51 +195,21 @@ class Labelling {
   }
 
   drawControls() {
-    const mode = (words, two) =>
-      h(
-        "button",
-        { type: "button", aria: { pressed: String(this.two === two) }, onclick: () => this.change({ two }) },
-        words,
-      );
-    const orders = Object.entries(this.overview.orders).map(([name, words]) =>
-      h("option", { value: name, selected: name === this.order }, words),
-    );
-    put(
+    const { two, order, every, blind } = this;
+    showControls(
       this.controls,
-      h(
-        "span",
-        { role: "group", aria: { label: "How" } },
-        mode("one at a time", false),
-        " ",
-        mode("two tries side by side", true),
-      ),
-      this.two
-        ? null
-        : [
-            h(
-              "label",
-              {},
-              "order",
-              h("select", { onchange: (event) => this.change({ order: event.target.value }) }, orders),
-            ),
-            h(
-              "label",
-              {},
-              h("input", {
-                type: "checkbox",
-                checked: this.every,
-                onchange: (event) => this.change({ every: event.target.checked }),
-              }),
-              "labelled ones too",
-            ),
-          ],
-      h(
-        "label",
-        {},
-        h("input", { type: "checkbox", checked: this.blind, onchange: (event) => this.hide(event.target.checked) }),
-        "without scores",
-      ),
+      { two, order, every, blind, orders: this.overview.orders },
+      { change: (how) => this.change(how), hide: (blind) => this.hide(blind) },
     );
+  }
+
+  drawProgress() {
+    const { told, queue, every, two } = this;
+    showProgress(this.progress, this.overview.counts, { told, queue, every, two });
+  }
+
+  drawSide() {
+    showSide(this.side, this.overview, this.run, this.takeBack);
   }
 
   hide(blind) {
@@ -283,27 +217,6 @@ class Labelling {
     this.around.keepInAddress(this.address());
     this.drawControls();
     this.around.guard(() => this.draw())();
-  }
-
-  drawProgress() {
-    const { counts } = this.overview;
-    const judged = counts.right + counts.wrong + counts.hack;
-    const left = this.told
-      ? Math.max(0, this.told.there - (this.every || this.two ? 0 : this.queue.filter((each) => each.kind).length))
-      : 0;
-    const kept =
-      this.told && this.told.kept > this.told.steps.length
-        ? `, from ${plural(this.told.steps.length, "step")} of ${count(this.told.kept)}`
-        : "";
-    put(
-      this.progress,
-      h("strong", {}, `${count(judged)} labelled`),
-      ": ",
-      VERDICTS.map(([kind], n) => [n ? ", " : "", h(`span.verdict.${kind}`, {}, `${count(counts[kind])} ${kind}`)]),
-      counts.better + counts.level ? `, ${plural(counts.better + counts.level, "pair")}` : "",
-      counts.note ? `, ${plural(counts.note, "note")}` : "",
-      h("span.quiet", {}, ` · ${plural(left, this.two ? "pair" : "text")} left${kept}`),
-    );
   }
 
   async draw() {
@@ -420,168 +333,6 @@ class Labelling {
     });
     if (mine === this.turn && this.around.here()) put(card, inner);
     return made;
-  }
-
-  drawSide() {
-    const { agreement, commands, labels, damaged, files } = this.overview;
-    const focused = this.side.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-    put(
-      this.side,
-      h("section.card", {}, h("h2", {}, "How the reward agrees"), this.drawAgreement(agreement)),
-      h(
-        "section.card",
-        {},
-        h("h2", {}, "Use them"),
-        commands.length
-          ? commands.map(({ words, command }) => [h("p.quiet", {}, words), line(command, `Copy: ${words}`)])
-          : h(
-              "p.quiet",
-              {},
-              "After the first labels, commands that train on them and check a reward by them stand here. They are kept in ",
-              h("code", {}, files[0].path),
-              ".",
-            ),
-      ),
-      h(
-        "section.card",
-        {},
-        h("h2", {}, "Labels given"),
-        damaged
-          ? h(
-              "p.bad",
-              {},
-              `${plural(damaged, "line")} of labels.jsonl cannot be read and ${damaged === 1 ? "is" : "are"} passed over.`,
-            )
-          : null,
-        this.drawGiven(labels),
-      ),
-    );
-    if (focused) this.side.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
-  }
-
-  drawAgreement({ rows, auc, checked, pairs }) {
-    if (!rows.some((row) => row.count) && !pairs.of) return h("p.quiet", {}, "Nothing is labelled yet.");
-    return [
-      h(
-        "div.scroll",
-        {},
-        h(
-          "table",
-          {},
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ["label", "count", "mean reward", "lowest", "highest"].map((words, n) =>
-                h(n ? "th.num" : "th", { scope: "col" }, words),
-              ),
-            ),
-          ),
-          h(
-            "tbody",
-            {},
-            rows.map((row) =>
-              h(
-                "tr",
-                {},
-                h(`th.verdict.${row.kind}`, { scope: "row" }, row.kind),
-                h("td.num", {}, count(row.count)),
-                h("td.num", {}, number(row.mean)),
-                h("td.num", {}, number(row.lowest)),
-                h("td.num", {}, number(row.highest)),
-              ),
-            ),
-          ),
-        ),
-      ),
-      auc === null
-        ? h("p.quiet", {}, "Label some right and some wrong to see how often a right one is paid more.")
-        : h(
-            "p",
-            {},
-            h("strong", {}, percent(auc, 0)),
-            " of pairs of a right sample and another pay the right one more (50 % is chance, a tie counts half).",
-          ),
-      checked.of
-        ? h("p.quiet", {}, `The task's own check agrees with ${count(checked.agree)} of ${count(checked.of)} labels.`)
-        : null,
-      pairs.of
-        ? h(
-            "p.quiet",
-            {},
-            `In ${count(pairs.agree)} of ${count(pairs.of)} compared pairs the better one is paid more, in ${count(pairs.level)} as much.`,
-          )
-        : null,
-    ];
-  }
-
-  drawGiven(labels) {
-    if (!labels.length)
-      return h(
-        "p.quiet",
-        {},
-        "None yet. ",
-        h("kbd", {}, "y"),
-        " right, ",
-        h("kbd", {}, "n"),
-        " wrong, ",
-        h("kbd", {}, "h"),
-        " hack; ",
-        h("kbd", {}, "?"),
-        " lists all keys.",
-      );
-    return h(
-      "ul.label-list",
-      {},
-      labels.slice(0, 50).map((each) => {
-        const key = `${each.kind} ${each.step} ${each.episode} ${each.segment} ${each.other?.episode ?? ""}`;
-        const takeBack = this.around.guard(async () => {
-          const { taken, counts } = await post("/api/labels/undo", {
-            run: this.run,
-            sample: placeOf(each),
-            kind: each.kind,
-          });
-          this.overview.counts = counts;
-          tell(taken ? `${taken.kind} taken back` : "it was taken back already");
-          document.dispatchEvent(new CustomEvent("labels-changed"));
-          await this.refresh();
-        });
-        return h(
-          "li",
-          {},
-          h(`span.verdict.${each.kind}`, {}, each.kind),
-          " ",
-          h(
-            "a",
-            {
-              href: address(`/rollout/${this.run}/${each.step}/${encodeURIComponent(each.episode)}`, {
-                segment: each.segment || "",
-              }),
-            },
-            each.episode,
-          ),
-          h(
-            "span.label-line",
-            {},
-            each.other
-              ? `${each.kind === "better" ? "than" : "with"} ${each.other.episode}`
-              : each.note || each.completion.split("\n")[0],
-          ),
-          h(
-            "button.plain",
-            {
-              type: "button",
-              data: { key },
-              aria: { label: `Take back ${each.kind} of ${each.episode}` },
-              onclick: takeBack,
-            },
-            "take back",
-          ),
-        );
-      }),
-    );
   }
 }
 
