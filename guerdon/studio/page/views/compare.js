@@ -1,7 +1,7 @@
 // Several runs over each other: curves, what was done differently, exams with how far they lie apart.
 
 import { address, get } from "/page/asking.js";
-import { lineChart } from "/page/charts.js";
+import { lineChart } from "/page/charts/line_chart.js";
 import { h, put, tell } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { count, number, plural, seconds } from "/page/numbers.js";

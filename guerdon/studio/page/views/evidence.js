@@ -1,7 +1,8 @@
 // Evidence: what came of the claims of recipes, as it ships with the package.
 
 import { address, get } from "/page/asking.js";
-import { dotChart, lineChart } from "/page/charts.js";
+import { dotChart } from "/page/charts/dot_chart.js";
+import { lineChart } from "/page/charts/line_chart.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";

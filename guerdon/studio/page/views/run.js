@@ -1,7 +1,8 @@
 // One run: what came of it, how it works, its curves as they grow, and what went wrong.
 
 import { address, get } from "/page/asking.js";
-import { lineChart, stackChart } from "/page/charts.js";
+import { lineChart } from "/page/charts/line_chart.js";
+import { stackChart } from "/page/charts/stack_chart.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, once, put } from "/page/dom.js";
 import { layer, openDialog } from "/page/keys.js";

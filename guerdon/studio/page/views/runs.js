@@ -1,7 +1,7 @@
 // All runs: a list that is searched, filtered and compared, live while they are written.
 
 import { address, get } from "/page/asking.js";
-import { sparkline } from "/page/charts.js";
+import { sparkline } from "/page/charts/sparkline.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, once, put, tell } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
