@@ -16,8 +16,8 @@ import {
   wantedNow,
   wantedWords,
   wishInAddress,
-} from "/page/views/curve_parts.js";
-import { again, capital, minus } from "/page/views/run_words.js";
+} from "/page/runs/curve_parts.js";
+import { again, capital, minus } from "/page/runs/run_words.js";
 
 const FEW = 12; // settings that are shown unfolded
 

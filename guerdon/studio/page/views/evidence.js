@@ -7,8 +7,8 @@ import { line as copyLine } from "/page/copying.js";
 import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { number, plural } from "/page/numbers.js";
-import { lineKey } from "/page/views/curve_parts.js";
-import { capital, minus } from "/page/views/run_words.js";
+import { lineKey } from "/page/runs/curve_parts.js";
+import { capital, minus } from "/page/runs/run_words.js";
 
 const TONES = { better: "good", worse: "bad", equal: "", "not known": "wait", "not testable here": "" };
 const HUES = { method: 0, baseline: 1, ablation: 7, plain: 2 };

@@ -6,7 +6,7 @@ import { line as copyLine } from "/page/copying.js";
 import { h, once, put, tell } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { count, plural } from "/page/numbers.js";
-import { again, headlineWords, progressBar, statusChip, when } from "/page/views/run_words.js";
+import { again, headlineWords, progressBar, statusChip, when } from "/page/runs/run_words.js";
 
 const PAGE = 200;
 const COLUMNS = [
