@@ -1,13 +1,14 @@
 // Evidence: what came of the claims of recipes, as it ships with the package.
 
 import { address, get } from "/page/asking.js";
-import { dotChart, lineChart } from "/page/charts.js";
+import { dotChart } from "/page/charts/dot_chart.js";
+import { lineChart } from "/page/charts/line_chart.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { number, plural } from "/page/numbers.js";
-import { lineKey } from "/page/views/curve_parts.js";
-import { capital, minus } from "/page/views/run_words.js";
+import { lineKey } from "/page/runs/curve_parts.js";
+import { capital, minus } from "/page/runs/run_words.js";
 
 const TONES = { better: "good", worse: "bad", equal: "", "not known": "wait", "not testable here": "" };
 const HUES = { method: 0, baseline: 1, ablation: 7, plain: 2 };

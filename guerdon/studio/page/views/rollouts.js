@@ -2,20 +2,20 @@
 
 import { address, get } from "/page/asking.js";
 import { h, once, put, tell } from "/page/dom.js";
-import { hold, openDialog } from "/page/keys.js";
 import { Roving } from "/page/lists.js";
-import { count, number, plural } from "/page/numbers.js";
-import { rolloutCard } from "/page/rollout_card.js";
+import { CardPane } from "/page/rollouts/card_pane.js";
 import { chooseRuns } from "/page/rollouts/choosing.js";
+import { columnsDialog } from "/page/rollouts/columns_dialog.js";
 import { Filters } from "/page/rollouts/filters.js";
-import { USUAL, columnsOf, head, isNumber, rowOf } from "/page/rollouts/rows.js";
+import { showPager } from "/page/rollouts/pager.js";
+import { columnsOf, head, isNumber, rowOf } from "/page/rollouts/rows.js";
+import { searchBox, searchHelp } from "/page/rollouts/search_box.js";
 import { Asked, keyOf, shortName } from "/page/rollouts/state.js";
+import { damagedFiles, filesRead, filterChips, runChips, summaryWords } from "/page/rollouts/summary.js";
 
 const AGAIN = 400,
   MOST = 2000; // milliseconds until it is asked again while files are being read, longer and longer
 const LARGE = 250000; // rollouts of which rows are shown before their filters are counted
-const LATE = 300; // and after which a card is shown that is still being read
-const WORDS = { text: "says", where: "", reason: "no number:", learned: "learned from", ask: "group", label: "label" };
 
 export async function show(place, around) {
   if (!around.query.getAll("run").filter(Boolean).length) {
@@ -38,18 +38,15 @@ class RolloutsView {
       turn: 0,
       wait: AGAIN,
       stop: null,
-      shown: "",
-      letGo: () => {},
       steps: null,
     });
     this.filters = new Filters(this.asked, (ask = true) => (ask ? this.changed() : this.showFilters(this.facets)));
     this.list = new Roving({ open: (n) => this.open(n), moved: () => this.follow() });
-    this.showCard = once(90, () => this.card());
+    this.showCard = once(90, () => this.beside.show(this.rows[this.list.at]));
   }
 
   async begin() {
-    this.build();
-    this.keys = this.list
+    const keys = this.list
       .keys("rollouts")
       .on(["j", "ArrowDown"], "next", () => this.move(1))
       .on(["k", "ArrowUp"], "the one before", () => this.move(-1))
@@ -59,9 +56,10 @@ class RolloutsView {
       .on(["]"], "next step", () => this.toStep(1))
       .on(["g g"], "its whole group", () => this.group())
       .on(["f"], "filters", () => this.toFilters())
-      .on(["w"], "which columns", () => this.chooseColumns())
+      .on(["w"], "which columns", () => this.columns())
       .on(["d"], "drop all filters", () => this.dropAll());
-    this.holdKeys(null);
+    this.beside = new CardPane(this.around, keys);
+    this.build();
     this.around.live((runs) => {
       if (!runs || runs.some((id) => this.asked.has("run", id))) {
         this.steps = null;
@@ -71,8 +69,7 @@ class RolloutsView {
     this.around.cleanup(() => {
       clearTimeout(this.timer);
       this.stop?.abort();
-      this.reading?.abort();
-      this.letGo();
+      this.beside.leave();
     });
     await this.load({});
     if (this.rows.length) this.list.choose(0);
@@ -82,22 +79,13 @@ class RolloutsView {
     this.summary = h("p.summary", { role: "status", aria: { live: "polite" } }, "Reading…");
     this.progress = h("div.progress", { hidden: true });
     this.faults = h("div.faults", {});
-    this.search = h("input.search", {
-      type: "search",
-      value: this.asked.one("text"),
-      placeholder: 'Words, "a phrase", -without, re:pattern',
-      autocomplete: "off",
-      spellcheck: "false",
-      aria: { label: "Search prompts and completions", describedby: "search-words" },
-      data: { search: "" },
-      oninput: once(250, () => this.searched()),
-      onkeydown: (event) => {
-        if (event.key === "Enter") {
-          this.searched();
-          if (this.rows.length) this.list.choose(Math.max(0, this.list.at));
-        }
+    this.search = searchBox(
+      this.asked.one("text"),
+      (words) => this.searched(words),
+      () => {
+        if (this.rows.length) this.list.choose(Math.max(0, this.list.at));
       },
-    });
+    );
     this.chips = h("div.chips.active", { role: "group", aria: { label: "Filters that are on" } });
     this.headRow = h("thead", {});
     this.body = h("tbody", {});
@@ -114,7 +102,6 @@ class RolloutsView {
       h("table", { aria: { label: "Rollouts" } }, this.headRow, this.body),
       this.empty,
     );
-    this.pane = h("aside.pane", { aria: { label: "The rollout that is chosen" } });
     this.drawer = h("details.drawer", { open: innerWidth > 1240 }, h("summary", {}, "Filters"), this.filters.element);
     this.names = h("span.names", {});
     put(
@@ -127,17 +114,8 @@ class RolloutsView {
         "div.toolbar",
         {},
         this.search,
-        h(
-          "details.words",
-          {},
-          h("summary", {}, "How to search"),
-          h(
-            "div.card",
-            { id: "search-words" },
-            SEARCH.map(([said, words]) => [h("code", {}, said), h("span", {}, words)]),
-          ),
-        ),
-        h("button", { type: "button", onclick: () => this.chooseColumns() }, "Columns"),
+        searchHelp(),
+        h("button", { type: "button", onclick: () => this.columns() }, "Columns"),
         (this.save = h("a.button", { href: "#", target: "_self", download: "rollouts.jsonl" }, "Save as JSONL")),
       ),
       this.chips,
@@ -146,13 +124,12 @@ class RolloutsView {
         {},
         this.drawer,
         h("section.middle", { aria: { label: "List" } }, this.news, this.table, this.pager),
-        this.pane,
+        this.beside.element,
       ),
     );
   }
 
-  searched() {
-    const words = this.search.value.trim();
+  searched(words) {
     if (words !== this.asked.one("text")) {
       this.asked.set("text", words);
       this.changed();
@@ -219,94 +196,28 @@ class RolloutsView {
   }
 
   tellAll(answer, isDone) {
-    const { total, all, steps, mean_reward: mean, runs } = answer;
-    const many = total === all ? plural(all, "rollout") : `${count(total)} of ${plural(all, "rollout")}`;
-    const parts = [
-      `${many}${isDone ? "" : " so far"}`,
-      steps && (steps[0] === steps[1] ? `step ${count(steps[0])}` : `steps ${count(steps[0])} to ${count(steps[1])}`),
-      mean !== null && `mean reward ${number(mean)}`,
-    ];
-    put(this.summary, parts.filter(Boolean).join(", "));
-    const [files, of] = ["files", "of"].map((name) => runs.reduce((sum, run) => sum + run.indexed[name], 0));
+    const { runs } = answer;
+    put(this.summary, summaryWords(answer, isDone));
     this.progress.hidden = isDone;
-    put(
-      this.progress,
-      isDone
-        ? null
-        : [
-            h("progress", { max: of, value: files, aria: { label: "Files that are read" } }),
-            h("span.quiet", {}, `${count(files)} of ${plural(of, "file")} read, newest first`),
-          ],
-    );
-    const damaged = runs.reduce((sum, run) => sum + run.damaged, 0);
-    put(
-      this.faults,
-      damaged
-        ? h(
-            "details",
-            {},
-            h("summary.bad", {}, `${plural(damaged, "file")} could not be read`),
-            h(
-              "ul",
-              {},
-              runs.flatMap((run) => run.faults).map((fault) => h("li", {}, fault)),
-            ),
-          )
-        : null,
-    );
+    put(this.progress, isDone ? null : filesRead(runs));
+    put(this.faults, damagedFiles(runs));
     put(
       this.names,
-      runs.map((run, n) =>
-        h(
-          "span.chip",
-          { class: runs.length > 1 ? `hue-${n % 8}` : "" },
-          h("a", { href: `/run/${run.id}`, title: run.name }, shortName(run.name)),
-          runs.length > 1
-            ? h(
-                "button.plain",
-                {
-                  type: "button",
-                  aria: { label: `Leave out ${run.name}` },
-                  onclick: () => {
-                    this.asked.toggle("run", run.id);
-                    this.changed();
-                  },
-                },
-                "×",
-              )
-            : null,
-        ),
-      ),
-      h("a.quiet", { href: "/rollouts" }, "other runs"),
+      runChips(runs, (id) => {
+        this.asked.toggle("run", id);
+        this.changed();
+      }),
     );
     this.around.title(`Rollouts of ${runs.map((run) => shortName(run.name)).join(", ")}`);
     put(
       this.chips,
-      this.asked.filters.map(([name, value]) =>
-        h(
-          "span.chip",
-          {},
-          this.chip(name, value),
-          h(
-            "button.plain",
-            {
-              type: "button",
-              aria: { label: `Drop the filter ${name} ${value}` },
-              onclick: () => this.drop(name, value),
-            },
-            "×",
-          ),
-        ),
+      filterChips(
+        this.asked.filters,
+        (name, value) => this.drop(name, value),
+        () => this.dropAll(),
       ),
-      this.asked.filters.length > 1
-        ? h("button.plain.small", { type: "button", onclick: () => this.dropAll() }, "Drop all")
-        : null,
     );
     this.save.setAttribute("href", address("/api/rollouts/rows.jsonl", this.asked.query));
-  }
-
-  chip(name, value) {
-    return `${WORDS[name] ?? name} ${name === "where" ? value.replace(/:([^:]*)$/, " $1").replace("..", " to ") : value}`.trim();
   }
 
   drop(name, value) {
@@ -375,31 +286,9 @@ class RolloutsView {
         : "None so far; files are still being read.",
     );
     if (!answer.rows.length) {
-      put(this.pane);
-      this.shown = "";
+      this.beside.clear();
     }
-    this.page(answer);
-  }
-
-  page({ rows, from, total, next, previous }) {
-    const focused = this.pager.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
-    put(
-      this.pager,
-      h(
-        "button",
-        { type: "button", disabled: !previous, data: { focus: "previous" }, onclick: () => this.turnPage("previous") },
-        "← Before",
-      ),
-      h("span.quiet", {}, rows.length ? `${count(from + 1)} to ${count(from + rows.length)} of ${count(total)}` : ""),
-      h(
-        "button",
-        { type: "button", disabled: !next, data: { focus: "next" }, onclick: () => this.turnPage("next") },
-        "Next →",
-      ),
-    );
-    this.pager.hidden = !previous && !next;
-    if (focused)
-      (this.pager.querySelector(`[data-focus=${focused}]:enabled`) ?? this.table).focus({ preventScroll: true });
+    showPager(this.pager, answer, (which) => this.turnPage(which), this.table);
   }
 
   move(by) {
@@ -460,75 +349,12 @@ class RolloutsView {
     this.showCard();
   }
 
-  // The keys of the list go before those of the card beside it.
-  holdKeys(card) {
-    this.letGo();
-    const held = [card, this.keys].filter(Boolean).map(hold);
-    this.letGo = () => held.forEach((call) => call());
-  }
-
-  async card() {
-    const row = this.rows[this.list.at],
-      key = row && keyOf(row);
-    if (!row || !this.around.here() || key === this.shown) return;
-    this.shown = key;
-    this.reading?.abort();
-    this.reading = new AbortController();
-    const { signal } = this.reading,
-      inner = h("div.card", {});
-    const late = setTimeout(() => {
-      if (!signal.aborted) put(this.pane, inner);
-    }, LATE); // it says itself what it waits for
-    try {
-      const { keys } = await rolloutCard(
-        inner,
-        { run: row.run, step: row.step, episode: row.episode, segment: row.segment, signal },
-        this.around,
+  columns() {
+    if (this.answer)
+      columnsDialog(
+        this.asked,
+        () => this.answer.runs,
+        () => this.changed(),
       );
-      if (signal.aborted || !this.around.here()) return;
-      this.holdKeys(keys);
-      put(this.pane, inner);
-      this.pane.scrollTop = 0;
-    } catch (error) {
-      if (error.name !== "AbortError" && !signal.aborted && this.around.here())
-        put(this.pane, h("p.bad", { role: "alert" }, error.message));
-    } finally {
-      clearTimeout(late);
-    }
-  }
-
-  chooseColumns() {
-    if (!this.answer) return;
-    const every = [...new Set(this.answer.runs.flatMap((run) => [...run.plain, ...run.columns]))];
-    const order = (names) => [
-      ...USUAL.filter((name) => names.includes(name)),
-      ...names.filter((name) => !USUAL.includes(name)),
-    ];
-    const shown = columnsOf(this.asked, this.answer.runs);
-    const boxes = order(every).map((name) =>
-      h(
-        "label.box",
-        {},
-        h("input", { type: "checkbox", value: name, checked: shown.includes(name), onchange: () => apply() }),
-        name,
-      ),
-    );
-    const apply = () => {
-      const names = boxes
-        .map((box) => box.querySelector("input"))
-        .filter((input) => input.checked)
-        .map((input) => input.value);
-      const usual = columnsOf(new Asked(new URLSearchParams()), this.answer.runs).filter((name) => name !== "run");
-      this.asked.set("show", ...(names.join("\n") === usual.join("\n") ? [] : names));
-      this.changed();
-    };
-    openDialog("Columns of the list", h("div.columns", {}, boxes));
   }
 }
-
-const SEARCH = [
-  ["carry two", "both words, in the prompt or the completion; large and small letters are alike"],
-  ['"carry the two"', "these words as they stand"],
-  ["-wait", "without this word"],
-  ["re:\\d+ \\+ \\d+", 'a regular expression; with spaces: re:"a +b"'],
-];

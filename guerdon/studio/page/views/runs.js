@@ -1,12 +1,12 @@
 // All runs: a list that is searched, filtered and compared, live while they are written.
 
 import { address, get } from "/page/asking.js";
-import { sparkline } from "/page/charts.js";
+import { sparkline } from "/page/charts/sparkline.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, once, put, tell } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { count, plural } from "/page/numbers.js";
-import { again, headlineWords, progressBar, statusChip, when } from "/page/views/run_words.js";
+import { again, headlineWords, progressBar, statusChip, when } from "/page/runs/run_words.js";
 
 const PAGE = 200;
 const COLUMNS = [
