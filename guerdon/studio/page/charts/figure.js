@@ -24,7 +24,7 @@ const seen = new IntersectionObserver(
   { rootMargin: "400px" },
 );
 
-// A figure: title, what is read, the drawing, and the numbers as a table. `own` has draw(svg, width, height), stops(): what can
+// A figure: title, what is read, the drawing, and the numbers as a table. `own` has draw(width, height), stops(): what can
 // be read, at(stop): its words, place(stop): where it lies, table(): {head, rows}, open(stop) where the spec says what to open.
 export function figure(spec, own) {
   let at = -1,
