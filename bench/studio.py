@@ -1,6 +1,6 @@
 """How long one waits for rollouts in `guerdon view`: `python -m bench.studio --rollouts 100000`. Needs guerdon[studio].
 
-A run of so many rollouts is written (`bench/studio_run.py`), then the real server is started on it and asked as the page asks.
+A run of so many rollouts is written (`bench/made_up_run.py`), then the real server is started on it and asked as the page asks.
 Told are the seconds until the first rows are there and until all files are read, both from the first question on; then for each
 search the median and the worst of some rounds, with and without facets, and the server's processor time for both; and its
 peak memory.
@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.made_up_run import RARE, write_run
 from bench.serve import cpu_of
-from bench.studio_run import RARE, write_run
 
 TOKEN = "bench"
 QUESTIONS: dict[str, dict[str, str]] = {
