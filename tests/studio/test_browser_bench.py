@@ -90,7 +90,8 @@ def test_a_journey_by_keyboard(benched: Path, browse: Callable[..., Any]) -> Non
     opened.expected = ("422",)
     for width in (420, 980, 1920):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        expect(page.locator("html")).to_have_js_property("clientWidth", width)
+        expect(page.locator("html")).to_have_js_property("scrollWidth", width)
 
 
 def test_a_reward_without_a_run_that_breaks_and_says_so(benched: Path, browse: Callable[..., Any]) -> None:
