@@ -221,3 +221,9 @@ function message(each) {
     ),
   );
 }
+
+// What a task asks, and what it expects where it says so.
+export function askedOf(task) {
+  const said = (who, text) => h("div.message", {}, h("span.who", {}, who), longText(text, [...text].length));
+  return [said("asked", task.prompt), task.answer ? said("expected", task.answer) : null];
+}

@@ -5,7 +5,7 @@ import { h, put } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 import { count, number, percent, plural, signed } from "/page/numbers.js";
 import { rolloutPath, strip, tryTable } from "/page/reading/tries.js";
-import { longText } from "/page/reading/turns.js";
+import { askedOf } from "/page/reading/turns.js";
 import { waiting } from "/page/reading/waiting.js";
 
 const SIDES = ["left", "right"];
@@ -165,18 +165,7 @@ class Beside {
     }
     this.groups[side] = group;
     const [role] = group.roles;
-    put(
-      this.prompt,
-      h("div.message", {}, h("span.who", {}, "asked"), longText(group.task.prompt, [...group.task.prompt].length)),
-      group.task.answer
-        ? h(
-            "div.message",
-            {},
-            h("span.who", {}, "expected"),
-            longText(group.task.answer, [...group.task.answer].length),
-          )
-        : null,
-    );
+    put(this.prompt, askedOf(group.task));
     if (!role) {
       put(this.columns[side], head, h("p.empty", {}, "Nobody acted."));
       return;

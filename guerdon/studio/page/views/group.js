@@ -5,7 +5,7 @@ import { h, put } from "/page/dom.js";
 import { Roving } from "/page/lists.js";
 import { count } from "/page/numbers.js";
 import { groupPath, rolloutPath, strip, tryTable } from "/page/reading/tries.js";
-import { longText } from "/page/reading/turns.js";
+import { askedOf } from "/page/reading/turns.js";
 import { waiting } from "/page/reading/waiting.js";
 
 export async function show(place, around) {
@@ -55,19 +55,7 @@ export async function show(place, around) {
           ),
         ),
       ),
-      h(
-        "section.asked",
-        {},
-        h("div.message", {}, h("span.who", {}, "asked"), longText(group.task.prompt, [...group.task.prompt].length)),
-        group.task.answer
-          ? h(
-              "div.message",
-              {},
-              h("span.who", {}, "expected"),
-              longText(group.task.answer, [...group.task.answer].length),
-            )
-          : null,
-      ),
+      h("section.asked", {}, askedOf(group.task)),
       parts,
       group.broken.length
         ? h(
