@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from bench_rewards import REWARDS
 from fastapi.testclient import TestClient
 
 import guerdon as gd
@@ -37,6 +38,14 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = tmp_path_factory.mktemp("studio") / "runs"
     gd.train("grpo", task="successor", model="tabular", steps=3, lr=0.3, out=str(runs / "first"), progress=False)
     return runs
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of rewards for the bench, the module's own."""
+    file = tmp_path_factory.mktemp("bench") / "mine.py"
+    file.write_text(REWARDS)
+    return file
 
 
 @pytest.fixture

@@ -12,19 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_rewards import REWARDS
 from fastapi.testclient import TestClient
 
 import guerdon.studio.bench.bench_routes as bench_routes
 from guerdon.studio.library import Library, id_of
 from guerdon.studio.studio_app import make_app
-
-
-@pytest.fixture(scope="module")
-def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("bench-asked") / "mine.py"
-    file.write_text(REWARDS)
-    return file
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +167,17 @@ def test_a_problem_of_a_task_to_try_texts_on(client: TestClient, mine: Path) -> 
     assert refused.status_code == 422 and "unknown task 'countdowns'" in refused.json()["error"]
 
 
+def gone_soon(pid: int) -> bool:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
 def test_processes_end_with_the_application(mine: Path, small_run: Path) -> None:
     file = mine.with_name("pid.py")
     file.write_text(
@@ -183,11 +186,4 @@ def test_processes_end_with_the_application(mine: Path, small_run: Path) -> None
     with TestClient(make_app(Library([small_run]), token=None), base_url="http://127.0.0.1") as asked:
         pid = int(score(asked, f"{file}:pid", "4").json()["rows"][0][""]["value"])
         os.kill(pid, 0)
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.02)
-    raise AssertionError("it still runs")
+    assert gone_soon(pid), "it still runs"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_rewards import REWARDS
 from hypothesis import given
 from strategies import episode_lists
 
@@ -22,13 +21,6 @@ from guerdon.studio.bench.formula_tree import reweighted
 from guerdon.studio.bench.reward_bench import RewardBench
 
 WEIGHTS: list[dict[str, float]] = [{}, {"brief": 0.0}, {"brief": -3.0}, {"right": 0.0, "brief": 1.0}, {"right": -1.0}]
-
-
-@pytest.fixture(scope="module")
-def mine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("bench") / "mine.py"
-    file.write_text(REWARDS)
-    return file
 
 
 @pytest.fixture(scope="module")

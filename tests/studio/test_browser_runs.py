@@ -156,3 +156,4 @@ def test_an_empty_folder_says_what_to_do(browse: Browse, tmp_path: Path) -> None
     page.get_by_text("guerdon train grpo").wait_for()
     write_run(tmp_path / "first", steps("correct/mean", [0.5]), steps=2)
     page.get_by_role("link", name="first").wait_for()
+    assert not page.get_by_text("guerdon train grpo").is_visible(), "what to do gives way to what there is"
