@@ -57,16 +57,7 @@ MAY_IMPORT = {
         "studies",
         "exams",
     },
-    "studio": {
-        "core",
-        "store",
-        "loop",
-        "rewards",
-        "data",
-        "models",
-        "network",
-        "workers",
-    },  # loop: to compare and replay
+    "studio": {"core", "store", "loop", "rewards", "models", "workers"},  # loop: to compare and replay
     "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network"},
 }
 LIGHT = {
