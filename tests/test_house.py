@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "data": {"core"},
     "tasks": {"core", "data", "workers"},  # workers: for checks that may hang
     "envs": {"core", "tasks"},
+    "search": {"core", "envs"},
     "models": {"core"},
     "workers": {"core"},
     "rewards": {"core", "data", "tasks", "models", "workers"},  # models: to probe them
@@ -42,7 +43,7 @@ MAY_IMPORT = {
     "engine": {"core", "models"},
     "store": {"core"},
     "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
-    "loop": {"core", "data", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams", "workers"},
+    "loop": {"core", "data", "engine", "store", "models", "tasks", "envs", "rewards", "credit", "exams", "workers", "search"},
     "recipes": {
         "core",
         "data",
@@ -56,6 +57,7 @@ MAY_IMPORT = {
         "losses",
         "studies",
         "exams",
+        "search",
     },
     "studio": {"core", "store", "loop", "rewards", "models", "workers"},  # loop: to compare and replay
     "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network"},

@@ -67,10 +67,18 @@ class Seat(Protocol):
     ) -> Segment:
         """Show what is new since this role last acted; wait for its actions. `go_on`: in the same turn, as plain text."""
 
+    async def branch(
+        self, ways: Sequence[int | None], view: Any, *, sampling: Sampling | None = None, go_on: bool = False
+    ) -> list[tuple[int, Segment]]:
+        """One way on from each of several places, sampled together: the new segments, with their numbers."""
+
     async def read(
         self, want: str | Sequence[str], *, view: Any = None, text: Any = None, after: int | None = None
     ) -> dict[str, Tensor]:
         """What a model says about this role's path, or a text after it: `await seat.read("final")`."""
+
+    async def read_each(self, want: str | Sequence[str], places: Sequence[int]) -> list[dict[str, Tensor]]:
+        """What a model says at each of several places, read together."""
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth."""

@@ -188,7 +188,8 @@ class Answer(Generic[T]):
         self.answered.append(self)
 
     def __await__(self) -> Generator[Answer[T], None, T]:
-        yield self
+        if not self.done():  # who asked for several things may find the later ones there
+            yield self
         if self.error is not None:
             raise self.error
         assert self.result is not None, "an episode was taken up before it had its answer"
@@ -219,10 +220,10 @@ class HandBatcher(Batcher):
                         continue
                     assert isinstance(promised, Answer), f"an episode awaits {promised!r}, which is none of its seats'"
                     promised.waiter = n
-                while not self.answered and self.turn():
-                    pass
-                ready = [answer.waiter for answer in self.answered]
-                self.answered.clear()
+                ready = []
+                while not ready and self.turn():
+                    ready = [answer.waiter for answer in self.answered if answer.waiter >= 0]
+                    self.answered.clear()
         finally:
             for episode in episodes:
                 episode.close()

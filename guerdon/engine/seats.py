@@ -58,6 +58,31 @@ class EpisodeSeat:
         segment = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
         return table.add(segment.but(goes_on=True) if go_on else segment)
 
+    async def branch(
+        self, ways: Sequence[int | None], view: Any, *, sampling: Sampling | None = None, go_on: bool = False
+    ) -> list[tuple[int, Segment]]:
+        """One way on from each of several places (numbers of segments; None: from the start), all sampled together: the new
+        segments with their numbers, in the order of the places. A place may come several times. Otherwise as `act`.
+
+        An episode that branches cannot be started again in its middle: the record does not say which way is meant.
+        """
+        table = self.table
+        if table.ask.prefix is not None:
+            raise UserError(f"{self.role!r} branches, and an episode that does cannot be started again in its middle")
+        how, version = sampling or table.ask.sampling or table.sampling, self.model.version
+        parents = [-1 if place is None else place for place in ways]
+        for parent in dict.fromkeys(parents if go_on else ()):
+            self._check_open(parent)
+        promised = [
+            table.call(self.name, Request(table.path(self.role, p), view, how, table.next_seed(), NOTHING, go_on))
+            for p in parents
+        ]
+        numbered = []
+        for parent, promise in zip(parents, promised, strict=True):
+            segment = self._segment(view, await promise, parent, how, version, 0)
+            numbered.append((len(table.segments), table.add(segment.but(goes_on=True) if go_on else segment)))
+        return numbered
+
     async def read(
         self,
         want: str | Sequence[str],
@@ -73,15 +98,24 @@ class EpisodeSeat:
         text goes on where the role stopped. Nothing is recorded and nothing learned.
         """
         item = (self.table.path(self.role, self._parent(after, fresh=False)), view, text)
+        return (await self._read([item], want))[0]
+
+    async def read_each(self, want: str | Sequence[str], places: Sequence[int]) -> list[dict[str, Tensor]]:
+        """What a model says at each of several places (numbers of segments), read together; `want` as in `read`."""
+        return await self._read([(self.table.path(self.role, place), None, None) for place in places], want)
+
+    async def _read(self, items: Sequence[Item], want: str | Sequence[str]) -> list[dict[str, Tensor]]:
         asked: dict[str, dict[str, str]] = {}  # by model: reading, and what it was asked for as
         for name in [want] if isinstance(want, str) else want:
             model, _, reading = name.rpartition(".")
             asked.setdefault(model or self.name, {})[reading] = name
-        by_name: dict[str, Tensor] = {}
+        read: list[dict[str, Tensor]] = [{} for _ in items]
         for model, named in asked.items():
-            values = await self.table.read(model, item, list(named))
-            by_name |= {name: values[reading] for reading, name in named.items()}
-        return by_name
+            promised = [self.table.read(model, item, list(named)) for item in items]
+            for by_name, promise in zip(read, promised, strict=True):
+                values = await promise
+                by_name |= {name: values[reading] for reading, name in named.items()}
+        return read
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth: a demonstration to learn from, or an answer to be scored. Counted as if sampled."""
