@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from statistics import fmean, stdev
 
@@ -12,12 +13,22 @@ from watching import SMALL, TABLE, Watched
 
 import guerdon as gd
 from guerdon.core.column import Column, Reason
+from guerdon.core.episode import Episode, Segment
 from guerdon.core.example import ExamplePlay, example_tries
+from guerdon.core.pack import pack
+from guerdon.core.task import Ask, Sampling, Task
+from guerdon.engine.player import Player
+from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
+from guerdon.loop.catalog import find_recipe
+from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
 from guerdon.models.without_adapter import base
 from guerdon.recipes.process.prime.parts import only, return_over_others
 from guerdon.recipes.process.second_models import begun, beside
+from guerdon.rewards.stage.score_stages import score
+from guerdon.tasks import load
 
 
 @gd.part
@@ -125,3 +136,86 @@ def test_prime_refuses_nothing_that_grpo_takes_and_holds_three_models():
     recipe = made("prime", kl=0.1)
     assert list(recipe.models) == ["policy", "reference", "prm"]
     assert [term.mean for term in recipe.stages.learners[-1].loss.terms] == ["step", "step"]
+
+
+# --- implicit PRM ----------------------------------------------------------------------------------------------------
+
+
+def recited(models, texts, prompt="p"):
+    """Tracks that say texts, as the model `prm` does, and a player whose models are given."""
+    play = Player(models, {"policy": "prm"}, single_turn(), Sampling(), seed=1, steps=1)
+    replies = [models["prm"].recite(prompt, text) for text in texts]
+    said = [Segment("policy", prompt, r.context, r.actions, r.logp, r.text) for r in replies]
+    return pack([Episode(Ask(Task("0", prompt)), (s,), number=i) for i, s in enumerate(said)]), play
+
+
+def test_what_is_implied_so_far_is_the_soft_value_of_the_outcome():
+    """The paper's Proposition: q_t = beta log E_ref[exp(r / beta)] over what the reference says after the first t tokens."""
+    models = {name: tabular("01", length=2, rows=64, spread=1.0) for name in ("prm", "reference")}
+    for seed, model in enumerate(models.values()):
+        model.start(seed, {})
+    batch, play = recited(models, ["00", "01", "10", "11"])
+    beta = 0.3
+    chance = models["reference"].read(batch, ["logp"])["logp"].detach().double().reshape(4, 2)
+    whole = score(gd.implicit("prm", beta=beta))(batch, play)["reward"].double()
+    so_far = score(gd.implicit("prm", beta=beta, per="token", so_far=True))(batch, play)["reward_steps"].reshape(4, 2)
+    for first in (0, 1):
+        rows = [2 * first, 2 * first + 1]
+        value = beta * (chance[rows, 1].exp() * (whole[rows] / beta).exp()).sum().log()
+        torch.testing.assert_close(so_far[rows, 0].double(), value.expand(2), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(so_far[:, 1].double(), whole, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def greedy():
+    """Two problems solved by the likeliest token each time, checked, and who played them."""
+    task = load("equation:2")
+    recipe = find_recipe("math_shepherd").build({"task": task, "model": gd.models.load("sprig")}, {"rollouts": 2})
+    recipe.sampling = Sampling(temperature=0.0, max_tokens=48)
+    recipe, play = start(recipe, seed=0, total=1)
+    batch = pack(play([Ask(task.get("train", i), 1) for i in (0, 1)]))
+    return recipe.stages[0](batch, play), recipe.stages[1], play
+
+
+def test_a_line_played_on_greedily_is_as_right_as_the_greedy_solution(greedy):
+    batch, stage, play = greedy
+    labels = stage(batch, play).cols["labels"]
+    decode = play.models["author"].shell().decode
+    for track, steps in enumerate(batch.steps_by_track()):
+        text = decode(batch.action[steps].tolist())
+        lines = [label for label in labels.value[steps].tolist() if label == label]
+        assert len(lines) == len(text.strip().splitlines()) > 1
+        assert set(lines) == {float(batch["correct"][track])}
+
+
+@pytest.mark.parametrize(("soft", "labels"), [(False, [1.0, 0.0]), (True, [0.25, 0.0])])
+def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch, soft, labels):
+    batch, stage, play = greedy
+    stage = dataclasses.replace(stage, soft=soft, tries=4)
+    asked = []
+
+    def played(asks, play):
+        asked.extend(asks)
+        return torch.tensor([0.25, 0.0] + [math.nan] * (len(asks) - 2)), torch.tensor(
+            [0, 0] + [int(Reason.FAILED)] * (len(asks) - 2), dtype=torch.int8
+        )
+
+    monkeypatch.setattr(stage, "_played", played)
+    column = stage(batch, play).cols["labels"]
+    spoken = [v for v in column.value.tolist() if v == v]
+    assert spoken[:2] == labels and len(spoken) == 2 + batch.K  # and the own verdict of each solution
+    assert int((column.reason == int(Reason.FAILED)).sum()) == len(asked) - 2
+    assert [ask.n for ask in asked] == [4] * len(asked) and play.metrics["labels/rollouts"] == 4 * len(asked)
+
+
+@pytest.mark.parametrize("loss", ["ce", "dpo", "head"])
+def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
+    recipe = find_recipe("implicit-prm").build(
+        {"task": load("equation:4"), "model": gd.models.load("sprig")},
+        {"loss": loss, "prompts": 2, "tries": 3, "max_tokens": 48},
+    )
+    run = Watched(recipe, steps=1)
+    assert run.recipe.seats == {"policy": "reference"}
+    assert set(run.batches[0]["correct"].tolist()) == {0.0, 1.0} and run.rows[0]["prm/grad_norm"] > 0
+    liked = run.recipe.exams[0].metrics[1].reward
+    assert not score(liked)(run.batches[0], run.play).cols["reward"].missing.any()
