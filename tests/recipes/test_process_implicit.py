@@ -211,8 +211,8 @@ def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch,
 @pytest.mark.parametrize("loss", ["ce", "dpo", "head"])
 def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
     recipe = find_recipe("implicit-prm").build(
-        {"task": load("equation:4"), "model": gd.models.load("sprig")},
-        {"loss": loss, "prompts": 2, "tries": 3, "max_tokens": 48},
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"loss": loss, "prompts": 2, "tries": 4, "max_tokens": 64},
     )
     run = Watched(recipe, steps=1)
     assert run.recipe.seats == {"policy": "reference"}
