@@ -68,7 +68,12 @@ class Seat(Protocol):
         """Show what is new since this role last acted; wait for its actions. `go_on`: in the same turn, as plain text."""
 
     async def branch(
-        self, ways: Sequence[int | None], view: Any, *, sampling: Sampling | None = None, go_on: bool = False
+        self,
+        ways: Sequence[int | None],
+        view: Any,
+        *,
+        sampling: Sampling | Sequence[Sampling] | None = None,
+        go_on: bool = False,
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places, sampled together: the new segments, with their numbers."""
 
@@ -85,7 +90,11 @@ class Seat(Protocol):
 
 
 class Seats(Protocol):
-    """The seats of one episode by role, and the record of it so far."""
+    """The seats of one episode by role, and the record of it so far. `sampling` is how roles sample unless the ask says
+    otherwise."""
+
+    @property
+    def sampling(self) -> Sampling: ...
 
     @property
     def seed(self) -> int:

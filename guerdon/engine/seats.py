@@ -59,26 +59,33 @@ class EpisodeSeat:
         return table.add(segment.but(goes_on=True) if go_on else segment)
 
     async def branch(
-        self, ways: Sequence[int | None], view: Any, *, sampling: Sampling | None = None, go_on: bool = False
+        self,
+        ways: Sequence[int | None],
+        view: Any,
+        *,
+        sampling: Sampling | Sequence[Sampling] | None = None,
+        go_on: bool = False,
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places (numbers of segments; None: from the start), all sampled together: the new
-        segments with their numbers, in the order of the places. A place may come several times. Otherwise as `act`.
+        segments with their numbers, in the order of the places. A place may come several times, and `sampling` may be one for
+        each. Otherwise as `act`.
 
         An episode that branches cannot be started again in its middle: the record does not say which way is meant.
         """
         table = self.table
         if table.ask.prefix is not None:
             raise UserError(f"{self.role!r} branches, and an episode that does cannot be started again in its middle")
-        how, version = sampling or table.ask.sampling or table.sampling, self.model.version
+        usual, version = table.ask.sampling or table.sampling, self.model.version
         parents = [-1 if place is None else place for place in ways]
+        hows = [sampling or usual] * len(parents) if isinstance(sampling, Sampling | None) else list(sampling)
         for parent in dict.fromkeys(parents if go_on else ()):
             self._check_open(parent)
         promised = [
             table.call(self.name, Request(table.path(self.role, p), view, how, table.next_seed(), NOTHING, go_on))
-            for p in parents
+            for p, how in zip(parents, hows, strict=True)
         ]
         numbered = []
-        for parent, promise in zip(parents, promised, strict=True):
+        for parent, how, promise in zip(parents, hows, promised, strict=True):
             segment = self._segment(view, await promise, parent, how, version, 0)
             numbered.append((len(table.segments), table.add(segment.but(goes_on=True) if go_on else segment)))
         return numbered
