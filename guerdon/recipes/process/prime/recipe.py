@@ -24,11 +24,12 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
+from guerdon.credit.partial import only
 from guerdon.losses.reward_modelling import implicit_outcome
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.own_tries import line_exams
 from guerdon.recipes.house.shared import paid
-from guerdon.recipes.process.prime.parts import only, return_over_others
+from guerdon.recipes.process.prime.parts import return_over_others
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.second_models import begun, beside
 from guerdon.rewards.model.implicit_reward import implicit
