@@ -1,4 +1,4 @@
-"""Rewards that models imply: PRIME's credit and models, by hand and against plain loops."""
+"""Rewards that models imply: PRIME, implicit PRM and OREAL, by hand and against plain loops."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
 from guerdon.models.without_adapter import base
-from guerdon.recipes.process.prime.parts import only, return_over_others
-from guerdon.recipes.process.second_models import begun, beside
+from guerdon.recipes.process.oreal.parts import one_of_each, weigh_tokens
+from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.recipes.process.second_models import begun, beside, scorer_beside
 from guerdon.rewards.stage.score_stages import score
 from guerdon.tasks import load
 
@@ -86,7 +87,7 @@ def test_a_try_without_token_rewards_is_in_no_mean_and_has_no_return():
 
 def test_credit_for_some_tracks_leaves_the_others_on_record():
     batch = example_tries([[0.0, 1.0], [1.0, 1.0]], steps=2, advantage=[1.0] * 8)
-    kept = only(gd.select.with_spread())(batch, ExamplePlay())
+    kept = gd.credit.only(gd.select.with_spread())(batch, ExamplePlay())
     assert kept.K == 4
     assert kept.cols["advantage"].reason.tolist() == [0] * 4 + [int(Reason.NOT_APPLICABLE)] * 4
 
@@ -211,11 +212,69 @@ def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch,
 @pytest.mark.parametrize("loss", ["ce", "dpo", "head"])
 def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
     recipe = find_recipe("implicit-prm").build(
-        {"task": load("equation:4"), "model": gd.models.load("sprig")},
-        {"loss": loss, "prompts": 2, "tries": 3, "max_tokens": 48},
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"loss": loss, "prompts": 2, "tries": 4, "max_tokens": 64},
     )
     run = Watched(recipe, steps=1)
     assert run.recipe.seats == {"policy": "reference"}
     assert set(run.batches[0]["correct"].tolist()) == {0.0, 1.0} and run.rows[0]["prm/grad_norm"] > 0
     liked = run.recipe.exams[0].metrics[1].reward
     assert not score(liked)(run.batches[0], run.play).cols["reward"].missing.any()
+
+
+# --- OREAL -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_right_and_one_wrong_try_are_kept_and_the_same_ones_each_time():
+    play = ExamplePlay()
+    batch = example_tries([[1.0, 1.0, 0.0, None], [1.0, 1.0], [0.0, None]])
+    kept = [one_of_each("reward")(batch, play) for _ in range(2)]
+    assert sorted(kept[0]["reward"].tolist()) == [0.0, 1.0] and play.metrics["pairs_share"] == pytest.approx(1 / 3)
+    assert kept[0]["reward"].tolist() == kept[1]["reward"].tolist()
+
+
+def test_token_weights_are_those_of_the_released_code():
+    """Its loss, try by try: imitation over the tokens of right tries, the policy gradient over those of wrong ones."""
+    torch.manual_seed(1)
+    head, shaped = torch.randn(2 * 3, dtype=torch.float64), [1.5, -0.5]
+    batch = example_tries([[1.0, 0.0]], steps=3, token_rm__value=head.tolist(), shaped=shaped)
+    logp = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    total = 0.0
+    for i, (said, sign) in enumerate(((head[:3], 1.0), (head[3:], -1.0))):
+        mean_so_far = torch.cumsum(said, 0) / torch.arange(1, 4)
+        weight = (2 * sign * (torch.sigmoid(mean_so_far) - 0.5)).clamp(0, 1)
+        factor = 1.0 if sign > 0 else 0.5
+        total = total - factor * (weight * shaped[i] * logp[3 * i : 3 * i + 3]).sum() / 3
+    advantage = weigh_tokens(right="reward")(batch, ExamplePlay())["advantage"]
+    ours = -(advantage * logp).sum() / 6
+    torch.testing.assert_close(ours, total, rtol=1e-5, atol=1e-7)
+    plain = weigh_tokens(right="reward", weighed=False)(batch, ExamplePlay())["advantage"]
+    torch.testing.assert_close(plain, torch.tensor([3.0] * 3 + [-0.5] * 3))  # 1.5 * 6 / 3 and -0.5 * 0.5 * 6 / 3
+
+
+def test_oreal_waits_for_its_head_and_then_learns_from_pairs(tmp_path):
+    recipe = find_recipe("oreal").build(
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"prompts": 2, "tries": 4, "max_tokens": 64, "warm": 0.5},
+    )
+    before = [p.detach().clone() for p in recipe.models["policy"].weights.parameters()]
+    run = Watched(recipe, steps=2)
+    assert [row["policy/lr"] for row in run.rows] == [0.0, 2e-5]
+    after = list(run.recipe.models["policy"].weights.parameters())
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    batch = run.batches[-1]
+    learned = batch.up((~batch.cols["advantage"].missing).double(), "track") > 0
+    assert sorted(batch["correct"][learned].tolist()) == [0.0] * (int(learned.sum()) // 2) + [1.0] * (
+        int(learned.sum()) // 2
+    )
+
+
+def test_a_scorer_beside_an_adapted_policy_shares_its_frozen_weights(tmp_path):
+    policy = small_lm(tmp_path)
+    policy.lora = 2
+    models = {"policy": policy, "token_rm": scorer_beside(policy)}
+    for model in models.values():
+        model.start(0, models)
+    own, other = (dict(models[name].weights.named_parameters()) for name in models)
+    assert {name for name in own if own[name] is other[name]} == {name for name in own if "adapter" not in name}
+    assert any(name.startswith("value_head") for name in other)
