@@ -11,6 +11,7 @@ from guerdon import judges as judges
 from guerdon import losses as losses
 from guerdon import models as models
 from guerdon import rewards as rewards
+from guerdon import search as search
 from guerdon import select as select
 from guerdon import tasks as tasks
 from guerdon.bridges.remote_reward import remote as remote

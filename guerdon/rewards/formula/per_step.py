@@ -4,12 +4,13 @@ shaping by a potential, and one number from many."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from guerdon.core.along import HOW as HOW
 from guerdon.core.levels import moments
 from guerdon.core.part import knob, part
 from guerdon.rewards.formula.reward import Around
@@ -173,15 +174,6 @@ class step_standing(_PerStep):
 
     def __str__(self) -> str:
         return f"standing of {self.reward}"
-
-
-HOW: dict[str, Callable[[Tensor], float]] = {
-    "min": lambda s: float(s.min()),
-    "last": lambda s: float(s[-1]),
-    "mean": lambda s: float(s.mean()),
-    "sum": lambda s: float(s.sum()),
-    "product": lambda s: float(s.prod()),
-}
 
 
 @part
