@@ -43,6 +43,7 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "grpo-rm": "a policy that games its reward model, shown for that",
     "PATH_TO_A_MODEL": "a model of the reader's",
     "./pythia-70m": "a model of the reader's",
+    "./SmolLM2": "a model of the reader's",
     "HuggingFaceTB/": "a model of the hub's",
     "runs/slow-": "compared for a learning rate that is too low",
     "runs/plain-0": "compared with the next",
