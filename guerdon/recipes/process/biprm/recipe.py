@@ -35,7 +35,7 @@ from guerdon.rewards.model.reward_models import process_model
         baseline="biprm second=none",
         ablation="biprm second=forward",
         task="equation:6-7",
-        settings="prompts=16 wrong=1 tries=3 lr=1e-3 max_tokens=80",
+        settings="prompts=8 wrong=1 tries=3 lr=3e-4 max_tokens=80",
         metric="steps/first_error_f1",
         budget=400_000,
     ),

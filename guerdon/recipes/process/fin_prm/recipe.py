@@ -38,8 +38,8 @@ GENERIC = "chain:6-7+addition:5-6+units:4-5"  # which sprig solves about as ofte
         baseline=f"fin-prm taught_on={GENERIC}",
         metric="choice/best_of@4",
         task="equation:6-7",
-        settings="prompts=16 tries=4 lr=1e-3 max_tokens=96",
-        budget=250_000,
+        settings="prompts=8 tries=4 rollouts=1 lr=3e-4 max_tokens=96",
+        budget=400_000,
     ),
 )
 def fin_prm(

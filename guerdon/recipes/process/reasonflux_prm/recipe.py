@@ -32,7 +32,7 @@ from guerdon.rewards.stage.score_stages import verified
         baseline="reasonflux-prm by=any",
         ablation="reasonflux-prm sees=response",
         task="countdown:1-6",
-        settings="prompts=8 tries=8 steps=20 max_tokens=192",
+        settings="prompts=8 tries=8 steps=30 max_tokens=192",
         start="searcher",
         budget=250_000,
     ),
@@ -48,7 +48,7 @@ def reasonflux_prm(
     whole: float = 1.0,  # weight of the whole trace, in the loss and in the ranking; the paper's alpha
     follow: int = 2,  # answers that follow a template
     lr: float = 1e-4,  # of the policy
-    scorer_lr: float = 1e-3,  # as process_reward_model
+    scorer_lr: float = 3e-4,
     prompts: int = 16,
     tries: int = 8,
     temperature: float = 1.0,
