@@ -15,5 +15,6 @@ from guerdon.exams.rewards_given import mean_reward as mean_reward
 from guerdon.exams.scorers import calibration as calibration
 from guerdon.exams.scorers import first_error as first_error
 from guerdon.exams.scorers import pair_accuracy as pair_accuracy
+from guerdon.exams.spending import tokens_spent as tokens_spent
 from guerdon.exams.statistics import interval as interval
 from guerdon.exams.statistics import pass_at_k as pass_at_k

@@ -43,16 +43,17 @@ class headed:
 
     A process reward model (Lightman et al. 2023, arXiv:2305.20050) is read where it was trained, at the ends of lines; a
     reward model of whole answers was taught nothing in the middle of one. `along` makes one number of those on a way: the
-    `last` (Snell et al. 2024, arXiv:2408.03314), the `min`, the `product`, the `mean` or the `sum`. Without `squash` numbers
-    are as the head says them. Biased as the head is: search finds what it overrates.
+    `min` for a head that learned nothing of what follows an error; the `last` for one that says what a way will come to
+    (Snell et al. 2024, arXiv:2408.03314); or the `product`, the `mean`, the `sum`. Without `squash` numbers are as the head
+    says them. Biased as the head is: search finds what it overrates.
 
     >>> import guerdon as gd
-    >>> gd.search.headed("prm", along="min").along
-    'min'
+    >>> gd.search.headed("prm", along="last").along
+    'last'
     """
 
     model: str = "scorer"
-    along: Along = "last"
+    along: Along = "min"
     squash: bool = True
 
     async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
