@@ -52,10 +52,7 @@ def evaluate(
     k: Annotated[
         int | None,
         typer.Option(
-            "--k",
-            metavar="N",
-            min=1,
-            help="Tries at each task.  [default: 16; beside --search: what its tokens buy]",
+            "--k", metavar="N", min=1, help="Tries at each task.  [default: 16; by --search: as its tokens buy]"
         ),
     ] = None,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
@@ -86,19 +83,13 @@ def evaluate(
 
     output = Output(as_json)
     _warn_of_damage(output, model)
-    if task is None and rows is None:
-        task, rows = _own_task(model, trust)
-    elif rows is not None and rows.get("held_out") == 1.0:
-        rows = {**_said_of_rows(model), **rows}
-    sampling = Sampling(temperature=0.0 if greedy else temperature)
-    if max_tokens is not None:
-        sampling = sampling.but(max_tokens=max_tokens)
+    task, rows = _asked_about(model, task, rows, trust)
+    sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
     how: dict[str, Any] = {"task": task, "data": rows, "tasks": tasks, "seed": seed, "sampling": sampling}
     if search is not None:
         _check_search(reward, best_of, greedy)
         return _tell_search(output, model, search, scorer, settings, k, how)
-    if scorer is not None or settings:
-        raise UserError(f"{'--scorer' if scorer is not None else '--set'} is for a search: give --search NAME too")
+    _check_no_search(scorer, settings)
     if best_of is None:
         numbers = api.evaluate(model, reward=reward, tries=1 if greedy else k or 16, **how)
     else:
@@ -117,6 +108,11 @@ def _check_search(reward: str | None, best_of: int | None, greedy: bool) -> None
         )
     if greedy:
         raise UserError("--greedy has one way on, so there is nothing to search among: leave it or --search out")
+
+
+def _check_no_search(scorer: str | None, settings: list[str] | None) -> None:
+    if scorer is not None or settings:
+        raise UserError(f"{'--scorer' if scorer is not None else '--set'} is for a search: give --search NAME too")
 
 
 def _tell_search(
@@ -155,6 +151,17 @@ def _warn_of_damage(output: Output, model: str) -> None:
     damage = damage_of(RunFolder(model))
     if damage:
         output.say(f"warning: {model}: {damage}")
+
+
+def _asked_about(
+    model: str, task: str | None, rows: dict[str, Any] | None, trust: bool
+) -> tuple[str | None, dict[str, Any] | None]:
+    """The problems that were named, or else the run's own; a test of its own is read as the run's rows were."""
+    if task is None and rows is None:
+        return _own_task(model, trust)
+    if rows is not None and rows.get("held_out") == 1.0:
+        rows = {**_said_of_rows(model), **rows}
+    return task, rows
 
 
 def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | None]:

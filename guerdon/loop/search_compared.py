@@ -11,10 +11,10 @@ from guerdon.core.exam_result import ExamResult
 from guerdon.core.knob_values import parse, type_hints
 from guerdon.core.part import knobs, label
 from guerdon.core.task import Sampling
+from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.best_of_n import best_of
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, majority_vote
-from guerdon.exams.spending import tokens_spent
 from guerdon.loop.api import evaluate
 from guerdon.loop.build import find_task
 from guerdon.models.trained_folders import opened_scorer, scorer_folder

@@ -26,7 +26,7 @@ from guerdon.models import value_head
 from guerdon.models.tables import tabular
 from guerdon.rewards.stage.step_truth import line_labels
 from guerdon.search import beam, chosen_way, headed, log_ratio, lookahead, mcts, played_out, revise, vote
-from guerdon.search.uct import Place
+from guerdon.search.uct import TreePlace
 from guerdon.select.filters import at_least
 
 # --- a script -------------------------------------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ def test_looking_ahead_likes_a_way_for_where_it_leads():
 
 
 def test_the_upper_confidence_bound_by_hand():
-    above = Place(visits=10)
-    above.below = [Place(visits=6, total=4.2), Place(visits=3, total=1.5), Place(visits=1, total=0.3)]
+    above = TreePlace(visits=10)
+    above.below = [TreePlace(visits=6, total=4.2), TreePlace(visits=3, total=1.5), TreePlace(visits=1, total=0.3)]
     bounds = [0.7 + math.sqrt(math.log(10) / 6), 0.5 + math.sqrt(math.log(10) / 3), 0.3 + math.sqrt(math.log(10))]
     assert bounds == pytest.approx([1.3195, 1.3761, 1.8174], abs=1e-4)
     assert above.likely(1.0) is above.below[2]
@@ -168,9 +168,9 @@ def test_the_upper_confidence_bound_by_hand():
 
 
 def test_values_are_averaged_into_every_place_above():
-    start = Place()
-    first, second = Place(above=start), Place(above=start)
-    deep = Place(above=first)
+    start = TreePlace()
+    first, second = TreePlace(above=start), TreePlace(above=start)
+    deep = TreePlace(above=first)
     for place, value in ((first, 0.6), (second, 0.5), (deep, 0.9)):
         place.back_up(value)
     assert [(p.visits, p.total) for p in (start, first, second, deep)] == [
