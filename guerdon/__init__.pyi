@@ -79,8 +79,11 @@ from guerdon.rewards.formula.gates import bounded as bounded
 from guerdon.rewards.formula.gates import cascade as cascade
 from guerdon.rewards.formula.metric_weight import by_metric as by_metric
 from guerdon.rewards.formula.per_step import delta as delta
+from guerdon.rewards.formula.per_step import min_form as min_form
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
+from guerdon.rewards.formula.per_step import shortfall as shortfall
+from guerdon.rewards.formula.per_step import step_standing as step_standing
 from guerdon.rewards.formula.reward import clip as clip
 from guerdon.rewards.formula.reward import gate as gate
 from guerdon.rewards.formula.reward import product as product
@@ -110,6 +113,7 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.exact_lines import true_lines as true_lines
 from guerdon.rewards.text.retrieval import ndcg as ndcg
 from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive
 from guerdon.rewards.text.retrieval import recall as recall

@@ -33,6 +33,7 @@ MADE_FOR_YOU = {  # parts that no shelf exports, for users get them from somethi
     "rewards.weighted": "`.weight()` and `*` make it",
     "rewards.extreme": "`least` and `most` make it",
     "losses.total": "`+` makes it",
+    "tasks.mixed_families": "`by_steps` makes it",
     "models.past_self": "`pool` makes them",
     "models.foreign": "`load` makes it, of a folder whose architecture transformers alone knows",
 }

@@ -98,7 +98,8 @@ class Seat(Protocol):
 
 
 class Seats(Protocol):
-    """The seats of one episode by role, and the record of it so far."""
+    """The seats of one episode by role, and the record of it so far. `sampling` is how roles sample unless the ask says
+    otherwise."""
 
     @property
     def seed(self) -> int:

@@ -1,7 +1,12 @@
-"""Values by playing on: tries that start again in the middle of a track say what its beginning was worth."""
+"""Values by playing on: tries that start again in the middle of a track say what its beginning was worth.
+
+The places of a track are a chain, a tree of width 1 (`tree.py`), whose last node is where the track ended.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +24,7 @@ from guerdon.core.play import Play
 from guerdon.core.task import Ask
 from guerdon.credit.greedy import sampled_asks, values_of
 from guerdon.credit.track_steps import with_step_column
+from guerdon.credit.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Places:
 
     track: Tensor  # [P]
     step: Tensor  # [P] the first step that is played anew
+    ask: Tensor  # [P] which of the asks is played from there
     asks: list[Ask]
 
 
@@ -36,8 +43,11 @@ class restarts(FieldColumns):
     last, with $\hat V(s_j)$ the mean score of `tries` that go on from there (VinePPO, Kazemnejad et al. 2024,
     arXiv:2410.01679).
 
-    Places are the beginnings of a track's segments and, with `every`, each so many steps inside them. `score` is the stage
-    that gave the reward; it scores the new tries too. They count in the budget: `tries` for each place of each track.
+    Places are the beginnings of a track's segments and, with `every`, each so many steps inside them; with `below` before each
+    so many steps that were sampled with a probability under it, where something was chosen (SPO-chain, Guo et al. 2025,
+    arXiv:2505.23564: `below=0.9, every=5`); with `lines` after each so many line ends, the steps that have a number in that
+    column (`line_ends` gives it). `score` is the stage that gave the reward; it scores the new tries too. They count in the
+    budget: `tries` for each place of each track, but the start of an ask is played once for all of its tracks.
 
     *Assumes* an environment that does the same again for the same actions, and tracks that do not branch. Unbiased, for
     the new tries know nothing of what the track did after they left it; the gains of a track's places add up to $r -
@@ -57,13 +67,19 @@ class restarts(FieldColumns):
     every: int = knob(default=0, ge=0)
     gives_to: Gives = "advantage"
     values_to: Gives = "value"
+    below: float = knob(default=0.0, ge=0.0, le=1.0)
+    lines: str = ""
 
     def __post_init__(self) -> None:
         check_scores([self.score], label(self))
+        if (self.below or self.lines) and not self.every:
+            raise UserError("restarts takes each so many unlikely steps or lines: say how many, every=1 or more")
+        if self.below and self.lines:
+            raise UserError("restarts cuts at unlikely steps (below=...) or at line ends (lines=...): leave one out")
 
     @property
     def needs(self) -> tuple[str, ...]:
-        return (str(self.score.gives[0]),)
+        return (str(self.score.gives[0]), *([self.lines] if self.lines else []))
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         if bool((batch.shared > 1).any()):
@@ -71,32 +87,63 @@ class restarts(FieldColumns):
         column = batch.cols[self.needs[0]]
         places = self._places(batch, column)
         played = play_scored(places.asks, [self.score], play)
-        role_P, place_P = batch.role_K[places.track], torch.arange(len(places.asks))
-        value_P, reason_P = values_of(batch, role_P, place_P, played, self.needs[0])
-        after_P = column.value[places.track].clone()  # of the last place: the track's own reward
-        same = places.track[1:] == places.track[:-1]
-        after_P[:-1] = torch.where(same, value_P[1:], after_P[:-1])
+        value_P, reason_P = values_of(batch, batch.role_K[places.track], places.ask, played, self.needs[0])
         play.log(**{f"{self.gives_to}/places": float(len(value_P))})
-        place_S = _place_of_steps(batch, places)
-        because = _worst(batch, places, reason_P)
-        batch = with_step_column(batch, self.gives_to, _at(after_P - value_P, place_S), column, because)
-        return with_step_column(batch, self.values_to, _at(value_P, place_S), column, because)
+        tree = _chains(batch, places, value_P, column.value)
+        because, kind = _worst(batch, places, reason_P), column.value.dtype
+        batch = with_step_column(batch, self.gives_to, tree.gained().to(kind), column, because)
+        return with_step_column(batch, self.values_to, tree.begun().to(kind), column, because)
 
     def _places(self, batch: Batch, column: Column) -> Places:
-        asks, begin = sampled_asks(batch), starts(batch.length).tolist()
-        track, step, restart_asks = [], [], []
+        asks, begin, cuts = sampled_asks(batch), starts(batch.length).tolist(), self._cuts(batch)
+        track, step, asked, restart_asks = [], [], [], []
+        starting: dict[int, int] = {}  # the asks whose start is played already
         wanted = (~column.missing).tolist()
         for k, g in zip(batch.path_track.tolist(), batch.path_seg.tolist(), strict=True):
             length, e, place = int(batch.length[g]), int(batch.episode[g]), int(batch.place[g])
             if not wanted[k] or length == 0:
                 continue
-            episode = batch.episodes[e]
-            for at in range(episode.segments[place].given, length, self.every or length):
+            episode, number = batch.episodes[e], int(batch.ask_E[e])
+            for at in self._inside(episode.segments[place].given, length, cuts[begin[g] : begin[g] + length]):
+                is_start = place == 0 and at == 0
+                if not is_start or number not in starting:
+                    restart_asks.append(asks[number].but(n=self.tries, prefix=episode.prefix(place, at)))
+                played_as = len(restart_asks) - 1
                 track.append(k)
                 step.append(begin[g] + at)
-                ask = asks[int(batch.ask_E[e])]
-                restart_asks.append(ask.but(n=self.tries, prefix=episode.prefix(place, at)))
-        return Places(torch.tensor(track, dtype=torch.long), torch.tensor(step, dtype=torch.long), restart_asks)
+                asked.append(starting.setdefault(number, played_as) if is_start else played_as)
+        numbers = torch.tensor([track, step, asked], dtype=torch.long)
+        return Places(numbers[0], numbers[1], numbers[2], restart_asks)
+
+    def _cuts(self, batch: Batch) -> list[bool]:
+        """[S] the steps that count: those taken with a small probability, those that end a line, or all."""
+        if self.below:
+            chosen: list[bool] = (batch.logp < math.log(self.below)).tolist()  # what was recited has none
+            return chosen
+        ends: list[bool] = (~batch.cols[self.lines].missing).tolist() if self.lines else [True] * batch.S
+        return ends
+
+    def _inside(self, given: int, length: int, cuts: Sequence[bool]) -> list[int]:
+        """How many actions of a segment stand before each of its places."""
+        counted = [at for at in range(given, length) if cuts[at]]
+        if not self.every:
+            return [given] if given < length else []
+        ended = [at + 1 for at in counted[self.every - 1 :: self.every]]
+        chosen = counted[self.every :: self.every]  # the first of them lies behind the segment's beginning
+        return [at for at in (given, *(ended if self.lines else chosen)) if at < length]
+
+
+def _chains(batch: Batch, places: Places, value_P: Tensor, reward_K: Tensor) -> Tree:
+    """A track's places one after the other, and then its end, worth what it got; its steps lead to the next of them."""
+    size = len(value_P)
+    last = torch.ones(size, dtype=torch.bool)
+    last[:-1] = places.track[1:] != places.track[:-1]
+    following = torch.where(last, size + places.track, torch.arange(size) + 1)  # [P]
+    above = torch.full((size + batch.K,), -1, dtype=torch.long)
+    above[following] = torch.arange(size)
+    place_S = _place_of_steps(batch, places)
+    node_S = torch.where(place_S >= 0, following[place_S.clamp(min=0)], -1) if size else place_S
+    return Tree(above, torch.cat([value_P, reward_K]).double(), node_S)
 
 
 def _worst(batch: Batch, places: Places, reason_P: Tensor) -> Column:
@@ -114,9 +161,3 @@ def _place_of_steps(batch: Batch, places: Places) -> Tensor:
     place = order[at.clamp(min=0)]
     same = (at >= 0) & (batch.seg[places.step[place]] == batch.seg)
     return torch.where(same, place, -1)
-
-
-def _at(x_P: Tensor, place_S: Tensor) -> Tensor:
-    if not len(x_P):
-        return torch.full((len(place_S),), float("nan"))
-    return torch.where(place_S >= 0, x_P[place_S.clamp(min=0)], float("nan"))

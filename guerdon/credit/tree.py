@@ -1,8 +1,19 @@
-"""Credit along a tree of prefixes: what each segment added to the value of where it began."""
+"""Values of the nodes of a tree, and what the segments between them gained.
+
+One tree for whoever credits parts of a track: `Tree` says which node each continues, what each is worth, and to which one
+a step leads. Three come to be: segments that were played with branches (`prefix_gain`, here), tries of one ask that begin
+alike (`prefix_tree.py`), and chains whose places are worth what playing on from them comes to (`restart_values.py`).
+
+Axes: S steps, G segments, K tracks, M steps of tracks (`track_steps.py`), N nodes.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import torch
+from torch import Tensor
 
 from guerdon.core.batch import Batch
 from guerdon.core.field_columns import FieldColumns, Gives, Needs
@@ -12,19 +23,95 @@ from guerdon.core.play import Play
 from guerdon.credit.track_steps import in_all, with_step_column
 
 
+@dataclass(frozen=True)
+class Tree:
+    """N nodes and what leads to them. A tree of width 1 is a chain; a start continues nothing."""
+
+    above: Tensor  # [N] the node that each continues, -1 of a start
+    value: Tensor  # [N] float64; NaN takes part in nothing
+    node: Tensor  # [S] or [M] the node that each step leads to; -1 where it leads to none
+
+    @property
+    def gain(self) -> Tensor:
+        """[N] what each node is worth more than the one it continues; a start has gained nothing that is known: NaN."""
+        before = self.value[self.above.clamp(min=0)] if len(self.above) else self.value
+        return torch.where(self.above >= 0, self.value - before, float("nan"))
+
+    @property
+    def children(self) -> Tensor:
+        """[N] how many nodes continue each."""
+        return torch.bincount(self.above[self.above >= 0], minlength=len(self.above))
+
+    def gained(self) -> Tensor:
+        """[S] or [M] what each step's segment gained."""
+        return self._at(self.gain)
+
+    def begun(self) -> Tensor:
+        """[S] or [M] what the node was worth where each step's segment began."""
+        before = self.value[self.above.clamp(min=0)] if len(self.above) else self.value
+        return self._at(torch.where(self.above >= 0, before, float("nan")))
+
+    def _at(self, x_N: Tensor) -> Tensor:
+        if not len(x_N):
+            return torch.full((len(self.node),), float("nan"), dtype=torch.float64)
+        return torch.where(self.node >= 0, x_N[self.node.clamp(min=0)], float("nan"))
+
+
+def played_tree(batch: Batch, reward_K: Tensor, mean: Literal["track", "child"] = "track") -> Tree:
+    """The segments of a batch as nodes, and behind them a start for each task and role. `mean` says what a segment is worth
+    that was gone on from: the mean over its tracks, or over its children, each counted once."""
+    above = batch.parent.clamp(min=0)
+    continues = (batch.parent >= 0) & (batch.role[above] == batch.role)
+    group_K, starts = batch.group("task")
+    group_G = torch.zeros(batch.G, dtype=torch.long, device=batch.seg.device)
+    group_G[batch.path_seg] = group_K[batch.path_track]
+    node = torch.where(continues, above, batch.G + group_G)
+    node = torch.cat([node, torch.full((starts,), -1, dtype=torch.long, device=node.device)])
+    if mean == "track":
+        through = gather_up(reward_K[batch.path_track], batch.path_seg, batch.G, "mean")
+        value = torch.cat([through, gather_up(reward_K, group_K, starts, "mean")])
+    else:
+        value = _of_children(batch, node, reward_K)
+    return Tree(node, value, batch.seg)
+
+
+def _of_children(batch: Batch, above: Tensor, reward_K: Tensor) -> Tensor:
+    """[N] a track's last segment has its reward, all others the mean of those that continue them: from the leaves up."""
+    value = torch.full((len(above),), float("nan"), dtype=torch.float64, device=above.device)
+    value[batch.leaf] = reward_K
+    depth = torch.zeros_like(above)  # 0 of a start
+    at = above
+    while bool((at >= 0).any()):
+        depth += (at >= 0).long()
+        at = torch.where(at >= 0, above[at.clamp(min=0)], -1)
+    for level in range(int(depth.max()) if len(depth) else 0, 0, -1):
+        rows = torch.nonzero(depth == level).flatten()
+        mean = gather_up(value[rows], above[rows], len(above), "mean")
+        parents = torch.unique(above[rows])
+        value[parents] = mean[parents]
+    return value
+
+
 @part
 class prefix_gain(FieldColumns):
     r"""$A_g = V(g) - V(parent(g))$ with $V(g)$ the mean reward of the tracks through segment $g$; a first segment's parent
     is its task: the mean over all its tracks of that role.
 
-    The gains along a track add up to its reward less the task's mean, so a tree of depth one is Dr. GRPO's `centre`. The
-    difference to `centre(by="parent")`: there every child counts once, here every track does. It is the local advantage of
-    TreeRL (Hou et al. 2025, arXiv:2506.11902), without its global one and its search.
+    `mean="child"` takes $V(g)$ as the mean over the segments that continue $g$, each counted once however many tracks go
+    through it, as SPO-tree does (Guo et al. 2025, arXiv:2505.23564): where some branches end early the two differ. With
+    `once` a segment counts once in the loss as well, not as often as there are tracks through it: its gain is divided by
+    their number. SPO's released code learns from segments so, which gives the many last ones most of the say.
+
+    With `mean="track"` the gains along a track add up to its reward less the task's mean, so a tree of depth one is Dr. GRPO's
+    `centre`; with either, a tree in which nothing branches but the first segments. The difference to `centre(by="parent")`:
+    there the parent's value is the mean of its children, whatever `mean` says of them. It is the local advantage of TreeRL (Hou
+    et al. 2025, arXiv:2506.11902), without its global one and its search.
 
     *Assumes* that branches are draws of the policy from their parent, and that where a tree branches does not depend on
     how its branches end. *Biased:* the own reward is in the parent's value, by one part in its number of tracks; under a
     search that grows good branches further, by as much as it does; and an only child gets 0, for its parent has its whole
-    credit, so that a track of several turns that never branches learns from its first turn alone.
+    credit, so that a track of several turns that never branches learns from its first turn alone. With `once` also towards
+    what comes late in a tree.
 
     Tracks without a value are in no mean. A segment none of whose tracks has a value has no advantage. The share of only
     children among the segments is `NAME/only_children`: where it is high, `centre` is the better choice.
@@ -37,18 +124,16 @@ class prefix_gain(FieldColumns):
 
     reward: Needs = "reward"
     gives_to: Gives = "advantage"
+    mean: Literal["track", "child"] = "track"
+    once: bool = False
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         column = batch.cols[self.reward]
-        reward_K = in_all(batch, column)
-        value_G = gather_up(reward_K[batch.path_track], batch.path_seg, batch.G, "mean")
-        above = batch.parent.clamp(min=0)
-        continues = (batch.parent >= 0) & (batch.role[above] == batch.role)
-        group_K, n = batch.group("task")
-        start_K = gather_up(reward_K, group_K, n, "mean")[group_K]
-        start_G = gather_up(start_K[batch.path_track], batch.path_seg, batch.G, "mean")
-        gain_G = value_G - torch.where(continues, value_G[above], start_G)
-        children = torch.bincount(above[continues], minlength=batch.G)
-        only = float((continues & (children[above] == 1)).sum()) / max(batch.G, 1)
+        tree = played_tree(batch, in_all(batch, column), self.mean)
+        gain_G = tree.gain[: batch.G]
+        if self.once:
+            gain_G = gain_G / batch.shared.clamp(min=1)
+        above = tree.above[: batch.G]
+        only = float(((above < batch.G) & (tree.children[above] == 1)).sum()) / max(batch.G, 1)
         play.log(**{f"{self.gives_to}/only_children": only})
         return with_step_column(batch, self.gives_to, gain_G[batch.seg].to(column.value.dtype), column)

@@ -4,6 +4,7 @@ from guerdon.exams.answer_costs import tokens_spent as tokens_spent
 from guerdon.exams.best_of_n import best_of as best_of
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
+from guerdon.exams.farming import farmed as farmed
 from guerdon.exams.games import games_won as games_won
 from guerdon.exams.games import mean_return as mean_return
 from guerdon.exams.rates import accuracy as accuracy
@@ -18,3 +19,5 @@ from guerdon.exams.scorers import first_error as first_error
 from guerdon.exams.scorers import pair_accuracy as pair_accuracy
 from guerdon.exams.statistics import interval as interval
 from guerdon.exams.statistics import pass_at_k as pass_at_k
+from guerdon.exams.step_judging import judged_steps as judged_steps
+from guerdon.exams.step_judging import sound as sound

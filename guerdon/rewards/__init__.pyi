@@ -14,8 +14,11 @@ from guerdon.rewards.formula.gates import bounded as bounded
 from guerdon.rewards.formula.gates import cascade as cascade
 from guerdon.rewards.formula.metric_weight import by_metric as by_metric
 from guerdon.rewards.formula.per_step import delta as delta
+from guerdon.rewards.formula.per_step import min_form as min_form
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
+from guerdon.rewards.formula.per_step import shortfall as shortfall
+from guerdon.rewards.formula.per_step import step_standing as step_standing
 from guerdon.rewards.formula.reward import Reward as Reward
 from guerdon.rewards.formula.reward import as_reward as as_reward
 from guerdon.rewards.formula.reward import clip as clip
@@ -39,6 +42,8 @@ from guerdon.rewards.model.reward_models import outcome_model as outcome_model
 from guerdon.rewards.model.reward_models import process_model as process_model
 from guerdon.rewards.stage.environment_pay import paid as paid
 from guerdon.rewards.stage.labels_in_rows import given_labels as given_labels
+from guerdon.rewards.stage.line_marks import line_ends as line_ends
+from guerdon.rewards.stage.rollout_labels import lines_played_on as lines_played_on
 from guerdon.rewards.stage.score_stages import checker as checker
 from guerdon.rewards.stage.score_stages import score as score
 from guerdon.rewards.stage.score_stages import verified as verified
@@ -56,6 +61,7 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.exact_lines import true_lines as true_lines
 from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used

@@ -1,8 +1,9 @@
-"""Searching for an answer, line by line."""
+"""How several ways on are tried, and one is chosen or all are kept."""
 
 from guerdon.search.beams import beam as beam
 from guerdon.search.beams import lookahead as lookahead
 from guerdon.search.chosen_tracks import chosen_way as chosen_way
+from guerdon.search.grown_trees import grown as grown
 from guerdon.search.revising import revise as revise
 from guerdon.search.step_scorers import headed as headed
 from guerdon.search.step_scorers import log_ratio as log_ratio

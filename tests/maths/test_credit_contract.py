@@ -26,6 +26,7 @@ from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
 from guerdon.credit.pass_at_k import best_of_k
+from guerdon.credit.prefix_tree import branch_gain
 from guerdon.credit.returns import redistribute, reward_to_go
 from guerdon.credit.teacher import liking
 from guerdon.credit.track_steps import track_steps
@@ -68,6 +69,8 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "below_promise": lambda: below_promise(mark="process"),
     "spare_correct": lambda: spare_correct(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),
+    "branch_gain": lambda: branch_gain(),
+    "branch_gain_alone": lambda: branch_gain("turns", outcome=0.0, std=False),
     "liking": lambda: liking(gives_to="advantage"),
     "turn_baseline": lambda: turn_baseline("process"),
     "role_baseline_turns": lambda: role_baseline("turns"),
@@ -83,6 +86,7 @@ STAGES = {
     "centre_parent_turns": lambda: centre("turns", by="parent"),
     "centre_episode": lambda: centre(by="episode"),
     "prefix_gain": lambda: prefix_gain(),
+    "prefix_gain_of_children": lambda: prefix_gain(mean="child", once=True),
 }
 
 

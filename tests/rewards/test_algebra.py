@@ -15,7 +15,7 @@ from guerdon.core.schedule import linear
 from guerdon.rewards.asking.function import reward
 from guerdon.rewards.formula.algebra import blend, least, most, normalised
 from guerdon.rewards.formula.gates import bonus, bounded, cascade
-from guerdon.rewards.formula.per_step import delta, overall, potential
+from guerdon.rewards.formula.per_step import delta, min_form, overall, potential, shortfall
 from guerdon.rewards.formula.reward import clip, gate, product, veto, weighted
 from guerdon.rewards.formula.scores import Outcome, Scores
 from guerdon.rewards.formula.where import Where
@@ -145,8 +145,16 @@ def test_steps_add_up_and_the_rest_counts_at_the_last():
 
 def test_rewards_along_steps_by_hand():
     steps = {"a": scores([0.5, 2.0, 0.9])}
-    assert value(delta(A, 1.0), **steps).steps[0].tolist() == pytest.approx([-0.5, 0.1, 0.9])
-    assert plain(value(delta(A, 1.0), **steps)) == pytest.approx([0.5])
+    assert value(shortfall(A, 1.0), **steps).steps[0].tolist() == pytest.approx([-0.5, 0.0, -0.1])
+    assert value(delta(A), **steps).steps[0].tolist() == pytest.approx(
+        [-1.5, 2.0, 0.0]
+    )  # 0.5 - 2, 2, nothing at the last
+    assert value(delta(shortfall(A, 1.0)), **steps).steps[0].tolist() == pytest.approx([-0.5, 0.0, 0.0])
+    assert plain(value(delta(A), **steps)) == pytest.approx([0.5])
+    assert [value(delta(A), a=scores(few)).steps[0].tolist() for few in ([0.7], [0.7, 0.2])] == [[0.0], [0.7, 0.0]]
+    weights = [math.exp(-x) for x in (0.5, 2.0, 0.9)]
+    by_hand = [w / sum(weights) * x for w, x in zip(weights, (0.5, 2.0, 0.9), strict=True)]
+    assert value(min_form(A, temperature=1.0), **steps).steps[0].tolist() == pytest.approx(by_hand)
     assert value(potential(A), **steps).steps[0].tolist() == pytest.approx([0.5, 1.5, -2.0])
     assert value(potential(A, gamma=0.5), **steps).steps[0].tolist() == pytest.approx([0.25, 0.5, -2.0])
     assert plain(value(potential(A), **steps)) == pytest.approx([0.0])
@@ -233,11 +241,17 @@ def test_an_open_gate_and_a_veto_that_never_strikes_change_nothing(table):
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=8), st.floats(-5, 5), st.floats(0, 1))
-def test_delta_telescopes_and_potentials_vanish(steps, bound, gamma):
+def test_delta_telescopes_clip_stays_below_and_potentials_vanish(steps, eta, gamma):
     leaves = {"a": scores(steps)}
     shaped = value(potential(A, gamma), **leaves).steps[0].tolist()
     assert sum(gamma**t * f for t, f in enumerate(shaped)) == pytest.approx(0.0, abs=1e-9)
-    assert plain(value(delta(A, bound), **leaves))[0] == pytest.approx(min(steps[0], bound), abs=1e-9)
+    rest = value(delta(A), **leaves).steps[0].flip(0).cumsum(0).flip(0).tolist()  # from each step on
+    assert rest == pytest.approx([*steps[:-1], 0.0], abs=1e-9)
+    assert (
+        plain(value(shortfall(A, eta), **leaves))[0] <= 0.0
+        and plain(value(delta(shortfall(A, eta)), **leaves))[0] <= 0.0
+    )
+    assert plain(value(min_form(A, 1e-3), **leaves))[0] == pytest.approx(min(steps), abs=1e-2)
     assert plain(value(potential(A), **leaves))[0] == pytest.approx(0.0, abs=1e-9)
 
 

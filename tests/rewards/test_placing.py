@@ -17,7 +17,7 @@ from guerdon.loop.readings import fill_needs
 from guerdon.models.tables import tabular
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.formula.algebra import blend
-from guerdon.rewards.formula.per_step import delta
+from guerdon.rewards.formula.per_step import shortfall
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.rewards.stage.placing import step_column
 from guerdon.rewards.stage.score_stages import score
@@ -95,7 +95,7 @@ class knows(Leaf):
 
 
 @pytest.mark.parametrize(
-    "formula", [lambda leaf: leaf, lambda leaf: blend(a=leaf, b=leaf.weight(0.0)), lambda leaf: delta(leaf, 10.0)]
+    "formula", [lambda leaf: leaf, lambda leaf: blend(a=leaf, b=leaf.weight(0.0)), lambda leaf: shortfall(leaf, 10.0)]
 )
 def test_a_reward_that_knows_where_its_steps_end_is_believed(formula):
     batch = scored(formula(knows([1, 4])), episode(segment([0, 1, 2, 3])))

@@ -25,6 +25,7 @@ from guerdon.recipes.house.heads import with_head
 from guerdon.recipes.house.recited import brings_answers, to_recite
 from guerdon.rewards.stage.labels_in_rows import given_labels
 from guerdon.rewards.stage.step_truth import line_labels
+from guerdon.tasks.stepwise import by_steps
 
 
 @recipe("process_reward_model", family="house", paper="arXiv:2305.20050", data="steps")
@@ -44,7 +45,9 @@ def process_reward_model(
 ) -> Recipe:
     """A process reward model of step labels, a file's or exact ones. Examined on held-out lines: step accuracy, calibration and
     first-error F1."""
-    asks, is_file = to_recite(task, wrong), brings_answers(task)
+    is_file = brings_answers(task)
+    task = task if is_file else by_steps(task)
+    asks = to_recite(task, wrong)
     exam = labelled_first_error("prm") if is_file else first_error("prm")
     return Recipe(
         models={"prm": with_head(model), "author": snapshot("prm")},

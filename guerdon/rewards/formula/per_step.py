@@ -1,4 +1,5 @@
-"""Rewards along the steps of a sample: what a step added, bounded steps, shaping by a potential, and one number from many."""
+"""Rewards along the steps of a sample: bounded steps, what a step takes off what may still come, the weakest step's share,
+shaping by a potential, and one number from many."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.along import HOW as HOW
+from guerdon.core.levels import moments
 from guerdon.core.part import knob, part
 from guerdon.rewards.formula.reward import Around
 from guerdon.rewards.formula.scores import Scores, numbers
@@ -26,45 +28,102 @@ class _PerStep(Around):
     def combine(self, parts: Mapping[str, Scores], where: Where) -> Scores:
         (inner,) = parts.values()
         valued = torch.nonzero(inner.valued).flatten().tolist()
-        steps = {i: self.per_step(inner.steps.get(i, inner.value[i : i + 1])) for i in valued}
+        steps = self.every_step({i: inner.steps.get(i, inner.value[i : i + 1]) for i in valued}, where)
         value = inner.value.clone()
         for i, values in steps.items():
             value[i] = values.sum()
         ends = {i: {"ends": d["ends"]} for i, d in inner.detail.items() if isinstance(d, dict) and "ends" in d}
         return numbers(value, inner.reason, {i: s for i, s in steps.items() if i in inner.steps}, ends)
 
+    def every_step(self, steps: Mapping[int, Tensor], where: Where) -> Mapping[int, Tensor]:
+        """The steps of every sample that has a value, by its number: each sample's by themselves, unless told otherwise."""
+        return {i: self.per_step(each) for i, each in steps.items()}
+
     def per_step(self, steps: Tensor) -> Tensor:
         raise NotImplementedError
 
 
 @part
-class delta(_PerStep):
-    r"""Clip and delta (arXiv:2410.15115): $r_t = \min(p_t, \eta) - \min(p_{t+1}, \eta)$, the last step its own clipped value.
+class shortfall(_PerStep):
+    r"""Clip (Gao et al. 2024, arXiv:2410.15115): $r_t = \min(p_t - \eta, 0)$, what a step falls short of `eta`.
 
-    A process reward that is always positive pays for every further step; bounded by `most` and taken as differences, the
-    sum over a sample is its first step's bounded score whatever its length.
+    A process reward that is always positive pays for every further step, so a policy learns to say true things over and over.
+    Here a good step is paid nothing and a bad one costs: the sum over a sample is at most 0, however long it is. `eta` is a
+    score that most right steps reach. *Biased* towards few steps where right ones stay below `eta`. Both of the paper's
+    mechanisms together are `delta(shortfall(reward, eta))`.
 
     >>> import guerdon as gd
-    >>> print(gd.delta(gd.process_model("rm")))
-    delta(process_model, 1)
+    >>> print(gd.shortfall(gd.process_model("prm", aggregate="steps"), 0.5))
+    min(process_model - 0.5, 0)
     """
 
     reward: Any
-    most: float = 1.0
+    eta: float = 0.5
 
     def per_step(self, steps: Tensor) -> Tensor:
-        bounded = steps.clamp(max=self.most)
-        return torch.cat([bounded[:-1] - bounded[1:], bounded[-1:]])
+        return (steps - self.eta).clamp(max=0.0)
 
     def __str__(self) -> str:
-        return f"delta({self.reward}, {self.most:g})"
+        return f"min({self.reward} - {self.eta:g}, 0)"
+
+
+@part
+class delta(_PerStep):
+    r"""Delta (Gao et al. 2024, arXiv:2410.15115): $r_t = p_t - p_{t+1}$ for $t < T - 1$, $r_{T-1} = p_{T-1}$ and $r_T = 0$.
+
+    From any step on the rest of a sample adds up to that step's own score, $\sum_{u \ge t} r_u = p_t$: no step is paid for
+    those that follow it, and a sample as a whole for its first step alone, whatever its length. The last step says the
+    answer; what it is worth is for a reward of answers to say, so a sample of one step is paid nothing. *Assumes* returns
+    without a discount, and that the score of a step judges that step.
+
+    >>> import guerdon as gd
+    >>> steps = gd.reward(lambda completion: [0.5, 0.25, 1.0, 1.0], isolate=False)
+    >>> gd.score_samples(gd.delta(steps), [{"completion": ""}]).whole
+    [0.5]
+    """
+
+    reward: Any
+
+    def per_step(self, steps: Tensor) -> Tensor:
+        none = steps.new_zeros(1)
+        judged = torch.cat([steps[:-1], none])  # the last step's own score is left out
+        return judged - torch.cat([judged[1:], none])
+
+    def __str__(self) -> str:
+        return f"delta({self.reward})"
+
+
+@part
+class min_form(_PerStep):
+    r"""Min-form credit (PURE, Cheng et al. 2025, arXiv:2504.15275): $r_t = \frac{e^{-p_t/T}}{\sum_u e^{-p_u/T}}\,p_t$.
+
+    The weights sit on the weakest steps, so the sum over a sample is about its least score, whatever its length, and the
+    return up to that step as well, while steps after it are paid about nothing. As $T \to 0$ it is the minimum itself.
+    `temperature` is that of the released code (`turn_process_reward_logits_to_reward` in openrlhf/utils/utils.py), which
+    puts scores between -1 and 1. *Biased* upwards from the minimum where $T$ is not small against the differences of
+    scores.
+
+    >>> import guerdon as gd
+    >>> steps = gd.reward(lambda completion: [0.9, -0.8, 0.9], isolate=False)
+    >>> [round(x, 4) for x in gd.score_samples(gd.min_form(steps), [{"completion": ""}]).whole]
+    [-0.8]
+    """
+
+    reward: Any
+    temperature: float = knob(default=0.1, gt=0.0)
+
+    def per_step(self, steps: Tensor) -> Tensor:
+        return torch.softmax(-steps / self.temperature, 0) * steps
+
+    def __str__(self) -> str:
+        return f"min_form({self.reward})"
 
 
 @part
 class potential(_PerStep):
-    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what the
-    inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy: the
-    sum discounted by $\gamma$ is 0 for every sample.
+    r"""Potential-based shaping (Ng, Harada & Russell 1999): $F_t = \gamma\Phi(s_t) - \Phi(s_{t-1})$, with $\Phi(s_t)$ what
+    the inner reward says after step $t$, and 0 before the first step and where a sample ends. It changes no optimal policy:
+    the sum discounted by $\gamma$ is 0 for every sample.
 
     >>> import guerdon as gd
     >>> print(gd.potential(gd.process_model("rm")))
@@ -81,6 +140,40 @@ class potential(_PerStep):
 
     def __str__(self) -> str:
         return f"potential({self.reward})"
+
+
+@part
+class step_standing(_PerStep):
+    r"""$(r_{ij} - \mu)/(\sigma + \epsilon)$ for step $j$ of sample $i$, with $\mu$ and $\sigma$ over all steps of all samples
+    of the group: process supervision as DeepSeekMath has it (Shao et al. 2024, arXiv:2402.03300, section 4.1.3), whose
+    advantage is then the sum of what stands from a step on (`credit.reward_to_go`).
+
+    A sample without steps is taken as one step. A group without spread is 0 everywhere; samples without a value are in no mean.
+    *Biased*: samples of many steps weigh more in the mean than those of few, and what is above it is paid once for every step,
+    so a policy gains by saying more of its good steps (`exams.farmed`); with `delta` and `shortfall` it does not.
+
+    >>> import guerdon as gd
+    >>> lines = gd.reward(lambda completion: [float(x) for x in completion.split()], isolate=False)
+    >>> standing = gd.step_standing(lines, eps=0.0)
+    >>> gd.score_samples(standing, [{"completion": "1 1"}, {"completion": "1 0"}]).whole  # 1/2 + 1/2, 1/2 - 3/2
+    [1.0, -1.0]
+    """
+
+    reward: Any
+    eps: float = knob(default=1e-4, ge=0.0)  # TRL's
+
+    def every_step(self, steps: Mapping[int, Tensor], where: Where) -> Mapping[int, Tensor]:
+        if not steps:
+            return steps
+        lengths = [len(each) for each in steps.values()]
+        group = torch.repeat_interleave(where.group[list(steps)], torch.tensor(lengths))
+        every = torch.cat(list(steps.values()))
+        _, mean, spread = (x[group] for x in moments(every, group, int(where.group.max()) + 1))
+        standing = torch.where(spread > 0, (every - mean) / (spread + self.eps), 0.0)
+        return dict(zip(steps, torch.split(standing, lengths), strict=True))
+
+    def __str__(self) -> str:
+        return f"standing of {self.reward}"
 
 
 @part

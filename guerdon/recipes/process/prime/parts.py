@@ -1,0 +1,93 @@
+"""PRIME's own parts: what is still to come of token rewards, against the other tries; and credit for some tracks only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import torch
+
+from guerdon.core.batch import Batch
+from guerdon.core.column import Column, Reason
+from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
+from guerdon.core.levels import gather_up
+from guerdon.core.part import knob, part
+from guerdon.core.play import Play
+from guerdon.credit.sums import decayed_sum
+from guerdon.credit.track_steps import paid, track_steps, with_step_column
+
+
+@part
+class return_over_others(FieldColumns):
+    r"""$G_t = \sum_{u \ge t} \gamma^{u-t}\,(r_u - b)$ with $b = \frac{1}{n-1}\sum_{j \ne i} \frac{1}{|y_j|}\sum_s r_{j,s}$:
+    what is still to come of a track's step rewards, each less the mean step of the group's other tries.
+
+    The process half of PRIME's advantage (Cui et al. 2025, arXiv:2502.01456, section 3.2). With `bounded` rewards are first
+    divided by the largest $|\sum_{u \ge t} r_u|$ of the batch, as in its released code: rewards that a model implies grow while
+    it is trained, and their returns then stay within 1.
+
+    *Assumes* a reward at every step, and tries of one policy. *Biased:* the mean of a step times the steps that are left is no
+    baseline of the state, so a longer answer is worth less where steps are worth something on average, and more where they
+    cost; with `bounded` the batch's largest return is in every number.
+
+    A try without rewards is in no mean and has no return; one that is alone in its group is compared with 0.
+
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[0.0, 0.0]], steps=2, process=[1.0, 3.0, 0.0, 2.0])
+    >>> return_over_others("process", bounded=False)(batch, ExamplePlay())["process_return"].tolist()
+    [2.0, 2.0, -2.0, 0.0]
+    """
+
+    reward: Needs = "process_steps"
+    gamma: float = knob(default=1.0, ge=0.0, le=1.0)
+    bounded: bool = True
+    gives_to: Gives = "process_return"
+
+    shelf = "credit"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        column, unrolled = batch.cols[self.reward], track_steps(batch)
+        reward_M = paid(batch, column, unrolled)
+        if self.bounded and len(reward_M):
+            largest = decayed_sum(reward_M, 1.0, unrolled.track).abs().nan_to_num(0.0).max()
+            reward_M = reward_M / largest.clamp(min=1e-6)  # the released code adds as much
+        mean_K = gather_up(reward_M, unrolled.track, batch.K, "mean")
+        mean_K = mean_K.masked_fill(gather_up(reward_M.isnan().double(), unrolled.track, batch.K) > 0, float("nan"))
+        group_K, size = batch.group("task")
+        known_K = (~mean_K.isnan()).double()
+        others_K = gather_up(known_K, group_K, size)[group_K] - known_K
+        total_K = gather_up(mean_K.nan_to_num(0.0), group_K, size)[group_K] - mean_K.nan_to_num(0.0)
+        gap_M = reward_M - unrolled.of(total_K / others_K.clamp(min=1))
+        return_S = unrolled.back(decayed_sum(gap_M, play.at(self.gamma), unrolled.track))
+        return with_step_column(batch, self.gives_to, return_S.to(column.value.dtype), column)
+
+
+@part
+class only(FieldColumns):
+    """A step column where a selection keeps the track, *not applicable* elsewhere: what comes after it compares and learns from
+    those alone, and the others stay on record.
+
+    Assumes a selection of whole tracks. Biased as the selection is. No paper: PRIME's filter of prompts comes before its
+    advantages are normalised.
+
+    >>> import guerdon as gd
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> batch = example_tries([[0.0, 1.0], [1.0, 1.0]], advantage=[1.0, 2.0, 3.0, 4.0])
+    >>> only(gd.select.with_spread())(batch, ExamplePlay())["advantage"].tolist()
+    [1.0, 2.0, nan, nan]
+    """
+
+    on: Annotated[Any, ColumnField("needs")]
+    column: Needs = "advantage"
+    gives_to: Gives = "advantage"
+
+    shelf = "credit"
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        numbered = batch.put("(track)", "track", torch.arange(batch.K, dtype=torch.float64))
+        kept_K = torch.zeros(batch.K, dtype=torch.bool)
+        kept_K[self.on(numbered, play)["(track)"].long()] = True
+        left_out = ~(batch.down(kept_K.double(), "track") > 0)
+        column = batch.cols[self.column]
+        reason = column.reason.masked_fill(left_out, int(Reason.NOT_APPLICABLE))
+        value = column.value.masked_fill(left_out, float("nan"))
+        return batch.with_cols({self.gives_to: Column("step", value, reason)})
