@@ -98,8 +98,7 @@ class Seat(Protocol):
 
 
 class Seats(Protocol):
-    """The seats of one episode by role, and the record of it so far. `sampling` is how roles sample unless the ask says
-    otherwise."""
+    """The seats of one episode by role, and the record of it so far."""
 
     @property
     def seed(self) -> int:
