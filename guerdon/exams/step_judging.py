@@ -21,9 +21,11 @@ from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.measures import brier, calibration_error, first_error_scores
 from guerdon.exams.statistics import pass_at_k
 from guerdon.exams.tries import checked, powers, rights, with_interval
+from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 from guerdon.rewards.stage.step_truth import checked_solutions
+from guerdon.tasks.roles import marks
 from guerdon.tasks.stepwise import by_steps
 
 F1 = "first_error_f1"
@@ -222,9 +224,11 @@ class sound:
     needs = (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        batch, right = sitting.batch, rights(sitting)
-        solutions = checked_solutions(batch, by_steps(sitting.exam.truth), sitting.play, sitting.exam.role)
-        follows = {each.track for each in solutions if each.whole and each.wrong is None}
+        batch, right, family = sitting.batch, rights(sitting), by_steps(sitting.exam.truth)
+        samples = Samples.of_batch(batch, sitting.play, sitting.exam.role)
+        assert samples.track is not None
+        seen = [marks(family, fields["task"], "\n".join(fields["turns"])) for fields in samples.fields]
+        follows = {k for k, each in zip(samples.track.tolist(), seen, strict=True) if "-" not in each}
         tried = [[k for ask in asks for k in ask] for asks in checked(sitting)]
         episode = batch.episode[batch.leaf].tolist()
         numbers: dict[str, Any] = {}
