@@ -22,15 +22,11 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.step_judging import sound
-from guerdon.judges.local_models import run_model
-from guerdon.judges.pointwise import yes
-from guerdon.judges.rubrics import rubric
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
 from guerdon.recipes.process.process_claims import STEPS
+from guerdon.recipes.process.rrm.parts import graded_by
 from guerdon.recipes.process.step_exams import has_steps, step_exam
-from guerdon.rewards.formula.per_step import overall
-from guerdon.rewards.text.exact_lines import true_lines
 
 OUTCOME: dict[str, Any] = {"baseline": "rrm grader=answer", **STEPS}
 
@@ -67,15 +63,6 @@ def rrm(
     base.exams = [Exam(task, [accuracy(), answer_length(), *checks], env=single_turn())]
     if grader == "answer":
         return base
-    graded = _graded(task, grader, criteria)
+    graded = graded_by(grader, task, criteria)
     base.exams += step_exam(task, None, graded, tasks=64 if grader == "exact" else 16)  # the others answer in words
     return paid_by(base, graded)
-
-
-def _graded(task: Any, grader: str, criteria: tuple[str, ...]) -> Any:
-    """What a solution is worth to a grader, from 0 to 1."""
-    if grader == "exact":
-        return overall(true_lines(task), "min")
-    if grader == "sprig":
-        return yes("sprig")
-    return rubric(criteria, by=run_model("policy") if grader == "policy" else grader, sure=True)
