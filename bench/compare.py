@@ -1,8 +1,9 @@
 """Several recipes on one task at equal generated tokens, seed by seed: a table and a figure.
 
 `python -m bench.compare algorithms` holds the standard algorithms against each other, `curricula` ways of choosing problems,
-`lengths` ways to shape how long a policy thinks. Runs are shared with `guerdon prove` and go on after an interruption. Nothing
-is tuned for anyone: all have the same learning rate, and whatever else is a recipe's own default stays.
+`lengths` ways to shape how long a policy thinks, `process` ways to reward steps (`compare_steps.py`). Runs are shared with
+`guerdon prove` and go on after an interruption. Nothing is tuned for anyone: all have the same learning rate, and whatever else
+is a recipe's own default stays.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from bench import compare_steps
 from bench.compare_figures import draw
 from guerdon.core.recipe import Claim
 from guerdon.exams.statistics import t_interval
@@ -68,6 +70,7 @@ COMPARISONS: dict[str, tuple[Claim, tuple[str, ...]]] = {
             "dr-saf aware=false",
         ),
     ),
+    "process": (compare_steps.CLAIM, tuple(compare_steps.ARMS)),
 }
 LENGTH = "length"  # of an answer, in tokens
 FIRST = "grpo"  # what the others are held against
@@ -103,6 +106,7 @@ class Race:
                 "score": score_of(record, self.claim),
                 "length": score_of(record, self.claim, LENGTH),
                 "curve": curve,
+                "steps": compare_steps.stepwise(record),
                 "kinds": record["points"][-1]["result"]["kinds"],
                 **{key: record[key] for key in ("created", "versions", "at_a_time")},
             }
@@ -212,8 +216,10 @@ def main() -> None:
     how = How(runs=Path(args.runs), jobs=args.jobs)
     found = {**compare(args.which, how, range(args.first_seed, args.first_seed + args.seeds)), "command": command}
     write_readable_json(Path(args.out) / f"{args.which}.json", found)
-    write_text(Path(args.out) / f"{args.which}.svg", draw(found, FIRST))
-    print(table(json.loads((Path(args.out) / f"{args.which}.json").read_text())))
+    figure = compare_steps.draw(found) if args.which == "process" else draw(found, FIRST)
+    write_text(Path(args.out) / f"{args.which}.svg", figure)
+    tell = compare_steps.table if args.which == "process" else table
+    print(tell(json.loads((Path(args.out) / f"{args.which}.json").read_text())))
 
 
 if __name__ == "__main__":

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from guerdon.exams.statistics import t_interval
 from guerdon.store.evidence_figure import BAD, FAINT, GOOD, INK, PALETTE, ArmCurve, curves, path, px, svg, text
 from guerdon.store.svg import Svg, el, scale
 
-ROW = 22.0  # pixels of an arm
+ROW, TOP = 22.0, 40.0  # pixels: of an arm, and above the first
 
 
 def draw(found: Mapping[str, Any], first: str) -> str:
@@ -32,25 +32,26 @@ def many(found: Mapping[str, Any], first: str) -> str:
         for name, arm in found["arms"].items()
         if name != first
     }
+    title = text(f"points more than {first}, held-out accuracy on {found['task']}", 20, 16, weight="600")
+    ordered = dict(sorted(gaps.items(), key=lambda item: -sum(item[1])))
+    return svg([title, *differences(ordered, 250.0, 700.0)], 780, TOP + ROW * len(gaps) + 26)
+
+
+def differences(gaps: Mapping[str, Sequence[float]], left: float, right: float, named: bool = True) -> list[Svg]:
+    """A row for each name, from the top: a dot a seed, the mean and its interval, around a line at 0."""
     every = [gap for each in gaps.values() for gap in each]
-    left, right, top = 250.0, 700.0, 40.0
-    x = scale(min(every), max(every), left, right)
-    bottom = top + ROW * len(gaps)
-    drawn = [
-        text(f"points more than {first}, held-out accuracy on {found['task']}", 20, 16, weight="600"),
-        el("line", x1=px(x(0)), x2=px(x(0)), y1=top - 6, y2=bottom, stroke=INK, stroke_width=0.7),
-    ]
-    for i, (name, each) in enumerate(sorted(gaps.items(), key=lambda item: -sum(item[1]))):
-        y = top + ROW * (i + 0.4)
+    x, bottom = scale(min([0.0, *every]), max([0.0, *every]), left, right), TOP + ROW * len(gaps)
+    drawn: list[Svg] = [el("line", x1=px(x(0)), x2=px(x(0)), y1=TOP - 6, y2=bottom, stroke=INK, stroke_width=0.7)]
+    for i, (name, each) in enumerate(gaps.items()):
+        y = TOP + ROW * (i + 0.4)
         mean, low, high, _ = t_interval(each)
         colour = GOOD if low > 0 else BAD if high < 0 else INK
-        drawn.append(text(name, left - 16, y + 4, anchor="end", colour=colour))
+        drawn += [text(name, left - 16, y + 4, anchor="end", colour=colour)] if named else []
         drawn += [el("circle", cx=px(x(gap)), cy=px(y), r=2.5, fill=colour, opacity=0.3) for gap in each]
         drawn.append(el("line", x1=px(x(low)), x2=px(x(high)), y1=px(y), y2=px(y), stroke=colour, stroke_width=2))
         drawn.append(el("circle", cx=px(x(mean)), cy=px(y), r=4.5, fill=colour))
         drawn.append(text(f"{mean:+.1f}".replace("-", "−"), right + 16, y + 4, colour=colour))
-    drawn += _marks({value: x(value) for value in (min(every), 0.0, max(every))}, bottom + 14)
-    return svg(drawn, 780, bottom + 26)
+    return [*drawn, *_marks({value: x(value) for value in (min(every), 0.0, max(every))}, bottom + 14)]
 
 
 def lengths(found: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from guerdon import judges as judges
 from guerdon import losses as losses
 from guerdon import models as models
 from guerdon import rewards as rewards
+from guerdon import search as search
 from guerdon import select as select
 from guerdon import tasks as tasks
 from guerdon.bridges.remote_reward import remote as remote
@@ -82,6 +83,7 @@ from guerdon.rewards.formula.per_step import min_form as min_form
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.per_step import shortfall as shortfall
+from guerdon.rewards.formula.per_step import step_standing as step_standing
 from guerdon.rewards.formula.reward import clip as clip
 from guerdon.rewards.formula.reward import gate as gate
 from guerdon.rewards.formula.reward import product as product

@@ -16,6 +16,7 @@ from guerdon.losses.old_policy import masked, sampled, truncated
 from guerdon.losses.pair import better_nll, dpo, odds_ratio
 from guerdon.losses.penalties import entropy, kl
 from guerdon.losses.policy import clipped, reweighted
+from guerdon.losses.ranking import list_ranking
 from guerdon.losses.reward_modelling import bradley_terry, implicit_outcome, outcome, step_labels
 from guerdon.losses.row_weights import weighed
 from guerdon.losses.signs import by_sign
@@ -64,6 +65,7 @@ LOSSES = {
     "hinge": dpo(1.0, link="hinge"),
     "simpo": dpo(2.0, to="", per="step", margin=0.5, offset=0.3),
     "orpo": odds_ratio() + better_nll(),
+    "lists": list_ranking(worth="z", adapt=0.0),
     "kto": kto(baseline="z"),
     "bradley_terry": bradley_terry(margin=0.5, centre=0.1, smoothing=0.1),
     "bradley_terry, scaled": bradley_terry(scaled=True),

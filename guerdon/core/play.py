@@ -77,28 +77,36 @@ class Seat(Protocol):
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places, sampled together: the new segments, with their numbers."""
 
+    def room(self, after: int | None = None) -> int | None:
+        """How many more actions the model's context holds at a place, if it has a limit."""
+
     async def read(
         self, want: str | Sequence[str], *, view: Any = None, text: Any = None, after: int | None = None
     ) -> dict[str, Tensor]:
         """What a model says about this role's path, or a text after it: `await seat.read("final")`."""
 
-    async def read_each(self, want: str | Sequence[str], places: Sequence[int]) -> list[dict[str, Tensor]]:
-        """What a model says at each of several places, read together."""
+    async def read_each(
+        self, want: str | Sequence[str], places: Sequence[int], *, said: bool = False
+    ) -> list[dict[str, Tensor]]:
+        """What a model says at each of several places, or about what was said there, read together."""
+
+    async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
+        """What a model says about each of several texts after a view, read together."""
 
     def recite(self, view: Any, text: str, *, after: int | None = None, fresh: bool = False) -> Segment:
         """Put `text` in this role's mouth."""
 
 
 class Seats(Protocol):
-    """The seats of one episode by role, and the record of it so far. `sampling` is how roles sample unless the ask says
-    otherwise."""
-
-    @property
-    def sampling(self) -> Sampling: ...
+    """The seats of one episode by role, and the record of it so far."""
 
     @property
     def seed(self) -> int:
         """For the environment's own dice: another for every episode, the earlier one's where that is started again."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a role samples unless `act` or `branch` is told otherwise: as the ask says, or the run."""
 
     def __getitem__(self, role: str) -> Seat: ...
 

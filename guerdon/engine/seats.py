@@ -52,7 +52,7 @@ class EpisodeSeat:
         recorded, given = table.recorded(self.role)
         if recorded is not None:
             return table.add(recorded.but(parent=parent))
-        how = sampling or table.ask.sampling or table.sampling
+        how = sampling or table.sampling
         request = Request(table.path(self.role, parent), view, how, table.next_seed(), given, go_on)
         version = self.model.version
         segment = self._segment(view, await table.call(self.name, request), parent, how, version, len(given))
@@ -67,17 +67,18 @@ class EpisodeSeat:
         go_on: bool = False,
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places (numbers of segments; None: from the start), all sampled together: the new
-        segments with their numbers, in the order of the places. A place may come several times, and `sampling` may be one for
-        each. Otherwise as `act`.
+        segments with their numbers, in the order of the places. A place may come several times, and each may be sampled in
+        its own way. A way that said a stop string has it in its text, for it is the middle of what is said when the way goes
+        on. Otherwise as `act`.
 
         An episode that branches cannot be started again in its middle: the record does not say which way is meant.
         """
         table = self.table
         if table.ask.prefix is not None:
             raise UserError(f"{self.role!r} branches, and an episode that does cannot be started again in its middle")
-        usual, version = table.ask.sampling or table.sampling, self.model.version
+        version = self.model.version
         parents = [-1 if place is None else place for place in ways]
-        hows = [sampling or usual] * len(parents) if isinstance(sampling, Sampling | None) else list(sampling)
+        hows = [sampling or table.sampling] * len(parents) if isinstance(sampling, Sampling | None) else list(sampling)
         for parent in dict.fromkeys(parents if go_on else ()):
             self._check_open(parent)
         promised = [
@@ -87,8 +88,16 @@ class EpisodeSeat:
         numbered = []
         for parent, how, promise in zip(parents, hows, promised, strict=True):
             segment = self._segment(view, await promise, parent, how, version, 0)
+            if segment.end is End.STOPPED:
+                segment = segment.but(text=_spelled(self.model, segment))
             numbered.append((len(table.segments), table.add(segment.but(goes_on=True) if go_on else segment)))
         return numbered
+
+    def room(self, after: int | None = None) -> int | None:
+        """How many more actions the model's context holds at a place (before anything: None), if it has a limit."""
+        most = self.model.max_positions
+        path = self.table.path(self.role, -1 if after is None else after)
+        return None if most is None else most - sum(len(s.context) + len(s.actions) for s in path)
 
     async def read(
         self,
@@ -107,9 +116,23 @@ class EpisodeSeat:
         item = (self.table.path(self.role, self._parent(after, fresh=False)), view, text)
         return (await self._read([item], want))[0]
 
-    async def read_each(self, want: str | Sequence[str], places: Sequence[int]) -> list[dict[str, Tensor]]:
-        """What a model says at each of several places (numbers of segments), read together; `want` as in `read`."""
-        return await self._read([(self.table.path(self.role, place), None, None) for place in places], want)
+    async def read_each(
+        self, want: str | Sequence[str], places: Sequence[int], *, said: bool = False
+    ) -> list[dict[str, Tensor]]:
+        """What a model says at each of several places (numbers of segments), read together; `want` as in `read`. With `said`
+        of the steps that were said there, which a model of other tokens cannot read."""
+        if not said:
+            return await self._read([(self.table.path(self.role, place), None, None) for place in places], want)
+        segments = [self.table.segments[place] for place in places]
+        before = [self.table.path(self.role, s.parent) for s in segments]
+        items: list[Item] = [
+            (path, None if s.goes_on else s.view, s.actions) for s, path in zip(segments, before, strict=True)
+        ]
+        return await self._read(items, want)
+
+    async def read_texts(self, want: str | Sequence[str], view: Any, texts: Sequence[str]) -> list[dict[str, Tensor]]:
+        """What a model says about each of several texts, said from the start after `view`; `want` as in `read`."""
+        return await self._read([((), view, text) for text in texts], want)
 
     async def _read(self, items: Sequence[Item], want: str | Sequence[str]) -> list[dict[str, Tensor]]:
         asked: dict[str, dict[str, str]] = {}  # by model: reading, and what it was asked for as
@@ -129,8 +152,7 @@ class EpisodeSeat:
         parent = self._parent(after, fresh)
         reply = self.model.recite(view, text, self.table.path(self.role, parent))
         self.model.meter.tokens += len(reply.actions)
-        how = self.table.ask.sampling or self.table.sampling
-        return self.table.add(self._segment(view, reply, parent, how, self.model.version, 0))
+        return self.table.add(self._segment(view, reply, parent, self.table.sampling, self.model.version, 0))
 
     def _check_open(self, parent: int) -> None:
         """Refuse to go on with a turn that is over, or that never was."""
@@ -178,7 +200,7 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
         call: Call,
         read: Read,
     ) -> None:
-        self.ask, self.sampling, self.call, self.read = ask, sampling, call, read
+        self.ask, self.sampling, self.call, self.read = ask, ask.sampling or sampling, call, read
         self.place = place  # (run seed, step, number of the ask, attempt)
         self._seeds = Place(*place)
         self.segments: list[Segment] = []
@@ -263,8 +285,8 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
             seat, parent = self[role], self.last(role)
             context = seat.model.encode(view, self.path(role, parent))
             nothing: np.ndarray = np.zeros(0, np.float32)
-            how = self.ask.sampling or self.sampling
-            self.add(Segment(role, view, context, nothing, nothing, "", parent, how, seat.model.version, end=End.CUT))
+            how, version = self.sampling, seat.model.version
+            self.add(Segment(role, view, context, nothing, nothing, "", parent, how, version, end=End.CUT))
 
     def episode(self, **info: Any) -> Episode:
         """Close the record. What an environment's `play` returns."""
@@ -276,3 +298,10 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
         if self.segments:
             self.segments[-1] = self.segments[-1].but(end=End.FAILED)
         return self.episode(error=error)
+
+
+def _spelled(model: Any, segment: Segment) -> str:
+    """All that a segment's actions spell; a copy of a model spells as that one does."""
+    while not hasattr(model, "decode"):
+        model = model.shell()
+    return str(model.decode(segment.actions.tolist()))

@@ -16,6 +16,7 @@ from guerdon.losses.penalties import kl as kl
 from guerdon.losses.policy import PolicyLoss as PolicyLoss
 from guerdon.losses.policy import clipped as clipped
 from guerdon.losses.policy import reweighted as reweighted
+from guerdon.losses.ranking import list_ranking as list_ranking
 from guerdon.losses.reward_modelling import bradley_terry as bradley_terry
 from guerdon.losses.reward_modelling import implicit_outcome as implicit_outcome
 from guerdon.losses.reward_modelling import outcome as outcome

@@ -18,6 +18,7 @@ from guerdon.rewards.formula.per_step import min_form as min_form
 from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.per_step import shortfall as shortfall
+from guerdon.rewards.formula.per_step import step_standing as step_standing
 from guerdon.rewards.formula.reward import Reward as Reward
 from guerdon.rewards.formula.reward import as_reward as as_reward
 from guerdon.rewards.formula.reward import clip as clip
@@ -42,6 +43,7 @@ from guerdon.rewards.model.reward_models import process_model as process_model
 from guerdon.rewards.stage.environment_pay import paid as paid
 from guerdon.rewards.stage.labels_in_rows import given_labels as given_labels
 from guerdon.rewards.stage.line_marks import line_ends as line_ends
+from guerdon.rewards.stage.rollout_labels import lines_played_on as lines_played_on
 from guerdon.rewards.stage.score_stages import checker as checker
 from guerdon.rewards.stage.score_stages import score as score
 from guerdon.rewards.stage.score_stages import verified as verified

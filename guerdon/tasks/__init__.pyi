@@ -31,4 +31,5 @@ from guerdon.tasks.role_tasks import in_role as in_role
 from guerdon.tasks.searched_solutions import searching as searching
 from guerdon.tasks.step_files import labelled_steps as labelled_steps
 from guerdon.tasks.stepwise import by_steps as by_steps
+from guerdon.tasks.stepwise import has_steps as has_steps
 from guerdon.tasks.task_loading import load as load

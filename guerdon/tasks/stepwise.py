@@ -27,11 +27,23 @@ def by_steps(task: Any) -> Family:
     """
     if isinstance(task, Family):
         return task
-    kinds = kinds_of(task).values() if hasattr(task, "kinds") else ()
-    if not kinds or not all(isinstance(source, Family) for source in kinds):
+    if not has_steps(task):
         name = getattr(task, "name", repr(task))
         raise UserError(f"{name} has no step checker: choose a generated family (guerdon list tasks)")
     return mixed_families(task)
+
+
+def has_steps(task: Any) -> bool:
+    """Whether every line of a solution can be checked: of a family, and of a mixture of families.
+
+    >>> import guerdon as gd
+    >>> gd.tasks.has_steps(gd.tasks.load("chain:1-2")), gd.tasks.has_steps(gd.tasks.load("parity"))
+    (True, False)
+    """
+    if isinstance(task, Family):
+        return True
+    kinds = kinds_of(task).values() if hasattr(task, "kinds") else ()
+    return bool(kinds) and all(isinstance(source, Family) for source in kinds)
 
 
 @part

@@ -27,6 +27,7 @@ ROOMS = (  # in the order of the site; a package that is not named here comes la
     "judges",
     "tasks",
     "envs",
+    "search",
     "curricula",
     "select",
     "credit",

@@ -240,5 +240,7 @@ def test_a_run_learns_and_counts_every_token(make, tmp_path):
     right, tokens = run.metrics["correct/mean"].to_pylist(), run.metrics["tokens"].to_pylist()
     assert sum(right[-5:]) / 5 > 0.8 > sum(right[:2]) / 2
     own = 3 * 4 * 2
-    more = 3 * 2 if make is greedy_baseline else 3 * 2 * 2 + 3 * 4 * 2  # two tries of two steps an ask, and of one a try
+    more = (
+        3 * 2 if make is greedy_baseline else 3 * 2 * 2 + 3 * 4 * 2
+    )  # two tries of two steps an ask, and of one a try
     assert tokens[0] == own + more

@@ -30,7 +30,9 @@ class implicit(ModelLeaf):
     arXiv:2412.01981), which PRIME (Cui et al. 2025, arXiv:2502.01456) trains while it is used. `beta` is PRIME's 0.05.
 
     `model` and `reference` are names of the run's models that read text alike; `per` is what one number stands for. All but
-    `sample` come in steps, for credit along the sample; `detail` says after how many of its actions each ends. Log-probs are
+    `sample` come in steps, for credit along the sample; `detail` says after how many of its actions each ends. With `so_far`
+    the number of a step is the sum up to its end, $q_t$, which for a model of outcomes is how the sample stands by then: what
+    judges steps, while the single numbers, $q_t - q_{t-1}$, are what each added. Log-probs are
     of the distributions that were sampled from: with top-k and the like, a token the reference cuts off has none, and the
     sample failed.
 
@@ -43,6 +45,7 @@ class implicit(ModelLeaf):
     reference: str = "reference"
     beta: float = knob(default=0.05, gt=0.0)
     per: Literal["sample", "turn", "line", "token"] = "sample"
+    so_far: bool = knob(default=False, absent=False)
 
     def __post_init__(self) -> None:
         check_plain(self)
@@ -65,7 +68,8 @@ class implicit(ModelLeaf):
 
         def by_pieces(_: int, steps: torch.Tensor) -> Outcome:
             pieces = tokens.cut(steps, by, self.model)
-            return in_steps([float(ratio[piece].sum()) for piece in pieces], pieces, tokens.own)
+            added = [float(ratio[piece].sum()) for piece in pieces]
+            return in_steps(list(itertools.accumulate(added)) if self.so_far else added, pieces, tokens.own)
 
         return outcome_of_each(tokens, self.model, by_pieces)
 

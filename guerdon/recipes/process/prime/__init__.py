@@ -1,0 +1,1 @@
+"""PRIME: token rewards learned online from outcomes."""

@@ -1,0 +1,1 @@
+"""Rewards learned from preferences between segments, by regret or by partial return."""

@@ -1,0 +1,1 @@
+"""Failed tries kept up to their first wrong step, and put right from there."""

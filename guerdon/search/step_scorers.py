@@ -1,0 +1,150 @@
+"""What a search goes by: a number for each line of a tree, and how those along a way become one.
+
+A scorer has `along`, `steps(tree, lines)` (a number for each line) and `texts(tree, texts)` (one for each whole answer to what
+was asked, for a search that shows the model something else).
+Leaves out: training them (docs/reward_models.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Any, Protocol
+
+import torch
+
+from guerdon.core.along import HOW, Along
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, part
+from guerdon.search.line_tree import Line, LineTree
+
+
+class StepScorer(Protocol):
+    along: Along
+
+    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]: ...
+
+    async def texts(self, tree: LineTree, texts: Sequence[str]) -> list[float]: ...
+
+
+async def worth(scorer: StepScorer, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+    """What the ways to these lines are worth: the lines of them that have no number yet get one, and `along` makes it one."""
+    wanted = lines if scorer.along == "last" else [each for line in lines for each in line.way]
+    fresh = [line for line in dict.fromkeys(wanted) if line.step != line.step]
+    for line, value in zip(fresh, await scorer.steps(tree, fresh) if fresh else (), strict=True):
+        line.step = value
+    take = HOW[scorer.along]
+    return [take(torch.tensor([each.step for each in line.way], dtype=torch.float64)) for line in lines]
+
+
+@part
+class headed:
+    r"""$\sigma(w \cdot h + b)$ after a line's last token: what a model of the run with a value head says there, by its name.
+
+    A process reward model (Lightman et al. 2023, arXiv:2305.20050) is read where it was trained, at the ends of lines; a
+    reward model of whole answers was taught nothing in the middle of one. `along` makes one number of those on a way: the
+    `last` (Snell et al. 2024, arXiv:2408.03314), the `min`, the `product`, the `mean` or the `sum`. Without `squash` numbers
+    are as the head says them. Biased as the head is: search finds what it overrates.
+
+    >>> import guerdon as gd
+    >>> gd.search.headed("prm", along="min").along
+    'min'
+    """
+
+    model: str = "scorer"
+    along: Along = "last"
+    squash: bool = True
+
+    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+        name = f"{self.model}.final"
+        return self._told([r[name] for r in await tree.seat.read_each(name, [line.number for line in lines])])
+
+    async def texts(self, tree: LineTree, texts: Sequence[str]) -> list[float]:
+        name = f"{self.model}.final"
+        return self._told([r[name] for r in await tree.seat.read_texts(name, tree.ask.shown, texts)])
+
+    def _told(self, read: Sequence[torch.Tensor]) -> list[float]:
+        values = torch.stack(list(read)).double() if read else torch.zeros(0, dtype=torch.float64)
+        if values.dim() > 1:
+            raise UserError(f"{self.model!r} says {values.shape[1]} numbers at a place, and a search goes by one")
+        return list((torch.sigmoid(values) if self.squash else values).tolist())
+
+
+@part
+class log_ratio:
+    r"""$\beta \sum_t \log \frac{\pi(y_t \mid x, y_{<t})}{\pi_{ref}(y_t \mid x, y_{<t})}$ over a line's tokens: the reward
+    of the step that a model trained by DPO, or on outcomes alone, implies (Rafailov et al. 2024, arXiv:2404.12358; Yuan et al.
+    2024, arXiv:2412.01981).
+
+    Both are models of the run, by name, that read text as the one that is sampled does. `along` is the `sum` unless told
+    otherwise: with it a way is worth its own log-ratio, which grows with its length.
+
+    >>> import guerdon as gd
+    >>> gd.search.log_ratio("prm", "reference", beta=0.1).along
+    'sum'
+    """
+
+    model: str = "prm"
+    reference: str = "reference"
+    beta: float = knob(default=0.05, gt=0.0)  # PRIME's, arXiv:2502.01456
+    along: Along = "sum"
+
+    def __post_init__(self) -> None:
+        if self.model == self.reference:
+            raise UserError(f"log_ratio compares two models, and both are {self.model!r}: the ratio would always be 1")
+
+    @property
+    def want(self) -> list[str]:
+        return [f"{self.model}.logp", f"{self.reference}.logp"]
+
+    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+        return self._told(await tree.seat.read_each(self.want, [line.number for line in lines], said=True))
+
+    async def texts(self, tree: LineTree, texts: Sequence[str]) -> list[float]:
+        return self._told(await tree.seat.read_texts(self.want, tree.ask.shown, texts))
+
+    def _told(self, read: Sequence[dict[str, torch.Tensor]]) -> list[float]:
+        ours, theirs = self.want
+        return [self.beta * float((r[ours].double() - r[theirs].double()).sum()) for r in read]
+
+
+@part
+class played_out:
+    r"""$\frac1n \sum_{i=1}^{n} v(y_i)$: what `tries` answers that go on from a line come to on average, by `by`: a task, whose
+    check says which are right (the labels of Math-Shepherd, Wang et al. 2023, arXiv:2312.08935, for training and never for an
+    exam); or a scorer, read at their ends.
+
+    All that is played out is sampled and counted, and stands in the tree. Unbiased for how well the model itself goes on from
+    there, with a standard error of up to $1/(2\sqrt{n})$. A way that is over is not played on.
+
+    >>> import guerdon as gd
+    >>> gd.search.played_out(gd.tasks.load("chain:2"), tries=8).along
+    'last'
+    """
+
+    by: Any
+    tries: int = knob(default=4, ge=1)
+    along: Along = "last"
+
+    def __post_init__(self) -> None:
+        if not (hasattr(self.by, "check") or hasattr(self.by, "steps")):
+            raise UserError(f"played_out goes by a task or a scorer, such as headed('prm'), not by {self.by!r}")
+
+    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+        going = [line for line in lines if not line.over]
+        ends = await tree.grow([line for line in going for _ in range(self.tries)], whole=True)
+        last = [*ends, *(line for line in lines if line.over)]
+        for line, value in zip(last, await self._judged(tree, last), strict=True):
+            line.step = value
+        played = {line: ends[i * self.tries : (i + 1) * self.tries] for i, line in enumerate(going)}
+        return [fmean(end.step for end in played[line]) if line in played else line.step for line in lines]
+
+    async def texts(self, tree: LineTree, texts: Sequence[str]) -> list[float]:
+        if hasattr(self.by, "check"):
+            return [float(self.by.check(tree.ask.task, text) or 0.0) for text in texts]
+        return list(await self.by.texts(tree, texts))
+
+    async def _judged(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+        if hasattr(self.by, "check"):
+            return [float(self.by.check(tree.ask.task, line.text) or 0.0) for line in lines]
+        return list(await self.by.steps(tree, lines)) if lines else []

@@ -1,0 +1,101 @@
+"""Tree search by upper confidence bounds: UCT over lines."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from guerdon.core.episode import Episode
+from guerdon.core.part import knob, part
+from guerdon.core.play import Seats, seats_alone
+from guerdon.core.task import Ask
+from guerdon.search.line_tree import Keep, Line, LineTree, best, distinct
+from guerdon.search.step_scorers import headed, worth
+
+
+@dataclass(eq=False)
+class Place:
+    """A place of the search's tree: a line (None: the start), what came of the visits to it, and the ways on."""
+
+    line: Line | None = None
+    above: Place | None = None
+    value: float = math.nan  # what the scorer says of the way here
+    visits: int = 0
+    total: float = 0.0
+    below: list[Place] = field(default_factory=list)
+
+    def back_up(self, value: float) -> None:
+        """Count a visit that came to this value here and at every place above."""
+        place: Place | None = self
+        while place is not None:
+            place.visits, place.total = place.visits + 1, place.total + value
+            place = place.above
+
+    def likely(self, explore: float) -> Place:
+        """The way on with the greatest upper confidence bound, the first of equals."""
+        logs = math.log(self.visits)
+        return max(self.below, key=lambda p: p.total / p.visits + explore * math.sqrt(logs / p.visits))
+
+
+@part
+class mcts:
+    r"""Monte Carlo tree search over lines by UCT (Kocsis & Szepesvari 2006): from the start the way with the greatest
+    $\frac{W}{N} + c \sqrt{\frac{\ln N_{above}}{N}}$ (UCB1) is followed to a place that was not grown, `branch` next lines are
+    sampled there, each is valued by `scorer`, and the values are averaged into every place above; `simulations` times.
+
+    $c$ is `explore`. `scorer` may play answers out (`played_out`). A way that is over is valued again when it is come to, at no
+    cost; the search ends early when all are. The answer is the best that is over, those that were played out among them; where
+    none is, the best way is gone on with once, to the end. The same seed gives the same tree. Biased as the scorer is.
+    `lines`, `keep` and the limits are as in `beam`.
+
+    >>> import guerdon as gd
+    >>> gd.search.mcts(simulations=8, branch=2, scorer=gd.search.headed("prm")).explore
+    1.4142135623730951
+    """
+
+    simulations: int = knob(default=16, ge=1)
+    branch: int = knob(default=4, ge=1)
+    scorer: Any = knob(factory=headed)
+    explore: float = knob(default=math.sqrt(2), ge=0.0)  # of UCB1, for values in [0, 1]
+    lines: int = knob(default=64, ge=1)
+    stop: str = "\n"
+    keep: Keep = "tree"
+    role: str = "policy"
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+    @seats_alone
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        tree = LineTree(seats, self.role, ask, self.stop, self.lines)
+        start = Place()
+        ungrown = {start}
+        for _ in range(self.simulations):
+            place = start
+            while place.below:
+                place = place.likely(self.explore)
+            if place not in ungrown:
+                place.back_up(place.value)
+                continue
+            ungrown.discard(place)
+            ungrown.update(await self._grow(tree, place))
+            if not ungrown:
+                break
+        return tree.episode(await self._answer(tree, ungrown), self.keep)
+
+    async def _grow(self, tree: LineTree, place: Place) -> list[Place]:
+        """New places below one, valued; those that can be grown in turn."""
+        lines = distinct(await tree.grow([place.line] * self.branch))
+        for line, value in zip(lines, await worth(self.scorer, tree, lines), strict=True):
+            place.below.append(Place(line, place, value))
+            place.below[-1].back_up(value)
+        return [each for each in place.below if each.line is not None and not each.line.over]
+
+    async def _answer(self, tree: LineTree, ungrown: set[Place]) -> Line:
+        ends = [line for line in tree.grown if line.over and line.step == line.step]
+        if not any(line.done for line in ends) and ungrown:
+            likeliest = max(ungrown, key=lambda p: (p.value, -(p.line.number if p.line is not None else -1)))
+            return (await tree.grow([likeliest.line], whole=True))[0]
+        return best(ends, await worth(self.scorer, tree, ends))

@@ -1,0 +1,280 @@
+"""Rewards that models imply: PRIME, implicit PRM and OREAL, by hand and against plain loops."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from statistics import fmean, stdev
+
+import pytest
+import torch
+from small import small_lm
+from watching import SMALL, TABLE, Watched
+
+import guerdon as gd
+from guerdon.core.column import Column, Reason
+from guerdon.core.episode import Episode, Segment
+from guerdon.core.example import ExamplePlay, example_tries
+from guerdon.core.pack import pack
+from guerdon.core.task import Ask, Sampling, Task
+from guerdon.engine.player import Player
+from guerdon.envs.simple import single_turn
+from guerdon.loop.build import RunRequest, build
+from guerdon.loop.catalog import find_recipe
+from guerdon.loop.training import start
+from guerdon.models.frozen_copy import snapshot
+from guerdon.models.tables import tabular
+from guerdon.models.without_adapter import base
+from guerdon.recipes.process.oreal.parts import one_of_each, weigh_tokens
+from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.recipes.process.second_models import begun, beside, scorer_beside
+from guerdon.rewards.stage.score_stages import score
+from guerdon.tasks import load
+
+
+@gd.part
+class pairs_of_bits:
+    """Prompts with a secret of two bits each."""
+
+    name = "pairs of bits"
+
+    def size(self, split):
+        return 8
+
+    def get(self, split, index):
+        return gd.Task(str(index), f"secret {index}", f"{index % 4:02b}")
+
+    def check(self, task, completion):
+        return float(completion == task.answer)
+
+
+def made(name, **knobs):
+    settings = {**SMALL, **TABLE, "tabular.length": 2, **knobs}
+    return build(RunRequest(name, pairs_of_bits(), "tabular", settings=settings)).recipe
+
+
+# --- PRIME ---------------------------------------------------------------------------------------------------------
+
+
+def returns_by_loops(rewards, groups):
+    """The paper's sum over later tokens, less the mean over the other tries of their mean token; rewards try by try."""
+    largest = max(abs(sum(each[t:])) for each in rewards for t in range(len(each)))
+    rewards = [[r / largest for r in each] for each in rewards]
+    answer = []
+    for i, own in enumerate(rewards):
+        others = [fmean(each) for j, each in enumerate(rewards) if groups[j] == groups[i] and j != i]
+        answer += [[sum(r - fmean(others) for r in own[t:]) for t in range(len(own))]]
+    return answer
+
+
+def test_returns_of_token_rewards_are_the_papers_sums():
+    torch.manual_seed(0)
+    rewards = torch.randn(2 * 3 * 4, dtype=torch.float64)
+    batch = example_tries([[0.0] * 3] * 2, steps=4).put("process_steps", "step", rewards)
+    by_hand = returns_by_loops(rewards.reshape(6, 4).tolist(), [0, 0, 0, 1, 1, 1])
+    computed = return_over_others()(batch, ExamplePlay())["process_return"].reshape(6, 4)
+    torch.testing.assert_close(computed, torch.tensor(by_hand, dtype=torch.float64))
+
+
+def test_a_try_without_token_rewards_is_in_no_mean_and_has_no_return():
+    value = torch.tensor([1.0, 1.0, 5.0, math.nan, 2.0, 4.0])
+    reason = torch.tensor([0, 0, 0, int(Reason.FAILED), 0, 0], dtype=torch.int8)
+    batch = example_tries([[0.0] * 3], steps=2).with_cols({"process_steps": Column("step", value, reason)})
+    computed = return_over_others(bounded=False)(batch, ExamplePlay()).cols["process_return"]
+    assert computed.value[[0, 1, 4, 5]].tolist() == [-4.0, -2.0, 4.0, 3.0]  # 1 - 3 twice; 2 - 1 and 4 - 1
+    assert computed.reason[3] == int(Reason.FAILED) and bool(computed.value[3].isnan())
+
+
+def test_credit_for_some_tracks_leaves_the_others_on_record():
+    batch = example_tries([[0.0, 1.0], [1.0, 1.0]], steps=2, advantage=[1.0] * 8)
+    kept = gd.credit.only(gd.select.with_spread())(batch, ExamplePlay())
+    assert kept.K == 4
+    assert kept.cols["advantage"].reason.tolist() == [0] * 4 + [int(Reason.NOT_APPLICABLE)] * 4
+
+
+@pytest.mark.parametrize("process", [1.0, 0.0])
+def test_prime_learns_from_both_returns_of_the_problems_in_its_band(process):
+    run = Watched(made("prime", process=process, prm_lr=0.3, tries=6), steps=2)
+    batch, low, high = run.batches[-1], 0.2, 0.8
+    correct, task = batch["correct"].tolist(), batch.task[batch.leaf].tolist()
+    rates = {t: fmean(c for c, s in zip(correct, task, strict=True) if s == t) for t in task}
+    tokens = batch["process_steps"].reshape(batch.K, -1).tolist()
+    advantages = []
+    for i, later in enumerate(returns_by_loops(tokens, task)):
+        others = fmean(c for j, (c, s) in enumerate(zip(correct, task, strict=True)) if s == task[i] and j != i)
+        kept = low <= rates[task[i]] <= high
+        advantages += [correct[i] - others + process * g if kept else math.nan for g in later]
+    valued = [a for a in advantages if a == a]
+    assert 0 < len(valued) < len(advantages)
+    by_hand = torch.tensor([(a - fmean(valued)) / stdev(valued) for a in advantages])
+    torch.testing.assert_close(batch["advantage"], by_hand, rtol=1e-4, atol=1e-5, equal_nan=True)
+
+
+def test_the_prm_of_prime_is_taught_before_it_is_read():
+    run = Watched(made("prime", prm_lr=0.3), steps=1)
+    batch, models = run.batches[0], run.recipe.models
+    ratio = models["prm"].read(batch, ["logp"])["logp"] - models["reference"].read(batch, ["logp"])["logp"]
+    torch.testing.assert_close(batch["process_steps"], 0.05 * ratio.detach(), rtol=1e-4, atol=1e-6)
+    assert float(ratio.detach().abs().max()) > 0.1
+
+
+def test_models_beside_each_other_share_what_their_adapters_leave_frozen(tmp_path):
+    policy = small_lm(tmp_path)
+    plain = beside(policy)
+    assert next(plain.weights.parameters()) is not next(policy.weights.parameters())
+    assert isinstance(begun("prm", policy), snapshot)
+    policy.lora = 2
+    models = {"policy": policy, "prm": beside(policy), "reference": begun("prm", policy)}
+    assert isinstance(models["reference"], base)
+    for model in models.values():
+        model.start(0, models)
+    own, other = (dict(models[name].weights.named_parameters()) for name in ("policy", "prm"))
+    shared = [name for name in own if own[name] is other[name]]
+    assert shared and not [name for name in own if ("adapter" in name) == (name in shared)]
+
+
+def test_prime_refuses_nothing_that_grpo_takes_and_holds_three_models():
+    recipe = made("prime", kl=0.1)
+    assert list(recipe.models) == ["policy", "reference", "prm"]
+    assert [term.mean for term in recipe.stages.learners[-1].loss.terms] == ["step", "step"]
+
+
+# --- implicit PRM ----------------------------------------------------------------------------------------------------
+
+
+def recited(models, texts, prompt="p"):
+    """Tracks that say texts, as the model `prm` does, and a player whose models are given."""
+    play = Player(models, {"policy": "prm"}, single_turn(), Sampling(), seed=1, steps=1)
+    replies = [models["prm"].recite(prompt, text) for text in texts]
+    said = [Segment("policy", prompt, r.context, r.actions, r.logp, r.text) for r in replies]
+    return pack([Episode(Ask(Task("0", prompt)), (s,), number=i) for i, s in enumerate(said)]), play
+
+
+def test_what_is_implied_so_far_is_the_soft_value_of_the_outcome():
+    """The paper's Proposition: q_t = beta log E_ref[exp(r / beta)] over what the reference says after the first t tokens."""
+    models = {name: tabular("01", length=2, rows=64, spread=1.0) for name in ("prm", "reference")}
+    for seed, model in enumerate(models.values()):
+        model.start(seed, {})
+    batch, play = recited(models, ["00", "01", "10", "11"])
+    beta = 0.3
+    chance = models["reference"].read(batch, ["logp"])["logp"].detach().double().reshape(4, 2)
+    whole = score(gd.implicit("prm", beta=beta))(batch, play)["reward"].double()
+    so_far = score(gd.implicit("prm", beta=beta, per="token", so_far=True))(batch, play)["reward_steps"].reshape(4, 2)
+    for first in (0, 1):
+        rows = [2 * first, 2 * first + 1]
+        value = beta * (chance[rows, 1].exp() * (whole[rows] / beta).exp()).sum().log()
+        torch.testing.assert_close(so_far[rows, 0].double(), value.expand(2), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(so_far[:, 1].double(), whole, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def greedy():
+    """Two problems solved by the likeliest token each time, checked, and who played them."""
+    task = load("equation:2")
+    recipe = find_recipe("math_shepherd").build({"task": task, "model": gd.models.load("sprig")}, {"rollouts": 2})
+    recipe.sampling = Sampling(temperature=0.0, max_tokens=48)
+    recipe, play = start(recipe, seed=0, total=1)
+    batch = pack(play([Ask(task.get("train", i), 1) for i in (0, 1)]))
+    return recipe.stages[0](batch, play), recipe.stages[1], play
+
+
+def test_a_line_played_on_greedily_is_as_right_as_the_greedy_solution(greedy):
+    batch, stage, play = greedy
+    labels = stage(batch, play).cols["labels"]
+    decode = play.models["author"].shell().decode
+    for track, steps in enumerate(batch.steps_by_track()):
+        text = decode(batch.action[steps].tolist())
+        lines = [label for label in labels.value[steps].tolist() if label == label]
+        assert len(lines) == len(text.strip().splitlines()) > 1
+        assert set(lines) == {float(batch["correct"][track])}
+
+
+@pytest.mark.parametrize(("soft", "labels"), [(False, [1.0, 0.0]), (True, [0.25, 0.0])])
+def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch, soft, labels):
+    batch, stage, play = greedy
+    stage = dataclasses.replace(stage, soft=soft, tries=4)
+    asked = []
+
+    def played(asks, play):
+        asked.extend(asks)
+        return torch.tensor([0.25, 0.0] + [math.nan] * (len(asks) - 2)), torch.tensor(
+            [0, 0] + [int(Reason.FAILED)] * (len(asks) - 2), dtype=torch.int8
+        )
+
+    monkeypatch.setattr(stage, "_played", played)
+    column = stage(batch, play).cols["labels"]
+    spoken = [v for v in column.value.tolist() if v == v]
+    assert spoken[:2] == labels and len(spoken) == 2 + batch.K  # and the own verdict of each solution
+    assert int((column.reason == int(Reason.FAILED)).sum()) == len(asked) - 2
+    assert [ask.n for ask in asked] == [4] * len(asked) and play.metrics["labels/rollouts"] == 4 * len(asked)
+
+
+@pytest.mark.parametrize("loss", ["ce", "dpo", "head"])
+def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
+    recipe = find_recipe("implicit-prm").build(
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"loss": loss, "prompts": 2, "tries": 4, "max_tokens": 64},
+    )
+    run = Watched(recipe, steps=1)
+    assert run.recipe.seats == {"policy": "reference"}
+    assert set(run.batches[0]["correct"].tolist()) == {0.0, 1.0} and run.rows[0]["prm/grad_norm"] > 0
+    liked = run.recipe.exams[0].metrics[1].reward
+    assert not score(liked)(run.batches[0], run.play).cols["reward"].missing.any()
+
+
+# --- OREAL -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_right_and_one_wrong_try_are_kept_and_the_same_ones_each_time():
+    play = ExamplePlay()
+    batch = example_tries([[1.0, 1.0, 0.0, None], [1.0, 1.0], [0.0, None]])
+    kept = [one_of_each("reward")(batch, play) for _ in range(2)]
+    assert sorted(kept[0]["reward"].tolist()) == [0.0, 1.0] and play.metrics["pairs_share"] == pytest.approx(1 / 3)
+    assert kept[0]["reward"].tolist() == kept[1]["reward"].tolist()
+
+
+def test_token_weights_are_those_of_the_released_code():
+    """Its loss, try by try: imitation over the tokens of right tries, the policy gradient over those of wrong ones."""
+    torch.manual_seed(1)
+    head, shaped = torch.randn(2 * 3, dtype=torch.float64), [1.5, -0.5]
+    batch = example_tries([[1.0, 0.0]], steps=3, token_rm__value=head.tolist(), shaped=shaped)
+    logp = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    total = 0.0
+    for i, (said, sign) in enumerate(((head[:3], 1.0), (head[3:], -1.0))):
+        mean_so_far = torch.cumsum(said, 0) / torch.arange(1, 4)
+        weight = (2 * sign * (torch.sigmoid(mean_so_far) - 0.5)).clamp(0, 1)
+        factor = 1.0 if sign > 0 else 0.5
+        total = total - factor * (weight * shaped[i] * logp[3 * i : 3 * i + 3]).sum() / 3
+    advantage = weigh_tokens(right="reward")(batch, ExamplePlay())["advantage"]
+    ours = -(advantage * logp).sum() / 6
+    torch.testing.assert_close(ours, total, rtol=1e-5, atol=1e-7)
+    plain = weigh_tokens(right="reward", weighed=False)(batch, ExamplePlay())["advantage"]
+    torch.testing.assert_close(plain, torch.tensor([3.0] * 3 + [-0.5] * 3))  # 1.5 * 6 / 3 and -0.5 * 0.5 * 6 / 3
+
+
+def test_oreal_waits_for_its_head_and_then_learns_from_pairs(tmp_path):
+    recipe = find_recipe("oreal").build(
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"prompts": 2, "tries": 4, "max_tokens": 64, "warm": 0.5},
+    )
+    before = [p.detach().clone() for p in recipe.models["policy"].weights.parameters()]
+    run = Watched(recipe, steps=2)
+    assert [row["policy/lr"] for row in run.rows] == [0.0, 2e-5]
+    after = list(run.recipe.models["policy"].weights.parameters())
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    batch = run.batches[-1]
+    learned = batch.up((~batch.cols["advantage"].missing).double(), "track") > 0
+    assert sorted(batch["correct"][learned].tolist()) == [0.0] * (int(learned.sum()) // 2) + [1.0] * (
+        int(learned.sum()) // 2
+    )
+
+
+def test_a_scorer_beside_an_adapted_policy_shares_its_frozen_weights(tmp_path):
+    policy = small_lm(tmp_path)
+    policy.lora = 2
+    models = {"policy": policy, "token_rm": scorer_beside(policy)}
+    for model in models.values():
+        model.start(0, models)
+    own, other = (dict(models[name].weights.named_parameters()) for name in models)
+    assert {name for name in own if own[name] is other[name]} == {name for name in own if "adapter" not in name}
+    assert any(name.startswith("value_head") for name in other)
