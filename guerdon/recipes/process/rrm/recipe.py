@@ -10,7 +10,8 @@ the step checker, as a grader that never errs; `grader=sprig` is generative, spr
 lines and is then as sure as its p(yes), and what it says counts in the budget. Any other is a model that lies here, or
 `policy`, which reads `criteria`, or, without any, each row's own, in a column `rubric` (a list of sentences). `answer` grades
 answers alone, which is GRPO, examined as this is.
-Leaves out: writing rubrics, training the grader on them, partial points by the exact grader, and people who verify.
+The paper's abstract and summaries of it were followed; its code was not to be had. Leaves out: writing rubrics, training the
+grader on them, partial points by the exact grader, and people who verify.
 """
 
 from __future__ import annotations
