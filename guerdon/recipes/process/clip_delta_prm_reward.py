@@ -24,14 +24,14 @@ from guerdon.credit.returns import reward_to_go
 from guerdon.credit.turns import turn_baseline
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.heads import with_head
-from guerdon.recipes.process.process_claims import STEPS
-from guerdon.recipes.process.step_exams import step_exam
+from guerdon.recipes.house.step_exams import step_exams
+from guerdon.recipes.process.process_claims import PRM, STEPS
 from guerdon.rewards.formula.per_step import delta, shortfall
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.score_stages import score
 from guerdon.rewards.text.exact_lines import true_lines
 
-TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": "process_reward_model"}}
+TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": PRM}}
 
 
 @recipe(
@@ -75,5 +75,5 @@ def clip_delta_prm_reward(
         turn_baseline("ahead", per="step", gives_to="for_lines"),
         mixed(("for_answer", "for_lines"), (1.0, alpha)),
     ]
-    base.exams += step_exam(task, lines, refined)
+    base.exams += step_exams(task, lines, refined)
     return base.but(before={"centre": score(refined, "process")}, replace={"centre": credit})
