@@ -38,8 +38,8 @@ def stepwise(record: Mapping[str, Any]) -> dict[str, float]:
 
 
 def table(compared: Mapping[str, Any]) -> str:
-    """Accuracy, answers right by right lines alone, right ones by wrong lines; how well the reward judges, what it can be farmed
-    for; and cost."""
+    """Accuracy, answers right by right lines alone, right ones by wrong lines; how well the reward judges and what it can be
+    farmed for; and cost."""
     arms = compared["arms"]
     head = ["who judges", "recipe", "accuracy", "less outcome", "sound", "right by wrong lines", "first-error F1",
             "farmed a step", "tokens an answer", "read", "seconds"]  # fmt: skip

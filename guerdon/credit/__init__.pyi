@@ -8,6 +8,7 @@ from guerdon.credit.greedy import greedy_baseline as greedy_baseline
 from guerdon.credit.group_relative import centre as centre
 from guerdon.credit.mix import mixed as mixed
 from guerdon.credit.mix import separately as separately
+from guerdon.credit.partial import only as only
 from guerdon.credit.pass_at_k import best_of_k as best_of_k
 from guerdon.credit.prefix_tree import branch_gain as branch_gain
 from guerdon.credit.restart_values import restarts as restarts

@@ -73,19 +73,20 @@ class EpisodeSeat:
 
         An episode that branches cannot be started again in its middle: the record does not say which way is meant.
         """
-        table, version = self.table, self.model.version
+        table = self.table
         if table.ask.prefix is not None:
             raise UserError(f"{self.role!r} branches, and an episode that does cannot be started again in its middle")
-        each = [sampling or table.sampling] * len(ways) if isinstance(sampling, Sampling | None) else list(sampling)
+        version = self.model.version
         parents = [-1 if place is None else place for place in ways]
+        hows = [sampling or table.sampling] * len(parents) if isinstance(sampling, Sampling | None) else list(sampling)
         for parent in dict.fromkeys(parents if go_on else ()):
             self._check_open(parent)
         promised = [
             table.call(self.name, Request(table.path(self.role, p), view, how, table.next_seed(), NOTHING, go_on))
-            for p, how in zip(parents, each, strict=True)
+            for p, how in zip(parents, hows, strict=True)
         ]
         numbered = []
-        for parent, how, promise in zip(parents, each, promised, strict=True):
+        for parent, how, promise in zip(parents, hows, promised, strict=True):
             segment = self._segment(view, await promise, parent, how, version, 0)
             if segment.end is End.STOPPED:
                 segment = segment.but(text=_spelled(self.model, segment))

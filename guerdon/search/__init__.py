@@ -1,4 +1,4 @@
-"""How several ways on are tried, and one is chosen or all are kept."""
+"""Searching for an answer: several ways on are tried, and one is chosen or all are kept."""
 
 from guerdon.core.lazy import front_door
 

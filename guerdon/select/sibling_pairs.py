@@ -35,9 +35,10 @@ class step_pairs(FieldColumns):
     what is learned is the step: Step-DPO (Lai et al. 2024, arXiv:2406.18629), with values in place of a judge's word. A loss
     over lists takes the siblings of an episode for one list (`list_ranking`).
 
-    `which="extremes"` takes the best sibling against the worst and leaves the others out, `"all"` every ordered pair. A set of
-    which all are equal, or fewer than two have a value, makes none. Of a column per track a new track has the mean over the
-    tracks through its last segment; columns per step and segment stay as they are.
+    Siblings that did the same are one, worth the mean over the tracks through any of them: they differ by luck alone, and would
+    teach nothing. `which="extremes"` takes the best sibling against the worst and leaves the others out, `"all"` every ordered
+    pair. A set of which all are equal, or fewer than two have a value, makes none. Of a column per track a new track has the
+    mean over the tracks through its last segment; columns per step and segment stay as they are.
 
     Biased where values are means of few tracks: the best of several is partly luck, the more the deeper in a tree. Logs
     `step_pairs`, and `unpaired_siblings`, the share of sets that make none.
@@ -54,8 +55,9 @@ class step_pairs(FieldColumns):
     gives = ("pairs",)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        value = _of_segments(batch, batch.cols[self.column]).tolist()
-        sets, least = _siblings(batch), play.at(self.least)
+        one_G = _one_of_the_same(batch)
+        value = _of_segments(batch, batch.cols[self.column], one_G).tolist()
+        sets, least = _siblings(batch, one_G), play.at(self.least)
         pairs: list[tuple[int, int]] = []  # segments of `batch`
         kept: list[list[int]] = []
         for siblings in sets:
@@ -64,7 +66,7 @@ class step_pairs(FieldColumns):
             if own:
                 kept.append([g for g in siblings if any(g in pair for pair in own)])
         play.log(step_pairs=float(len(pairs)), unpaired_siblings=1 - len(kept) / max(len(sets), 1))
-        made, track_of = _pruned(batch, kept)
+        made, track_of = _pruned(batch, kept, one_G)
         better, worse = ([track_of[pair[side]] for pair in pairs] for side in (0, 1))
         margin = torch.tensor([value[a] - value[b] for a, b in pairs])
         ends = torch.tensor([better, worse], dtype=torch.long).reshape(2, -1)
@@ -77,24 +79,43 @@ class step_pairs(FieldColumns):
         return [(a, b) for a, b, gap in gaps if gap > 0 and gap >= least]
 
 
-def _of_segments(batch: Batch, column: Column) -> Tensor:
-    """[G] a segment's own number, or the mean over its steps, or over the tracks through it."""
-    if column.level == "segment":
-        return column.value.double()
-    if column.level == "step":
-        return batch.up(column.value.double(), "segment", by="mean")
-    return gather_up(column.value.double()[batch.path_track], batch.path_seg, batch.G, "mean")
+def _one_of_the_same(batch: Batch) -> Tensor:
+    """[G] the first of the siblings that were shown and did what each did."""
+    first: dict[tuple[int, int, int, bytes, bytes], int] = {}
+    actions = torch.split(batch.action, batch.length.tolist())
+    contexts = torch.split(batch.context, batch.context_length.tolist())
+    one = []
+    for g, place in enumerate(_places(batch)):
+        one.append(first.setdefault((*place, contexts[g].numpy().tobytes(), actions[g].numpy().tobytes()), g))
+    return torch.tensor(one, dtype=torch.long)
 
 
-def _siblings(batch: Batch) -> list[list[int]]:
-    """The segments of a role that go on from one segment, or that begin one episode, where they are two or more."""
+def _of_segments(batch: Batch, column: Column, one_G: Tensor) -> Tensor:
+    """[G] the mean of what siblings that did the same have: their own numbers, or the means of their steps'; or the mean over
+    the tracks through them."""
+    value = column.value.double()
+    if column.level == "track":
+        return gather_up(value[batch.path_track], one_G[batch.path_seg], batch.G, "mean")
+    own_G = value if column.level == "segment" else batch.up(value, "segment", by="mean")
+    return gather_up(own_G, one_G, batch.G, "mean")
+
+
+def _places(batch: Batch) -> list[tuple[int, int, int]]:
+    """[G] where each segment goes on from, and whose it is."""
+    return list(zip(batch.parent.tolist(), batch.episode.tolist(), batch.role.tolist(), strict=True))
+
+
+def _siblings(batch: Batch, one_G: Tensor) -> list[list[int]]:
+    """The segments of a role that go on from one segment, or that begin one episode, one of each that did the same, where there
+    are two or more segments."""
     sets: dict[tuple[int, int, int], list[int]] = {}
-    for g, place in enumerate(zip(batch.parent.tolist(), batch.episode.tolist(), batch.role.tolist(), strict=True)):
+    for g, place in enumerate(_places(batch)):
         sets.setdefault(place, []).append(g)
-    return [siblings for siblings in sets.values() if len(siblings) > 1]
+    one = one_G.tolist()
+    return [[g for g in siblings if one[g] == g] for siblings in sets.values() if len(siblings) > 1]
 
 
-def _pruned(batch: Batch, sets: Sequence[Sequence[int]]) -> tuple[Batch, dict[int, int]]:
+def _pruned(batch: Batch, sets: Sequence[Sequence[int]], one_G: Tensor) -> tuple[Batch, dict[int, int]]:
     """An episode for each set of siblings, of the segments that lead to them and themselves; and the track that ends at
     each."""
     whole, local = unpack(batch), places(batch)
@@ -118,15 +139,16 @@ def _pruned(batch: Batch, sets: Sequence[Sequence[int]]) -> tuple[Batch, dict[in
     taught = (batch.weight > 0)[index_s]
     made = dataclasses.replace(made, muted=muted, weight=torch.where(taught, made.weight, 0.0))
     ends = index_g[made.leaf]
-    cols = {name: _taken(batch, column, index_s, index_g, ends) for name, column in batch.cols.items()}
+    cols = {name: _taken(batch, column, index_s, index_g, ends, one_G) for name, column in batch.cols.items()}
     return made.with_cols(cols), {g: k for k, g in enumerate(ends.tolist())}
 
 
-def _taken(batch: Batch, column: Column, index_s: Tensor, index_g: Tensor, ends: Tensor) -> Column:
+def _taken(batch: Batch, column: Column, index_s: Tensor, index_g: Tensor, ends: Tensor, one_G: Tensor) -> Column:
     if column.level == "step":
         return column.take(index_s)
     if column.level == "segment":
         return column.take(index_g)
-    value = gather_up(column.value[batch.path_track], batch.path_seg, batch.G, "mean")[ends]
-    reason = gather_up(column.reason.double()[batch.path_track], batch.path_seg, batch.G, "max")[ends]
+    through = one_G[batch.path_seg]
+    value = gather_up(column.value[batch.path_track], through, batch.G, "mean")[ends]
+    reason = gather_up(column.reason.double()[batch.path_track], through, batch.G, "max")[ends]
     return Column("track", value, torch.where(value.isnan(), reason, 0.0).to(torch.int8))

@@ -25,6 +25,7 @@ from guerdon.credit.baselines import role_baseline, weighted_baseline
 from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed, separately
+from guerdon.credit.partial import only
 from guerdon.credit.pass_at_k import best_of_k
 from guerdon.credit.prefix_tree import branch_gain
 from guerdon.credit.returns import redistribute, reward_to_go
@@ -35,6 +36,9 @@ from guerdon.credit.turns import turn_baseline
 from guerdon.loop.catalog import part_modules
 from guerdon.recipes.curriculum.dr_saf.parts import spare_correct
 from guerdon.recipes.curriculum.hbpo.parts import below_promise
+from guerdon.recipes.process.oreal.parts import weigh_tokens
+from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.select.filters import with_rate
 
 MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))
 PLAYED = {"greedy_baseline", "restarts"}  # tested in test_credit_played.py
@@ -69,6 +73,7 @@ CHAINS = {  # a tree gives what the chains it stands for give
     "below_promise": lambda: below_promise(mark="process"),
     "spare_correct": lambda: spare_correct(right="reward"),
     "best_of_k": lambda: best_of_k(k=1),
+    "return_over_others": lambda: return_over_others("process", gamma=0.9, bounded=False),
     "branch_gain": lambda: branch_gain(),
     "branch_gain_alone": lambda: branch_gain("turns", outcome=0.0, std=False),
     "liking": lambda: liking(gives_to="advantage"),
@@ -86,6 +91,8 @@ STAGES = {
     "centre_parent_turns": lambda: centre("turns", by="parent"),
     "centre_episode": lambda: centre(by="episode"),
     "prefix_gain": lambda: prefix_gain(),
+    "weigh_tokens": lambda: weigh_tokens("reward", right="reward", model="critic"),
+    "only": lambda: only(with_rate("reward", 0.0, 1.0), "process"),
     "prefix_gain_of_children": lambda: prefix_gain(mean="child", once=True),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 import torch
@@ -14,12 +16,16 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.proof.arms import arms_of
 from guerdon.losses.policy import clipped
 from guerdon.models import load
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped, way_on
+from guerdon.recipes.process.t_reg.parts import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, paid_later, read_marks, thoughts
 from guerdon.rewards import score, true_lines, verified
 from guerdon.tasks import by_steps
 from guerdon.tasks import load as load_task
+from guerdon.tasks.roles import verdict
 
 FAMILY = load_task("equation:6-7")
 QUIET = gd.Options(eval_tasks=0)
@@ -141,3 +147,169 @@ def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
     assert numbers["salvage/joined"] > 0 and numbers["policy/off_probability"] > 0
     with pytest.raises(UserError, match="has no step checker"):
         find_recipe("scope").build({"task": gd.tasks.successor(), "model": load("tabular")}, {})
+
+
+# --- T-REG --------------------------------------------------------------------------------------------------------
+
+
+def of_pair(*logp, alpha=2.0, **knobs):
+    """The loss of a pair of answers of two tokens each and its gradient, where the reference found every token e^-1 likely and
+    token rewards are 0.5, -0.5 in the better one and 0.5, -0.25 in the worse."""
+    tokens = [0.5, -0.5, 0.5, -0.25]
+    batch = example_tries([[1.0, 0.0]], steps=2, reference__logp=[-1.0] * 4, token_steps=tokens)
+    batch = gd.select.paired()(batch, ExamplePlay())
+    live = torch.tensor(logp).requires_grad_()
+    value, noted = spread_by_tokens(alpha, **knobs)(batch, {"logp": live})
+    value.backward()
+    return float(value.detach()), live.grad.tolist(), noted
+
+
+def test_a_pairs_reward_is_spread_by_hand():
+    """h = 0.1 * (1 + 1) for the better and 0.1 * (-1 - 1) for the worse: w = sigma(-0.4). The better one's likelihood counts
+    0.5 * 0 - 0.5 * 0, the worse one's 0.5 * -2 - 0.25 * -2 = -0.5."""
+    value, slope, noted = of_pair(0.0, 0.0, -2.0, -2.0)
+    w = 1 / (1 + np.exp(0.4))
+    assert value == pytest.approx(2.0 * w * -0.1 * -0.5)
+    assert slope == pytest.approx([-0.2 * w * r for r in (0.5, -0.5, 0.5, -0.25)])
+    assert float(noted["pair_weight"]) == pytest.approx(w) and float(noted["token_reward"]) == pytest.approx(-0.125)
+    assert of_pair(0.0, 0.0, -2.0, -2.0, weighted=False)[0] == pytest.approx(2.0 * -0.1 * -0.5)
+
+
+def test_beside_dpo_a_sure_token_is_pushed_down_in_no_answer():
+    """At the start w is 1/2, as in DPO's own gradient: a token of reward 1/2 in the worse answer is left where it is."""
+    batch = example_tries([[1.0, 0.0]], steps=2, reference__logp=[-1.0] * 4, token_steps=[0.5, -0.5, 0.5, -0.5])
+    batch = gd.select.paired()(batch, ExamplePlay())
+    live = torch.full((4,), -1.0).requires_grad_()
+    (gd.losses.dpo() + spread_by_tokens(2.0))(batch, {"logp": live})[0].backward()
+    assert live.grad.tolist() == pytest.approx([-0.1, 0.0, 0.0, 0.1])
+
+
+def test_with_even_rewards_nothing_about_tokens_is_left():
+    """The better one's tokens have 0 on average, the worse one's 0.125."""
+    _, slope, _ = of_pair(-1.0, -1.0, -1.0, -1.0, even=True)
+    assert slope == pytest.approx([0.0, 0.0, -0.2 * 0.5 * 0.125, -0.2 * 0.5 * 0.125])
+
+
+def test_token_rewards_are_those_of_two_readings(sprig):
+    """Held against reciting the answer under each wording and reading that."""
+    task, steps = problem_of()
+    batch, play = recited(sprig, (task, "\n".join(steps)))
+    play.models["reference"] = sprig
+    reward = opposite_prompts("right\n{prompt}", "wrong\n{prompt}")
+    found = score(reward, "token")(batch, play)["token_steps"]
+    read = []
+    for word in ("right", "wrong"):
+        again, _ = recited(sprig, (task.__class__(task.key, f"{word}\n{task.prompt}", task.answer), "\n".join(steps)))
+        read.append(sprig.read(again, ["logp"])["logp"].detach())
+    assert found.tolist() == pytest.approx((torch.sigmoid(read[0] - read[1]) - 0.5).tolist(), abs=1e-5)
+    assert float(found.abs().max()) > 0.001
+    with pytest.raises(UserError, match="prompt"):
+        opposite_prompts("right", "wrong")
+
+
+def test_messages_are_worded_in_their_last_one():
+    talk = [{"role": "system", "content": "s"}, {"role": "user", "content": "2+2"}]
+    assert said_so("bad: {prompt}", talk) == [talk[0], {"role": "user", "content": "bad: 2+2"}]
+    with pytest.raises(UserError, match="texts and messages"):
+        said_so("bad: {prompt}", 3)
+
+
+def test_t_reg_trains_on_a_task_and_on_pairs_of_a_file(tmp_path):
+    small = {"steps": 1, "prompts": 2, "options": QUIET}
+    looks = {"options": gd.Options(eval_tasks=2, eval_tries=1), "exam_2.tasks": 2}
+    run = gd.train("t-reg", task="chain:1", model="sprig", out=tmp_path / "task", **{**small, **looks})
+    assert "policy/token_reward" in run.metrics.to_pylist()[-1]
+    assert {"pass@1", "steps/prompts_lines_examined", "steps/implied_lines_examined"} <= set(run.evaluations[-1])
+    rows = tmp_path / "pairs.jsonl"
+    rows.write_text("".join(f'{{"prompt": "{n}+2", "chosen": "{n + 2}", "rejected": "{n}"}}\n' for n in range(6)))
+    run = gd.train("t-reg", data=str(rows), model="sprig", out=tmp_path / "file", **small)
+    assert "policy/pair_weight" in run.metrics.to_pylist()[-1]
+
+
+def test_control_words_are_told_right_and_wrong_solutions():
+    base = find_recipe("controlled").build({"task": load_task("chain:1"), "model": load("sprig")}, {})
+    asks = base.curriculum.draw(6, ExamplePlay())
+    family = load_task("chain:1")
+    truth = {ask.shown.split()[0]: family.check(ask.task, *ask.note["say"]) for ask in asks}
+    assert truth == {"right": 1.0, "wrong": 0.0, "chain": 1.0}
+    assert [exam.name for exam in base.exams] == ["", "right", "wrong"]
+
+
+# --- TP-GRPO ------------------------------------------------------------------------------------------------------
+
+
+def thought_through(sprig, *tries, **knobs):
+    batch, play = recited(sprig, *tries)
+    batch = score(each_line(by_steps(FAMILY)), "judged")(verified(FAMILY)(batch, play), play)
+    batch = gd.credit.centre("correct", std=False, gives_to="outcome")(batch, play)
+    batch = thoughts(**knobs)(batch, play)
+    values = [batch["advantage"][steps] for steps in batch.steps_by_track()]
+    return batch, values, play
+
+
+def runs(values):
+    """A track's advantages, without repetition."""
+    return [round(float(v), 4) for v, _ in groupby(values.tolist())]
+
+
+def test_lines_are_joined_into_thoughts_by_hand(sprig):
+    """Two of four tries are right: r_o is +-0.5 and r_c = 0.5 * 0.5. Right thoughts of right answers have r_o + r_c, the wrong
+    one in their middle r_o; in wrong answers right lines have 0, wrong ones r_o, and right ones after them 0 again."""
+    task, steps = problem_of()
+    right = by_steps(FAMILY).solution(task)
+    mended = "\n".join([steps[0], "x=99", *steps[1:], f"= {task.answer}"])
+    wrong = "\n".join([*steps[:2], "x=99", "= 99"])
+    odd = "\n".join([steps[0], "x=99", steps[1], "= 99"])
+    _, values, play = thought_through(sprig, (task, right), (task, mended), (task, wrong), (task, odd), alpha=0.5)
+    assert [runs(v) for v in values] == [[0.75], [0.75, 0.5, 0.75], [0.0, -0.5], [0.0, -0.5, 0.0, -0.5]]
+    assert play.metrics["thoughts/mended"] == 0.5 and play.metrics["thoughts/judged"] == 1.0
+    _, values, _ = thought_through(sprig, (task, right), (task, mended), (task, wrong), (task, odd), adaptive=False)
+    assert [runs(v) for v in values][:2] == [[1.0], [1.0, 0.5, 1.0]]
+
+
+def test_what_nobody_solves_goes_by_its_outcome(sprig):
+    """With no right try r_o is 0 for all, and so is everything."""
+    task, steps = problem_of()
+    _, values, _ = thought_through(sprig, (task, f"{steps[0]}\n= 99"), (task, "x=99\n= 99"))
+    assert [runs(v) for v in values] == [[0.0], [0.0]]
+
+
+def test_however_many_thoughts_there_are_a_token_has_one_of_three_numbers():
+    said = torch.tensor([1.0, -1.0] * 20 + [1.0])
+    assert set(paid_later(said).tolist()) == {0.0, 1.0}
+    assert set(paid_later(said[:-1]).tolist()) == {0.0, -1.0}
+    assert by_line([1.0, -1.0, 1.0], [1, 2, 4], 6).tolist() == [1.0, 1.0, -1.0, 1.0, 1.0, 1.0]
+
+
+def test_marks_of_a_verifier_are_read():
+    text = "9x=36\nx=5\n= 5"
+    assert read_marks(text, "9x=36 +\nx=5 -\n= no", right=False) == [1.0, 0.0, 0.0]
+    assert read_marks(text, "9x=36 +\nx=5 -\n= no", right=True) == [1.0, 0.0, 1.0]
+    assert read_marks(text, "9x=36 +\nx=5 +\n= 5 +\n= yes", right=True) == [1.0, 1.0, 1.0]
+    assert read_marks(text, "9x=35 +\nx=5 +\n= 5 +\n= yes", right=True) is None, "other lines"
+    assert read_marks(text, "9x=36 +", right=True) is None, "it went through one line and stopped"
+
+
+def test_a_verifier_of_the_family_is_followed(sprig):
+    """The exact verdict, recited in place of the judge's words, gives what the checker says up to the first wrong line."""
+    task, steps = problem_of()
+    for text in (by_steps(FAMILY).solution(task), "\n".join([*steps[:2], "x=99", "= 99"])):
+        reply = verdict(by_steps(FAMILY), task, text)
+        exact = true_lines(by_steps(FAMILY))(task, text)
+        assert read_marks(text, reply, right=FAMILY.check(task, text) > 0) == exact
+
+
+@pytest.mark.parametrize("judge", ["exact", "sprig"])
+def test_tp_grpo_trains(judge, tmp_path):
+    small = {"prompts": 1, "tries": 4, "max_tokens": 48, "steps": 1, "options": QUIET}
+    run = gd.train("tp-grpo-thought", task="chain:2", model="sprig", judge=judge, out=tmp_path / "run", **small)
+    assert run.metrics.to_pylist()[-1]["thoughts/judged"] > 0.0
+
+
+@pytest.mark.parametrize("name", ["scope", "t-reg", "tp-grpo-thought"])
+def test_all_arms_of_a_claim_can_be_built(name):
+    (claim,) = find_recipe(name).claims
+    arms = arms_of(name, claim, gd.Options())
+    for arm in arms.values():
+        arm.build().recipe.check()
+    assert {"method", "baseline", "ablation"} <= set(arms)

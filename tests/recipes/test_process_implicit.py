@@ -1,4 +1,4 @@
-"""Rewards that models imply: PRIME's credit and models, by hand and against plain loops."""
+"""Rewards that models imply: PRIME, implicit PRM, OREAL and InTRO, by hand and against plain loops."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from watching import SMALL, TABLE, Watched
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
@@ -25,10 +26,13 @@ from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
 from guerdon.models.without_adapter import base
-from guerdon.recipes.process.prime.parts import only, return_over_others
-from guerdon.recipes.process.second_models import begun, beside
+from guerdon.recipes.process.intro.parts import candidates, weighed_candidates
+from guerdon.recipes.process.oreal.parts import one_of_each, weigh_tokens
+from guerdon.recipes.process.prime.parts import return_over_others
+from guerdon.recipes.process.second_models import begun, beside, scorer_beside
 from guerdon.rewards.stage.score_stages import score
 from guerdon.tasks import load
+from guerdon.tasks.shown_answers import with_answer
 
 
 @gd.part
@@ -86,7 +90,7 @@ def test_a_try_without_token_rewards_is_in_no_mean_and_has_no_return():
 
 def test_credit_for_some_tracks_leaves_the_others_on_record():
     batch = example_tries([[0.0, 1.0], [1.0, 1.0]], steps=2, advantage=[1.0] * 8)
-    kept = only(gd.select.with_spread())(batch, ExamplePlay())
+    kept = gd.credit.only(gd.select.with_spread())(batch, ExamplePlay())
     assert kept.K == 4
     assert kept.cols["advantage"].reason.tolist() == [0] * 4 + [int(Reason.NOT_APPLICABLE)] * 4
 
@@ -211,11 +215,146 @@ def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch,
 @pytest.mark.parametrize("loss", ["ce", "dpo", "head"])
 def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
     recipe = find_recipe("implicit-prm").build(
-        {"task": load("equation:4"), "model": gd.models.load("sprig")},
-        {"loss": loss, "prompts": 2, "tries": 3, "max_tokens": 48},
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"loss": loss, "prompts": 2, "tries": 4, "max_tokens": 64},
     )
     run = Watched(recipe, steps=1)
     assert run.recipe.seats == {"policy": "reference"}
     assert set(run.batches[0]["correct"].tolist()) == {0.0, 1.0} and run.rows[0]["prm/grad_norm"] > 0
     liked = run.recipe.exams[0].metrics[1].reward
     assert not score(liked)(run.batches[0], run.play).cols["reward"].missing.any()
+
+
+# --- OREAL -----------------------------------------------------------------------------------------------------------
+
+
+def test_one_right_and_one_wrong_try_are_kept_and_the_same_ones_each_time():
+    play = ExamplePlay()
+    batch = example_tries([[1.0, 1.0, 0.0, None], [1.0, 1.0], [0.0, None]])
+    kept = [one_of_each("reward")(batch, play) for _ in range(2)]
+    assert sorted(kept[0]["reward"].tolist()) == [0.0, 1.0] and play.metrics["pairs_share"] == pytest.approx(1 / 3)
+    assert kept[0]["reward"].tolist() == kept[1]["reward"].tolist()
+
+
+def test_token_weights_are_those_of_the_released_code():
+    """Its loss, try by try: imitation over the tokens of right tries, the policy gradient over those of wrong ones."""
+    torch.manual_seed(1)
+    head, shaped = torch.randn(2 * 3, dtype=torch.float64), [1.5, -0.5]
+    batch = example_tries([[1.0, 0.0]], steps=3, token_rm__value=head.tolist(), shaped=shaped)
+    logp = torch.randn(6, dtype=torch.float64, requires_grad=True)
+    total = 0.0
+    for i, (said, sign) in enumerate(((head[:3], 1.0), (head[3:], -1.0))):
+        mean_so_far = torch.cumsum(said, 0) / torch.arange(1, 4)
+        weight = (2 * sign * (torch.sigmoid(mean_so_far) - 0.5)).clamp(0, 1)
+        factor = 1.0 if sign > 0 else 0.5
+        total = total - factor * (weight * shaped[i] * logp[3 * i : 3 * i + 3]).sum() / 3
+    advantage = weigh_tokens(right="reward")(batch, ExamplePlay())["advantage"]
+    ours = -(advantage * logp).sum() / 6
+    torch.testing.assert_close(ours, total, rtol=1e-5, atol=1e-7)
+    plain = weigh_tokens(right="reward", weighed=False)(batch, ExamplePlay())["advantage"]
+    torch.testing.assert_close(plain, torch.tensor([3.0] * 3 + [-0.5] * 3))  # 1.5 * 6 / 3 and -0.5 * 0.5 * 6 / 3
+
+
+def test_oreal_waits_for_its_head_and_then_learns_from_pairs(tmp_path):
+    recipe = find_recipe("oreal").build(
+        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"prompts": 2, "tries": 4, "max_tokens": 64, "warm": 0.5},
+    )
+    before = [p.detach().clone() for p in recipe.models["policy"].weights.parameters()]
+    run = Watched(recipe, steps=2)
+    assert [row["policy/lr"] for row in run.rows] == [0.0, 2e-5]
+    after = list(run.recipe.models["policy"].weights.parameters())
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+    batch = run.batches[-1]
+    learned = batch.up((~batch.cols["advantage"].missing).double(), "track") > 0
+    assert sorted(batch["correct"][learned].tolist()) == [0.0] * (int(learned.sum()) // 2) + [1.0] * (
+        int(learned.sum()) // 2
+    )
+
+
+def test_a_scorer_beside_an_adapted_policy_shares_its_frozen_weights(tmp_path):
+    policy = small_lm(tmp_path)
+    policy.lora = 2
+    models = {"policy": policy, "token_rm": scorer_beside(policy)}
+    for model in models.values():
+        model.start(0, models)
+    own, other = (dict(models[name].weights.named_parameters()) for name in models)
+    assert {name for name in own if own[name] is other[name]} == {name for name in own if "adapter" not in name}
+    assert any(name.startswith("value_head") for name in other)
+
+
+# --- InTRO -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory):
+    """A small model, two answers of its own to one question whose answer is 9, and who played."""
+    model = small_lm(tmp_path_factory.mktemp("spoken"))
+    play = Player({"policy": model}, {"policy": "policy"}, single_turn(), Sampling(max_tokens=5), seed=1, steps=1)
+    model.start(0, {})
+    batch = pack(play([Ask(Task("0", "x + 4 = 9", "9"), 2)]))
+    with torch.no_grad():
+        read = model.read(batch, ["top_token", "top_logp"])
+    return batch.with_cols({f"policy.{name}": Column.full("step", x) for name, x in read.items()}), play
+
+
+def chances(model, view, batch, track):
+    """[T, V] log-probs of the likeliest tokens at each step of a track as if `view` had been shown; others are not known."""
+    steps = batch.steps_by_track()[track]
+    (reading,) = gd.models.probe(model, [((), view, batch.action[steps].numpy())], ["top_token", "top_logp"])
+    known = torch.full((len(steps), 320), math.nan)
+    return known.scatter_(1, reading["top_token"].long(), reading["top_logp"])
+
+
+def test_a_candidate_weighs_what_the_answer_makes_of_it(spoken):
+    batch, play = spoken
+    stage = candidates(n=40, show="line", most=1.5)
+    drawn = stage(batch, play)
+    assert not [name for name in drawn.cols if name.startswith("policy.")]
+    checked = 0
+    for track, steps in enumerate(batch.steps_by_track()):
+        plain, knowing = (chances(play.models["policy"], v, batch, track) for v in ("x + 4 = 9", "x + 4 = 9\n= 9"))
+        token, weight = drawn["candidates.top_token"][steps].long(), drawn["candidates.weight"][steps]
+        ratio = (knowing.gather(1, token) - plain.gather(1, token)).exp()
+        known = ~ratio.isnan()  # among the likeliest both times
+        torch.testing.assert_close(weight[known], ratio[known].clamp(max=1.5), rtol=1e-3, atol=1e-5)
+        checked += int(known.sum())
+    assert checked > 100 and 0 < play.metrics["candidates/cut"] < 1
+
+
+def test_many_candidates_are_the_cross_entropy_from_the_policy_that_knows(spoken):
+    batch, play = spoken
+    drawn = candidates(n=20_000, show="line")(batch, play)
+    loss = weighed_candidates(mean="step")
+    token = drawn["candidates.top_token"].long()
+    plain = torch.cat([chances(play.models["policy"], "x + 4 = 9", batch, k) for k in range(2)])
+    knowing = torch.cat([chances(play.models["policy"], "x + 4 = 9\n= 9", batch, k) for k in range(2)])
+    value = float(loss(drawn, {"logp_at": plain.gather(1, token)})[0])
+    both = ~(plain.isnan() | knowing.isnan())
+    mass = plain.exp().nansum(1, keepdim=True)  # candidates are drawn among the likeliest
+    cross = -torch.where(both, knowing.exp() * plain, 0.0) / mass
+    assert value == pytest.approx(float(cross.sum(1).mean()), rel=0.15)
+
+
+def test_a_problem_without_an_answer_is_refused_in_a_line(spoken):
+    batch, play = spoken
+    episodes = [dataclasses.replace(e, ask=Ask(Task("0", "x"), 2)) for e in batch.episodes]
+    with pytest.raises(UserError, match="there is no answer to show"):
+        candidates()(dataclasses.replace(batch, episodes=tuple(episodes)), play)
+
+
+def test_messages_show_the_answer_in_the_last_of_them():
+    talk = [{"role": "system", "content": "s"}, {"role": "user", "content": "2+2?"}]
+    assert (
+        with_answer(talk, "4", "sentence")[1]["content"] == "2+2?\n(The answer is 4.)" and len(talk[1]["content"]) == 4
+    )
+
+
+def test_intro_learns_from_right_tries_alone():
+    slots = {"task": load("equation:6"), "model": gd.models.load("sprig")}
+    knobs = {"prompts": 2, "tries": 4, "max_tokens": 64, "show": "line"}
+    run = Watched(find_recipe("intro").build(slots, knobs), steps=1)
+    assert run.rows[0]["kept_share"] == pytest.approx(float(run.batches[0]["correct"].mean()))
+    assert run.rows[0]["policy/grad_norm"] > 0 and run.rows[0]["candidates/weight"] > 0
+    imitated = find_recipe("intro").build(slots, {"candidates": 0})
+    assert [type(stage).__name__ for stage in imitated.stages] == ["verified", "Learn"]

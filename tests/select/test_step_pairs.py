@@ -82,6 +82,18 @@ def test_what_has_no_value_is_compared_with_nothing():
     assert made.action.tolist() == [0, 2] and made.pairs.margin.tolist() == [1.0]
 
 
+def test_siblings_that_did_the_same_are_one():
+    """0 (1) and 0 (0) are one, worth 1/2; 1 goes on to 1 and 1: worth 1."""
+    batch = pack([
+        episode(segment([0]), segment([0]), segment([1]), segment([2], parent=2), segment([3], parent=2)),
+        episode(segment([5]), segment([5]), number=1),
+    ])  # fmt: skip
+    rewards = torch.tensor([1.0, 0.0, 1.0, 1.0, 1.0, 0.0])
+    made = step_pairs()(batch.with_cols({"reward": Column.full("track", rewards)}), ExamplePlay())
+    assert made.action.tolist() == [0, 1] and made["reward"].tolist() == [0.5, 1.0]
+    assert (made.pairs.better.tolist(), made.pairs.margin.tolist()) == ([1], [0.5])
+
+
 def test_given_and_muted_steps_stay_so():
     batch = pack([episode(segment([0, 1], given=1), segment([2], parent=0), segment([3], parent=0))])
     batch.muted[2] = True

@@ -90,7 +90,8 @@ def solutions_fit(claim: Claim, arm: Arm) -> Gate | None:
     recipe, source = built.recipe, built.task
     if claim.cuts or not isinstance(recipe, Recipe) or source is None or not has_solutions(source):
         return None
-    model, most = recipe.models["policy"], recipe.sampling.max_tokens
+    trained = [model for model in recipe.models.values() if model.trains]  # those of a scorer may have no policy
+    model, most = recipe.models.get("policy", trained[0] if trained else None), recipe.sampling.max_tokens
     if not hasattr(model, "recite"):
         return None
     worst, share = "", 1.0

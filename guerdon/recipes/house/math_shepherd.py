@@ -16,14 +16,10 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
-from guerdon.curricula.plain import uniform
-from guerdon.envs.simple import single_turn
-from guerdon.exams.best_of_n import best_of
-from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy
 from guerdon.losses.reward_modelling import step_labels
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
+from guerdon.recipes.house.own_tries import chosen_of_four, line_exams, taught_on_tries
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.rollout_labels import lines_played_on
 from guerdon.rewards.stage.score_stages import verified
@@ -46,20 +42,11 @@ def math_shepherd(
 ) -> Recipe:
     """A process reward model of labels that playing on from each line gives. Examined by the accuracy of the try that it likes
     best of four."""
-    right = verified(task)
-    chosen = best_of(process_model("prm", aggregate="min"))
-    return Recipe(
-        models={"prm": with_head(model), "author": snapshot("prm")},
-        curriculum=uniform(task, tries=tries),
-        env=single_turn(),
-        seats={"policy": "author"},
-        stages=[
-            right,
-            lines_played_on(right, tries=rollouts, soft=soft),
-            Learn("prm", step_labels(), opt=adam(lr=lr)),
-        ],
-        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exams=[Exam(task, [accuracy(), chosen], name="choice", tasks=exam_tasks, tries=4)],
-        prompts=prompts,
-        steps=steps,
-    )
+    right, along = verified(task), process_model("prm", aggregate="steps")
+    stages = [right, lines_played_on(right, tries=rollouts, soft=soft), Learn("prm", step_labels(), opt=adam(lr=lr))]
+    models = {"prm": with_head(model), "author": snapshot("prm")}
+    how = Sampling(temperature=temperature, max_tokens=max_tokens)
+    taught = taught_on_tries(task, models, "author", stages, how, prompts, tries, steps)
+    liked = process_model("prm", aggregate="min")
+    taught.exams = [chosen_of_four(task, liked, exam_tasks), *line_exams(task, model, along, along)]
+    return taught

@@ -2,11 +2,11 @@
 
 Paper: Yuan et al. 2024, Free Process Rewards without Process Labels (arXiv:2412.01981), with the released code
 (github.com/PRIME-RL/ImplicitPRM: train/tasks/run_ce.sh, eval/prm_eval_utils.py). Tries of the model itself are checked; a copy
-of it is taught their outcomes y by cross-entropy under sigma(beta log(prm / reference)) of the whole answer, or (`loss=dpo`) which
-of two is right. What a line added to that log-ratio is then its process reward, which nobody labelled; answers are chosen by
-their least line (`choose=min`, as the code has it first) or by the sum, which is the outcome model itself. The claim's baseline is
-the paper's, labels by playing on from every line (`math_shepherd`), at equal tokens; its ablation a plain outcome model, a head
-taught the same outcomes by cross-entropy.
+of it is taught their outcomes y by cross-entropy under sigma(beta log(prm / reference)) of the whole answer, or (`loss=dpo`)
+which of two is right. What a line added to that log-ratio is then its process reward, which nobody labelled; answers are
+chosen by their least line (`choose=min`, the code's default) or by the sum, which is the outcome model itself. The claim's
+baseline is the paper's, labels by playing on from every line (`math_shepherd`), at equal tokens; its ablation a plain outcome
+model, a head taught the same outcomes by cross-entropy.
 Leaves out: KTO and NCA as losses, votes weighted by rewards, and tries of several models.
 The product is the model `prm`, read against the model it was grown from: `gd.implicit("prm", "reference")`.
 """
@@ -20,14 +20,10 @@ from guerdon.core.model import Model
 from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import Sampling
-from guerdon.curricula.plain import uniform
-from guerdon.envs.simple import single_turn
-from guerdon.exams.best_of_n import best_of
-from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy
 from guerdon.losses.pair import dpo
 from guerdon.losses.reward_modelling import implicit_outcome, outcome
 from guerdon.recipes.house.heads import with_head
+from guerdon.recipes.house.own_tries import chosen_of_four, line_exams, taught_on_tries
 from guerdon.recipes.process.second_models import begun
 from guerdon.rewards.formula.per_step import overall
 from guerdon.rewards.model.implicit_reward import implicit
@@ -59,30 +55,22 @@ def implicit_prm(
     choose: Literal["min", "sum"] = "min",  # the released code's default
     prompts: int = 16,
     tries: int = 8,  # the paper's eight answers a problem
-    lr: float = 1e-4,  # found on sprig, by held-out tries; the paper has 5e-7 for billions of weights
+    lr: float = 3e-4,  # of 3e-5 to 1e-3 best on 128 held-out tries of sprig; the paper has 5e-7 for billions of weights
     temperature: float = 1.0,
     max_tokens: int = 256,
     exam_tasks: int = 512,
     steps: int = 60,
 ) -> Recipe:
-    """A process reward model of outcomes alone, as a log-ratio. Examined by the accuracy of the try that it likes best of
-    four."""
+    """A process reward model of outcomes alone, as a log-ratio. Examined by the try that it likes best of four."""
     prm = with_head(model) if loss == "head" else model
     teach = {"ce": implicit_outcome(beta), "dpo": dpo(beta), "head": outcome("correct", "logistic")}
-    line_rewards = implicit("prm", beta=beta, per="line")
-    liked = outcome_model("prm") if loss == "head" else overall(line_rewards, choose)
-    return Recipe(
-        models={"prm": prm, "reference": begun("prm", prm)},
-        curriculum=uniform(task, tries=tries),
-        env=single_turn(),
-        seats={"policy": "reference"},
-        stages=[
-            verified(task),
-            *([paired("correct", which="all")] if loss == "dpo" else []),
-            Learn("prm", teach[loss], opt=adam(lr=lr)),
-        ],
-        sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exams=[Exam(task, [accuracy(), best_of(liked)], name="choice", tasks=exam_tasks, tries=4)],
-        prompts=prompts,
-        steps=steps,
-    )
+    added, so_far = (implicit("prm", beta=beta, per="line", so_far=so_far) for so_far in (False, True))
+    liked = outcome_model("prm") if loss == "head" else overall(added, choose)
+    lines = [] if loss == "head" else line_exams(task, model, so_far, added)
+    pairs = [paired("correct", which="all")] if loss == "dpo" else []
+    stages = [verified(task), *pairs, Learn("prm", teach[loss], opt=adam(lr=lr))]
+    models = {"prm": prm, "reference": begun("prm", prm)}
+    how = Sampling(temperature=temperature, max_tokens=max_tokens)
+    taught = taught_on_tries(task, models, "reference", stages, how, prompts, tries, steps)
+    taught.exams = [chosen_of_four(task, liked, exam_tasks), *lines]
+    return taught

@@ -8,19 +8,29 @@ Leaves out: models of other libraries, which are copied whole.
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, cast
 
 from guerdon.core.model import Model
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.language_model import lm
 from guerdon.models.lora import LowRank
 from guerdon.models.without_adapter import base
+from guerdon.recipes.house.heads import with_head
 
 
 def beside(model: Model) -> Model:
     """The model once more, to be trained by itself; weights that an adapter leaves frozen are the same tensors in both."""
-    second: Model = copy.deepcopy(model, {id(tensor): tensor for tensor in _frozen(model)})
+    second: Model = copy.deepcopy(model, {id(tensor): tensor for tensor in _frozen(model).values()})
     return second
+
+
+def scorer_beside(model: Model) -> Model:
+    """The model once more with a value head, as a scorer; what an adapter leaves frozen is shared here too."""
+    second: Any = with_head(model)
+    for name, tensor in _frozen(model).items():
+        path, _, last = name.rpartition(".")
+        setattr(second.net.get_submodule(path), last, tensor)
+    return cast(Model, second)
 
 
 def begun(name: str, model: Model) -> Model:
@@ -34,10 +44,10 @@ def _changes(model: Any) -> list[LowRank]:
     return [] if model.net is None else [each for each in model.net.modules() if isinstance(each, LowRank)]
 
 
-def _frozen(model: Model) -> list[Any]:
-    """The weights below an adapter, which nothing trains. A value head is trained with it."""
+def _frozen(model: Model) -> dict[str, Any]:
+    """The weights below an adapter by their names, which nothing trains. A value head is trained with it."""
     if not (isinstance(model, lm) and model.is_adapted) or model.net is None:
-        return []
+        return {}
     trained = {id(tensor) for change in _changes(model) for tensor in change.parameters()}
     named = model.net.named_parameters()
-    return [tensor for name, tensor in named if id(tensor) not in trained and not name.startswith("value_head.")]
+    return {name: tensor for name, tensor in named if id(tensor) not in trained and not name.startswith("value_head.")}

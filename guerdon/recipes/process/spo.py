@@ -54,7 +54,8 @@ def spo(
 ) -> Recipe:
     """PPO's clip with Monte Carlo advantages for segments, on the tokens that were a choice."""
     (credit,), (learner,), (*_, score) = base.stages.credit, base.stages.learners, base.stages.scores
-    learner.loss.mean = "step"
+    for term in getattr(learner.loss, "terms", [learner.loss]):  # with `kl` they are two
+        term.mean = "step"
     learner.on = unlikely(mask) if mask < 1 else None
     if form == "chain":
         return base.but(replace={"centre": restarts(score, tries=more, every=cuts, below=rho)})

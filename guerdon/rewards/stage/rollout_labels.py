@@ -14,18 +14,18 @@ from guerdon.core.extra_play import check_scores, means, play_scored
 from guerdon.core.field_columns import FieldColumns, Gives
 from guerdon.core.levels import starts
 from guerdon.core.part import knob, label, part
-from guerdon.core.play import Play, players
+from guerdon.core.play import Play
 from guerdon.core.task import Ask
-from guerdon.rewards.asking.samples import Roles, Samples, check_roles, each_role
-from guerdon.rewards.model.model_reading import SampleTokens
+from guerdon.rewards.asking.samples import Roles, check_roles, each_role
+from guerdon.rewards.stage.line_marks import line_ends
 
 
 @part
 class lines_played_on(FieldColumns):
     r"""A step column: on the last token of each line, whether the answer is found from there, as `tries` that go on say it.
 
-    $y_j = \max_i c_i$ over the tries $i$ that go on after line $j$: 1 where any of them is right (hard estimation), or with `soft`
-    their mean $\bar c$. The last line has the solution's own score. Math-Shepherd (Wang et al. 2023,
+    $y_j = \max_i c_i$ over the tries $i$ that go on after line $j$: 1 where any of them is right (hard estimation), or with
+    `soft` their mean $\bar c$. The last line has the solution's own score. Math-Shepherd (Wang et al. 2023,
     arXiv:2312.08935), which takes 8 tries and hard labels. `score` is the stage that scored the solutions; it scores what is
     played on too. Every try counts in the budget: `tries` for each line but the last.
 
@@ -76,16 +76,10 @@ class lines_played_on(FieldColumns):
         return batch.with_cols({self.gives_to: Column("step", value, reason)})
 
     def _lines(self, batch: Batch, play: Play) -> list[tuple[int, list[int]]]:
-        """Of each track of the role that has a step, the steps that its lines end on."""
-        samples = Samples.of_batch(batch, play, self.role)
-        assert samples.track is not None
-        tokens, names = SampleTokens(play, batch, samples.track, own=True), players(batch, play)
-        tracks = zip(samples.track.tolist(), samples.fields, tokens.steps(), strict=True)
-        return [
-            (k, [int(piece[-1]) for piece in tokens.cut(steps, "line", names[k] or fields["role"])])
-            for k, fields, steps in tracks
-            if len(steps)
-        ]
+        """Of each track of the role that has a line, the steps that its lines end on."""
+        ends = ~line_ends(self.role)(batch, play).cols["line_ends"].missing
+        each = [(k, steps[ends[steps]].tolist()) for k, steps in enumerate(batch.steps_by_track())]
+        return [(k, lines) for k, lines in each if lines]
 
     def _ask(self, batch: Batch, step: int) -> Ask:
         """Tries that go on after a step."""

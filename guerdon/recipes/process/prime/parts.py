@@ -1,14 +1,9 @@
-"""PRIME's own parts: what is still to come of token rewards, against the other tries; and credit for some tracks only."""
+"""PRIME's own part: what is still to come of token rewards, against the other tries."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import torch
-
 from guerdon.core.batch import Batch
-from guerdon.core.column import Column, Reason
-from guerdon.core.field_columns import ColumnField, FieldColumns, Gives, Needs
+from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.levels import gather_up
 from guerdon.core.part import knob, part
 from guerdon.core.play import Play
@@ -59,35 +54,3 @@ class return_over_others(FieldColumns):
         gap_M = reward_M - unrolled.of(total_K / others_K.clamp(min=1))
         return_S = unrolled.back(decayed_sum(gap_M, play.at(self.gamma), unrolled.track))
         return with_step_column(batch, self.gives_to, return_S.to(column.value.dtype), column)
-
-
-@part
-class only(FieldColumns):
-    """A step column where a selection keeps the track, *not applicable* elsewhere: what comes after it compares and learns from
-    those alone, and the others stay on record.
-
-    Assumes a selection of whole tracks. Biased as the selection is. No paper: PRIME's filter of prompts comes before its
-    advantages are normalised.
-
-    >>> import guerdon as gd
-    >>> from guerdon.core.example import ExamplePlay, example_tries
-    >>> batch = example_tries([[0.0, 1.0], [1.0, 1.0]], advantage=[1.0, 2.0, 3.0, 4.0])
-    >>> only(gd.select.with_spread())(batch, ExamplePlay())["advantage"].tolist()
-    [1.0, 2.0, nan, nan]
-    """
-
-    on: Annotated[Any, ColumnField("needs")]
-    column: Needs = "advantage"
-    gives_to: Gives = "advantage"
-
-    shelf = "credit"
-
-    def __call__(self, batch: Batch, play: Play) -> Batch:
-        numbered = batch.put("(track)", "track", torch.arange(batch.K, dtype=torch.float64))
-        kept_K = torch.zeros(batch.K, dtype=torch.bool)
-        kept_K[self.on(numbered, play)["(track)"].long()] = True
-        left_out = ~(batch.down(kept_K.double(), "track") > 0)
-        column = batch.cols[self.column]
-        reason = column.reason.masked_fill(left_out, int(Reason.NOT_APPLICABLE))
-        value = column.value.masked_fill(left_out, float("nan"))
-        return batch.with_cols({self.gives_to: Column("step", value, reason)})

@@ -15,6 +15,8 @@ Three models are held: policy, `prm` and `reference`. With an adapter (`--set lm
 
 from __future__ import annotations
 
+from typing import Any
+
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
 from guerdon.core.optim import adam
@@ -22,10 +24,12 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.batch_relative import whiten
 from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
+from guerdon.credit.partial import only
 from guerdon.losses.reward_modelling import implicit_outcome
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.own_tries import line_exams
 from guerdon.recipes.house.shared import paid
-from guerdon.recipes.process.prime.parts import only, return_over_others
+from guerdon.recipes.process.prime.parts import return_over_others
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.second_models import begun, beside
 from guerdon.rewards.model.implicit_reward import implicit
@@ -47,11 +51,12 @@ from guerdon.select.filters import with_rate
 )
 def prime(
     base: Recipe,
+    task: Any,
     model: Model,
     *,
     process: float = 1.0,  # what token rewards weigh against the outcome; the released code has 5 to 5. 0: outcomes alone
     beta: float = 0.05,  # the paper's
-    prm_lr: float = 1e-4,  # twice the policy's of the claim, as the paper has 1e-6 to 5e-7
+    prm_lr: float = 3e-4,  # as implicit-prm, found on sprig; the paper has 1e-6, twice the policy's
     least_solved: float = 0.2,  # the paper: problems solved less often teach nothing in this step
     most_solved: float = 0.8,  # the paper: nor those solved more often
 ) -> Recipe:
@@ -66,4 +71,6 @@ def prime(
     outcome = centre(paid(scores), std=False, others=True, gives_to="outcome")
     advantage = [mixed(("outcome", "process_return"), (1.0, process)), only(band), whiten()]
     base.stages = [*scores, *token_rewards, outcome, *advantage, learner]
+    judge, pay = (implicit("prm", beta=beta, per="line", so_far=so_far) for so_far in (True, False))
+    base.exams += line_exams(task, model, judge, pay)
     return base

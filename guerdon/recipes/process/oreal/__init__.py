@@ -1,0 +1,1 @@
+"""OREAL: outcome rewards, with weights for tokens."""
