@@ -53,9 +53,8 @@ def test_what_is_spoilt_and_what_is_not():
 
 
 def line(text, parent, end=End.STOPPED):
-    return Segment(
-        "policy", "q", [1], np.zeros(len(text)), np.zeros(len(text)), text, parent, end=end, goes_on=parent >= 0
-    )
+    said = [ord(each) for each in text]
+    return Segment("policy", "q", [1], said, np.zeros(len(said)), text, parent, end=end, goes_on=parent >= 0)
 
 
 def tree():
