@@ -225,17 +225,17 @@ def test_fin_prm_is_taught_on_one_domain_and_examined_on_another(tmp_path, score
 SEARCHED = "4+3=7 left 9 7\n9+7=16\n4-3=1 left 9 1\n9+1=10\n= 9+4-3"  # of countdown 4 3 9 make 10
 
 
-def trace(text):
+def trace(text, right):
     source = load("countdown:2")
     lines, task = text.split("\n"), source.get("train", 6)
-    return Trace(0, task, lines, list(range(len(lines))), response_from(lines, task, source)), source
+    return Trace(0, task, lines, list(range(len(lines))), response_from(lines, task, source), right), source
 
 
 def test_every_way_is_checked_by_itself():
-    made, source = trace(SEARCHED)
+    made, source = trace(SEARCHED, 1.0)
     assert quality(made, source) == [1.0, 1.0, 1.0, 1.0, 1.0] and made.first == 2
     assert template(made) == "4-3=1 left 9 1\n"
-    false, _ = trace("4+3=8 left 9 8\n9+8=17\n4-3=1 left 9 1\n9+1=10\n= 9+4-4")
+    false, _ = trace("4+3=8 left 9 8\n9+8=17\n4-3=1 left 9 1\n9+1=10\n= 9+4-4", 0.0)
     assert quality(false, source) == [0.0, 0.0, 1.0, 1.0, 0.0]
 
 
@@ -270,6 +270,16 @@ def test_traces_are_labelled_but_for_their_last_line():
         assert [len(each) for each in labels] == [lines, lines] and all(0 <= x <= 1 for each in labels for x in each)
         assert all(0 <= x <= 1 for x in made["whole"].tolist())
     assert [each.first for each in traces_of(batch, play, family)] == [2, 2]
+
+
+def test_traces_of_rows_without_a_step_checker_are_labelled_by_what_is_known(scorer):
+    rows = gd.tasks.rows([{"prompt": f"{n}+1=", "answer": str(n + 1)} for n in range(4)])
+    play = player(scorer, gd.envs.side_by_side(), tokens=4)
+    text = "think\nso 1+1\nit is </think>\nthe sum\n2"
+    batch = pack(play([gd.Ask(rows.get("train", 1), note={"say": [text]})]))
+    play.env, truth = single_turn(), gd.rewards.verified(rows)
+    batch = trace_labels(rows, truth)(truth(batch, play), play)
+    assert int((~batch["labels"].isnan()).sum()) == 4 and not batch["whole"].isnan().any()
 
 
 @pytest.mark.parametrize(

@@ -39,10 +39,11 @@ class Trace:
     lines: list[str]
     ends: list[int]  # the step that each line ends on
     first: int
+    right: float  # whether its answer is; NaN where nobody knows
 
 
-def traces_of(batch: Batch, play: Play, source: Any) -> list[Trace]:
-    """Every track of the policy that did not fail and has a line."""
+def traces_of(batch: Batch, play: Play, source: Any, truth: str = "correct") -> list[Trace]:
+    """Every track of the policy that did not fail and has a line. `truth` is the column of who is right."""
     samples = Samples.of_batch(batch, play, "policy")
     assert samples.track is not None
     tokens, names = SampleTokens(play, batch, samples.track, own=True), players(batch, play)
@@ -51,7 +52,8 @@ def traces_of(batch: Batch, play: Play, source: Any) -> list[Trace]:
         lines = [line.strip() for line in fields["completion"].split("\n") if line.strip()]
         ends = [int(piece[-1]) for piece in tokens.cut(steps, "line", names[k])]
         if lines and len(lines) == len(ends):
-            traces.append(Trace(k, fields["task"], lines, ends, response_from(lines, fields["task"], source)))
+            first = response_from(lines, fields["task"], source)
+            traces.append(Trace(k, fields["task"], lines, ends, first, float(batch[truth][k])))
     return traces
 
 
@@ -78,8 +80,7 @@ def quality(trace: Trace, source: Any) -> list[float]:
             starts_anew = check(trace.task, [line]) is None
             way = n if starts_anew else n + 1
             marks.append(float(starts_anew))
-    verdict = source.check(trace.task, "\n".join(trace.lines))
-    return [*marks, float("nan") if verdict is None else float(verdict)]
+    return [*marks, trace.right]
 
 
 def template(trace: Trace) -> str:
@@ -152,7 +153,7 @@ class trace_labels(FieldColumns):
         return (str(self.score.gives[0]),)
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        traces, label = traces_of(batch, play, self.task), torch.full((batch.S,), float("nan"))
+        traces, label = traces_of(batch, play, self.task, self.needs[0]), torch.full((batch.S,), float("nan"))
         if self.sees == "response":
             for each in traces:
                 label[each.ends[each.first :]] = torch.tensor(quality(each, self.task)[each.first :])
