@@ -32,6 +32,7 @@ from guerdon.rewards.memory.feedback import human_feedback as human_feedback
 from guerdon.rewards.memory.novelty import count_novelty as count_novelty
 from guerdon.rewards.memory.novelty import embedding_novelty as embedding_novelty
 from guerdon.rewards.memory.novelty import rnd as rnd
+from guerdon.rewards.model.both_directions import two_way as two_way
 from guerdon.rewards.model.classifiers import classifier as classifier
 from guerdon.rewards.model.confidence import likelihood as likelihood
 from guerdon.rewards.model.confidence import low_entropy as low_entropy
@@ -41,6 +42,7 @@ from guerdon.rewards.model.perplexity import perplexity_gain as perplexity_gain
 from guerdon.rewards.model.reward_models import outcome_model as outcome_model
 from guerdon.rewards.model.reward_models import process_model as process_model
 from guerdon.rewards.stage.environment_pay import paid as paid
+from guerdon.rewards.stage.labels_by_playing import rollout_labels as rollout_labels
 from guerdon.rewards.stage.labels_in_rows import given_labels as given_labels
 from guerdon.rewards.stage.line_marks import line_ends as line_ends
 from guerdon.rewards.stage.rollout_labels import lines_played_on as lines_played_on

@@ -29,6 +29,7 @@ from guerdon.tasks.mixtures import mixture as mixture
 from guerdon.tasks.preference_files import preferences as preferences
 from guerdon.tasks.role_tasks import in_role as in_role
 from guerdon.tasks.searched_solutions import searching as searching
+from guerdon.tasks.shown_answers import answer_shown as answer_shown
 from guerdon.tasks.step_files import labelled_steps as labelled_steps
 from guerdon.tasks.stepwise import by_steps as by_steps
 from guerdon.tasks.stepwise import has_steps as has_steps

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 import torch
@@ -14,13 +16,16 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.proof.arms import arms_of
 from guerdon.losses.policy import clipped
 from guerdon.models import load
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped, way_on
 from guerdon.recipes.process.t_reg.parts import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, paid_later, read_marks, thoughts
 from guerdon.rewards import score, true_lines, verified
 from guerdon.tasks import by_steps
 from guerdon.tasks import load as load_task
+from guerdon.tasks.roles import verdict
 
 FAMILY = load_task("equation:6-7")
 QUIET = gd.Options(eval_tasks=0)
@@ -228,3 +233,83 @@ def test_control_words_are_told_right_and_wrong_solutions():
     truth = {ask.shown.split()[0]: family.check(ask.task, *ask.note["say"]) for ask in asks}
     assert truth == {"right": 1.0, "wrong": 0.0, "chain": 1.0}
     assert [exam.name for exam in base.exams] == ["", "right", "wrong"]
+
+
+# --- TP-GRPO ------------------------------------------------------------------------------------------------------
+
+
+def thought_through(sprig, *tries, **knobs):
+    batch, play = recited(sprig, *tries)
+    batch = score(each_line(by_steps(FAMILY)), "judged")(verified(FAMILY)(batch, play), play)
+    batch = gd.credit.centre("correct", std=False, gives_to="outcome")(batch, play)
+    batch = thoughts(**knobs)(batch, play)
+    values = [batch["advantage"][steps] for steps in batch.steps_by_track()]
+    return batch, values, play
+
+
+def runs(values):
+    """A track's advantages, without repetition."""
+    return [round(float(v), 4) for v, _ in groupby(values.tolist())]
+
+
+def test_lines_are_joined_into_thoughts_by_hand(sprig):
+    """Two of four tries are right: r_o is +-0.5 and r_c = 0.5 * 0.5. Right thoughts of right answers have r_o + r_c, the wrong
+    one in their middle r_o; in wrong answers right lines have 0, wrong ones r_o, and right ones after them 0 again."""
+    task, steps = problem_of()
+    right = by_steps(FAMILY).solution(task)
+    mended = "\n".join([steps[0], "x=99", *steps[1:], f"= {task.answer}"])
+    wrong = "\n".join([*steps[:2], "x=99", "= 99"])
+    odd = "\n".join([steps[0], "x=99", steps[1], "= 99"])
+    _, values, play = thought_through(sprig, (task, right), (task, mended), (task, wrong), (task, odd), alpha=0.5)
+    assert [runs(v) for v in values] == [[0.75], [0.75, 0.5, 0.75], [0.0, -0.5], [0.0, -0.5, 0.0, -0.5]]
+    assert play.metrics["thoughts/mended"] == 0.5 and play.metrics["thoughts/judged"] == 1.0
+    _, values, _ = thought_through(sprig, (task, right), (task, mended), (task, wrong), (task, odd), adaptive=False)
+    assert [runs(v) for v in values][:2] == [[1.0], [1.0, 0.5, 1.0]]
+
+
+def test_what_nobody_solves_goes_by_its_outcome(sprig):
+    """With no right try r_o is 0 for all, and so is everything."""
+    task, steps = problem_of()
+    _, values, _ = thought_through(sprig, (task, f"{steps[0]}\n= 99"), (task, "x=99\n= 99"))
+    assert [runs(v) for v in values] == [[0.0], [0.0]]
+
+
+def test_however_many_thoughts_there_are_a_token_has_one_of_three_numbers():
+    said = torch.tensor([1.0, -1.0] * 20 + [1.0])
+    assert set(paid_later(said).tolist()) == {0.0, 1.0}
+    assert set(paid_later(said[:-1]).tolist()) == {0.0, -1.0}
+    assert by_line([1.0, -1.0, 1.0], [1, 2, 4], 6).tolist() == [1.0, 1.0, -1.0, 1.0, 1.0, 1.0]
+
+
+def test_marks_of_a_verifier_are_read():
+    text = "9x=36\nx=5\n= 5"
+    assert read_marks(text, "9x=36 +\nx=5 -\n= no", right=False) == [1.0, 0.0, 0.0]
+    assert read_marks(text, "9x=36 +\nx=5 -\n= no", right=True) == [1.0, 0.0, 1.0]
+    assert read_marks(text, "9x=36 +\nx=5 +\n= 5 +\n= yes", right=True) == [1.0, 1.0, 1.0]
+    assert read_marks(text, "9x=35 +\nx=5 +\n= 5 +\n= yes", right=True) is None, "other lines"
+    assert read_marks(text, "9x=36 +", right=True) is None, "it went through one line and stopped"
+
+
+def test_a_verifier_of_the_family_is_followed(sprig):
+    """The exact verdict, recited in place of the judge's words, gives what the checker says up to the first wrong line."""
+    task, steps = problem_of()
+    for text in (by_steps(FAMILY).solution(task), "\n".join([*steps[:2], "x=99", "= 99"])):
+        reply = verdict(by_steps(FAMILY), task, text)
+        exact = true_lines(by_steps(FAMILY))(task, text)
+        assert read_marks(text, reply, right=FAMILY.check(task, text) > 0) == exact
+
+
+@pytest.mark.parametrize("judge", ["exact", "sprig"])
+def test_tp_grpo_trains(judge, tmp_path):
+    small = {"prompts": 1, "tries": 4, "max_tokens": 48, "steps": 1, "options": QUIET}
+    run = gd.train("tp-grpo-thought", task="chain:2", model="sprig", judge=judge, out=tmp_path / "run", **small)
+    assert run.metrics.to_pylist()[-1]["thoughts/judged"] > 0.0
+
+
+@pytest.mark.parametrize("name", ["scope", "t-reg", "tp-grpo-thought"])
+def test_all_arms_of_a_claim_can_be_built(name):
+    (claim,) = find_recipe(name).claims
+    arms = arms_of(name, claim, gd.Options())
+    for arm in arms.values():
+        arm.build().recipe.check()
+    assert {"method", "baseline", "ablation"} <= set(arms)

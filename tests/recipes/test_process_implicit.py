@@ -1,4 +1,4 @@
-"""Rewards that models imply: PRIME, implicit PRM and OREAL, by hand and against plain loops."""
+"""Rewards that models imply: PRIME, implicit PRM, OREAL and InTRO, by hand and against plain loops."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from watching import SMALL, TABLE, Watched
 import guerdon as gd
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import Episode, Segment
+from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling, Task
@@ -25,11 +26,13 @@ from guerdon.loop.training import start
 from guerdon.models.frozen_copy import snapshot
 from guerdon.models.tables import tabular
 from guerdon.models.without_adapter import base
+from guerdon.recipes.process.intro.parts import candidates, weighed_candidates
 from guerdon.recipes.process.oreal.parts import one_of_each, weigh_tokens
 from guerdon.recipes.process.prime.parts import return_over_others
 from guerdon.recipes.process.second_models import begun, beside, scorer_beside
 from guerdon.rewards.stage.score_stages import score
 from guerdon.tasks import load
+from guerdon.tasks.shown_answers import with_answer
 
 
 @gd.part
@@ -278,3 +281,80 @@ def test_a_scorer_beside_an_adapted_policy_shares_its_frozen_weights(tmp_path):
     own, other = (dict(models[name].weights.named_parameters()) for name in models)
     assert {name for name in own if own[name] is other[name]} == {name for name in own if "adapter" not in name}
     assert any(name.startswith("value_head") for name in other)
+
+
+# --- InTRO -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory):
+    """A small model, two answers of its own to one question whose answer is 9, and who played."""
+    model = small_lm(tmp_path_factory.mktemp("spoken"))
+    play = Player({"policy": model}, {"policy": "policy"}, single_turn(), Sampling(max_tokens=5), seed=1, steps=1)
+    model.start(0, {})
+    batch = pack(play([Ask(Task("0", "x + 4 = 9", "9"), 2)]))
+    with torch.no_grad():
+        read = model.read(batch, ["top_token", "top_logp"])
+    return batch.with_cols({f"policy.{name}": Column.full("step", x) for name, x in read.items()}), play
+
+
+def chances(model, view, batch, track):
+    """[T, V] log-probs of the likeliest tokens at each step of a track as if `view` had been shown; others are not known."""
+    steps = batch.steps_by_track()[track]
+    (reading,) = gd.models.probe(model, [((), view, batch.action[steps].numpy())], ["top_token", "top_logp"])
+    known = torch.full((len(steps), 320), math.nan)
+    return known.scatter_(1, reading["top_token"].long(), reading["top_logp"])
+
+
+def test_a_candidate_weighs_what_the_answer_makes_of_it(spoken):
+    batch, play = spoken
+    stage = candidates(n=40, show="line", most=1.5)
+    drawn = stage(batch, play)
+    assert not [name for name in drawn.cols if name.startswith("policy.")]
+    checked = 0
+    for track, steps in enumerate(batch.steps_by_track()):
+        plain, knowing = (chances(play.models["policy"], v, batch, track) for v in ("x + 4 = 9", "x + 4 = 9\n= 9"))
+        token, weight = drawn["candidates.top_token"][steps].long(), drawn["candidates.weight"][steps]
+        ratio = (knowing.gather(1, token) - plain.gather(1, token)).exp()
+        known = ~ratio.isnan()  # among the likeliest both times
+        torch.testing.assert_close(weight[known], ratio[known].clamp(max=1.5), rtol=1e-3, atol=1e-5)
+        checked += int(known.sum())
+    assert checked > 100 and 0 < play.metrics["candidates/cut"] < 1
+
+
+def test_many_candidates_are_the_cross_entropy_from_the_policy_that_knows(spoken):
+    batch, play = spoken
+    drawn = candidates(n=20_000, show="line")(batch, play)
+    loss = weighed_candidates(mean="step")
+    token = drawn["candidates.top_token"].long()
+    plain = torch.cat([chances(play.models["policy"], "x + 4 = 9", batch, k) for k in range(2)])
+    knowing = torch.cat([chances(play.models["policy"], "x + 4 = 9\n= 9", batch, k) for k in range(2)])
+    value = float(loss(drawn, {"logp_at": plain.gather(1, token)})[0])
+    both = ~(plain.isnan() | knowing.isnan())
+    mass = plain.exp().nansum(1, keepdim=True)  # candidates are drawn among the likeliest
+    cross = -torch.where(both, knowing.exp() * plain, 0.0) / mass
+    assert value == pytest.approx(float(cross.sum(1).mean()), rel=0.15)
+
+
+def test_a_problem_without_an_answer_is_refused_in_a_line(spoken):
+    batch, play = spoken
+    episodes = [dataclasses.replace(e, ask=Ask(Task("0", "x"), 2)) for e in batch.episodes]
+    with pytest.raises(UserError, match="there is no answer to show"):
+        candidates()(dataclasses.replace(batch, episodes=tuple(episodes)), play)
+
+
+def test_messages_show_the_answer_in_the_last_of_them():
+    talk = [{"role": "system", "content": "s"}, {"role": "user", "content": "2+2?"}]
+    assert (
+        with_answer(talk, "4", "sentence")[1]["content"] == "2+2?\n(The answer is 4.)" and len(talk[1]["content"]) == 4
+    )
+
+
+def test_intro_learns_from_right_tries_alone():
+    slots = {"task": load("equation:6"), "model": gd.models.load("sprig")}
+    knobs = {"prompts": 2, "tries": 4, "max_tokens": 64, "show": "line"}
+    run = Watched(find_recipe("intro").build(slots, knobs), steps=1)
+    assert run.rows[0]["kept_share"] == pytest.approx(float(run.batches[0]["correct"].mean()))
+    assert run.rows[0]["policy/grad_norm"] > 0 and run.rows[0]["candidates/weight"] > 0
+    imitated = find_recipe("intro").build(slots, {"candidates": 0})
+    assert [type(stage).__name__ for stage in imitated.stages] == ["verified", "Learn"]

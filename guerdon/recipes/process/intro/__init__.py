@@ -1,0 +1,1 @@
+"""InTRO: tokens weighed by what the answer makes of them."""
