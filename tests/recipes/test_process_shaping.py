@@ -52,7 +52,7 @@ def advantages(recipe):
     ],
 )
 def test_lines_are_paid_as_they_are_refined(folder, refine, by_hand):
-    recipe = built("clip-delta-prm-reward", folder, refine=refine)
+    recipe = built("clip-delta-prm-reward", folder, refine=refine, eta="0.5")
     stage = recipe.stages.scores[-1]
     steps = torch.tensor([0.9, 0.4, 0.2, 1.0])
     parts = []

@@ -59,7 +59,7 @@ def clip_delta_prm_reward(
     *,
     refine: Literal["none", "clip", "delta", "both"] = "both",  # the paper's best
     alpha: float = 0.2,  # ours: the lines of a right solution of five weigh as much as its answer
-    eta: float = 0.5,  # ours: where a line is as likely wrong; the paper has a score that most steps reach
+    eta: float = 0.8,  # ours: about the share of lines that are right; the paper has a score that most steps reach
     prm: str = "prm",
 ) -> Recipe:
     """GRPO with a process reward for every line, bounded so that it cannot be farmed."""
