@@ -42,7 +42,6 @@ from guerdon.rewards.model.perplexity import perplexity_gain as perplexity_gain
 from guerdon.rewards.model.reward_models import outcome_model as outcome_model
 from guerdon.rewards.model.reward_models import process_model as process_model
 from guerdon.rewards.stage.environment_pay import paid as paid
-from guerdon.rewards.stage.labels_by_playing import rollout_labels as rollout_labels
 from guerdon.rewards.stage.labels_in_rows import given_labels as given_labels
 from guerdon.rewards.stage.line_marks import line_ends as line_ends
 from guerdon.rewards.stage.rollout_labels import lines_played_on as lines_played_on

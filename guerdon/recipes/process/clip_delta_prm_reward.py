@@ -23,11 +23,10 @@ from guerdon.credit.mix import mixed
 from guerdon.credit.returns import reward_to_go
 from guerdon.credit.turns import turn_baseline
 from guerdon.recipes.house.grpo import grpo
-from guerdon.recipes.house.heads import with_head
+from guerdon.recipes.house.line_scorers import scored_by
 from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import PRM, STEPS
 from guerdon.rewards.formula.per_step import delta, shortfall
-from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.score_stages import score
 from guerdon.rewards.text.exact_lines import true_lines
 
@@ -63,11 +62,9 @@ def clip_delta_prm_reward(
     prm: str = "prm",
 ) -> Recipe:
     """GRPO with a process reward for every line, bounded so that it cannot be farmed."""
-    lines: Any = true_lines(task) if prm == "exact" else process_model(prm, aggregate="steps")
+    lines = true_lines(task) if prm == "exact" else scored_by(base, model, prm)
     clipped_lines = shortfall(lines, eta) if refine in ("clip", "both") else lines
     refined = delta(clipped_lines) if refine in ("delta", "both") else clipped_lines
-    if prm == "prm":
-        base.models["prm"] = with_head(model)
     (success,) = base.stages.credit
     credit = [
         centre(success.reward, gives_to="for_answer"),

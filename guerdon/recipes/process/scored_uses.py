@@ -21,18 +21,17 @@ from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Sampling
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
-from guerdon.exams.best_of_n import best_of
 from guerdon.exams.exam import Exam
 from guerdon.exams.farming import farmed
-from guerdon.exams.rates import accuracy
-from guerdon.exams.step_judging import judged_steps
 from guerdon.losses.degrees import step_values, whole_value
 from guerdon.losses.imitation import sft
 from guerdon.losses.reward_modelling import outcome, step_labels
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.heads import with_head
+from guerdon.recipes.house.own_tries import chosen_of_four, taught_on_tries
 from guerdon.recipes.house.shared import paid_by
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.score_stages import checker, score, verified
@@ -84,26 +83,17 @@ def scorer_of_tries(
     steps: int,
 ) -> Recipe:
     """A scorer `prm` that is taught on tries of the model it grows from, `author`, by the columns that `labels` give."""
-    return Recipe(
-        models={"prm": with_head(model), "author": snapshot("prm")},
-        curriculum=uniform(task, tries=tries),
-        env=single_turn(),
-        seats={"policy": "author"},
-        stages=[verified(task), *labels, Learn("prm", loss, opt=adam(lr=lr))],
-        sampling=how,
-        prompts=prompts,
-        steps=steps,
-    )
+    models = {"prm": with_head(model), "author": snapshot("prm")}
+    stages = [verified(task), *labels, Learn("prm", loss, opt=adam(lr=lr))]
+    return taught_on_tries(task, models, "author", stages, how, prompts, tries, steps)
 
 
 def scorer_exams(task: Any, whole: float, tasks: int, judged: bool = True) -> list[Exam]:
     """What the scorer's choice among tries of the author is worth; how well it judges their lines, and what could be farmed
     from it."""
     lines = process_model("prm", aggregate="steps")
-    return [
-        Exam(task, [accuracy(), best_of(ranking("prm", whole))], name="choice", tasks=tasks, tries=4),
-        Exam(task, [*([judged_steps(lines)] if judged else []), farmed(lines)], name="steps", tasks=64, tries=1),
-    ]
+    farm = [Exam(task, [farmed(lines)], name="steps", tasks=64, tries=1)]  # where a line that is no use is not wrong
+    return [chosen_of_four(task, ranking("prm", whole), tasks), *(step_exams(task, lines) if judged else farm)]
 
 
 def used(

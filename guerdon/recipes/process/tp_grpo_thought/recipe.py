@@ -16,11 +16,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.exams.exam import Exam
-from guerdon.exams.farming import farmed
-from guerdon.exams.step_judging import judged_steps, sound
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.tp_grpo_thought.parts import each_line, marked_lines, thoughts
 from guerdon.rewards.stage.score_stages import score
@@ -52,5 +50,5 @@ def tp_grpo_thought(
     says = score(lines, "judged") if judge == "exact" else marked_lines(max_tokens=2 * base.sampling.max_tokens)
     if judge == "sprig":
         base.models["judge"] = snapshot("policy")
-    base.exams.append(Exam(task, [sound(), judged_steps(lines), farmed(lines)], name="steps", tasks=64))
+    base.exams += step_exams(task, lines)
     return base.but(before={"centre": says}, after={"centre": thoughts(alpha=alpha, adaptive=adaptive)})
