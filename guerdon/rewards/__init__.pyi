@@ -32,16 +32,17 @@ from guerdon.rewards.memory.feedback import human_feedback as human_feedback
 from guerdon.rewards.memory.novelty import count_novelty as count_novelty
 from guerdon.rewards.memory.novelty import embedding_novelty as embedding_novelty
 from guerdon.rewards.memory.novelty import rnd as rnd
+from guerdon.rewards.model.both_directions import two_way as two_way
 from guerdon.rewards.model.classifiers import classifier as classifier
 from guerdon.rewards.model.confidence import likelihood as likelihood
 from guerdon.rewards.model.confidence import low_entropy as low_entropy
 from guerdon.rewards.model.confidence import self_certainty as self_certainty
-from guerdon.rewards.model.both_directions import two_way as two_way
 from guerdon.rewards.model.implicit_reward import implicit as implicit
 from guerdon.rewards.model.perplexity import perplexity_gain as perplexity_gain
 from guerdon.rewards.model.reward_models import outcome_model as outcome_model
 from guerdon.rewards.model.reward_models import process_model as process_model
 from guerdon.rewards.stage.environment_pay import paid as paid
+from guerdon.rewards.stage.labels_by_playing import rollout_labels as rollout_labels
 from guerdon.rewards.stage.labels_in_rows import given_labels as given_labels
 from guerdon.rewards.stage.line_marks import line_ends as line_ends
 from guerdon.rewards.stage.rollout_labels import lines_played_on as lines_played_on
@@ -49,7 +50,6 @@ from guerdon.rewards.stage.score_stages import checker as checker
 from guerdon.rewards.stage.score_stages import score as score
 from guerdon.rewards.stage.score_stages import verified as verified
 from guerdon.rewards.stage.scorer import score_samples as score_samples
-from guerdon.rewards.stage.labels_by_playing import rollout_labels as rollout_labels
 from guerdon.rewards.stage.step_truth import line_labels as line_labels
 from guerdon.rewards.text.agreement import majority as majority
 from guerdon.rewards.text.agreement import win_rate as win_rate

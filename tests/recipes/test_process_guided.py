@@ -128,6 +128,14 @@ def test_a_teacher_goes_on_from_the_kept_lines(sprig):
         assert float(after.logp[after.steps_by_track()[1]][-1]) == 0.0
 
 
+def test_what_is_still_wrong_joins_nothing(sprig):
+    task, _ = problem_of()
+    batch, play = recited(sprig, (task, "x=99\n= 99"))
+    nothing = score(lambda completion: 0.0, "correct")
+    after = salvage(FAMILY, [nothing])(judged(batch, play), play)
+    assert after.K == 1 and play.metrics["salvage/joined"] == 0.0 and "salvage/kept" not in play.metrics
+
+
 def test_what_others_said_pulls_by_the_policys_probability_shaped():
     """f(x) = x / (x + 0.1): its slope times x is 0.1 x / (x + 0.1)^2, and a clipped term of no advantage adds nothing."""
     batch = example_tries([[1.0, 0.0]], advantage=[2.0, -1.0], off=[1.0, 0.0])
@@ -145,7 +153,7 @@ def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
     run = gd.train("scope", task="equation:6-7", model="sprig", steps=1, prompts=2, tries=4, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
     numbers = run.metrics.to_pylist()[-1]
     assert numbers["salvage/joined"] > 0 and numbers["policy/off_probability"] > 0
-    with pytest.raises(UserError, match="has no step checker"):
+    with pytest.raises(UserError, match="--set prm=FOLDER --set teacher=FOLDER"):
         find_recipe("scope").build({"task": gd.tasks.successor(), "model": load("tabular")}, {})
 
 

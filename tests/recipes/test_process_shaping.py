@@ -52,7 +52,7 @@ def advantages(recipe):
     ],
 )
 def test_lines_are_paid_as_they_are_refined(folder, refine, by_hand):
-    recipe = built("clip-delta-prm-reward", folder, refine=refine)
+    recipe = built("clip-delta-prm-reward", folder, refine=refine, eta="0.5")
     stage = recipe.stages.scores[-1]
     steps = torch.tensor([0.9, 0.4, 0.2, 1.0])
     parts = []
@@ -92,7 +92,7 @@ def test_the_exact_grader_pays_for_sound_solutions_alone(folder):
 
 def test_what_is_examined_beside_answers(folder, tmp_path):
     recipe = built("clip-delta-prm-reward", folder)
-    assert [type(metric).__name__ for metric in recipe.exams[-1].metrics] == ["judged_steps", "farmed"]
+    assert [type(metric).__name__ for metric in recipe.exams[-1].metrics] == ["sound", "judged_steps", "farmed"]
     recipe.exams[-1].tasks = 2
     run = gd.train(recipe, steps=1, out=tmp_path / "run", options=gd.Options(eval_tasks=2), progress=False)
     numbers = run.evaluations[-1]

@@ -25,7 +25,7 @@ def answer_reader(
     *,
     show: Show = "sentence",  # as intro
     prompts: int = 64,
-    lr: float = 2e-4,
+    lr: float = 2e-4,  # tried on sprig; larger models want less
     max_tokens: int = 80,  # of the exams
     steps: int = 100,
 ) -> Recipe:

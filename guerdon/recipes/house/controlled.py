@@ -21,7 +21,7 @@ from guerdon.recipes.house.wordings import RIGHT, WRONG, controls, worded
 
 @recipe("controlled", family="house", on=sft)
 def controlled(
-    base: Recipe, task: Any, *, better: str = RIGHT, worse: str = WRONG, lr: float = 5e-5, steps: int = 200
+    base: Recipe, task: Any, *, better: str = RIGHT, worse: str = WRONG, lr: float = 1e-4, steps: int = 200
 ) -> Recipe:
     """Imitate right solutions where they are asked for, and wrong ones where those are."""
     for name, template in (("better", better), ("worse", worse)):

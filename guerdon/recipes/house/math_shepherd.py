@@ -19,7 +19,8 @@ from guerdon.core.task import Sampling
 from guerdon.losses.reward_modelling import step_labels
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.recipes.house.own_tries import chosen_of_four, line_exams, taught_on_tries
+from guerdon.recipes.house.own_tries import chosen_of_four, taught_on_tries
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.rollout_labels import lines_played_on
 from guerdon.rewards.stage.score_stages import verified
@@ -48,5 +49,5 @@ def math_shepherd(
     how = Sampling(temperature=temperature, max_tokens=max_tokens)
     taught = taught_on_tries(task, models, "author", stages, how, prompts, tries, steps)
     liked = process_model("prm", aggregate="min")
-    taught.exams = [chosen_of_four(task, liked, exam_tasks), *line_exams(task, model, along, along)]
+    taught.exams = [chosen_of_four(task, liked, exam_tasks), *step_exams(task, along)]
     return taught

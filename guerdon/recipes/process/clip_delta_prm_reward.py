@@ -24,14 +24,14 @@ from guerdon.credit.returns import reward_to_go
 from guerdon.credit.turns import turn_baseline
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.heads import with_head
-from guerdon.recipes.process.process_claims import STEPS
-from guerdon.recipes.process.step_exams import step_exam
+from guerdon.recipes.house.step_exams import step_exams
+from guerdon.recipes.process.process_claims import PRM, STEPS
 from guerdon.rewards.formula.per_step import delta, shortfall
 from guerdon.rewards.model.reward_models import process_model
 from guerdon.rewards.stage.score_stages import score
 from guerdon.rewards.text.exact_lines import true_lines
 
-TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": "process_reward_model"}}
+TAUGHT: dict[str, Any] = {**STEPS, "start": {"prm": PRM}}
 
 
 @recipe(
@@ -59,7 +59,7 @@ def clip_delta_prm_reward(
     *,
     refine: Literal["none", "clip", "delta", "both"] = "both",  # the paper's best
     alpha: float = 0.2,  # ours: the lines of a right solution of five weigh as much as its answer
-    eta: float = 0.5,  # ours: where a line is as likely wrong; the paper has a score that most steps reach
+    eta: float = 0.8,  # ours: about the share of lines that are right; the paper has a score that most steps reach
     prm: str = "prm",
 ) -> Recipe:
     """GRPO with a process reward for every line, bounded so that it cannot be farmed."""
@@ -75,5 +75,5 @@ def clip_delta_prm_reward(
         turn_baseline("ahead", per="step", gives_to="for_lines"),
         mixed(("for_answer", "for_lines"), (1.0, alpha)),
     ]
-    base.exams += step_exam(task, lines, refined)
+    base.exams += step_exams(task, lines, refined)
     return base.but(before={"centre": score(refined, "process")}, replace={"centre": credit})

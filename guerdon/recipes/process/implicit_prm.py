@@ -23,7 +23,8 @@ from guerdon.core.task import Sampling
 from guerdon.losses.pair import dpo
 from guerdon.losses.reward_modelling import implicit_outcome, outcome
 from guerdon.recipes.house.heads import with_head
-from guerdon.recipes.house.own_tries import chosen_of_four, line_exams, taught_on_tries
+from guerdon.recipes.house.own_tries import chosen_of_four, taught_on_tries
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.second_models import begun
 from guerdon.rewards.formula.per_step import overall
 from guerdon.rewards.model.implicit_reward import implicit
@@ -66,7 +67,7 @@ def implicit_prm(
     teach = {"ce": implicit_outcome(beta), "dpo": dpo(beta), "head": outcome("correct", "logistic")}
     added, so_far = (implicit("prm", beta=beta, per="line", so_far=so_far) for so_far in (False, True))
     liked = outcome_model("prm") if loss == "head" else overall(added, choose)
-    lines = [] if loss == "head" else line_exams(task, model, so_far, added)
+    lines = [] if loss == "head" else step_exams(task, so_far, added)
     pairs = [paired("correct", which="all")] if loss == "dpo" else []
     stages = [verified(task), *pairs, Learn("prm", teach[loss], opt=adam(lr=lr))]
     models = {"prm": prm, "reference": begun("prm", prm)}

@@ -30,7 +30,7 @@ from guerdon.tasks.shown_answers import Show
         says="Candidate tokens weighed by what knowing the answer makes of them solve more than GRPO of as many tries.",
         method="show=line",
         ablation="intro candidates=0",
-        start="answer_reader show=line",
+        start="answer_reader show=line steps=400",
         **STEPS,
     ),
     on=grpo,

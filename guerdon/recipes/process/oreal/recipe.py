@@ -24,8 +24,8 @@ from guerdon.credit.group_relative import centre
 from guerdon.credit.mix import mixed
 from guerdon.credit.partial import only
 from guerdon.recipes.house.grpo import grpo
-from guerdon.recipes.house.own_tries import line_exams
 from guerdon.recipes.house.shared import paid
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.oreal.parts import after_share, mean_outcome, one_of_each, weigh_tokens
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.second_models import begun, scorer_beside
@@ -66,6 +66,5 @@ def oreal(
     credit = [over_others, shaped, only(keep, "shaped", "shaped"), weigh_tokens(negative=negative, weighed=weighed)]
     teach = Learn("token_rm", mean_outcome(), on=keep, opt=adam(lr=rm_lr))
     base.stages = [*scores, *credit, learner, teach]
-    along = process_model("token_rm", aggregate="steps")
-    base.exams += line_exams(task, model, along, along)
+    base.exams += step_exams(task, process_model("token_rm", aggregate="steps"))
     return base

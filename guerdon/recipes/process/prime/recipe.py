@@ -27,8 +27,8 @@ from guerdon.credit.mix import mixed
 from guerdon.credit.partial import only
 from guerdon.losses.reward_modelling import implicit_outcome
 from guerdon.recipes.house.grpo import grpo
-from guerdon.recipes.house.own_tries import line_exams
 from guerdon.recipes.house.shared import paid
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.prime.parts import return_over_others
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.second_models import begun, beside
@@ -72,5 +72,5 @@ def prime(
     advantage = [mixed(("outcome", "process_return"), (1.0, process)), only(band), whiten()]
     base.stages = [*scores, *token_rewards, outcome, *advantage, learner]
     judge, pay = (implicit("prm", beta=beta, per="line", so_far=so_far) for so_far in (True, False))
-    base.exams += line_exams(task, model, judge, pay)
+    base.exams += step_exams(task, judge, pay)
     return base

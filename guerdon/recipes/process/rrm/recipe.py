@@ -10,7 +10,8 @@ the step checker, as a grader that never errs; `grader=sprig` is generative, spr
 lines and is then as sure as its p(yes), and what it says counts in the budget. Any other is a model that lies here, or
 `policy`, which reads `criteria`, or, without any, each row's own, in a column `rubric` (a list of sentences). `answer` grades
 answers alone, which is GRPO, examined as this is.
-Leaves out: writing rubrics, training the grader on them, partial points by the exact grader, and people who verify.
+The paper's abstract and summaries of it were followed; its code was not to be had. Leaves out: writing rubrics, training the
+grader on them, partial points by the exact grader, and people who verify.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ from typing import Any
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
+from guerdon.exams.farming import farmed
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.step_judging import sound
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.rrm.parts import graded_by
-from guerdon.recipes.process.step_exams import has_steps, step_exam
+from guerdon.tasks.stepwise import has_steps
 
 OUTCOME: dict[str, Any] = {"baseline": "rrm grader=answer", **STEPS}
 
@@ -64,5 +66,7 @@ def rrm(
     if grader == "answer":
         return base
     graded = graded_by(grader, task, criteria)
-    base.exams += step_exam(task, None, graded, tasks=64 if grader == "exact" else 16)  # the others answer in words
+    base.exams += [
+        Exam(task, [farmed(graded)], name="steps", tasks=64 if grader == "exact" else 16, tries=1)
+    ]  # by judges: dear
     return paid_by(base, graded)

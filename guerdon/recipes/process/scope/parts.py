@@ -82,7 +82,7 @@ class salvage(FieldColumns):
             more = stage(more, play)
         more = more.take(more[self.column] > 0) if more.K else more
         off = _said_for_certain(more)
-        lines = [float(episode.ask.note[NOTE]) for episode in more.episodes]
+        lines = [float(more.episodes[e].ask.note[NOTE]) for e in more.episode[more.leaf].tolist()]
         logged = {"failed": len(failed) / max(batch.K, 1), "alone": float(tried.nanmean())}
         if failed:
             logged["joined"] = more.K / len(failed)

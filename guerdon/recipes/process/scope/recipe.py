@@ -52,6 +52,10 @@ def scope(
     teacher: Any = "",  # a model, or its name or folder (RUN/models/policy)
 ) -> Recipe:
     """GRPO in which failed tries are salvaged up to their first wrong line, and learned from as put right."""
+    if not hasattr(task, "first_wrong") and not (prm and teacher):
+        raise UserError(
+            "scope needs a judge of steps and a teacher of your own rows: --set prm=FOLDER --set teacher=FOLDER"
+        )
     judge = process_model(prm, aggregate="steps") if prm else true_lines(by_steps(task))
     if teacher:
         base.models["teacher"] = load(teacher) if isinstance(teacher, str) else teacher

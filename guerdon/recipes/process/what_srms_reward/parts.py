@@ -92,6 +92,7 @@ class retold_pairs:
         return (self.column,)
 
     gives = ("pairs",)
+    shelf = "select"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
         pairs = preferred(batch, play, self.column, self.least)

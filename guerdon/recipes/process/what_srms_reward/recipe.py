@@ -48,7 +48,7 @@ from guerdon.search.grown_trees import grown
         settings="prompts=16 max_tokens=80",
         metric="steps/choice",
         effect=0.03,
-        budget=20,
+        budget=30,
         unit="steps",
     ),
 )
@@ -67,7 +67,7 @@ def what_srms_reward(
     temperature: float = 1.0,
     max_tokens: int = 128,
     exam_tasks: int = 64,
-    steps: int = 20,
+    steps: int = 30,
 ) -> Recipe:
     """A step reward model of step preferences from trees, shown all, equations, thoughts or a bare step. Examined on held-out
     pairs of steps, as they are and spoilt, and by the greedy search that it guides."""
