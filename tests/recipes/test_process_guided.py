@@ -150,7 +150,7 @@ def test_what_others_said_pulls_by_the_policys_probability_shaped():
 
 
 def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
-    run = gd.train("scope", task="equation:6-7", model="sprig", steps=1, prompts=2, tries=4, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
+    run = gd.train("scope", task="equation:6-7", model="sprig", steps=1, prompts=1, tries=8, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
     numbers = run.metrics.to_pylist()[-1]
     assert numbers["salvage/joined"] > 0 and numbers["policy/off_probability"] > 0
     with pytest.raises(UserError, match="--set prm=FOLDER --set teacher=FOLDER"):
@@ -222,15 +222,19 @@ def test_messages_are_worded_in_their_last_one():
         said_so("bad: {prompt}", 3)
 
 
-def test_t_reg_trains_on_a_task_and_on_pairs_of_a_file(tmp_path):
-    small = {"steps": 1, "prompts": 2, "options": QUIET}
+def test_t_reg_trains_on_a_task(tmp_path):
+    small = {"steps": 1, "prompts": 2}
     looks = {"options": gd.Options(eval_tasks=2, eval_tries=1), "exam_2.tasks": 2}
     run = gd.train("t-reg", task="chain:1", model="sprig", out=tmp_path / "task", **{**small, **looks})
     assert "policy/token_reward" in run.metrics.to_pylist()[-1]
     assert {"pass@1", "steps/prompts_lines_examined", "steps/implied_lines_examined"} <= set(run.evaluations[-1])
+
+
+@pytest.mark.slow
+def test_t_reg_trains_on_pairs_of_a_file(tmp_path):
     rows = tmp_path / "pairs.jsonl"
     rows.write_text("".join(f'{{"prompt": "{n}+2", "chosen": "{n + 2}", "rejected": "{n}"}}\n' for n in range(6)))
-    run = gd.train("t-reg", data=str(rows), model="sprig", out=tmp_path / "file", **small)
+    run = gd.train("t-reg", data=str(rows), model="sprig", out=tmp_path / "file", steps=1, prompts=2, options=QUIET)
     assert "policy/pair_weight" in run.metrics.to_pylist()[-1]
 
 
