@@ -21,8 +21,8 @@ ARMS = {  # who says which steps were right: the recipe that is paid so
     "process_grpo scorer=prm": "a trained PRM, as it stands",
     "clip-delta-prm-reward": "the same PRM, clipped and in deltas",
     "prime": "an implicit PRM, taught online",
-    "spo": "playing on from segments",
-    "spo form=tree": "a tree of segments",
+    "spo form=chain cuts=1": "playing on from segments",
+    "spo branch=[4,2,2] tokens=16": "a tree of segments",
     "rrm grader=sprig": "the model itself, in words",
 }
 CLAIM = Claim("who says which steps were right", start={"prm": PRM}, **STEPS)
@@ -31,10 +31,13 @@ NUMBERS = ("sound@1", "false_positive_share", "first_error_f1", "step_auc", "ste
 
 
 def stepwise(record: Mapping[str, Any]) -> dict[str, float]:
-    """What the exam of steps found of a run: the mean of its late evaluation and its last."""
+    """What the exam of steps, or the plain one, found of a run: the mean of its late evaluation and its last."""
     late = [point["result"] for point in record["points"][-2:]]
-    names = [name for name in NUMBERS if all(f"steps/{name}" in result for result in late)]
-    return {name: fmean(result[f"steps/{name}"] for result in late) for name in names}
+    numbers = {}
+    for name in NUMBERS:
+        known = [result.get(name, result.get(f"steps/{name}")) for result in late]
+        numbers |= {name: fmean(known)} if None not in known else {}
+    return numbers
 
 
 def table(compared: Mapping[str, Any]) -> str:

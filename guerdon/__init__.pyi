@@ -92,6 +92,7 @@ from guerdon.rewards.memory.feedback import human_feedback as human_feedback
 from guerdon.rewards.memory.novelty import count_novelty as count_novelty
 from guerdon.rewards.memory.novelty import embedding_novelty as embedding_novelty
 from guerdon.rewards.memory.novelty import rnd as rnd
+from guerdon.rewards.model.both_directions import two_way as two_way
 from guerdon.rewards.model.classifiers import classifier as classifier
 from guerdon.rewards.model.confidence import likelihood as likelihood
 from guerdon.rewards.model.confidence import low_entropy as low_entropy

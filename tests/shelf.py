@@ -10,6 +10,7 @@ from guerdon.core.batch import Pairs
 from guerdon.core.column import Column
 from guerdon.core.pack import pack
 from guerdon.losses.critic import value
+from guerdon.losses.degrees import step_values, whole_value
 from guerdon.losses.distillation import distilled
 from guerdon.losses.imitation import advantage_weighted, sft
 from guerdon.losses.old_policy import masked, sampled, truncated
@@ -72,6 +73,8 @@ LOSSES = {
     "outcome": outcome("label"),
     "outcome, logistic": outcome("label", kind="logistic"),
     "step labels": step_labels(good=0.5),
+    "step values": step_values(),
+    "outcome, degrees": whole_value("label", weight=0.5),
     "implicit outcome": implicit_outcome(0.5, target="label"),
     "forward": distilled(mix=0.0),
     "reverse": distilled(mix=1.0, rest="renormalise"),

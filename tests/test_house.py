@@ -71,6 +71,7 @@ MAY_IMPORT = {
         "studies",
         "exams",
         "search",
+        "judges",
     },
     "studio": {"core", "store", "loop", "rewards", "models", "workers"},  # loop: to compare and replay
     "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network"},

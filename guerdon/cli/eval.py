@@ -7,13 +7,35 @@ from typing import Annotated, Any
 
 import typer
 
-from guerdon.cli.options import Json, Reward, Task, Trust, takes_data
+from guerdon.cli.options import Json, Reward, Task, Trust, parse_settings, takes_data
 from guerdon.cli.output import Output, percent, rate
 from guerdon.core.errors import UserError
 
 BestOf = Annotated[
     int | None,
     typer.Option("--best-of", metavar="N", min=1, help="How often the try that --reward likes best among N is right."),
+]
+
+
+Search = Annotated[
+    str | None,
+    typer.Option(
+        "--search",
+        metavar="NAME",
+        help="Search for each answer: vote, beam, lookahead, mcts or revise; beside plain sampling at as many tokens.",
+    ),
+]
+Scorer = Annotated[
+    str | None,
+    typer.Option("--scorer", metavar="RUN", help="What --search goes by: a finished run of process_reward_model."),
+]
+SearchSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KNOB=VALUE",
+        help="A knob of the search or scorer: search.width=4, scorer.along=min; repeatable.",
+    ),
 ]
 
 
@@ -24,7 +46,15 @@ def evaluate(
     rows: Any = None,
     reward: Reward = None,
     best_of: BestOf = None,
-    k: Annotated[int, typer.Option("--k", metavar="N", min=1, help="Tries at each task.")] = 16,
+    search: Search = None,
+    scorer: Scorer = None,
+    settings: SearchSettings = None,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "--k", metavar="N", min=1, help="Tries at each task.  [default: 16; by --search: as its tokens buy]"
+        ),
+    ] = None,
     tasks: Annotated[int, typer.Option("--tasks", metavar="N", min=1, help="Held-out tasks to try, at most.")] = 100,
     temperature: Annotated[
         float, typer.Option("--temperature", metavar="T", min=0, help="How the model samples.")
@@ -44,28 +74,66 @@ def evaluate(
 
     With --best-of N it prints best_of@N: how often the try that --reward likes best among N is right, between pass@1 (any
     of them) and pass@N (an oracle's choice).
+
+    With --search NAME each answer is searched for, line by line, by what --scorer says of lines (docs/search.md). A table holds
+    it against plain sampling, the majority and the best of as many tries as cost the same: accuracy, and tokens a problem.
     """
     from guerdon.core.task import Sampling
     from guerdon.loop import api
 
     output = Output(as_json)
     _warn_of_damage(output, model)
-    if task is None and rows is None:
-        task, rows = _own_task(model, trust)
-    elif rows is not None and rows.get("held_out") == 1.0:
-        rows = {**_said_of_rows(model), **rows}
-    sampling = Sampling(temperature=0.0 if greedy else temperature)
-    if max_tokens is not None:
-        sampling = sampling.but(max_tokens=max_tokens)
+    task, rows = _asked_about(model, task, rows, trust)
+    sampling = Sampling(temperature=0.0 if greedy else temperature, max_tokens=max_tokens or Sampling().max_tokens)
     how: dict[str, Any] = {"task": task, "data": rows, "tasks": tasks, "seed": seed, "sampling": sampling}
+    if search is not None:
+        _check_search(reward, best_of, greedy)
+        return _tell_search(output, model, search, scorer, settings, k, how)
+    _check_no_search(scorer, settings)
     if best_of is None:
-        numbers = api.evaluate(model, reward=reward, tries=1 if greedy else k, **how)
+        numbers = api.evaluate(model, reward=reward, tries=1 if greedy else k or 16, **how)
     else:
         _check_choice(reward, greedy)
         numbers = api.best_of(model, reward, n=best_of, **how)
     if not as_json:
         _tell(output, numbers)
     output.finish({"model": model, "temperature": sampling.temperature, "seed": seed, **numbers})
+    return 0
+
+
+def _check_search(reward: str | None, best_of: int | None, greedy: bool) -> None:
+    if reward is not None or best_of is not None:
+        raise UserError(
+            "--search goes by --scorer RUN, and has the best of as many tries beside it: leave the other out"
+        )
+    if greedy:
+        raise UserError("--greedy has one way on, so there is nothing to search among: leave it or --search out")
+
+
+def _check_no_search(scorer: str | None, settings: list[str] | None) -> None:
+    if scorer is not None or settings:
+        raise UserError(f"{'--scorer' if scorer is not None else '--set'} is for a search: give --search NAME too")
+
+
+def _tell_search(
+    output: Output,
+    model: str,
+    search: str,
+    scorer: str | None,
+    settings: list[str] | None,
+    k: int | None,
+    how: dict[str, Any],
+) -> int:
+    from guerdon.loop.search_compared import search_by_name, searched
+
+    env = search_by_name(search, parse_settings(settings), scorer)
+    numbers = searched(model, env, scorer=scorer, tries=k, **how)
+    output.say(f"{numbers['task']}: {numbers['tasks']} held-out tasks")
+    rows = [(r["how"], rate({"": r["accuracy"], "_low": r["low"], "_high": r["high"]}, ""), f"{r['tokens']:.0f}")
+            for r in numbers["rows"]]  # fmt: skip
+    output.table(("", "accuracy (95 % interval)", "tokens a task"), rows)
+    named = {"model": model, "search": search, "scorer": scorer, "seed": how["seed"]}
+    output.finish({**named, "temperature": how["sampling"].temperature, **numbers})
     return 0
 
 
@@ -83,6 +151,17 @@ def _warn_of_damage(output: Output, model: str) -> None:
     damage = damage_of(RunFolder(model))
     if damage:
         output.say(f"warning: {model}: {damage}")
+
+
+def _asked_about(
+    model: str, task: str | None, rows: dict[str, Any] | None, trust: bool
+) -> tuple[str | None, dict[str, Any] | None]:
+    """The problems that were named, or else the run's own; a test of its own is read as the run's rows were."""
+    if task is None and rows is None:
+        return _own_task(model, trust)
+    if rows is not None and rows.get("held_out") == 1.0:
+        rows = {**_said_of_rows(model), **rows}
+    return task, rows
 
 
 def _own_task(model: str, trust: bool) -> tuple[str | None, dict[str, Any] | None]:

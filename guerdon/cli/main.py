@@ -132,6 +132,7 @@ app.command(
         "guerdon eval tabular --task successor:2 --k 4 --tasks 200",
         "guerdon eval runs/grpo-successor-001 --data sums.jsonl --prompt question --answer result --greedy",
         "guerdon eval sprig --task countdown:2 --best-of 4 --reward runs/reward_model-countdown-2-001",
+        "guerdon eval sprig --task equation:6 --search beam --scorer runs/process_reward_model-equation-6-001",
         "guerdon eval sprig --test test.csv --reward my.py:brief    all rows of a file, and what a reward gives there",
     ),
 )(evaluate)

@@ -1,5 +1,6 @@
 """What is asked of a run's models on held-out things, and what is measured of it."""
 
+from guerdon.exams.answer_costs import tokens_spent as tokens_spent
 from guerdon.exams.best_of_n import best_of as best_of
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting

@@ -21,9 +21,11 @@ from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.measures import brier, calibration_error, first_error_scores
 from guerdon.exams.statistics import pass_at_k
 from guerdon.exams.tries import checked, powers, rights, with_interval
+from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 from guerdon.rewards.stage.step_truth import checked_solutions
+from guerdon.tasks.roles import marks
 from guerdon.tasks.stepwise import by_steps
 
 F1 = "first_error_f1"
@@ -203,8 +205,9 @@ def platt(scores: Sequence[float], labels: Sequence[float]) -> tuple[float, floa
 class sound:
     r"""`sound@k` $= 1 - \binom{n-c}{k} / \binom{n}{k}$ of a problem with $c$ sound ones among $n$ tries, the mean over
     problems: a try is sound if its answer is right and every line before it follows. For every power of two up to the
-    number of tries, with the ends of 95 % intervals (`sound@1_low`, `sound@1_high`); and `false_positive_share`, of the
-    right answers those with a wrong line before them, with how many right ones there were (`right_examined`).
+    number of tries, with the ends of 95 % intervals (`sound@1_low`, `sound@1_high`); and `false_positive_share`,
+    likewise: of the right answers to a problem those with a wrong line before them, the mean over problems that have any.
+    `right_examined` says how many right answers there were.
 
     Yuan et al. (2025, arXiv:2510.07774) call the first Verified Pass@N, and ask people and models whether lines follow;
     here the task's step checker does, which is exact. Tries that could not be checked are in no rate; one that was cut
@@ -222,19 +225,24 @@ class sound:
     needs = (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        batch, right = sitting.batch, rights(sitting)
-        solutions = checked_solutions(batch, by_steps(sitting.exam.truth), sitting.play, sitting.exam.role)
-        follows = {each.track for each in solutions if each.whole and each.wrong is None}
+        batch, right, family = sitting.batch, rights(sitting), by_steps(sitting.exam.truth)
+        samples = Samples.of_batch(batch, sitting.play, sitting.exam.role)
+        assert samples.track is not None
+        seen = [marks(family, fields["task"], "\n".join(fields["turns"])) for fields in samples.fields]
+        follows = {k for k, each in zip(samples.track.tolist(), seen, strict=True) if "-" not in each}
         tried = [[k for ask in asks for k in ask] for asks in checked(sitting)]
         episode = batch.episode[batch.leaf].tolist()
+        kind = [batch.episodes[episode[tracks[0]]].task.kind for tracks in tried]
         numbers: dict[str, Any] = {}
         for k in powers(min(self.most or sitting.tries, sitting.tries)):
             by_kind: dict[str, list[float]] = defaultdict(list)
-            for tracks in (t for t in tried if len(t) >= k):
-                kind = batch.episodes[episode[tracks[0]]].task.kind
-                by_kind[kind].append(pass_at_k(len(tracks), sum(right[t] and t in follows for t in tracks), k))
+            for name, tracks in zip(kind, tried, strict=True):
+                if len(tracks) >= k:
+                    by_kind[name].append(pass_at_k(len(tracks), sum(right[t] and t in follows for t in tracks), k))
             numbers |= with_interval(f"sound@{k}", by_kind, sitting.evenly)
-        answered = [t for tracks in tried for t in tracks if right[t]]
-        if answered:
-            numbers["false_positive_share"] = fmean(t not in follows for t in answered)
-        return {**numbers, "right_examined": len(answered)}
+        unsound: dict[str, list[float]] = defaultdict(list)
+        for name, tracks in zip(kind, tried, strict=True):
+            if answered := [t for t in tracks if right[t]]:
+                unsound[name].append(fmean(t not in follows for t in answered))
+        shares = with_interval("false_positive_share", unsound, sitting.evenly) if unsound else {}
+        return {**numbers, **shares, "right_examined": sum(right[t] for tracks in tried for t in tracks)}

@@ -23,6 +23,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
+from guerdon.exams.answer_costs import tokens_spent
 from guerdon.exams.best_of_n import best_of as choice
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy, answer_length
@@ -51,6 +52,7 @@ from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import check_trust, remember
 from guerdon.models import template_clock as clock
+from guerdon.models.trained_folders import opened_scorer
 from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
 from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.listeners import Listener
@@ -289,6 +291,7 @@ def evaluate(
     data: Any = None,
     reward: Any = None,
     exam: Exam | Sequence[Exam] | None = None,
+    env: Any = None,
     models: Mapping[str, Any] | None = None,
     tasks: int = 64,
     tries: int = 1,
@@ -297,9 +300,10 @@ def evaluate(
     progress: bool | None = None,
 ) -> ExamResult:
     """Held-out accuracy of a model (a name, a folder, an object, or a run's policy) on a task; or whatever an `exam`, or
-    each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. `models` are
-    others that exams and rewards seat or read, by the names they have for them. `progress` is shown where somebody looks on,
-    or as told.
+    each of several, measures. With a `reward` (as `train` takes it) its mean on the same tries stands beside. In an `env`, such
+    as `gd.search.beam(keep="chosen")`, every problem is played there, and `tokens` is what a try cost (docs/search.md).
+    `models` are others that exams, rewards and searches seat or read, by the names they have for them; a run's folder stands
+    for the policy that it trained, or for its reward model. `progress` is shown where somebody looks on, or as told.
 
     >>> import guerdon as gd
     >>> result = gd.evaluate("sprig", task="chain:1", tasks=8, sampling=gd.Sampling(temperature=0.0))
@@ -312,10 +316,11 @@ def evaluate(
     if (source is None) == (not exams):
         raise UserError("evaluate on what? give a task, or an exam")
     if source is not None:
-        exams = [Exam(source, _measures(source, reward))]
+        exams = [Exam(source, [*_measures(source, reward), *([tokens_spent()] if env is not None else [])])]
     named: dict[str, Model] = {}
     for name, wanted in {"policy": model, **(models or {})}.items():
-        loaded = find_model(wanted)
+        loaded = _scorer_of(wanted) if name != "policy" else None
+        loaded = loaded or find_model(wanted)
         assert isinstance(loaded, Model)
         named[name] = loaded
     how = {"sampling": sampling or Sampling(), "tasks": tasks, "tries": tries}
@@ -323,7 +328,15 @@ def evaluate(
         for each in exams:
             fit(each.source, named.values())
             tell(each.source, named.values())
-        return ExamResult(examined(named, exams, CountedEnv(single_turn(), count), seed, **how))
+        return ExamResult(examined(named, exams, CountedEnv(env or single_turn(), count), seed, **how))
+
+
+def _scorer_of(place: Any) -> Model | None:
+    """The reward model of a run that trained no policy."""
+    run = RunFolder(place) if isinstance(place, str) else None
+    return (
+        opened_scorer(place)[0] if run is not None and run.exists() and not (run.models / "policy").is_dir() else None
+    )
 
 
 def _measures(source: Any, reward: Any) -> list[Any]:

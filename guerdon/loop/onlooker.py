@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 from guerdon.core.episode import Episode
-from guerdon.core.play import Env, Seats, seats_alone
+from guerdon.core.play import Env, Seats, awaits_seats_alone, seats_alone
 from guerdon.core.task import Ask
 from guerdon.store.listeners import Listener
 
@@ -68,18 +68,25 @@ def _above() -> Any:
 
 
 class CountedEnv:
-    """An environment, plain asks and answers, that tells how many of the tries which were begun have ended."""
+    """An environment that tells how many of the tries which were begun have ended."""
 
     def __init__(self, env: Env, tell: Count) -> None:
         self.env, self.tell = env, tell
         self.begun = self.ended = 0
+        self.play = self._alone() if awaits_seats_alone(env) else self._played
 
     @property
     def roles(self) -> tuple[str, ...]:
         return self.env.roles
 
-    @seats_alone
-    async def play(self, ask: Ask, seats: Seats) -> Episode:
+    def _alone(self) -> Callable[[Ask, Seats], Coroutine[Any, Any, Episode]]:
+        @seats_alone
+        async def play(ask: Ask, seats: Seats) -> Episode:
+            return await self._played(ask, seats)
+
+        return play
+
+    async def _played(self, ask: Ask, seats: Seats) -> Episode:
         self.begun += 1
         episode = await self.env.play(ask, seats)
         self.ended += 1

@@ -1,6 +1,8 @@
 """What a learner minimises, term by term: `clipped() + kl(0.04)`."""
 
 from guerdon.losses.critic import value as value
+from guerdon.losses.degrees import step_values as step_values
+from guerdon.losses.degrees import whole_value as whole_value
 from guerdon.losses.distillation import distilled as distilled
 from guerdon.losses.imitation import advantage_weighted as advantage_weighted
 from guerdon.losses.imitation import sft as sft

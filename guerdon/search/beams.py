@@ -9,7 +9,7 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, Line, LineTree, best, distinct
+from guerdon.search.line_tree import Keep, LineTree, TreeLine, best, distinct
 from guerdon.search.step_scorers import headed, worth
 
 
@@ -52,13 +52,13 @@ class beam:
             kept, likings = await self._kept(tree, [*(line for line in kept if line.over), *new])
         return tree.episode(best(kept, likings), self.keep)
 
-    async def _kept(self, tree: LineTree, lines: Sequence[Line]) -> tuple[list[Line], list[float]]:
+    async def _kept(self, tree: LineTree, lines: Sequence[TreeLine]) -> tuple[list[TreeLine], list[float]]:
         ways = distinct(lines)
         likings = await self.liked(tree, ways)
         order = sorted(range(len(ways)), key=lambda i: -likings[i])[: self.width]  # the first of equals first
         return [ways[i] for i in order], [likings[i] for i in order]
 
-    async def liked(self, tree: LineTree, ways: Sequence[Line]) -> list[float]:
+    async def liked(self, tree: LineTree, ways: Sequence[TreeLine]) -> list[float]:
         return await worth(self.scorer, tree, ways)
 
 
@@ -82,7 +82,7 @@ class lookahead(beam):
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         return await beam.play(self, ask, seats)
 
-    async def liked(self, tree: LineTree, ways: Sequence[Line]) -> list[float]:
+    async def liked(self, tree: LineTree, ways: Sequence[TreeLine]) -> list[float]:
         ends = list(ways)
         for _ in range(self.ahead):
             more = iter(await tree.grow([line for line in ends if not line.over], greedy=True))

@@ -24,8 +24,8 @@ class grown:
     so a tree of (4, 4, 4) has 64 tracks at most, and fewer where answers are short. The tree of SPO (Guo et al. 2025,
     arXiv:2505.23564; 6, 6, 6 and 30 tokens for short answers) is this one, with `prefix_gain(mean="child")` for its credit.
 
-    A line ends with the token that has its line break; what a token holds behind one is not told in the text. A trunk's tokens
-    count once in a budget, for they are sampled once. An episode that branches cannot be started again in its middle.
+    A line ends with the token that has its line break. A trunk's tokens count once in a budget, for they are sampled once. An
+    episode that branches cannot be started again in its middle.
 
     >>> import guerdon as gd
     >>> gd.search.grown(branch=(2, 3), tokens=0).roles
@@ -46,7 +46,7 @@ class grown:
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        how, seat = ask.sampling or seats.sampling, seats[self.role]
+        how, seat = seats.sampling, seats[self.role]
         if how.stop and not self.tokens:
             raise UserError("grown(tokens=0) stops at line ends itself: leave sampling.stop out, or cut by tokens")
         over = (End.DONE, End.FAILED) if not self.tokens else (End.DONE, End.FAILED, End.STOPPED)
@@ -65,15 +65,16 @@ class grown:
             left = {n: room for n, room in rest.items() if room > 0}
             if not left:
                 break
-        return seats.episode() if self.tokens else _in_lines(seats.episode())
+        return _ended(seats.episode(), how.stop)
 
 
-def _in_lines(episode: Episode) -> Episode:
-    """With the line breaks that stopped segments in their text; one that nothing goes on from was stopped by the limit."""
+def _ended(episode: Episode, stop: tuple[str, ...]) -> Episode:
+    """A way that nothing goes on from and that stopped: at a line break that met the limit it was CUT; at one of the strings
+    that end an answer, what it said ends before that, as of any answer."""
     gone_on = {s.parent for s in episode.segments}
-    segments = []
-    for n, s in enumerate(episode.segments):
-        stopped = s.end is End.STOPPED
-        end = End.CUT if stopped and n not in gone_on else s.end
-        segments.append(s.but(text=s.text + LINE, end=end) if stopped else s)
+    segments = list(episode.segments)
+    for n, s in enumerate(segments):
+        if s.end is End.STOPPED and n not in gone_on:
+            places = [at for at in map(s.text.find, stop) if at >= 0]
+            segments[n] = s.but(text=s.text[: min(places)]) if places else s.but(end=s.end if stop else End.CUT)
     return episode.but(segments=tuple(segments))

@@ -21,12 +21,12 @@ Keep = Literal["tree", "chosen"]
 
 
 @dataclass(eq=False)
-class Line:
+class TreeLine:
     """A line of the tree, and the way to it."""
 
     number: int  # of its segment
     segment: Segment
-    parent: Line | None
+    parent: TreeLine | None
     count: int  # lines up to here
     tokens: int  # of the answer up to here
     text: str  # of the answer up to here
@@ -34,7 +34,7 @@ class Line:
     step: float = math.nan  # what a scorer says of it
 
     @property
-    def way(self) -> list[Line]:
+    def way(self) -> list[TreeLine]:
         """From the first line down to this one."""
         return [*(self.parent.way if self.parent is not None else ()), self]
 
@@ -51,11 +51,11 @@ class LineTree:
     def __init__(self, seats: Seats, role: str, ask: Ask, stop: str = "\n", lines: int = 64) -> None:
         self.seats, self.seat, self.ask = seats, seats[role], ask
         self.stop, self.lines = stop, lines
-        self.grown: list[Line] = []
+        self.grown: list[TreeLine] = []
 
     async def grow(
-        self, places: Sequence[Line | None], whole: bool = False, greedy: bool = False, view: Any = None
-    ) -> list[Line]:
+        self, places: Sequence[TreeLine | None], whole: bool = False, greedy: bool = False, view: Any = None
+    ) -> list[TreeLine]:
         """A further line after each of the places, which are all None (the start) or all not over; with `whole` all that is
         left of the answer. At the start the ask is shown, or another `view`."""
         if not places:
@@ -71,7 +71,7 @@ class LineTree:
         self.grown += new
         return new
 
-    async def to_the_end(self, count: int) -> list[Line]:
+    async def to_the_end(self, count: int) -> list[TreeLine]:
         """So many answers from the start, each line by line to its end: their last lines."""
         ways = await self.grow([None] * count)
         while any(not line.over for line in ways):
@@ -79,12 +79,12 @@ class LineTree:
             ways = [line if line.over else next(more) for line in ways]
         return ways
 
-    def _sampling(self, place: Line | None, whole: bool, greedy: bool) -> Sampling:
+    def _sampling(self, place: TreeLine | None, whole: bool, greedy: bool) -> Sampling:
         how = self.seats.sampling
         stop = how.stop if whole else (*how.stop, self.stop)
         return how.but(stop=stop, max_tokens=self._left(place), **({"temperature": 0.0} if greedy else {}))
 
-    def _left(self, place: Line | None) -> int:
+    def _left(self, place: TreeLine | None) -> int:
         """How many tokens an answer may still have."""
         most = self.seats.sampling.max_tokens
         if place is None:
@@ -92,16 +92,16 @@ class LineTree:
         room = self.seat.room(place.number)
         return min(most - place.tokens, most if room is None else room)
 
-    def _line(self, parent: Line | None, number: int, segment: Segment) -> Line:
+    def _line(self, parent: TreeLine | None, number: int, segment: Segment) -> TreeLine:
         before = (parent.count, parent.tokens, parent.text) if parent is not None else (0, 0, "")
         text, own_end = _before(segment.text, self.seats.sampling.stop)
-        line = Line(
+        line = TreeLine(
             number, segment, parent, before[0] + 1, before[1] + len(segment.actions), before[2] + text, over=False
         )
         line.over = own_end or segment.end is not End.STOPPED or line.count >= self.lines or self._left(line) < 1
         return line
 
-    def episode(self, chosen: Line, keep: Keep) -> Episode:
+    def episode(self, chosen: TreeLine, keep: Keep) -> Episode:
         """The record: the whole tree or the chosen way alone. Ways that were given up or that a limit ended end CUT. `info`
         has the number of the chosen way's last segment, and all the tokens that were sampled."""
         ends = {line.number: End.DONE if line.done and not self._limited(line) else End.CUT for line in self.grown}
@@ -118,21 +118,21 @@ class LineTree:
         spent = sum(len(s.actions) for s in segments)
         return episode.but(segments=told, info={**episode.info, "chosen": place[chosen.number], "tokens": spent})
 
-    def _limited(self, line: Line) -> bool:
+    def _limited(self, line: TreeLine) -> bool:
         """Whether a limit ended an answer whose last line is whole."""
         stopped = line.segment.end is End.STOPPED
         return stopped and not _before(line.segment.text, self.seats.sampling.stop)[1]
 
 
-def distinct(lines: Iterable[Line]) -> list[Line]:
+def distinct(lines: Iterable[TreeLine]) -> list[TreeLine]:
     """Ways that say the same are one: the first of them."""
-    said: dict[tuple[str, bool], Line] = {}
+    said: dict[tuple[str, bool], TreeLine] = {}
     for line in lines:
         said.setdefault((line.text, line.over), line)
     return list(said.values())
 
 
-def best(lines: Sequence[Line], worth: Sequence[float]) -> Line:
+def best(lines: Sequence[TreeLine], worth: Sequence[float]) -> TreeLine:
     """The way that is worth most among those that ended by themselves, or among all where none did; the first of equals."""
     numbered = list(zip(lines, worth, strict=True))
     return max([each for each in numbered if each[0].done] or numbered, key=lambda each: each[1])[0]

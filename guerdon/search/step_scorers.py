@@ -16,18 +16,18 @@ import torch
 from guerdon.core.along import HOW, Along
 from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
-from guerdon.search.line_tree import Line, LineTree
+from guerdon.search.line_tree import LineTree, TreeLine
 
 
 class StepScorer(Protocol):
     along: Along
 
-    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]: ...
+    async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]: ...
 
     async def texts(self, tree: LineTree, texts: Sequence[str]) -> list[float]: ...
 
 
-async def worth(scorer: StepScorer, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+async def worth(scorer: StepScorer, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
     """What the ways to these lines are worth: the lines of them that have no number yet get one, and `along` makes it one."""
     wanted = lines if scorer.along == "last" else [each for line in lines for each in line.way]
     fresh = [line for line in dict.fromkeys(wanted) if line.step != line.step]
@@ -43,19 +43,20 @@ class headed:
 
     A process reward model (Lightman et al. 2023, arXiv:2305.20050) is read where it was trained, at the ends of lines; a
     reward model of whole answers was taught nothing in the middle of one. `along` makes one number of those on a way: the
-    `last` (Snell et al. 2024, arXiv:2408.03314), the `min`, the `product`, the `mean` or the `sum`. Without `squash` numbers
-    are as the head says them. Biased as the head is: search finds what it overrates.
+    `min` for a head that learned nothing of what follows an error; the `last` for one that says what a way will come to
+    (Snell et al. 2024, arXiv:2408.03314); or the `product`, the `mean`, the `sum`. Without `squash` numbers are as the head
+    says them. Biased as the head is: search finds what it overrates.
 
     >>> import guerdon as gd
-    >>> gd.search.headed("prm", along="min").along
-    'min'
+    >>> gd.search.headed("prm", along="last").along
+    'last'
     """
 
     model: str = "scorer"
-    along: Along = "last"
+    along: Along = "min"
     squash: bool = True
 
-    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+    async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
         name = f"{self.model}.final"
         return self._told([r[name] for r in await tree.seat.read_each(name, [line.number for line in lines])])
 
@@ -97,7 +98,7 @@ class log_ratio:
     def want(self) -> list[str]:
         return [f"{self.model}.logp", f"{self.reference}.logp"]
 
-    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+    async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
         return self._told(await tree.seat.read_each(self.want, [line.number for line in lines], said=True))
 
     async def texts(self, tree: LineTree, texts: Sequence[str]) -> list[float]:
@@ -130,7 +131,7 @@ class played_out:
         if not (hasattr(self.by, "check") or hasattr(self.by, "steps")):
             raise UserError(f"played_out goes by a task or a scorer, such as headed('prm'), not by {self.by!r}")
 
-    async def steps(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+    async def steps(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
         going = [line for line in lines if not line.over]
         ends = await tree.grow([line for line in going for _ in range(self.tries)], whole=True)
         last = [*ends, *(line for line in lines if line.over)]
@@ -144,7 +145,7 @@ class played_out:
             return [float(self.by.check(tree.ask.task, text) or 0.0) for text in texts]
         return list(await self.by.texts(tree, texts))
 
-    async def _judged(self, tree: LineTree, lines: Sequence[Line]) -> list[float]:
+    async def _judged(self, tree: LineTree, lines: Sequence[TreeLine]) -> list[float]:
         if hasattr(self.by, "check"):
             return [float(self.by.check(tree.ask.task, line.text) or 0.0) for line in lines]
         return list(await self.by.steps(tree, lines)) if lines else []

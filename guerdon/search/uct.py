@@ -10,29 +10,29 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, Line, LineTree, best, distinct
+from guerdon.search.line_tree import Keep, LineTree, TreeLine, best, distinct
 from guerdon.search.step_scorers import headed, worth
 
 
 @dataclass(eq=False)
-class Place:
+class TreePlace:
     """A place of the search's tree: a line (None: the start), what came of the visits to it, and the ways on."""
 
-    line: Line | None = None
-    above: Place | None = None
+    line: TreeLine | None = None
+    above: TreePlace | None = None
     value: float = math.nan  # what the scorer says of the way here
     visits: int = 0
     total: float = 0.0
-    below: list[Place] = field(default_factory=list)
+    below: list[TreePlace] = field(default_factory=list)
 
     def back_up(self, value: float) -> None:
         """Count a visit that came to this value here and at every place above."""
-        place: Place | None = self
+        place: TreePlace | None = self
         while place is not None:
             place.visits, place.total = place.visits + 1, place.total + value
             place = place.above
 
-    def likely(self, explore: float) -> Place:
+    def likely(self, explore: float) -> TreePlace:
         """The way on with the greatest upper confidence bound, the first of equals."""
         logs = math.log(self.visits)
         return max(self.below, key=lambda p: p.total / p.visits + explore * math.sqrt(logs / p.visits))
@@ -70,7 +70,7 @@ class mcts:
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
         tree = LineTree(seats, self.role, ask, self.stop, self.lines)
-        start = Place()
+        start = TreePlace()
         ungrown = {start}
         for _ in range(self.simulations):
             place = start
@@ -85,15 +85,15 @@ class mcts:
                 break
         return tree.episode(await self._answer(tree, ungrown), self.keep)
 
-    async def _grow(self, tree: LineTree, place: Place) -> list[Place]:
+    async def _grow(self, tree: LineTree, place: TreePlace) -> list[TreePlace]:
         """New places below one, valued; those that can be grown in turn."""
         lines = distinct(await tree.grow([place.line] * self.branch))
         for line, value in zip(lines, await worth(self.scorer, tree, lines), strict=True):
-            place.below.append(Place(line, place, value))
+            place.below.append(TreePlace(line, place, value))
             place.below[-1].back_up(value)
         return [each for each in place.below if each.line is not None and not each.line.over]
 
-    async def _answer(self, tree: LineTree, ungrown: set[Place]) -> Line:
+    async def _answer(self, tree: LineTree, ungrown: set[TreePlace]) -> TreeLine:
         ends = [line for line in tree.grown if line.over and line.step == line.step]
         if not any(line.done for line in ends) and ungrown:
             likeliest = max(ungrown, key=lambda p: (p.value, -(p.line.number if p.line is not None else -1)))

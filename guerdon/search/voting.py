@@ -11,7 +11,7 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, Line, LineTree
+from guerdon.search.line_tree import Keep, LineTree, TreeLine
 from guerdon.search.step_scorers import worth
 
 
@@ -54,7 +54,7 @@ class vote:
         ends = await tree.to_the_end(self.tries)
         return tree.episode(self._elected(ends, await worth(self.scorer, tree, ends)), self.keep)
 
-    def _elected(self, ends: list[Line], weights: list[float]) -> Line:
+    def _elected(self, ends: list[TreeLine], weights: list[float]) -> TreeLine:
         tally: dict[Hashable, float] = {}
         answers = [answer_of(f"\n{line.text}", self.answer, self.marks, self.fallback) for line in ends]
         for given, weight in zip(answers, weights, strict=True):

@@ -15,5 +15,6 @@ from guerdon.select.memory import remembered as remembered
 from guerdon.select.pairs import paired as paired
 from guerdon.select.second_roles import follow_up as follow_up
 from guerdon.select.second_roles import heard as heard
+from guerdon.select.shares import top_share as top_share
 from guerdon.select.sibling_pairs import step_pairs as step_pairs
 from guerdon.select.step_filters import unlikely as unlikely

@@ -15,7 +15,7 @@ from pages.discover import PYTHON, Public, intro, pages, rooms
 from pages.part import name_page
 from pages.prose import first_sentence, table
 
-TITLES = {PYTHON: "Python", "envs": "Environments", "select": "Selection"}
+TITLES = {PYTHON: "Python", "envs": "Environments", "search": "Search", "select": "Selection"}
 ALONE = {  # pages of the reference that no room holds: title, and what makes them
     "reference/algorithms.md": ("Algorithms by parts", lambda: chart_page()),
     "reference/command_line.md": ("Command line", lambda: command_line.page()),

@@ -136,12 +136,12 @@ def test_sound_answers_by_hand(policy):
     miracle = "9x=37\nx=4\n= 4"
     other = FAMILY.get("train", 1)
     tries = [
-        (PROBLEM, (RIGHT, miracle, WRONG, "9x=36\nx=4")),
-        (other, (FAMILY.solution(other), FAMILY.solution(other))),
+        (PROBLEM, (RIGHT, miracle, miracle, WRONG, "9x=36\nx=4")),
+        (other, (FAMILY.solution(other),)),
     ]
     numbers = sound()(told_sitting(FAMILY, tries, cut=("9x=36\nx=4",), policy=policy))
-    assert numbers["sound@1"] == pytest.approx((1 / 4 + 1) / 2)
-    assert numbers["false_positive_share"] == pytest.approx(1 / 4) and numbers["right_examined"] == 4
+    assert numbers["sound@1"] == pytest.approx((1 / 5 + 1) / 2)
+    assert numbers["false_positive_share"] == pytest.approx((2 / 3 + 0) / 2) and numbers["right_examined"] == 4
     assert numbers["sound@1_low"] < numbers["sound@1"] < numbers["sound@1_high"]
     none = sound()(told_sitting(FAMILY, [(PROBLEM, (WRONG,))], policy=policy))
     assert none["sound@1"] == 0.0 and "false_positive_share" not in none

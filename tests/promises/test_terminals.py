@@ -32,6 +32,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("train", "--again", "runs/a", "--set", "lr=0.5", "--out", "runs/b"),
     ("compare", "runs/a", "runs/b", "--html", "compared.html"),
     ("eval", "runs/a", "--task", "parity", "--tasks", "4"),
+    ("eval", "runs/a", "--task", "parity", "--tasks", "4", "--search", "vote", "--set", "search.tries=2"),
     ("list",),
     *(("list", kind) for kind in KINDS),
     ("show", "runs/a"),

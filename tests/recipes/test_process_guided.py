@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 import torch
@@ -14,13 +16,16 @@ from guerdon.core.task import Ask, Sampling
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.proof.arms import arms_of
 from guerdon.losses.policy import clipped
 from guerdon.models import load
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped, way_on
 from guerdon.recipes.process.t_reg.parts import opposite_prompts, said_so, spread_by_tokens
+from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, paid_later, read_marks, thoughts
 from guerdon.rewards import score, true_lines, verified
 from guerdon.tasks import by_steps
 from guerdon.tasks import load as load_task
+from guerdon.tasks.roles import verdict
 
 FAMILY = load_task("equation:6-7")
 QUIET = gd.Options(eval_tasks=0)
@@ -123,6 +128,14 @@ def test_a_teacher_goes_on_from_the_kept_lines(sprig):
         assert float(after.logp[after.steps_by_track()[1]][-1]) == 0.0
 
 
+def test_what_is_still_wrong_joins_nothing(sprig):
+    task, _ = problem_of()
+    batch, play = recited(sprig, (task, "x=99\n= 99"))
+    nothing = score(lambda completion: 0.0, "correct")
+    after = salvage(FAMILY, [nothing])(judged(batch, play), play)
+    assert after.K == 1 and play.metrics["salvage/joined"] == 0.0 and "salvage/kept" not in play.metrics
+
+
 def test_what_others_said_pulls_by_the_policys_probability_shaped():
     """f(x) = x / (x + 0.1): its slope times x is 0.1 x / (x + 0.1)^2, and a clipped term of no advantage adds nothing."""
     batch = example_tries([[1.0, 0.0]], advantage=[2.0, -1.0], off=[1.0, 0.0])
@@ -137,10 +150,10 @@ def test_what_others_said_pulls_by_the_policys_probability_shaped():
 
 
 def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
-    run = gd.train("scope", task="equation:6-7", model="sprig", steps=1, prompts=2, tries=4, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
+    run = gd.train("scope", task="equation:6-7", model="sprig", steps=1, prompts=1, tries=8, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
     numbers = run.metrics.to_pylist()[-1]
     assert numbers["salvage/joined"] > 0 and numbers["policy/off_probability"] > 0
-    with pytest.raises(UserError, match="has no step checker"):
+    with pytest.raises(UserError, match="--set prm=FOLDER --set teacher=FOLDER"):
         find_recipe("scope").build({"task": gd.tasks.successor(), "model": load("tabular")}, {})
 
 
@@ -209,15 +222,19 @@ def test_messages_are_worded_in_their_last_one():
         said_so("bad: {prompt}", 3)
 
 
-def test_t_reg_trains_on_a_task_and_on_pairs_of_a_file(tmp_path):
-    small = {"steps": 1, "prompts": 2, "options": QUIET}
+def test_t_reg_trains_on_a_task(tmp_path):
+    small = {"steps": 1, "prompts": 2}
     looks = {"options": gd.Options(eval_tasks=2, eval_tries=1), "exam_2.tasks": 2}
     run = gd.train("t-reg", task="chain:1", model="sprig", out=tmp_path / "task", **{**small, **looks})
     assert "policy/token_reward" in run.metrics.to_pylist()[-1]
     assert {"pass@1", "steps/prompts_lines_examined", "steps/implied_lines_examined"} <= set(run.evaluations[-1])
+
+
+@pytest.mark.slow
+def test_t_reg_trains_on_pairs_of_a_file(tmp_path):
     rows = tmp_path / "pairs.jsonl"
     rows.write_text("".join(f'{{"prompt": "{n}+2", "chosen": "{n + 2}", "rejected": "{n}"}}\n' for n in range(6)))
-    run = gd.train("t-reg", data=str(rows), model="sprig", out=tmp_path / "file", **small)
+    run = gd.train("t-reg", data=str(rows), model="sprig", out=tmp_path / "file", steps=1, prompts=2, options=QUIET)
     assert "policy/pair_weight" in run.metrics.to_pylist()[-1]
 
 
@@ -228,3 +245,83 @@ def test_control_words_are_told_right_and_wrong_solutions():
     truth = {ask.shown.split()[0]: family.check(ask.task, *ask.note["say"]) for ask in asks}
     assert truth == {"right": 1.0, "wrong": 0.0, "chain": 1.0}
     assert [exam.name for exam in base.exams] == ["", "right", "wrong"]
+
+
+# --- TP-GRPO ------------------------------------------------------------------------------------------------------
+
+
+def thought_through(sprig, *tries, **knobs):
+    batch, play = recited(sprig, *tries)
+    batch = score(each_line(by_steps(FAMILY)), "judged")(verified(FAMILY)(batch, play), play)
+    batch = gd.credit.centre("correct", std=False, gives_to="outcome")(batch, play)
+    batch = thoughts(**knobs)(batch, play)
+    values = [batch["advantage"][steps] for steps in batch.steps_by_track()]
+    return batch, values, play
+
+
+def runs(values):
+    """A track's advantages, without repetition."""
+    return [round(float(v), 4) for v, _ in groupby(values.tolist())]
+
+
+def test_lines_are_joined_into_thoughts_by_hand(sprig):
+    """Two of four tries are right: r_o is +-0.5 and r_c = 0.5 * 0.5. Right thoughts of right answers have r_o + r_c, the wrong
+    one in their middle r_o; in wrong answers right lines have 0, wrong ones r_o, and right ones after them 0 again."""
+    task, steps = problem_of()
+    right = by_steps(FAMILY).solution(task)
+    mended = "\n".join([steps[0], "x=99", *steps[1:], f"= {task.answer}"])
+    wrong = "\n".join([*steps[:2], "x=99", "= 99"])
+    odd = "\n".join([steps[0], "x=99", steps[1], "= 99"])
+    _, values, play = thought_through(sprig, (task, right), (task, mended), (task, wrong), (task, odd), alpha=0.5)
+    assert [runs(v) for v in values] == [[0.75], [0.75, 0.5, 0.75], [0.0, -0.5], [0.0, -0.5, 0.0, -0.5]]
+    assert play.metrics["thoughts/mended"] == 0.5 and play.metrics["thoughts/judged"] == 1.0
+    _, values, _ = thought_through(sprig, (task, right), (task, mended), (task, wrong), (task, odd), adaptive=False)
+    assert [runs(v) for v in values][:2] == [[1.0], [1.0, 0.5, 1.0]]
+
+
+def test_what_nobody_solves_goes_by_its_outcome(sprig):
+    """With no right try r_o is 0 for all, and so is everything."""
+    task, steps = problem_of()
+    _, values, _ = thought_through(sprig, (task, f"{steps[0]}\n= 99"), (task, "x=99\n= 99"))
+    assert [runs(v) for v in values] == [[0.0], [0.0]]
+
+
+def test_however_many_thoughts_there_are_a_token_has_one_of_three_numbers():
+    said = torch.tensor([1.0, -1.0] * 20 + [1.0])
+    assert set(paid_later(said).tolist()) == {0.0, 1.0}
+    assert set(paid_later(said[:-1]).tolist()) == {0.0, -1.0}
+    assert by_line([1.0, -1.0, 1.0], [1, 2, 4], 6).tolist() == [1.0, 1.0, -1.0, 1.0, 1.0, 1.0]
+
+
+def test_marks_of_a_verifier_are_read():
+    text = "9x=36\nx=5\n= 5"
+    assert read_marks(text, "9x=36 +\nx=5 -\n= no", right=False) == [1.0, 0.0, 0.0]
+    assert read_marks(text, "9x=36 +\nx=5 -\n= no", right=True) == [1.0, 0.0, 1.0]
+    assert read_marks(text, "9x=36 +\nx=5 +\n= 5 +\n= yes", right=True) == [1.0, 1.0, 1.0]
+    assert read_marks(text, "9x=35 +\nx=5 +\n= 5 +\n= yes", right=True) is None, "other lines"
+    assert read_marks(text, "9x=36 +", right=True) is None, "it went through one line and stopped"
+
+
+def test_a_verifier_of_the_family_is_followed(sprig):
+    """The exact verdict, recited in place of the judge's words, gives what the checker says up to the first wrong line."""
+    task, steps = problem_of()
+    for text in (by_steps(FAMILY).solution(task), "\n".join([*steps[:2], "x=99", "= 99"])):
+        reply = verdict(by_steps(FAMILY), task, text)
+        exact = true_lines(by_steps(FAMILY))(task, text)
+        assert read_marks(text, reply, right=FAMILY.check(task, text) > 0) == exact
+
+
+@pytest.mark.parametrize("judge", ["exact", "sprig"])
+def test_tp_grpo_trains(judge, tmp_path):
+    small = {"prompts": 1, "tries": 4, "max_tokens": 48, "steps": 1, "options": QUIET}
+    run = gd.train("tp-grpo-thought", task="chain:2", model="sprig", judge=judge, out=tmp_path / "run", **small)
+    assert run.metrics.to_pylist()[-1]["thoughts/judged"] > 0.0
+
+
+@pytest.mark.parametrize("name", ["scope", "t-reg", "tp-grpo-thought"])
+def test_all_arms_of_a_claim_can_be_built(name):
+    (claim,) = find_recipe(name).claims
+    arms = arms_of(name, claim, gd.Options())
+    for arm in arms.values():
+        arm.build().recipe.check()
+    assert {"method", "baseline", "ablation"} <= set(arms)

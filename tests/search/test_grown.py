@@ -94,6 +94,15 @@ def test_a_line_break_that_meets_the_limit_is_a_cut():
     assert [(s.end, s.text) for s in tree.segments] == [(End.STOPPED, "\n"), (End.CUT, "\n")]
 
 
+def test_a_stop_string_ends_an_answer_and_is_not_in_it():
+    model = tabular("0123456789", length=9, spread=0.0)
+    _, trees = played(grown(branch=(3, 3), tokens=4), model, [Ask(task("a"), 4)], max_tokens=9, stop=("7",))
+    batch = pack(trees)
+    stopped = [completion_of(path) for _, path in paths(batch) if path[-1].end is End.STOPPED]
+    assert stopped and not any("7" in text for text in stopped)
+    assert not any(s.end is End.STOPPED for _, path in paths(batch) for s in path[:-1])
+
+
 def test_sprig_solves_line_by_line():
     model = models.load("sprig")
     _, trees = played(grown(branch=(2, 1, 1), tokens=0), model, [Ask(task("chain 3 +4 *2"), 1)], max_tokens=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.exams.farming import farmed
 from guerdon.exams.step_judging import judged_steps, sound
@@ -19,4 +20,4 @@ def step_exams(task: Any, lines: Any = None, paid: Any = None) -> list[Exam]:
     if not has_steps(task):
         return []
     judged = [] if lines is None else [judged_steps(lines), farmed(lines if paid is None else paid)]
-    return [Exam(task, [sound(), *judged], name="steps", tasks=TASKS, tries=1)]
+    return [Exam(task, [sound(), *judged], env=single_turn(), name="steps", tasks=TASKS, tries=1)]

@@ -15,4 +15,5 @@ STEPS: dict[str, Any] = {
     "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=80",
     "budget": 400_000,
 }
-PRM = "process_reward_model steps=150 lr=3e-4 max_tokens=80"  # what teaches the scorer that arms are prepared with: start={"prm": PRM}
+# What teaches the scorer that arms are prepared with: start={"prm": PRM}
+PRM = "process_reward_model steps=150 lr=3e-4 max_tokens=80"

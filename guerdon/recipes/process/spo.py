@@ -23,6 +23,7 @@ from guerdon.credit.tree import prefix_gain
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.search.grown_trees import grown
 from guerdon.select.step_filters import unlikely
@@ -57,6 +58,7 @@ def spo(
     for term in getattr(learner.loss, "terms", [learner.loss]):  # with `kl` they are two
         term.mean = "step"
     learner.on = unlikely(mask) if mask < 1 else None
+    base.exams += step_exams(task)
     if form == "chain":
         return base.but(replace={"centre": restarts(score, tries=more, every=cuts, below=rho)})
     base.env, base.curriculum = grown(branch=branch, tokens=tokens), uniform(task, tries=1)

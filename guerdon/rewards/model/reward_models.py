@@ -35,7 +35,7 @@ class _Brought:
     models: Mapping[str, Model]
 
 
-class _RewardModel(ModelLeaf):
+class ScorerLeaf(ModelLeaf):
     """What a model with a value head says. One in a folder is hashed by its weights: where it lies is no part of a run."""
 
     model: str
@@ -64,7 +64,7 @@ def is_folder(model: str) -> bool:
 
 
 @part
-class outcome_model(_RewardModel):
+class outcome_model(ScorerLeaf):
     r"""$r = w \cdot h_T + b$: what a reward model's head says after the last token of a sample, or with `squash`
     $\sigma(r)$, the probability that it is right, or better, of a head trained with a logistic loss.
 
@@ -96,7 +96,7 @@ class outcome_model(_RewardModel):
 
 
 @part
-class process_model(_RewardModel):
+class process_model(ScorerLeaf):
     r"""$r_j = \sigma(w \cdot h_j + b)$ after the last token of each step $j$, made one number.
 
     A step is a line of the text, a turn or a token. `aggregate`: the `product` is the probability that all steps are right if

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from guerdon.core.episode import End, Segment
-from guerdon.core.part import part
+from guerdon.core.part import fingerprint, part
 from guerdon.core.task import Task
 from guerdon.rewards.asking.function import Leaf
 from guerdon.tasks.roles import marks
@@ -38,6 +38,10 @@ class true_lines(Leaf):
 
     def __post_init__(self) -> None:
         by_steps(self.task)  # refuses what has no step checker
+
+    def meant(self) -> dict[str, Any]:
+        """For the hash: a task stands for what it asks."""
+        return {"task": fingerprint(self.task)}
 
     def __call__(
         self, task: Task, completion: str, turns: Sequence[str] = (), path: Sequence[Segment] = ()

@@ -82,7 +82,7 @@ class salvage(FieldColumns):
             more = stage(more, play)
         more = more.take(more[self.column] > 0) if more.K else more
         off = _said_for_certain(more)
-        lines = [float(episode.ask.note[NOTE]) for episode in more.episodes]
+        lines = [float(more.episodes[e].ask.note[NOTE]) for e in more.episode[more.leaf].tolist()]
         logged = {"failed": len(failed) / max(batch.K, 1), "alone": float(tried.nanmean())}
         if failed:
             logged["joined"] = more.K / len(failed)
@@ -201,9 +201,9 @@ class parted(FieldColumns):
     shelf = "credit"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        column, off = batch.cols[self.advantage], torch.nan_to_num(batch[self.at])
-        batch = with_step_column(batch, self.on_to, column.value * (1 - off), column)
-        return with_step_column(batch, self.off_to, column.value * off, column)
+        column, off = batch.cols[self.advantage], batch[self.at] > 0
+        batch = with_step_column(batch, self.on_to, torch.where(off, 0.0, column.value), column)
+        return with_step_column(batch, self.off_to, torch.where(off, column.value, 0.0), column)
 
 
 @part

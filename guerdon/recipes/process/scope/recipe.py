@@ -17,10 +17,9 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.exams.exam import Exam
-from guerdon.exams.step_judging import judged_steps
 from guerdon.models import load
 from guerdon.recipes.house.grpo import grpo
+from guerdon.recipes.house.step_exams import step_exams
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.scope.parts import parted, salvage, shaped
 from guerdon.rewards.model.reward_models import process_model
@@ -52,6 +51,10 @@ def scope(
     teacher: Any = "",  # a model, or its name or folder (RUN/models/policy)
 ) -> Recipe:
     """GRPO in which failed tries are salvaged up to their first wrong line, and learned from as put right."""
+    if not hasattr(task, "first_wrong") and not (prm and teacher):
+        raise UserError(
+            "scope needs a judge of steps and a teacher of your own rows: --set prm=FOLDER --set teacher=FOLDER"
+        )
     judge = process_model(prm, aggregate="steps") if prm else true_lines(by_steps(task))
     if teacher:
         base.models["teacher"] = load(teacher) if isinstance(teacher, str) else teacher
@@ -64,6 +67,5 @@ def scope(
     first.advantage = "on_advantage"
     learner.loss = learner.loss + shaped(shaping, first.mean, first.constant)
     saved = salvage(task, list(again), "teacher" if teacher else "", keep, least=least)
-    if prm and hasattr(task, "first_wrong"):
-        base.exams.append(Exam(task, [judged_steps(judge)], name="steps", tasks=64))
+    base.exams += step_exams(task, judge if prm else None)
     return base.but(before={"centre": [score(judge, "judged"), saved]}, after={"centre": parted()})

@@ -37,7 +37,7 @@ class opposite_prompts(ModelLeaf):
     with `per="line"` the mean over each line. *Biased* by whatever else the two wordings change, and at tokens after an error,
     which either may find likely.
 
-    >>> print(opposite_prompts(per="line"))
+    >>> print(opposite_prompts("good: {prompt}", "bad: {prompt}"))
     opposite_prompts
     """
 

@@ -18,8 +18,8 @@ from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.exams.exam import Exam
 from guerdon.exams.farming import farmed
 from guerdon.exams.step_judging import judged_steps
-from guerdon.recipes.house.controlled import RIGHT, WRONG
 from guerdon.recipes.house.dpo import dpo
+from guerdon.recipes.house.wordings import RIGHT, WRONG
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.recipes.process.t_reg.parts import opposite_prompts, spread_by_tokens
 from guerdon.rewards.model.implicit_reward import implicit

@@ -1,0 +1,1 @@
+"""Step reward models that see all of a step, its equation, or its words."""

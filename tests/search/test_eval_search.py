@@ -1,0 +1,96 @@
+"""`guerdon eval --search` and `gd.evaluate(env=...)`: a search beside what its tokens buy without it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from command_line import command_line
+
+import guerdon as gd
+from guerdon import models
+from guerdon.core.errors import UserError
+from guerdon.loop.search_compared import search_by_name, searched
+from guerdon.models import value_head
+
+
+@pytest.fixture
+def cli(tmp_path, monkeypatch, capsys):
+    return command_line(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A scorer that nobody taught: its head is no longer zero."""
+    where = tmp_path_factory.mktemp("scorer") / "prm"
+    made = models.load("sprig", value=True)
+    made.start(0, {})
+    with torch.no_grad():
+        value_head.head_of(made.decoder).weight.copy_(torch.linspace(-1, 1, made.config.hidden))
+    models.save(made, where)
+    return str(where)
+
+
+FEW = {"task": "chain:2", "tasks": 2, "sampling": gd.Sampling(max_tokens=30)}
+
+
+def test_a_search_stands_beside_what_its_tokens_buy(folder):
+    search = search_by_name("beam", {"search.width": "1", "search.branch": "2"}, folder)
+    assert (search.width, search.branch, search.keep, search.scorer.along) == (1, 2, "chosen", "min")
+    numbers = searched("sprig", search, scorer=folder, **FEW)
+    n, rows = numbers["plain_tries"], numbers["rows"]
+    assert [r["how"] for r in rows] == ["plain sampling", f"majority of {n}", f"best of {n}", "beam(width=1, branch=2)"]
+    assert n == 2 and rows[1]["tokens"] == rows[2]["tokens"] == 2 * rows[0]["tokens"]
+    assert rows[3]["tokens"] == pytest.approx(rows[1]["tokens"], rel=0.35)  # two lines for each line
+    assert all(0 <= r["low"] <= r["accuracy"] <= r["high"] <= 1 for r in rows)
+    alone = gd.evaluate("sprig", env=search, models={"scorer": models.load(folder)}, **FEW)
+    assert (alone["pass@1"], alone["tokens"]) == (rows[3]["accuracy"], rows[3]["tokens"])
+
+
+def test_plain_tries_as_many_as_told():
+    numbers = searched("sprig", search_by_name("vote", {"search.tries": "2"}, None), tries=1, **FEW)
+    assert [r["how"] for r in numbers["rows"]] == ["plain sampling", "vote(tries=2)"]
+
+
+def test_an_environment_that_waits_for_more_than_its_seats_is_played_too():
+    import asyncio
+
+    class slow(gd.envs.single_turn):
+        async def play(self, ask, seats):
+            await asyncio.sleep(0)
+            return await gd.envs.single_turn.play(self, ask, seats)
+
+    plain, waited = (gd.evaluate("sprig", env=env, **FEW) for env in (None, slow()))
+    assert waited == {**plain, "tokens": waited["tokens"]} and waited["tokens"] == plain["length"]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "scored", "says"),
+    [
+        ("beem", {}, True, "unknown search 'beem': did you mean 'beam'?"),
+        ("mcts", {}, False, "--search mcts goes by a scorer: give --scorer RUN"),
+        ("beam", {"width": "4"}, True, "--set width: a search takes search.KNOB=VALUE"),
+        ("beam", {"search.widht": "4"}, True, "unknown knob of search 'widht': did you mean 'width'?"),
+        ("beam", {"search.width": "0"}, True, "beam.width must be at least 1, not 0"),
+        ("beam", {"scorer.along": "mid"}, True, "scorer.along must be one of"),
+        ("vote", {"scorer.along": "min"}, False, "give --scorer RUN too"),
+    ],
+)
+def test_what_cannot_be_searched_is_said_in_a_line(folder, name, settings, scored, says):
+    with pytest.raises(UserError) as refused:
+        search_by_name(name, settings, folder if scored else None)
+    assert says in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_the_command_line(cli, folder):
+    done = cli("eval", "sprig", "--task", "chain:2", "--tasks", "2", "--max-tokens", "30", "--search", "vote",
+               "--scorer", folder, "--set", "search.tries=2", "--json")  # fmt: skip
+    assert done.code == 0 and [r["how"] for r in done.json["rows"]][-1] == "vote(tries=2)"
+    for words, says in (
+        (("--scorer", folder), "--scorer is for a search: give --search NAME too"),
+        (("--set", "search.tries=2"), "--set is for a search"),
+        (("--search", "vote", "--greedy"), "--greedy has one way on"),
+        (("--search", "vote", "--best-of", "2"), "leave the other out"),
+        (("--search", "beam", "--scorer", "runs/none"), "runs/none is not there"),
+    ):
+        refused = cli("eval", "sprig", "--task", "chain:2", *words)
+        assert refused.code != 0 and says in refused.err, refused.err
