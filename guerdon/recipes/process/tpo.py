@@ -5,10 +5,10 @@ Paper: Liao, Chu and Wang 2024, Tree Preference Optimization (arXiv:2410.12854),
 answers that came of it. The nodes that go on from one place are a list with graded values, and the loss ranks them by the
 policy's own log-ratio to where it began, each pair weighed by what swapping it would do to the list (LambdaLoss). The adaptive
 step reward weighs a step's margin by how far the two steps' hidden states differ. `learn_from="pairs"` is the paper's baseline
-on the same trees: DPO on the best and the worst of each list.
-The lambda weights are the paper's; the released loss has none. It weighs a step by 1 + its cosine to that step of the first
-answer, so more where answers agree, though the paper's aim is that the telling steps count more: here they do (`adapt=-0.5` is
-the other way, up to a factor). One more log-sigmoid, which the released code puts around the loss, is left out.
+on the same trees: DPO on the best and the worst of each list. The lambda weights are those of LambdaLoss as summaries of the
+paper have it; the released loss has none. It weighs a step by 1 + its cosine to that step of the first answer, so more where
+answers agree, though the paper's aim is that the telling steps count more: here they do (`adapt=-0.5` is the other way, up to
+a factor). One more log-sigmoid, which the released code puts around the loss, is left out.
 Leaves out: answers and scores by GPT-4, in place of which the policy's own trees and their leaves stand, so that lists are of
 steps behind one trunk and not of whole answers. `tries` says nothing: `branch` says how many there are.
 """

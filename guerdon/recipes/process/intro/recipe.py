@@ -12,6 +12,8 @@ Leaves out: nothing that is known of it. The wording around the answer is ours, 
 
 from __future__ import annotations
 
+from typing import Any
+
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.losses.imitation import sft
 from guerdon.recipes.house.grpo import grpo
@@ -20,6 +22,9 @@ from guerdon.recipes.process.intro.parts import weighed_candidates
 from guerdon.recipes.process.process_claims import STEPS
 from guerdon.select.filters import at_least
 from guerdon.tasks.shown_answers import Show
+
+# Of the family's own levels the start that is taught to read answers solves three quarters, which leaves little to learn.
+HARDER: Any = {**STEPS, "task": "equation:7-8", "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=112"}
 
 
 @recipe(
@@ -31,7 +36,7 @@ from guerdon.tasks.shown_answers import Show
         method="show=line",
         ablation="intro candidates=0",
         start="answer_reader show=line steps=400",
-        **STEPS,
+        **HARDER,
     ),
     on=grpo,
 )

@@ -1,14 +1,14 @@
 """ReasonFlux-PRM: a process reward model of thinking traces, which chooses what to imitate.
 
 Paper: Zou et al. 2025 (arXiv:2506.18896), with the released code (github.com/Gen-Verse/ReasonFlux), which has the head
-(ReasonFlux_PRM/utils/rm_utils.py: a sigmoid of one number) and not how labels are made. Of a trace that thinks and then
-responds, a step is worth a softmax-weighted sum of how near it is to the response, whether it is sound and whether it
-follows from the one before; the whole, how often answers that follow its template are right. Both are taught by squared
-error, and their sum ranks traces: the best fifth is imitated (`use=select`; `by=any`: any fifth), it is mixed into GRPO's
-reward (`mix`), or it chooses among tries (`choose`: the scorer alone, with an exam of that). Traces are tries of the
-start model, such as `searcher` trains; the last way is the response, its first half the template, the step checker says
-what is sound where the paper asks a large model, and coherence is a chance and not its logarithm. The budget is that of
-the run that uses the scorer, as in the paper. Leaves out: templates in words, and traces of other models.
+(ReasonFlux_PRM/utils/rm_utils.py: a sigmoid of one number) and not how labels are made, which follows summaries. Of a trace
+that thinks and then responds, a step is worth a softmax-weighted sum of how near it is to the response, whether it is sound
+and whether it follows from the one before; the whole, how often answers that follow its template are right. Both are taught by
+squared error, and their sum ranks traces: the best fifth is imitated (`use=select`; `by=any`: any fifth), it is mixed into
+GRPO's reward (`mix`), or it chooses among tries (`choose`: the scorer alone, with an exam of that). Traces are tries of the
+start model, such as `searcher` trains; the last way is the response, its first half the template, the step checker says what
+is sound where the paper asks a large model, and coherence is a chance and not its logarithm. The budget is that of the run
+that uses the scorer, as in the paper. Leaves out: templates in words, and traces of other models.
 """
 
 from __future__ import annotations

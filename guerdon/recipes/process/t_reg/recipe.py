@@ -1,12 +1,13 @@
 """T-REG: DPO that spreads a pair's reward over tokens by what the model itself says of them under two opposite prompts.
 
 Paper: Zhou et al. 2024, T-REG: Preference Optimization with Token-Level Reward Regularization (arXiv:2412.02685; the released
-code, github.com/wzhouad/T-REG, could not be had here). Every token has a reward between -1/2 and 1/2 by how much likelier the
-start model finds it when asked for a good answer than when asked for a bad one; beside DPO's loss stands alpha times a weighted
-likelihood of both answers, each token by its reward, and each pair by how far the policy has it the wrong way round.
+code, github.com/wzhouad/T-REG, could not be had here; formulas are those of summaries). Every token has a reward between -1/2
+and 1/2 by how much likelier the start model finds it when asked for a good answer than when asked for a bad one; beside DPO's
+loss stands alpha times a weighted likelihood of both answers, each token by its reward, and each pair by how far the policy
+has it the wrong way round.
 sprig follows no instructions: the claim begins with a policy that `controlled` taught two words, outside of all budgets. Pairs
-are right against wrong ones among the gold solution, a near-miss and the policy's own tries (`side_by_side.tries`). On pairs of
-your own (`--data`) and a model that follows instructions, say what the prompts are: `--set better=... --set worse=...`.
+are right against wrong ones among the gold solution, a near-miss and the policy's own tries (`side_by_side.tries`). On pairs
+of your own (`--data`) and a model that follows instructions, say what the prompts are: `--set better=... --set worse=...`.
 Leaves out: SimPO under the same term; the paper's words of the two prompts, and its alpha, which we could not read.
 """
 

@@ -1,12 +1,13 @@
 """TP-GRPO: GRPO with rewards for thoughts, which are runs of right or of wrong lines, that grow with what the policy can do.
 
 Paper: He et al. 2025, Good Learners Think Their Thinking: Generative PRM Makes Large Reasoning Model More Efficient Math
-Learner (arXiv:2507.23317; the released code, github.com/cs-holder/tp_grpo, could not be had here). A judge says of every line
-whether it is right; lines of one kind in a row are a thought. In right answers right thoughts are paid r_c and wrong ones -r_c,
-with r_c = alpha times the share of right tries at the problem, so that what is hard goes by its outcome; in wrong answers the
-lines that lead to the answer keep the outcome's advantage and all others have none. A token's advantage is what comes after it.
-`judge="exact"` is the task's step checker, "sprig" a frozen copy of the start model in its role of verifier, whose words count
-in the budget; it goes through lines up to the first wrong one, so what follows is taken to be as the answer is.
+Learner (arXiv:2507.23317; the released code, github.com/cs-holder/tp_grpo, could not be had here; formulas by summaries). A
+judge says of every line whether it is right; lines of one kind in a row are a thought. In right answers right thoughts are
+paid r_c and wrong ones -r_c, with r_c = alpha times the share of right tries at the problem, so that what is hard goes by its
+outcome; in wrong answers the lines that lead to the answer keep the outcome's advantage and all others have none. A token's
+advantage is what comes after it. `judge="exact"` is the task's step checker, "sprig" a frozen copy of the start model in its
+role of verifier, whose words count in the budget; it goes through lines up to the first wrong one, so what follows is taken to
+be as the answer is.
 Leaves out: errors traced back from the policy's own reflections ("wait"), which sprig does not write, and judging by meaning
 which lines lead to a wrong answer: here all wrong lines do; old tries learned from again; judges of your own rows' lines.
 """
