@@ -45,10 +45,10 @@ from guerdon.search.grown_trees import grown
         baseline="what-srms-reward sees=full",
         ablation="what-srms-reward sees=thoughts",
         task="equation:6-7",
-        settings="prompts=16 max_tokens=80",
+        settings="prompts=16 max_tokens=80 exam_tasks=128",
         metric="steps/choice",
         effect=0.03,
-        budget=30,
+        budget=24,
         unit="steps",
     ),
 )
@@ -57,7 +57,7 @@ def what_srms_reward(
     model: Model,
     *,
     sees: Sees = "equations",
-    branch: tuple[int, ...] = (2, 2, 2, 2),  # ours: 16 answers a problem; the paper has MCTS
+    branch: tuple[int, ...] = (2, 2, 2, 4),  # ours: a line is worth what 4 answers or more come to; the paper has MCTS
     ways: int = 4,  # next steps to choose among; the paper has 5
     least: float = 0.5,  # ours: how much more often a preferred step came to a right answer
     centre: float = 0.01,  # as reward_model
@@ -67,7 +67,7 @@ def what_srms_reward(
     temperature: float = 1.0,
     max_tokens: int = 128,
     exam_tasks: int = 64,
-    steps: int = 30,
+    steps: int = 24,
 ) -> Recipe:
     """A step reward model of step preferences from trees, shown all, equations, thoughts or a bare step. Examined on held-out
     pairs of steps, as they are and spoilt, and by the greedy search that it guides."""
