@@ -20,7 +20,12 @@ from guerdon.core.part import knob, part
 from guerdon.core.play import Play
 from guerdon.core.task import Ask
 from guerdon.envs.contrasting import side_by_side
-from guerdon.exams.exam import TRUTH, Sitting
+from guerdon.envs.simple import single_turn
+from guerdon.exams.answer_costs import tokens_spent
+from guerdon.exams.exam import TRUTH, Exam, Sitting
+from guerdon.exams.rates import accuracy
+from guerdon.search.beams import beam
+from guerdon.search.grown_trees import grown
 from guerdon.search.line_tree import LineTree, TreeLine
 from guerdon.select.sibling_pairs import step_pairs
 
@@ -166,3 +171,13 @@ class step_choice:
             hits = [0.5 if a == b else float(a > b) for a, b in score.tolist()]
             numbers |= {f"choice{name}": fmean(hits), "pairs_examined": len(hits)}
         return numbers
+
+
+def exams_of(task: Any, tree: grown, sees: Sees, least: float, ways: int, tasks: int) -> list[Exam]:
+    """Held-out pairs of steps; the greedy search that the scorer guides; and plain sampling beside it."""
+    guided = beam(width=1, branch=ways, scorer=told_to("srm", sees), keep="chosen")
+    return [
+        Exam(task, [step_choice("srm", sees, least)], env=tree, name="steps", tasks=tasks, tries=1),
+        Exam(task, [accuracy(), tokens_spent()], env=guided, name="greedy", tasks=tasks, tries=1),
+        Exam(task, [accuracy()], env=single_turn(), name="plain", tasks=tasks),
+    ]

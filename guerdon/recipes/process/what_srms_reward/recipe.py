@@ -1,15 +1,12 @@
 """What step reward models reward: the equations of a step, or the words around them.
 
-Paper: Ma et al. 2024, What Are Step-Level Reward Models Rewarding? (arXiv:2412.15904; no released code was found). Of each
-problem a tree of steps is grown; a step is worth the share of right answers that came of it; of siblings whose worth differs
-the better is preferred. A value head learns these preferences by the loss of Bradley and Terry, from one of four inputs: all
-that was said (`full`), equations alone, thoughts alone, or the next equation without problem and history (`step`); then it
-chooses among sampled next steps, greedily. All four have the same trees and the same pairs.
-Departs: trees are full ones in place of MCTS, whose values steer what is grown. sprig has no thoughts, so each line is told
-with the plan behind it, worded by a rule from the line's form; the model that grows trees says equations alone. The paper's
-policy words its own thoughts, which may be wrong; these never are, and say nothing of whether the line is.
-Leaves out: other base models, and the paper's next-thought model, which sees past equations.
-The words fit equations (`--task equation:6-7`): of other problems they say little.
+Paper: Ma et al. 2024 (arXiv:2412.15904; no released code was found). Of each problem a tree of steps is grown; a step is worth
+the share of right answers that came of it; of siblings the better is preferred. A value head learns these preferences (Bradley
+and Terry) from all that was said (`full`), equations, thoughts, or the next equation without problem and history (`step`); then
+it chooses among sampled next steps, greedily. All four have the same trees and pairs. Departs: full trees in place of MCTS;
+sprig has no thoughts, so each line is told with the plan behind it, worded by a rule from the line's form: never wrong, and
+silent about whether the line is right, where the paper's policy words its own.
+Leaves out: other base models; the paper's next-thought model, which sees past equations; words for problems that are none.
 """
 
 from __future__ import annotations
@@ -22,16 +19,11 @@ from guerdon.core.optim import adam
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import Sampling
 from guerdon.curricula.plain import uniform
-from guerdon.envs.simple import single_turn
-from guerdon.exams.answer_costs import tokens_spent
-from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy
 from guerdon.losses.reward_modelling import bradley_terry
 from guerdon.models.frozen_copy import snapshot
 from guerdon.recipes.house.heads import with_head
-from guerdon.recipes.process.what_srms_reward.parts import Sees, retold_pairs, step_choice, told_to
+from guerdon.recipes.process.what_srms_reward.parts import Sees, exams_of, retold_pairs
 from guerdon.rewards.stage.score_stages import verified
-from guerdon.search.beams import beam
 from guerdon.search.grown_trees import grown
 
 
@@ -60,7 +52,6 @@ def what_srms_reward(
     branch: tuple[int, ...] = (2, 2, 2, 4),  # ours: a line is worth what 4 answers or more come to; the paper has MCTS
     ways: int = 4,  # next steps to choose among; the paper has 5
     least: float = 0.5,  # ours: how much more often a preferred step came to a right answer
-    centre: float = 0.01,  # as reward_model
     lr: float = 3e-4,  # as reward_model
     epochs: int = 2,  # ours: trees cost much and make few pairs
     prompts: int = 16,
@@ -69,25 +60,18 @@ def what_srms_reward(
     exam_tasks: int = 64,
     steps: int = 24,
 ) -> Recipe:
-    """A step reward model of step preferences from trees, shown all, equations, thoughts or a bare step. Examined on held-out
-    pairs of steps, as they are and spoilt, and by the greedy search that it guides."""
-    tree, who = grown(branch=branch, tokens=0), {"policy": "author"}
-    guided = beam(width=1, branch=ways, scorer=told_to("srm", sees), keep="chosen")
+    """A step reward model of step preferences from trees, shown all, equations, thoughts or a bare step."""
     return Recipe(
         models={"srm": with_head(model), "author": snapshot("srm")},
         curriculum=uniform(task, tries=1),
-        env=tree,
-        seats=who,
+        env=(tree := grown(branch=branch, tokens=0)),
+        seats={"policy": "author"},
         stages=[
             verified(task),
-            Learn("srm", bradley_terry(centre=centre), retold_pairs(sees, least=least), opt=adam(lr=lr), epochs=epochs),
+            Learn("srm", bradley_terry(centre=0.01), retold_pairs(sees, least=least), adam(lr=lr), epochs=epochs),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exams=[
-            Exam(task, [step_choice("srm", sees, least)], env=tree, name="steps", tasks=exam_tasks, tries=1),
-            Exam(task, [accuracy(), tokens_spent()], env=guided, name="greedy", tasks=exam_tasks, tries=1),
-            Exam(task, [accuracy()], env=single_turn(), name="plain", tasks=exam_tasks),
-        ],
+        exams=exams_of(task, tree, sees, least, ways, exam_tasks),
         prompts=prompts,
         steps=steps,
     )
