@@ -57,19 +57,22 @@ def line(text, parent, end=End.STOPPED):
     return Segment("policy", "q", [1], said, np.zeros(len(said)), text, parent, end=end, goes_on=parent >= 0)
 
 
-def tree():
-    """Two first lines; what goes on from each, with what came of it: a 1, 1; b 0, 1."""
-    segments = (line("a\n", -1), line("b\n", -1), line("c\n= 1", 0, End.DONE), line("d\n= 1", 0, End.DONE),
-                line("e\n= 2", 1, End.DONE), line("f\n= 1", 1, End.DONE))  # fmt: skip
+def tree(after_b):
+    """Two first lines. From a it goes on to the end twice, right and wrong; from b in a line each, with what came of them."""
+    segments = (line("a\n", -1), line("b\n", -1), line("c\n= 1", 0, End.DONE), line("d\n= 2", 0, End.DONE),
+                line("= 3", 1, End.DONE), line("= 4", 1, End.DONE))  # fmt: skip
     batch = pack([Episode(Ask(task()), segments)])
-    right = torch.tensor([1.0, 1.0, 0.0, 1.0])
+    right = torch.tensor([1.0, 0.0, *after_b])
     return batch.with_cols({"correct": Column("track", right, torch.full((4,), int(Reason.VALUE), dtype=torch.int8))})
 
 
-def test_siblings_that_came_to_more_are_preferred():
-    pairs = [texts for _, texts in preferred(tree(), ExamplePlay(), "correct", 0.5)]
-    assert pairs == [("a", "b"), ("b\nf", "b\ne")]  # 1 over 1/2; 1 over 0; c and d are worth the same
-    assert [texts for _, texts in preferred(tree(), ExamplePlay(), "correct", 0.75)] == [("b\nf", "b\ne")]
+def test_lines_that_came_to_more_are_preferred():
+    def pairs(after_b, least):
+        return [texts for _, texts in preferred(tree(after_b), ExamplePlay(), "correct", least)]
+
+    assert pairs((0.0, 0.0), 0.5) == [("a", "b")]  # 1/2 over 0; c and d are no lines
+    assert pairs((0.0, 0.0), 0.75) == []
+    assert pairs((0.0, 1.0), 0.5) == [("b\n= 4", "b\n= 3")]  # a and b are worth the same
 
 
 @pytest.mark.parametrize("sees", mostly_slow(["equations", "step"], "step"))

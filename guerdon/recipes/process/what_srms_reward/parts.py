@@ -83,8 +83,8 @@ def shown(ask: Ask, sees: Sees) -> Any:
 @part
 class retold_pairs:
     """The step preferences of trees (`step_pairs`), each told to a scorer in its own way: two recited texts a pair, for
-    `Learn(on=...)`. A step is a line: of siblings that go on for longer the first line counts. Pairs that say the same are
-    left out, whatever the scorer sees of them, so that every way of telling has the same pairs."""
+    `Learn(on=...)`. A step is a line: siblings that went on to the end are worth what one try came to, and make no pair. Pairs
+    that say the same are left out, whatever the scorer sees of them, so that every way of telling has the same pairs."""
 
     sees: Sees = "full"
     column: str = TRUTH
@@ -117,20 +117,17 @@ def preferred(batch: Batch, play: Play, column: str, least: float) -> list[tuple
     """Of each step preference of the trees the ask, and the better and the worse text up to the step."""
     made = step_pairs(column, least=least, which="extremes")(batch, play)
     assert made.pairs is not None
-    texts = [_text(made, k) for k in range(made.K)]
+    ends = zip(made.pairs.better.tolist(), made.pairs.worse.tolist(), strict=True)
     asks = [made.episodes[e].ask for e in made.episode[made.leaf].tolist()]
-    both = [
-        (asks[a], (texts[a], texts[b]))
-        for a, b in zip(made.pairs.better.tolist(), made.pairs.worse.tolist(), strict=True)
-    ]
-    return [(ask, pair) for ask, pair in both if pair[0] != pair[1]]
+    both = [(asks[a], (_text(made, a), _text(made, b))) for a, b in ends]
+    return [(ask, (better, worse)) for ask, (better, worse) in both if better and worse and better != worse]
 
 
 def _text(batch: Batch, track: int) -> str:
-    """What a track says up to the first line of its last segment."""
+    """What a track says up to its last segment, which is a line; empty where it is more."""
     path = batch.path_seg[batch.path_track == track].tolist()
     said = [batch.episodes[int(batch.episode[g])].segments[int(batch.place[g])].text for g in path]
-    return "".join(said[:-1]) + said[-1].partition("\n")[0]
+    return "" if "\n" in said[-1].strip() else "".join(said).rstrip("\n")
 
 
 @part

@@ -51,10 +51,9 @@ def what_srms_reward(
     model: Model,
     *,
     sees: Sees = "equations",
-    branch: tuple[int, ...] = (2, 2, 2, 2),  # ours: 16 answers a problem; the paper has MCTS
+    branch: tuple[int, ...] = (2, 2, 2, 4),  # ours: a line is worth what 4 answers or more come to; the paper has MCTS
     ways: int = 4,  # next steps to choose among; the paper has 5
     least: float = 0.5,  # ours: how much more often a preferred step came to a right answer
-    centre: float = 0.01,  # as reward_model
     lr: float = 3e-4,  # as reward_model
     epochs: int = 2,  # ours: trees cost much and make few pairs
     prompts: int = 32,
@@ -66,7 +65,7 @@ def what_srms_reward(
     """A step reward model of step preferences from trees, shown all, equations, thoughts or a bare step. Examined on held-out
     pairs of steps, as they are and spoilt, and by the greedy search that it guides."""
     tree, models = grown(branch=branch, tokens=0), {"srm": with_head(model), "author": snapshot("srm")}
-    learn = Learn("srm", bradley_terry(centre=centre), retold_pairs(sees, least=least), opt=adam(lr=lr), epochs=epochs)
+    learn = Learn("srm", bradley_terry(centre=0.01), retold_pairs(sees, least=least), opt=adam(lr=lr), epochs=epochs)
     how = Sampling(temperature=temperature, max_tokens=max_tokens)
     taught = taught_on_tries(task, models, "author", [verified(task), learn], how, prompts, 1, steps)
     taught.env, taught.exams = tree, choosing_exams(task, tree, "srm", sees, least, ways, exam_tasks)
