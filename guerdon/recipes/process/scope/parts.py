@@ -183,8 +183,8 @@ def _said_for_certain(batch: Batch) -> Tensor:
 
 @part
 class parted(FieldColumns):
-    r"""$A = A_{on} + A_{off}$: an advantage in two, that of steps which the policy sampled, and that of steps which it did not (1
-    in `at`), each 0 where the other is.
+    r"""$A = A_{on} + A_{off}$: an advantage in two, that of steps which the policy sampled, and that of steps which it did not
+    (1 in `at`), each 0 where the other is.
 
     *Assumes* that `at` says so of every step. Unbiased where the advantage is: nothing is changed, only parted, so that the two
     can be learned from by losses of their own (`clipped` and `shaped`).

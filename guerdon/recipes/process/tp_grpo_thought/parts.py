@@ -137,7 +137,8 @@ class thoughts(FieldColumns):
     many there are. In a wrong answer the tokens of wrong thoughts have $r_o$ and all others 0. `adaptive=False` takes 1 for
     $acc$. Tries without a judgement, or whose lines are not those judged, have $r_o$ throughout.
 
-    TP-GRPO (He et al. 2025, arXiv:2507.23317). *Assumes* a judge of every line. *Biased* on purpose where the judge is not the value of what it judges: right
+    TP-GRPO (He et al. 2025, arXiv:2507.23317). *Assumes* a judge of every line.
+    *Biased* on purpose where the judge is not the value of what it judges: right
     beginnings of wrong answers are never blamed. Logs `thoughts/judged` (the share of tries with a judgement),
     `thoughts/mended` (of right ones those with a wrong thought) and `thoughts/spared` (of the tokens of wrong ones those that
     are not blamed).
