@@ -57,8 +57,8 @@ def table(compared: Mapping[str, Any]) -> str:
             "" if name == FIRST else f"{100 * gap[0]:+.1f} ({100 * gap[1]:+.1f} to {100 * gap[2]:+.1f})",
             _percent(_of(runs, "sound@1")),
             _percent(_of(runs, "false_positive_share")),
-            _number(_of(runs, "first_error_f1"), "{:.2f}"),
-            _number(_of(runs, "farm_step"), "{:+.3f}"),
+            "" if name == FIRST else _number(_of(runs, "first_error_f1"), "{:.2f}"),  # the first is paid for no line
+            "" if name == FIRST else _number(_of(runs, "farm_step"), "{:+.2f}"),
             f"{fmean(run['length'] for run in runs):.1f}",
             f"{fmean(run['spent']['read'] for run in runs):,.0f}",
             f"{fmean(run['spent']['seconds'] for run in runs):.0f}",
