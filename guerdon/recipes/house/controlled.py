@@ -21,7 +21,13 @@ from guerdon.recipes.house.wordings import RIGHT, WRONG, controls, worded
 
 @recipe("controlled", family="house", on=sft)
 def controlled(
-    base: Recipe, task: Any, *, better: str = RIGHT, worse: str = WRONG, lr: float = 1e-4, steps: int = 200
+    base: Recipe,
+    task: Any,
+    *,
+    better: str = RIGHT,  # how a right solution is asked for
+    worse: str = WRONG,  # how a wrong one is
+    lr: float = 1e-4,
+    steps: int = 200,
 ) -> Recipe:
     """Imitate right solutions where they are asked for, and wrong ones where those are."""
     for name, template in (("better", better), ("worse", worse)):
