@@ -8,6 +8,9 @@ import torch
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.example import ExamplePlay, example_tries
+from guerdon.core.pack import pack
+from guerdon.engine.player import Player
+from guerdon.envs.simple import single_turn
 from guerdon.loop.build import RunRequest, build
 from guerdon.rewards.formula.per_step import step_standing
 
@@ -38,16 +41,27 @@ def recipe(**settings):
     return build(request).recipe
 
 
-def test_without_its_lines_it_is_grpo(tmp_path):
-    """The same advantages, so the same weights after a step."""
-    how = {"task": "chain:8", "model": "sprig", "steps": 1, "options": gd.Options(eval_tasks=0)}
-    knobs = {"prompts": 4, "tries": 4, "max_tokens": 96, "lr": 1e-4}
-    plain = gd.train("grpo", out=tmp_path / "a", **how, **knobs)
-    outcome = gd.train("process_grpo", out=tmp_path / "b", process=0.0, outcome=1.0, **how, **knobs)
-    lines = gd.train("process_grpo", out=tmp_path / "c", **how, **knobs)
-    weights = [run.model().net.state_dict() for run in (plain, outcome, lines)]
-    assert all(torch.allclose(weights[0][n], weights[1][n], atol=1e-6) for n in weights[0])
-    assert not all(torch.allclose(weights[0][n], weights[2][n], atol=1e-6) for n in weights[0])
+def advantages(recipe, batch, play):
+    """What comes of tries by all stages of a recipe but its learners."""
+    for stage in recipe.stages:
+        batch = batch if isinstance(stage, gd.Learn) else stage(batch, play)
+    return batch["advantage"]
+
+
+def test_without_its_lines_it_is_grpo():
+    """The same advantages; with its lines they are others, though the tries that err are the same."""
+    task, model = gd.tasks.load("equation:6"), gd.models.load("sprig")
+    model.start(0, {})
+    play = Player({"policy": model}, {"policy": "policy"}, single_turn(), gd.Sampling(max_tokens=96), 0, 1)
+    batch = pack(play([gd.Ask(task.get("train", n), 4) for n in range(4)]))
+    plain = build(RunRequest("grpo", task="equation:6", model="sprig")).recipe
+    outcome, lines = (
+        build(RunRequest("process_grpo", task="equation:6", model="sprig", settings=settings)).recipe
+        for settings in ({"process": 0.0, "outcome": 1.0}, {})
+    )
+    of_plain, of_outcome, of_lines = (advantages(each, batch, play) for each in (plain, outcome, lines))
+    assert float(of_plain.abs().max()) > 0.0 and torch.allclose(of_plain, of_outcome)
+    assert not torch.allclose(of_plain, of_lines)
 
 
 def test_lines_are_judged_by_the_checker_a_model_or_a_reward():
