@@ -96,20 +96,6 @@ def test_a_damaged_register_is_not_written_over(tmp_path, how):
     assert (how.folder / evidence.REGISTER).read_text() == '{"batches": ['
 
 
-def test_shipped_evidence_is_of_claims_as_they_are_registered():
-    """A claim that is changed after its evidence was made must be registered, and proved, anew."""
-    shipped = How(out=evidence.SHIPPED)
-    for name, proof in evidence.read_all(evidence.SHIPPED).items():
-        trials = trials_of(name, find_recipe(name), shipped)
-        assert len(trials) == len(proof["claims"])
-        for trial, claim in zip(trials, proof["claims"], strict=True):
-            assert claim["registered"] is not None, f"{name} was proved before it was registered"
-            assert claim["registered"]["hash"] == claim_hash(trial), (
-                f"the claim of {name} was changed after its evidence"
-            )
-            assert claim["registered"] == registered(evidence.SHIPPED, trial)
-
-
 # --- batches ------------------------------------------------------------------------------------------------------
 
 
