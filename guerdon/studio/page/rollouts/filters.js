@@ -17,10 +17,26 @@ const FEW = 8; // values of a facet that are shown at first
 export class Filters {
   constructor(asked, changed) {
     Object.assign(this, { asked, changed, known: {}, wide: new Set(), element: h("div.filters", {}) });
+    this.held = null; // what is to be shown once the pointer is let go: nothing may move under it
+    this.element.addEventListener("pointerdown", () => {
+      this.held ??= [];
+      addEventListener("pointerup", () => setTimeout(() => this.letGo()), { once: true });
+      addEventListener("pointercancel", () => this.letGo(), { once: true });
+    });
+  }
+
+  letGo() {
+    const wanted = this.held;
+    this.held = null;
+    if (wanted?.length) this.show(...wanted);
   }
 
   // Values that were seen once stay, so that a second one can be chosen beside the first.
   show(facets, runs) {
+    if (this.held) {
+      this.held = [facets, runs];
+      return;
+    }
     const focus = this.element.contains(document.activeElement) ? document.activeElement.dataset.focus : null;
     put(
       this.element,
