@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 import torch
+from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -222,6 +223,7 @@ def test_messages_are_worded_in_their_last_one():
         said_so("bad: {prompt}", 3)
 
 
+@pytest.mark.slow
 def test_t_reg_trains_on_a_task(tmp_path):
     small = {"steps": 1, "prompts": 2}
     looks = {"options": gd.Options(eval_tasks=2, eval_tries=1), "exam_2.tasks": 2}
@@ -311,7 +313,7 @@ def test_a_verifier_of_the_family_is_followed(sprig):
         assert read_marks(text, reply, right=FAMILY.check(task, text) > 0) == exact
 
 
-@pytest.mark.parametrize("judge", ["exact", "sprig"])
+@pytest.mark.parametrize("judge", mostly_slow(["exact", "sprig"], "exact"))
 def test_tp_grpo_trains(judge, tmp_path):
     small = {"prompts": 1, "tries": 4, "max_tokens": 48, "steps": 1, "options": QUIET}
     run = gd.train("tp-grpo-thought", task="chain:2", model="sprig", judge=judge, out=tmp_path / "run", **small)

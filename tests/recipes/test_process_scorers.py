@@ -282,14 +282,8 @@ def test_traces_of_rows_without_a_step_checker_are_labelled_by_what_is_known(sco
     assert int((~batch["labels"].isnan()).sum()) == 4 and not batch["whole"].isnan().any()
 
 
-@pytest.mark.parametrize(
-    ("knobs", "runs"),
-    [
-        ({}, 2),
-        pytest.param({"by": "any"}, 1, marks=pytest.mark.slow),
-        pytest.param({"use": "mix"}, 2, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("knobs", "runs"), [({"by": "any"}, 1), ({}, 2), ({"use": "mix"}, 2)])
 def test_a_scorer_is_taught_first_where_it_is_used(tmp_path, knobs, runs):
     study = tiny("reasonflux-prm", "countdown:2", tries=2, max_tokens=24, follow=1, **knobs)
     run = gd.train(study, out=tmp_path / "run", budget="60", options=gd.Options(eval_tasks=1, eval_tries=1))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from scheduling import mostly_slow
 from strategies import task
 
 import guerdon as gd
@@ -75,7 +74,8 @@ def test_lines_that_came_to_more_are_preferred():
     assert pairs((0.0, 1.0), 0.5) == [("b\n= 4", "b\n= 3")]  # a and b are worth the same
 
 
-@pytest.mark.parametrize("sees", mostly_slow(["equations", "step"], "step"))
+@pytest.mark.slow
+@pytest.mark.parametrize("sees", ["equations", "step"])
 def test_a_step_of_the_recipe_and_its_exams(tmp_path, sees):
     source = gd.tasks.load("equation:6")
     made = what_srms_reward(
