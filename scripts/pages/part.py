@@ -66,7 +66,9 @@ def docstring(public: Public) -> str:
 def part_sections(public: Public, recipes: Built) -> list[str]:
     cls = public.value
     sections = [f"## Knobs\n\n{part_knobs(cls)}", columns(cls)]
-    if issubclass(cls, Family) and not inspect.isabstract(cls):
+    if issubclass(cls, Family) and any(
+        f.name == "level" for f in dataclasses.fields(cls)
+    ):  # a mixture has levels of others
         sections.append(problems(cls))
     return [section for section in [*sections, used_by(cls, recipes)] if section]
 
