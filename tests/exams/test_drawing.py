@@ -19,6 +19,7 @@ def test_kinds_come_as_often_and_no_problem_comes_twice():
     assert all(source.of(task).holds_out(gd.tasks.Problem(task.prompt, task.answer, task.meta)) for task in drawn)
 
 
+@pytest.mark.slow
 def test_a_small_kind_gives_all_that_it_has_whatever_the_seed():
     source = gd.tasks.load("countdown:1")
     every = {form_of(source, source.get("test", i)) for i in range(5_000)}

@@ -81,6 +81,7 @@ def test_a_run_stops_at_its_limit_and_goes_on_with_a_higher_one(tmp_path):
     assert hashes[0] == hashes[1]  # the same run as the unbroken one
 
 
+@pytest.mark.slow
 def test_pairs_and_rubrics_train(tmp_path):
     for n, (reward, knobs, said) in enumerate(
         [

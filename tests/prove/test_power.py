@@ -20,6 +20,7 @@ def one_by_one(row: list[float]) -> tuple[str, int]:
     return comparison.alone, len(comparison.differences)
 
 
+@pytest.mark.slow
 def test_all_rows_at_once_are_as_one_after_the_other():
     generator = np.random.default_rng(5)
     means = generator.choice([-0.04, -0.02, 0.0, 0.01, 0.02, 0.03, 0.05], (300, 1))

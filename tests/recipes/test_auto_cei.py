@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from killing import Killed
+from scheduling import mostly_slow
 from small import small_lm
 from strategies import episode, segment
 
@@ -289,7 +290,7 @@ def test_it_is_listed_with_its_paper():
     assert claim.metric == "objective"
 
 
-@pytest.mark.parametrize("refusal", ["curriculum", "constant", "none"])
+@pytest.mark.parametrize("refusal", mostly_slow(["curriculum", "constant", "none"], "curriculum"))
 def test_it_runs_to_its_end_and_says_what_came_of_it(refusal, tmp_path):
     found = result(study(tmp_path / "run", refusal=refusal))
     assert found["objective"] == pytest.approx(0.8 * found["precision"] + 0.2 * (1 - found["refused"]))

@@ -120,6 +120,7 @@ def test_what_is_saved_goes_on_the_same(made, tmp_path):
     assert told(resumed, "z") == told(whole, "z")
 
 
+@pytest.mark.slow
 def test_a_run_that_remembers_resumes_to_the_same_weights(tmp_path, monkeypatch):
     def recipe():
         made = everything.build({}, {"steps": 6})

@@ -46,6 +46,7 @@ def test_a_search_stands_beside_what_its_tokens_buy(folder):
     assert (alone["pass@1"], alone["tokens"]) == (rows[3]["accuracy"], rows[3]["tokens"])
 
 
+@pytest.mark.slow
 def test_plain_tries_as_many_as_told():
     numbers = searched("sprig", search_by_name("vote", {"search.tries": "2"}, None), tries=1, **FEW)
     assert [r["how"] for r in numbers["rows"]] == ["plain sampling", "vote(tries=2)"]

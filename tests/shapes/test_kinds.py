@@ -42,6 +42,7 @@ def mean(run, column, step, role=None):
     return float(batch[column][rows].nanmean())
 
 
+@pytest.mark.slow
 def test_an_answer_and_its_own_verdict_are_learned_together(tmp_path):
     run = learn("verifying", tmp_path / "run")
     last = run.steps_done - 1
