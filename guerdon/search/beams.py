@@ -9,12 +9,12 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, LineTree, TreeLine, best, distinct
+from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, distinct
 from guerdon.search.step_scorers import headed, worth
 
 
 @part
-class beam:
+class beam(OneRole):
     """Beam search over lines (Snell et al. 2024, arXiv:2408.03314): of every way that is kept `branch` next lines are sampled,
     the `width` that `scorer` likes best are kept, and so on until all that are kept are over. The best of those is the answer.
 
@@ -38,10 +38,6 @@ class beam:
     stop: str = "\n"
     keep: Keep = "tree"
     role: str = "policy"
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return (self.role,)
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:

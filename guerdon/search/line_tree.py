@@ -20,6 +20,16 @@ from guerdon.core.task import Ask, Sampling
 Keep = Literal["tree", "chosen"]
 
 
+class OneRole:
+    """A search in which one role plays: who sits in `role`."""
+
+    role: str
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role,)
+
+
 @dataclass(eq=False)
 class TreeLine:
     """A line of the tree, and the way to it."""

@@ -9,11 +9,11 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, LineTree, best, view_of
+from guerdon.search.line_tree import Keep, LineTree, OneRole, best, view_of
 
 
 @part
-class revise:
+class revise(OneRole):
     """An answer, then `rounds` revisions, each of the one before it, which is shown in `template` (sequential revisions, Snell
     et al. 2024, arXiv:2408.03314; Self-Refine, Madaan et al. 2023, arXiv:2303.17651, without its feedback).
 
@@ -37,10 +37,6 @@ class revise:
         for name in ("{prompt}", "{answer}"):
             if name not in self.template:
                 raise UserError(f"the template of revise shows no {name}: write it where that stands")
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return (self.role,)
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:

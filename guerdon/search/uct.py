@@ -10,7 +10,7 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, LineTree, TreeLine, best, distinct
+from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine, best, distinct
 from guerdon.search.step_scorers import headed, worth
 
 
@@ -39,7 +39,7 @@ class TreePlace:
 
 
 @part
-class mcts:
+class mcts(OneRole):
     r"""Monte Carlo tree search over lines by UCT (Kocsis & Szepesvari 2006): from the start the way with the greatest
     $\frac{W}{N} + c \sqrt{\frac{\ln N_{above}}{N}}$ (UCB1) is followed to a place that was not grown, `branch` next lines are
     sampled there, each is valued by `scorer`, and the values are averaged into every place above; `simulations` times.
@@ -62,10 +62,6 @@ class mcts:
     stop: str = "\n"
     keep: Keep = "tree"
     role: str = "policy"
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return (self.role,)
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:

@@ -11,12 +11,12 @@ from guerdon.core.episode import Episode
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask
-from guerdon.search.line_tree import Keep, LineTree, TreeLine
+from guerdon.search.line_tree import Keep, LineTree, OneRole, TreeLine
 from guerdon.search.step_scorers import worth
 
 
 @part
-class vote:
+class vote(OneRole):
     r"""$\operatorname{argmax}_a \sum_i w_i [a_i = a]$ over `tries` answers: with $w_i = 1$ the most common one
     (self-consistency, Wang et al. 2022, arXiv:2203.11171), with a `scorer` the one with the most weight (Li et al. 2023,
     arXiv:2206.02336).
@@ -40,10 +40,6 @@ class vote:
     lines: int = knob(default=64, ge=1)
     keep: Keep = "tree"
     role: str = "policy"
-
-    @property
-    def roles(self) -> tuple[str, ...]:
-        return (self.role,)
 
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
