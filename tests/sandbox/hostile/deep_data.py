@@ -1,0 +1,11 @@
+# Overflows the C stack with data that is nested a hundred thousand deep.
+# ends: crashed|memory|raised
+import json
+import sys
+
+about = json.load(sys.stdin)
+sys.setrecursionlimit(1 << 30)
+nested = []
+for _ in range(200_000):
+    nested = [nested]
+print(repr(nested))

@@ -1,0 +1,10 @@
+# Takes memory with a list that grows without end. The fuse: 4 GiB.
+# ends: memory
+import json
+import sys
+
+about = json.load(sys.stdin)
+kept = []
+while len(kept) < 1 << 22:
+    kept.append([0] * 128)
+print("LOOT")
