@@ -44,6 +44,7 @@ class BoxConfig:
     landlock: int  # its version, or 0
     scratch: str  # where working folders are made, where there are no mounts
     addresses: int  # bytes of addresses that the interpreter has itself
+    fork_hooks: tuple[dict[str, Any], ...]  # what modules want done where a program forks
 
 
 def look_after(channel: int, config: BoxConfig) -> None:
