@@ -32,9 +32,8 @@ print(open("sum.txt").read(), max(numbers))
 """
 TESTS = """
 def check(candidate):
-    assert all(candidate(x) == x * x for x in range(3, 6))
     assert abs(candidate(3) - 9) < 1e-6
-    assert candidate(7) == 49
+    assert all([candidate(x) == x * x for x in range(3, 6)])
 
 check(square)
 """

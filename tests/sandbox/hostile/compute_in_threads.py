@@ -8,4 +8,4 @@ import threading
 
 about = json.load(sys.stdin)
 for _ in range(8):
-    threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", 1 << 31)).start()
+    threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", (1 << 31) - 1)).start()

@@ -1,5 +1,6 @@
 # Overflows the C stack with data that is nested a hundred thousand deep.
-# ends: crashed|memory|raised
+# ends: cpu|crashed|memory|raised
+# limits: cpu=0.4
 import json
 import sys
 

@@ -1,5 +1,5 @@
 # Writes what looks like a result into every descriptor that is open.
-# ends: done
+# ends: left|done
 import json
 import os
 import struct

@@ -1,5 +1,5 @@
 # Raises an exception whose text and whose name are megabytes long, over many lines.
-# ends: raised
+# ends: output|raised
 import json
 import sys
 

@@ -1,5 +1,5 @@
 # Kills every process that it may.
-# ends: raised, ProcessLookupError
+# ends: forbidden, kill
 import json
 import os
 import signal
@@ -9,5 +9,5 @@ about = json.load(sys.stdin)
 try:
     os.kill(about["parent"], 0)
     print("LOOT the parent can be killed")
-except ProcessLookupError:
+except OSError:
     os.kill(-1, signal.SIGKILL)

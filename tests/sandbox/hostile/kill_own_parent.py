@@ -1,5 +1,5 @@
 # Kills whoever has started it, and the first process of its world.
-# ends: raised, nobody to kill
+# ends: forbidden, kill
 import json
 import os
 import signal

@@ -1,5 +1,5 @@
 # Kills the process that runs the sandbox.
-# ends: raised, ProcessLookupError
+# ends: forbidden, kill
 import json
 import os
 import signal

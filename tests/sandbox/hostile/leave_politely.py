@@ -4,4 +4,6 @@ import json
 import sys
 
 about = json.load(sys.stdin)
-sys.exit(0)
+if about:
+    sys.exit(0)
+print("LOOT through")

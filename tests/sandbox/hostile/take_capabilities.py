@@ -1,5 +1,5 @@
 # Takes every capability there is.
-# ends: raised, no capability
+# ends: forbidden, capset
 import ctypes
 import json
 import os

@@ -1,5 +1,5 @@
 # Puts a compiled module of its own into a __pycache__.
-# ends: raised, OSError
+# ends: raised, Error
 import json
 import os
 import sys

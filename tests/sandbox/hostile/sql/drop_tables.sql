@@ -1,3 +1,3 @@
--- Destroys the tables, and says that it is a query.
--- ends: forbidden
+-- Destroys the tables: they are a copy that only this query ever sees.
+-- ends: done
 DROP TABLE people

@@ -1,5 +1,5 @@
 # Patches what asserts and testers use: builtins, AssertionError, unittest, pytest.
-# ends: assertion
+# ends: assertion|left
 import builtins
 import sys
 import types
