@@ -137,7 +137,9 @@ def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> 
         os.chdir("/")  # what the program wrote is none of their business
     else:
         sys.path.insert(0, work)
-    sys.path += [place for place in config.see if os.path.isdir(place)]
+    # A package's own folder is imported from the one above it, of which nothing else is seen.
+    places = (place for place in config.see if os.path.isdir(place))
+    sys.path += [os.path.dirname(place) if os.path.exists(f"{place}/__init__.py") else place for place in places]
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -37,7 +37,7 @@ class SandboxLost(Exception):
 class ZygoteHandle:
     """One zygote and the socket to it."""
 
-    def __init__(self, isolation: Isolation, see: Sequence[str]) -> None:
+    def __init__(self, isolation: Isolation, see: Sequence[str], warm: Sequence[str] = ()) -> None:
         self.control, theirs = socket.socketpair()
         root = str(Path(__file__).parents[2])
         python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
@@ -53,7 +53,8 @@ class ZygoteHandle:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        config = {"isolation": isolation, "see": list(see), "root": root, "scratch": tempfile.gettempdir()}
+        config = {"isolation": isolation, "see": list(see), "warm": list(warm), "root": root}
+        config["scratch"] = tempfile.gettempdir()
         try:
             self.control.settimeout(START)
             _send(self.control, json.dumps(config).encode())
