@@ -93,11 +93,15 @@ class EpisodeSeat:
             numbered.append((len(table.segments), table.add(segment.but(goes_on=True) if go_on else segment)))
         return numbered
 
-    def room(self, after: int | None = None) -> int | None:
-        """How many more actions the model's context holds at a place (before anything: None), if it has a limit."""
+    def room(self, after: int | None = None, view: Any = None) -> int | None:
+        """How many more actions the model's context holds at a place (before anything: None), once it was shown `view` there,
+        if it has a limit."""
         most = self.model.max_positions
+        if most is None:
+            return None
         path = self.table.path(self.role, -1 if after is None else after)
-        return None if most is None else most - sum(len(s.context) + len(s.actions) for s in path)
+        seen = 0 if view is None else len(self.model.encode(view, path))
+        return most - seen - sum(len(s.context) + len(s.actions) for s in path)
 
     async def read(
         self,

@@ -3,3 +3,7 @@
 from guerdon.envs.contrasting import side_by_side as side_by_side
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
+from guerdon.envs.turns import InTurns as InTurns
+from guerdon.envs.turns import Observed as Observed
+from guerdon.envs.turns import PlayedOut as PlayedOut
+from guerdon.envs.turns import World as World

@@ -28,6 +28,7 @@ NAMES = {  # family: the module that defines it
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
 }
+BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
 
 
 def load(name: str, **settings: Any) -> TaskSource:
@@ -66,6 +67,8 @@ def load(name: str, **settings: Any) -> TaskSource:
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
+    if family in BY_NAME:
+        return [name]
     low, dash, high = level.partition("-")
     if not dash:
         return [name]
@@ -84,7 +87,9 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
     family, _, level = name.partition(":")
     if family not in NAMES:
         raise unknown("task", family, NAMES)
-    if level:
+    if level and family in BY_NAME:
+        settings = {**settings, BY_NAME[family]: level}
+    elif level:
         if not level.isdigit():
             raise UserError(f"task level must be a whole number, not {level!r}: {family}:2")
         settings = {**settings, "level": int(level)}
