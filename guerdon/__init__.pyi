@@ -44,6 +44,9 @@ from guerdon.core.score import Score as Score
 from guerdon.core.task import Ask as Ask
 from guerdon.core.task import Sampling as Sampling
 from guerdon.core.task import Task as Task
+from guerdon.data.trace_files import read_traces as read_traces
+from guerdon.data.trace_files import write_traces as write_traces
+from guerdon.envs.tools.tool_schema import tool as tool
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
 from guerdon.judges.answerer import Answerer as Answerer
