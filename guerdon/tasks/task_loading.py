@@ -28,7 +28,7 @@ NAMES = {  # family: the module that defines it
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
 }
-TOOLS = ("calculator",)  # what may stand before a slash besides roles: problems to be solved with these
+TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from guerdon.core.call_formats import ToolCall
-from guerdon.core.errors import in_a_line, is_ctrl_c, nearest, printable
+from guerdon.core.errors import UserError, in_a_line, is_ctrl_c, nearest, printable
 from guerdon.envs.tools.tool_schema import Tool
 
 CallError = Literal["malformed", "unknown", "arguments", "raised", "timed_out", "crashed", "result", "too_many"]
@@ -100,12 +100,12 @@ async def run_tool(tool: Tool, arguments: Mapping[str, Any], timeout: float) -> 
     try:
         if tool.apart:
             return await _apart(tool, arguments, timeout)
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(None if tool.keeps_time else timeout):
             if inspect.iscoroutinefunction(tool.function):
                 return await tool.function(**arguments)
             value = await _in_thread(tool.function, arguments)
             return await value if inspect.isawaitable(value) else value
-    except (CallFailed, ToolBroken, asyncio.CancelledError):
+    except (CallFailed, ToolBroken, UserError, asyncio.CancelledError):
         raise
     except TimeoutError as error:
         raise CallFailed("timed_out", f"{tool.name} took more than {timeout:g} s and was stopped") from error

@@ -8,6 +8,7 @@ Leaves out: how tools are run (`tool_calling.py`), and what hints do not say (le
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import json
@@ -52,6 +53,7 @@ class Tool:
     parameters: Mapping[str, Any]
     function: Callable[..., Any]
     apart: bool = False  # whether it runs in a process of its own
+    keeps_time: bool = False  # whether it ends by itself in time
 
     def __repr__(self) -> str:
         return f"Tool({self.name!r})"
@@ -70,7 +72,7 @@ class Tool:
         return self if holder is None else self.of(functools.partial(self.function, holder))
 
     def of(self, function: Callable[..., Any]) -> Tool:
-        return Tool(self.name, self.description, self.parameters, function, self.apart)
+        return dataclasses.replace(self, function=function)
 
     def fault(self, arguments: Mapping[str, Any]) -> str:
         """What is wrong with some arguments, in words; "" where nothing is."""
@@ -80,14 +82,22 @@ class Tool:
 @typing.overload
 def tool(function: Callable[..., Any], /) -> Tool: ...
 @typing.overload
-def tool(*, name: str = "", description: str = "", apart: bool = False) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
-    function: Callable[..., Any] | None = None, /, *, name: str = "", description: str = "", apart: bool = False
+    *, name: str = "", description: str = "", apart: bool = False, keeps_time: bool = False
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = "",
+    description: str = "",
+    apart: bool = False,
+    keeps_time: bool = False,
 ) -> Any:
     """Make a function a tool that models may call: its name, docstring and type hints are what they are told.
 
     It may be `async`. One that could crash or never end is run `apart`, in a process of its own, which is ended when its time
-    is up; others run in a thread, which goes on in the background then. In a class with `open(seed, meta)`, methods are tools
+    is up; others run in a thread, which goes on in the background then. One that `keeps_time` is not stopped at all. In a class with `open(seed, meta)`, methods are tools
     of an episode's own object (docs/tools.md).
 
     >>> import guerdon as gd
@@ -98,9 +108,8 @@ def tool(
     >>> price.fault({"fruit": "pears", "kilos": "two"})
     "kilos must be a number, not 'two'"
     """
-    if function is None:
-        return functools.partial(_made, name=name, description=description, apart=apart)
-    return _made(function, name=name, description=description, apart=apart)
+    how = {"name": name, "description": description, "apart": apart, "keeps_time": keeps_time}
+    return functools.partial(_made, **how) if function is None else _made(function, **how)
 
 
 def as_tool(given: Any) -> Tool:
@@ -120,14 +129,16 @@ def tools_of(holder: Any) -> list[Tool]:
     return [getattr(holder, name) for name in names]
 
 
-def _made(function: Callable[..., Any], name: str = "", description: str = "", apart: bool = False) -> Tool:
+def _made(
+    function: Callable[..., Any], name: str = "", description: str = "", apart: bool = False, keeps_time: bool = False
+) -> Tool:
     name = name or getattr(function, "__name__", "")
     if not NAME.fullmatch(name):
         raise UserError(f"a tool's name is letters, digits, _ and -, not {name!r}: give one, gd.tool(name=...)")
     text = description or _first_paragraph(inspect.getdoc(function) or "")
     if not text:
         raise UserError(f"the tool {name} has no docstring: say in a line what it is for, models read it")
-    return Tool(name, text, _parameters(function, name), function, apart)
+    return Tool(name, text, _parameters(function, name), function, apart, keeps_time)
 
 
 def _first_paragraph(text: str) -> str:

@@ -83,6 +83,7 @@ class with_tools:
 
 def named_tools(name: str, source: TaskSource) -> with_tools:
     """A source with tools that have a name on the command line."""
+    from guerdon.envs.tools.boxed_tools import interpreter
     from guerdon.envs.tools.exact_arithmetic import calculator
 
-    return with_tools(source, {"calculator": [calculator]}[name])
+    return with_tools(source, [interpreter()] if name == "python" else [calculator])
