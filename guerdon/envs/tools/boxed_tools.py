@@ -1,7 +1,7 @@
 """Tools that run what a model wrote in the sandbox: Python, whose names last for an episode, and SQL on a task's own database.
 
-Every call is a box of its own; an interpreter runs earlier calls again before the new one, unseen, so that nothing of an episode
-outlives it or is shared. A box that breaks is no fault of the call: the episode fails.
+Every call is a box of its own; an interpreter runs earlier calls again before the new one, unseen: nothing of an episode outlives
+it or is shared. A box that breaks is no fault of the call: the episode fails.
 Leaves out: what a box holds off (`guerdon/sandbox`, docs/sandbox.md).
 """
 
@@ -19,6 +19,7 @@ from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.ran_program import Cause, Ran
 from guerdon.sandbox.sandbox_pool import SandboxPool, shared_sandbox
 
+EXIT = "ended with code"  # what is said of a program that ended its process itself
 KINDS: dict[Cause, CallError] = {Cause.CPU: "timed_out", Cause.WALL: "timed_out", Cause.CRASHED: "crashed"}
 
 # Runs earlier cells unseen, then the last one; an expression at its end is shown. What a cell did before it raised stays done.
@@ -39,7 +40,7 @@ for _cell in _before:
     with _contextlib.redirect_stdout(_io.StringIO()), _contextlib.redirect_stderr(_io.StringIO()):
         try:
             _run(_cell, _names)
-        except Exception:
+        except BaseException:
             pass
 _run(_now, _names)
 """
@@ -47,8 +48,8 @@ _run(_now, _names)
 
 @part
 class interpreter:
-    """The tool `python`: runs code in the sandbox and shows what it prints, and the value of an expression at its end. Names last
-    for an episode. All calls of an episode together take `cpu` seconds of a processor and `memory` bytes at most.
+    """The tool `python`: runs code in the sandbox and shows what it prints, and the value of an expression at its end. Names
+    last for an episode. All calls of an episode together take `cpu` seconds of a processor and `memory` bytes at most.
 
     >>> import guerdon as gd
     >>> gd.envs.tool_turns([gd.envs.interpreter(cpu=1.0)]).every_tool
@@ -75,17 +76,15 @@ class interpreter:
         cells = (*self.cells, code)
         session = SESSION.format(seed=self.seed, cells=json.dumps(cells, ensure_ascii=True))
         ran = await _pool(self.isolation).python(session, limits=Limits(self.cpu, self.wall, self.memory))
-        if (
-            ran.ok or ran.cause is Cause.RAISED
-        ):  # what took too long or crashed would do so again before every other call
-            self.cells = cells
+        if ran.ok or (ran.cause is Cause.RAISED and not ran.error.startswith(EXIT)):
+            self.cells = cells  # what took too long, crashed or left would do so again before every other call
         return _seen(ran, ran.stdout.rstrip("\n") or "(it printed nothing)")
 
 
 @part
 class sql:
-    """The tool `sql`: asks a query of a SQLite database, made by the script in `meta[script_in]` of the task. Each query finds the
-    database as the script made it; it may read it and change its own copy, and nothing else.
+    """The tool `sql`: asks a query of a SQLite database, made by the script in `meta[script_in]` of the task. Each query finds
+    the database as the script made it; it may read it and change its own copy, and nothing else.
 
     >>> import guerdon as gd
     >>> gd.envs.tool_turns([gd.envs.sql("schema")]).every_tool

@@ -97,8 +97,8 @@ def tool(
     """Make a function a tool that models may call: its name, docstring and type hints are what they are told.
 
     It may be `async`. One that could crash or never end is run `apart`, in a process of its own, which is ended when its time
-    is up; others run in a thread, which goes on in the background then. One that `keeps_time` is not stopped at all. In a class with `open(seed, meta)`, methods are tools
-    of an episode's own object (docs/tools.md).
+    is up; others run in a thread, which goes on in the background then. One that `keeps_time` is never stopped: it ends by
+    itself. In a class with `open(seed, meta)`, methods are tools of an episode's own object (docs/tools.md).
 
     >>> import guerdon as gd
     >>> @gd.tool
@@ -108,8 +108,8 @@ def tool(
     >>> price.fault({"fruit": "pears", "kilos": "two"})
     "kilos must be a number, not 'two'"
     """
-    how = {"name": name, "description": description, "apart": apart, "keeps_time": keeps_time}
-    return functools.partial(_made, **how) if function is None else _made(function, **how)
+    made = functools.partial(_made, name=name, description=description, apart=apart, keeps_time=keeps_time)
+    return made if function is None else made(function)
 
 
 def as_tool(given: Any) -> Tool:
