@@ -70,6 +70,7 @@ from guerdon.loop.compare.comparison import compare as compare
 from guerdon.loop.exporting import export as export
 from guerdon.loop.record import Options as Options
 from guerdon.loop.replaying import replay as replay
+from guerdon.loop.run_traces import score_traces as score_traces
 from guerdon.network.retrying import patience as patience
 from guerdon.rewards.asking.explaining import explain as explain
 from guerdon.rewards.asking.function import reward as reward

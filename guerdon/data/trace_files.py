@@ -23,7 +23,7 @@ from guerdon.data.opening import open_records
 from guerdon.data.trace_messages import (
     BadTrace,
     Message,
-    Trace,
+    ToolTrace,
     call_message,
     read_trace,
     results_of,
@@ -70,7 +70,7 @@ def read_traces(path: Any, format: str | CallFormat = "hermes") -> list[Episode]
     return episodes
 
 
-def _episode(trace: Trace, id: str, number: int, family: str, way: CallFormat) -> Episode:
+def _episode(trace: ToolTrace, id: str, number: int, family: str, way: CallFormat) -> Episode:
     opening = [{**message, "content": text_of_message(message)} for message in trace.turns[0].view]
     answer = trace.more.get("answer")
     meta = {name: value for name, value in trace.more.items() if name != "answer"}
@@ -93,7 +93,7 @@ def _episode(trace: Trace, id: str, number: int, family: str, way: CallFormat) -
     return Episode(Ask(task), tuple(segments), number=number, info=_told(trace))
 
 
-def _told(trace: Trace) -> dict[str, Any]:
+def _told(trace: ToolTrace) -> dict[str, Any]:
     """What `info` says of an episode with tools, as far as a trace tells."""
     known = [tool["function"]["name"] for tool in trace.tools]
     called: list[dict[str, Any]] = []

@@ -35,7 +35,7 @@ class TraceTurn:
 
 
 @dataclass(frozen=True)
-class Trace:
+class ToolTrace:
     """A conversation: turn by turn, its tools, and what else the line says."""
 
     turns: tuple[TraceTurn, ...]
@@ -43,7 +43,7 @@ class Trace:
     more: Mapping[str, Any]
 
 
-def read_trace(row: Mapping[str, Any]) -> Trace:
+def read_trace(row: Mapping[str, Any]) -> ToolTrace:
     """The conversation of a line; a BadTrace says what is wrong with it."""
     given, tools = row.get("messages"), row.get("tools")
     if not isinstance(given, list) or not given:
@@ -67,7 +67,7 @@ def read_trace(row: Mapping[str, Any]) -> Trace:
     if view:
         turns.append(TraceTurn(tuple(view), None))
     more = {name: value for name, value in row.items() if name not in ("messages", "tools")}
-    return Trace(tuple(turns), _tools(tools), more)
+    return ToolTrace(tuple(turns), _tools(tools), more)
 
 
 def text_of_message(message: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 A turn is shown all that came before it, as a model is shown it that plays with tools, and says what the assistant said,
 calls in the format that the model was taught. So `sft` learns the assistant's turns and nothing else.
-Leaves out: what a line must be (`data/trace_messages.py`), scoring of traces (`loop/scored_traces.py`).
+Leaves out: what a line must be (`data/trace_messages.py`), scoring of traces (`loop/run_traces.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from guerdon.core.part import knob, live, part
 from guerdon.core.task import Conversation, Task
 from guerdon.data.data_rows import LOOKED_AT, Records
 from guerdon.data.opening import open_records
-from guerdon.data.trace_messages import BadTrace, Trace, TraceTurn, read_trace, results_of, text_of_message
+from guerdon.data.trace_messages import BadTrace, ToolTrace, TraceTurn, read_trace, results_of, text_of_message
 from guerdon.tasks.preference_rows import BadRow
 from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows
 
@@ -111,7 +111,7 @@ class traces(RecitedRows):
         return float(not said.calls and said.text.strip() == wanted.text.strip())
 
 
-def shown_turn(trace: Trace, place: int, way: CallFormat) -> list[dict[str, Any]]:
+def shown_turn(trace: ToolTrace, place: int, way: CallFormat) -> list[dict[str, Any]]:
     """What is new before a turn, as a model that plays in this format is shown it."""
     turn: TraceTurn = trace.turns[place]
     if place == 0:
