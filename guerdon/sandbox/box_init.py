@@ -14,11 +14,9 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +42,7 @@ class BoxConfig:
     landlock: int  # its version, or 0
     scratch: str  # where working folders are made, where there are no mounts
     addresses: int  # bytes of addresses that the interpreter has itself
+    fork_hooks: tuple[dict[str, Any], ...]  # what modules want done where a program forks
 
 
 def look_after(channel: int, config: BoxConfig) -> None:
@@ -65,7 +64,7 @@ def look_after(channel: int, config: BoxConfig) -> None:
         _answer(channel, facts | {"cpu": 0.0, "wall": 0.0, "forbidden": [], "full": False}, [b""] * 4)
     finally:
         if work and config.isolation != "full":
-            shutil.rmtree(work, ignore_errors=True)
+            _remove(work)
 
 
 def _answer(channel: int, facts: dict[str, Any], blobs: list[bytes]) -> None:
@@ -84,7 +83,8 @@ def _working_folder(request: dict[str, Any], config: BoxConfig) -> str:
         kernel_calls.mount("work", WORK, "tmpfs", kernel_calls.MS_NOSUID | kernel_calls.MS_NODEV, options)
         work = WORK
     else:
-        work = tempfile.mkdtemp(prefix="box-", dir=config.scratch)
+        work = f"{config.scratch}/box-{os.urandom(12).hex()}"
+        os.mkdir(work, 0o700)
     os.chdir(work)
     for name, text in request["files"].items():
         if folder := os.path.dirname(name):
@@ -92,6 +92,13 @@ def _working_folder(request: dict[str, Any], config: BoxConfig) -> str:
         with open(name, "wb") as file:
             file.write(bytes.fromhex(text))
     return work
+
+
+def _remove(work: str) -> None:
+    """A working folder that is no mount, with all that is in it."""
+    import shutil  # here, for boxes with mounts do without it
+
+    shutil.rmtree(work, ignore_errors=True)
 
 
 class _Box:

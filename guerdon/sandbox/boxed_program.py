@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
+from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
 from guerdon.sandbox.unit_tests import serve_tests, take_tests
@@ -41,6 +42,7 @@ FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 _STACK = 64 << 20
+ENVIRONMENT = dict(HOME=WORK, TMPDIR=WORK, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
 _THREADS = 64
 _FILES = 128
 
@@ -123,19 +125,19 @@ def _sealed(data: bytes) -> int:
 
 
 def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> None:
-    os.environ.clear()
-    path = "/usr/local/bin:/usr/bin:/bin"
-    os.environ.update(HOME=work, TMPDIR=work, PATH=path, LANG="C.UTF-8", LC_ALL="C.UTF-8")
-    with contextlib.suppress(OSError):
-        os.setsid()
+    if work != WORK:
+        os.environ.update(HOME=work, TMPDIR=work)
+    if request["limits"]["processes"] > 1:
+        for hooks in config.fork_hooks:
+            os.register_at_fork(**hooks)
+    os.setpgid(0, 0)  # a session of its own would be a scheduling group of its own, which takes milliseconds to make
     os.umask(0o077)
     if request["kind"] == "tests":
         os.chdir("/")  # what the program wrote is none of their business
     else:
         sys.path.insert(0, work)
     sys.path += [place for place in config.see if os.path.isdir(place)]
-    for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int) -> None:
@@ -169,9 +171,7 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
 
 
 def _readable(config: BoxConfig) -> list[str]:
-    from guerdon.sandbox.boxed_root import _DEVICES, _SETTINGS, _SYSTEM, python_places
-
-    return [*_SYSTEM, *_SETTINGS, *_DEVICES, *python_places(), *config.see]
+    return [*SYSTEM, *SETTINGS, *DEVICES, *python_places(), *config.see]
 
 
 def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
@@ -222,8 +222,6 @@ def _open_streams() -> None:
 def _forget_us() -> None:
     """The program begins as any script does."""
     atexit._clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "guerdon"]:
-        del sys.modules[name]
     sys.argv[:] = [FILE]
     random.seed(0)  # the same program prints the same every time
 

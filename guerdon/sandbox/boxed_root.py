@@ -35,12 +35,12 @@ from guerdon.sandbox.kernel_calls import (
 NOBODY = 65534  # the user that root becomes
 INSIDE = 1000  # who a program believes to be
 WORK = "/box"  # where a program's own folder is mounted
-_SYSTEM = (  # not all of /usr: images keep a user's own things in /usr/src and /usr/local
+SYSTEM = (  # not all of /usr: images keep a user's own things in /usr/src and /usr/local
     *("/lib", "/lib64", "/lib32", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/share"),
     *("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/local/bin", "/usr/local/lib"),
 )
-_SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PEOPLE = f"box:x:{INSIDE}:{INSIDE}::{WORK}:/bin/sh\n"
 
 
@@ -97,7 +97,7 @@ def _mapper(pid: int) -> tuple[int, int]:
 def _build(see: Sequence[str]) -> None:
     """The root: an empty file system in memory, with read-only views of what is needed to run."""
     places = [
-        place for place in dict.fromkeys([*_SYSTEM, *_SETTINGS, *python_places(), *see]) if os.path.lexists(place)
+        place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)
     ]
     base = next(folder for folder in ("/tmp", "/mnt", "/var", "/usr") if os.path.isdir(folder))
     mount("none", "/", "", MS_REC | MS_PRIVATE)
@@ -116,7 +116,7 @@ def _build(see: Sequence[str]) -> None:
     for folder in hidden_packages():
         if os.path.isdir(f"/new{folder}") and folder not in see:
             mount("none", f"/new{folder}", "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=555")
-    for device in _DEVICES:
+    for device in DEVICES:
         _show(device, device=True)
     for folder in (WORK, "/etc"):
         os.makedirs(f"/new{folder}", 0o755, exist_ok=True)

@@ -20,77 +20,22 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from guerdon.sandbox import boxed_root, kernel_calls
+from guerdon.sandbox import boxed_root, fork_hooks, kernel_calls
 from guerdon.sandbox.box_init import BoxConfig, look_after
+from guerdon.sandbox.boxed_program import ENVIRONMENT
 from guerdon.sandbox.plain_data import read_frame, send_frame
 from guerdon.sandbox.seccomp_filter import filter_for
 from guerdon.sandbox.syscall_numbers import NUMBERS
 
-WARM = [
-    "abc",
-    "argparse",
-    "array",
-    "ast",
-    "base64",
-    "bisect",
-    "calendar",
-    "cmath",
-    "collections",
-    "collections.abc",
-    "contextlib",
-    "copy",
-    "csv",
-    "dataclasses",
-    "datetime",
-    "decimal",
-    "enum",
-    "fractions",
-    "functools",
-    "hashlib",
-    "heapq",
-    "html",
-    "inspect",
-    "io",
-    "itertools",
-    "json",
-    "linecache",
-    "math",
-    "numbers",
-    "operator",
-    "os.path",
-    "pathlib",
-    "pprint",
-    "queue",
-    "random",
-    "re",
-    "secrets",
-    "shlex",
-    "sqlite3",
-    "statistics",
-    "string",
-    "struct",
-    "tempfile",
-    "textwrap",
-    "threading",
-    "time",
-    "timeit",
-    "token",
-    "tokenize",
-    "traceback",
-    "types",
-    "typing",
-    "unicodedata",
-    "unittest",
-    "uuid",
-    "warnings",
-    "weakref",
-    "zlib",
-]  # the modules that programs are most often in want of: loaded once, for all
+WARM = """
+array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator queue
+random re statistics string textwrap threading time types typing unicodedata
+"""  # what programs most often import: loaded once, for all. Every megabyte more makes each box dearer, used or not
 _M_ARENA_MAX = -8
 
 
-def main(control_end: int) -> None:
-    """Become a zygote; `control_end` is the descriptor of the socket to whoever wants boxes."""
+def main(control_end: int, register_at_fork: Any) -> None:
+    """Serve whoever holds the other end of this socket. `register_at_fork` is Python's own (`fork_hooks.py`)."""
     control = socket.socket(fileno=control_end)
     config = json.loads(read_frame(control_end))
     try:
@@ -99,6 +44,7 @@ def main(control_end: int) -> None:
         text = str(error) or type(error).__name__
         send_frame(control_end, json.dumps({"error": text, "trace": traceback.format_exc()}).encode())
         os._exit(1)
+    os.register_at_fork = register_at_fork
     if config["isolation"] == "full":
         child = os.fork()  # the first process of its own process ids: they all end with it
         if child:
@@ -115,7 +61,9 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
     """Load what programs want, then leave the world behind."""
     sys.path[:] = [place for place in sys.path if place != config["root"]]
     sys.argv[:] = sys.orig_argv[:] = ["python"]
-    for name in WARM:
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+    for name in WARM.split():
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     linux = sys.platform == "linux"
@@ -137,7 +85,7 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
             raise OSError("there is no filter of system calls for this machine")
         for pid in (2, 3):
             filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
-    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses)
+    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses, tuple(fork_hooks.NOTED))
 
 
 def _addresses() -> int:
@@ -157,6 +105,9 @@ def _settle() -> None:
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
         kernel_calls.drop_bounding_set()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "guerdon"]:
+        del sys.modules[name]  # programs begin as any script does
+    sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
 
