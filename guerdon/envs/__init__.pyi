@@ -6,6 +6,14 @@ from guerdon.envs.at_home import home_of as home_of
 from guerdon.envs.contrasting import side_by_side as side_by_side
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
+from guerdon.envs.tools.boxed_tools import interpreter as interpreter
+from guerdon.envs.tools.boxed_tools import sql as sql
+from guerdon.envs.tools.exact_arithmetic import calculator as calculator
+from guerdon.envs.tools.folder_reading import read_file as read_file
+from guerdon.envs.tools.tool_calling import ToolBroken as ToolBroken
+from guerdon.envs.tools.tool_schema import Tool as Tool
+from guerdon.envs.tools.tool_tasks import with_tools as with_tools
+from guerdon.envs.tools.tool_worlds import tool_turns as tool_turns
 from guerdon.envs.turns import InTurns as InTurns
 from guerdon.envs.turns import Observed as Observed
 from guerdon.envs.turns import PlayedOut as PlayedOut
