@@ -66,6 +66,11 @@ def load(name: str, **settings: Any) -> TaskSource:
     return whole
 
 
+def knows(name: str) -> bool:
+    """Whether a name begins with a family's, as `load` reads it."""
+    return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
+
+
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
