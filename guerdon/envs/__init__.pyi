@@ -1,6 +1,8 @@
 """How an episode goes."""
 
 from guerdon.envs.contrasting import side_by_side as side_by_side
+from guerdon.envs.corpora.collection import corpus as corpus
+from guerdon.envs.corpora.search_turns import searched as searched
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.turns import InTurns as InTurns
