@@ -68,8 +68,8 @@ class corpus:
     """Documents to search: `source` is a list of texts or of rows with `text`, `title` and `id`; a file of such rows (JSON
     lines, CSV, Parquet); or a folder of text files, each a document with its path as its id.
 
-    They are ranked by words: BM25 in Lucene's variant with `k1` and `b`, as the library bm25s ranks by default, words being runs
-    of letters and digits in any case. With an `encoder`, a function from texts to rows of numbers, or the name or folder
+    They are ranked by words: BM25 in Lucene's variant with `k1` and `b`, as the library bm25s ranks by default, words being
+    runs of letters and digits in any case. With an `encoder`, a function from texts to rows of numbers, or the name or folder
     of a sentence encoder that transformers reads, `by="meaning"` ranks by the cosine of those and `by="both"` fuses the two
     rankings by their reciprocal ranks. Documents that fit equally well keep their order.
 
