@@ -22,7 +22,7 @@ class Hit(NamedTuple):
     score: float
 
 
-class Library:
+class OpenedCorpus:
     """Documents and their indexes. Nothing in it changes, so that copies of what holds it share it."""
 
     def __init__(self, documents: Sequence[Document], k1: float, b: float, by: str = "words", encoder: Any = None):
@@ -33,7 +33,7 @@ class Library:
         self.vectors = None if by == "words" else VectorIndex(texts, encoder_of(encoder))
         self.by = by
 
-    def __deepcopy__(self, memo: Any) -> Library:
+    def __deepcopy__(self, memo: Any) -> OpenedCorpus:
         return self
 
     def search(self, query: str, k: int) -> list[Hit]:
@@ -58,9 +58,9 @@ class Library:
 
 
 @functools.lru_cache(maxsize=KEPT)
-def small_library(documents: tuple[Document, ...]) -> Library:
+def small_library(documents: tuple[Document, ...]) -> OpenedCorpus:
     """The library of one problem's own documents, made once for all tries at it."""
-    return Library(documents, corpus.k1, corpus.b)
+    return OpenedCorpus(documents, corpus.k1, corpus.b)
 
 
 @part
@@ -87,7 +87,7 @@ class corpus:
     by: Literal["words", "meaning", "both"] = "words"
     encoder: Any = None
 
-    opened: Library | None = live()
+    opened: OpenedCorpus | None = live()
 
     def __post_init__(self) -> None:
         if self.by != "words" and self.encoder is None:
@@ -95,10 +95,10 @@ class corpus:
         if self.by == "words" and self.encoder is not None:
             raise UserError('corpus.encoder is not asked by="words": say by="both", or by="meaning"')
 
-    def open(self) -> Library:
+    def open(self) -> OpenedCorpus:
         """Read and index the documents, once."""
         if self.opened is None:
-            self.opened = Library(documents_of(self.source), self.k1, self.b, self.by, self.encoder)
+            self.opened = OpenedCorpus(documents_of(self.source), self.k1, self.b, self.by, self.encoder)
         return self.opened
 
     def identity(self) -> str:

@@ -23,7 +23,7 @@ RULES = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class PuzzleSetting:
     """What a level has: hops, documents, how many things are compared, other names, rules, and facts that nobody wrote down."""
 
     hops: tuple[int, ...]
@@ -35,14 +35,14 @@ class Setting:
 
 
 SETTINGS = (
-    Setting((1,), 6),
-    Setting((2,), 10),
-    Setting((2,), 16, compared=2),
-    Setting((3,), 24, aliases=True, unknown=True),
-    Setting((3,), 32, compared=2, rules=("newer",)),
-    Setting((3, 4), 40, compared=2, aliases=True, rules=("newer",), unknown=True),
-    Setting((4,), 56, compared=3, aliases=True, rules=("newer", "register")),
-    Setting((4,), 80, compared=3, aliases=True, rules=("newer", "register"), unknown=True),
+    PuzzleSetting((1,), 6),
+    PuzzleSetting((2,), 10),
+    PuzzleSetting((2,), 16, compared=2),
+    PuzzleSetting((3,), 24, aliases=True, unknown=True),
+    PuzzleSetting((3,), 32, compared=2, rules=("newer",)),
+    PuzzleSetting((3, 4), 40, compared=2, aliases=True, rules=("newer",), unknown=True),
+    PuzzleSetting((4,), 56, compared=3, aliases=True, rules=("newer", "register")),
+    PuzzleSetting((4,), 80, compared=3, aliases=True, rules=("newer", "register"), unknown=True),
 )
 
 
@@ -69,7 +69,7 @@ class PuzzleMaker:
     """Makes one puzzle: the chain first, then what leads astray, then documents that have nothing to do with it."""
 
     world: MadeUpWorld
-    setting: Setting
+    setting: PuzzleSetting
     unknown: bool = False
     drafts: list[Draft] = field(default_factory=list)
     gold: list[int] = field(default_factory=list)  # places in drafts

@@ -14,7 +14,7 @@ from typing import Any
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split, Task
-from guerdon.envs.corpora.collection import Library, corpus, small_library
+from guerdon.envs.corpora.collection import OpenedCorpus, corpus, small_library
 from guerdon.envs.corpora.made_up_dialogues import DIALOGUE_LEVELS, DialogueMaker
 from guerdon.envs.corpora.made_up_facts import MadeUpWorld
 from guerdon.envs.corpora.search_turns import READ, library_of, read_move
@@ -55,7 +55,7 @@ def overlap(text: str, gold: str) -> float:
 class DialogueWorld:
     """One dialogue: its first exchange is given, a query is asked for every later question."""
 
-    def __init__(self, task: Task, library: Library, k: int) -> None:
+    def __init__(self, task: Task, library: OpenedCorpus, k: int) -> None:
         self.turns, self.library, self.k = task.meta["turns"], library, k
         self.first, self.at, self.unread = task.prompt, 1, 0
         self.queries: list[str] = []

@@ -20,7 +20,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.task import Ask, Conversation, Task
 from guerdon.envs.corpora.cited_answers import judged, read_cited
-from guerdon.envs.corpora.collection import Library, corpus, small_library
+from guerdon.envs.corpora.collection import OpenedCorpus, corpus, small_library
 from guerdon.envs.corpora.documents import Document, documents_of
 from guerdon.envs.turns import InTurns, Observed
 
@@ -59,7 +59,7 @@ def read_move(said: str) -> Move | None:
 class SearchWorld:
     """One episode: what was searched for, shown, opened and answered."""
 
-    def __init__(self, env: searched, task: Task, shown: Any, library: Library) -> None:
+    def __init__(self, env: searched, task: Task, shown: Any, library: OpenedCorpus) -> None:
         self.env, self.task, self.first, self.library = env, task, shown, library
         self.queries: list[str] = []
         self.shown: dict[str, None] = {}  # ids in the order in which they were first shown
@@ -183,14 +183,14 @@ class searched(InTurns):
     def open(self, ask: Ask, seed: int) -> SearchWorld:
         return SearchWorld(self, ask.task, ask.shown, self._library(ask.task))
 
-    def _library(self, task: Task) -> Library:
+    def _library(self, task: Task) -> OpenedCorpus:
         if self.corpus is not None:
-            library: Library = self.corpus.open()
+            library: OpenedCorpus = self.corpus.open()
             return library
         return library_of(task)
 
 
-def library_of(task: Task) -> Library:
+def library_of(task: Task) -> OpenedCorpus:
     """The documents that a task brings along."""
     if "documents" not in task.meta:
         raise UserError(
