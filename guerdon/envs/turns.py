@@ -39,7 +39,21 @@ class Observed:
 
 
 class World(Protocol):
-    """The state of one episode. All that is random in it comes from the seed it was opened with."""
+    """The state of one episode. All that is random in it comes from the seed it was opened with.
+
+    >>> import guerdon as gd
+    >>> class Echo:
+    ...     def begin(self):
+    ...         return "say something"
+    ...     def step(self, said):
+    ...         return gd.envs.Observed(said, over=said == "bye")
+    ...     def gold(self):
+    ...         return "bye"
+    ...     def outcome(self):
+    ...         return {"goal": 1.0}
+    >>> Echo().step("bye").over
+    True
+    """
 
     def begin(self) -> Any:
         """What the player sees first."""
@@ -130,7 +144,12 @@ def _limit(seats: Seats, role: str, view: Any, turns: int, most: int, began: flo
 
 @runtime_checkable
 class Shows(Protocol):
-    """An environment that can show how it is done: `demonstrate` is `play` with the right words in every mouth."""
+    """An environment that can show how it is done: `demonstrate` is `play` with the right words in every mouth.
+
+    >>> import guerdon as gd
+    >>> isinstance(gd.envs.by_kind({}), gd.envs.Shows), isinstance(gd.envs.single_turn(), gd.envs.Shows)
+    (True, False)
+    """
 
     async def demonstrate(self, ask: Ask, seats: Seats) -> Episode: ...
 
