@@ -97,8 +97,8 @@ class hops(FactSource):
     >>> task = source.get("train", 0)
     >>> task.prompt, task.answer, len(task.meta["documents"])
     ('who is the monarch of the country of zalkeford?', 'griran brevura', 10)
-    >>> source.home.gold(gd.Ask(task), 0, said=[])
-    'search: zalkeford land'
+    >>> task.meta["gold"], gd.check_env(source, episodes=4)["goals"]
+    (['zalkeford land', 'fukia monarch'], 4)
     """
 
     level: int = knob(default=1, ge=1, le=len(SETTINGS))

@@ -179,5 +179,10 @@ class rewriting(PlayedOut):
         before, turn = task.meta["turns"][:2]
         noun, _, meant = turn["query"].partition(" of ")
         wrong = before["assistant"] if meant != before["assistant"] else before["query"].partition(" of ")[2]
-        asked = NearMiss(turn["user"], "as it was asked", 0)
-        return [asked, NearMiss(f"{noun} of {wrong}", "about the wrong thing", 0)]
+        misses = [
+            NearMiss(turn["user"], "as it was asked", 0),
+            NearMiss(f"{noun} of {wrong}", "about the wrong thing", 0),
+        ]
+        library = library_of(task)
+        first = [[hit.document.id for hit in library.search(miss.text, 1)] for miss in misses]
+        return [miss for miss, best in zip(misses, first, strict=True) if best != turn["relevant"]]
