@@ -4,6 +4,12 @@ from guerdon.envs.at_home import by_kind as by_kind
 from guerdon.envs.at_home import demonstrated as demonstrated
 from guerdon.envs.at_home import home_of as home_of
 from guerdon.envs.contrasting import side_by_side as side_by_side
+from guerdon.envs.corpora.collection import corpus as corpus
+from guerdon.envs.corpora.fact_questions import claims as claims
+from guerdon.envs.corpora.fact_questions import hops as hops
+from guerdon.envs.corpora.query_rewriting import dialogue_search as dialogue_search
+from guerdon.envs.corpora.query_rewriting import rewriting as rewriting
+from guerdon.envs.corpora.search_turns import searched as searched
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.tools.boxed_tools import interpreter as interpreter

@@ -27,6 +27,9 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "hops": "guerdon.envs.corpora.fact_questions",
+    "claims": "guerdon.envs.corpora.fact_questions",
+    "rewriting": "guerdon.envs.corpora.query_rewriting",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
