@@ -7,3 +7,11 @@ from guerdon.envs.turns import InTurns as InTurns
 from guerdon.envs.turns import Observed as Observed
 from guerdon.envs.turns import PlayedOut as PlayedOut
 from guerdon.envs.turns import World as World
+from guerdon.envs.pages.page_site import Site as Site
+from guerdon.envs.pages.page_sources import cursor as cursor
+from guerdon.envs.pages.page_sources import forms as forms
+from guerdon.envs.pages.page_sources import inbox as inbox
+from guerdon.envs.pages.page_sources import menus as menus
+from guerdon.envs.pages.page_sources import shop as shop
+from guerdon.envs.pages.page_sources import tables as tables
+from guerdon.envs.pages.page_world import browsing as browsing
