@@ -27,6 +27,12 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "forms": "guerdon.envs.pages.page_sources",
+    "menus": "guerdon.envs.pages.page_sources",
+    "shop": "guerdon.envs.pages.page_sources",
+    "tables": "guerdon.envs.pages.page_sources",
+    "inbox": "guerdon.envs.pages.page_sources",
+    "cursor": "guerdon.envs.pages.page_sources",
 }
 BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
 

@@ -8,7 +8,22 @@ from typing import Any
 
 from guerdon.envs.pages.page_words import COLOURS, Words, lures
 
-MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+MONTHS = tuple(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ]
+)
 TOPICS = ("guest", "member", "order", "visit")
 
 
@@ -56,7 +71,11 @@ def form_site(draw: random.Random, words: Words, level: int) -> Made:
         sets.append([f"{title}-terms", "on"])
     for row in rows:
         row[1][1]["id"] = f"{title}-{row[1][1]['name']}"
-    send = ["p", ["button", {"id": "send"}, "send"], ["button", {"id": "cancel", "on": {"click": [["go", "home"]]}}, "cancel"]]
+    send = [
+        "p",
+        ["button", {"id": "send"}, "send"],
+        ["button", {"id": "cancel", "on": {"click": [["go", "home"]]}}, "cancel"],
+    ]
     sent = {"submit": [["store", title], ["say", "sent"], ["go", "home"]]}
     form = ["form", {"id": title, "on": sent}, *rows, send]
     others = [other for other in TOPICS if other != title]
@@ -64,7 +83,13 @@ def form_site(draw: random.Random, words: Words, level: int) -> Made:
     if level >= 6:
         links = [["a", {"href": f"{name} form"}, f"{name} form"] for name in sorted([title, *others])]
         pages = {"home": ["body", ["h1", "forms"], ["nav", *links]]}
-        pages[f"{title} form"] = ["body", ["h1", f"{title} form"], ["a", {"href": "home"}, "home"], *lures(draw, level), form]
+        pages[f"{title} form"] = [
+            "body",
+            ["h1", f"{title} form"],
+            ["a", {"href": "home"}, "home"],
+            *lures(draw, level),
+            form,
+        ]
         pages |= {f"{name} form": _other(name) for name in others}
     said = ", ".join(f"{c.name} {c.said}" for c in controls)
     todo = [{"done": wanted, "set": sets, "click": "send"}]
@@ -75,7 +100,12 @@ def form_site(draw: random.Random, words: Words, level: int) -> Made:
 def _other(name: str) -> list[Any]:
     sent = {"submit": [["store", name], ["say", "sent"], ["go", "home"]]}
     row = ["p", ["input", {"id": f"{name}-name", "name": "name", "label": "name"}]]
-    return ["body", ["h1", f"{name} form"], ["a", {"href": "home"}, "home"], ["form", {"id": name, "on": sent}, row, ["button", {"id": f"{name}-send"}, "send"]]]
+    return [
+        "body",
+        ["h1", f"{name} form"],
+        ["a", {"href": "home"}, "home"],
+        ["form", {"id": name, "on": sent}, row, ["button", {"id": f"{name}-send"}, "send"]],
+    ]
 
 
 def _fill_wrongly(draw: random.Random, words: Words, controls: list[_Control]) -> None:
@@ -107,7 +137,9 @@ def _thing(draw: random.Random, words: Words) -> _Control:
 def _colour(draw: random.Random, words: Words) -> _Control:
     options = draw.sample(COLOURS, 4)
     value = draw.choice(options[1:])
-    return _Control("colour", ["select", {"name": "colour", "label": "colour"}, *(["option", {}, o] for o in options)], value, value)
+    return _Control(
+        "colour", ["select", {"name": "colour", "label": "colour"}, *(["option", {}, o] for o in options)], value, value
+    )
 
 
 def _box(draw: random.Random, words: Words) -> _Control:

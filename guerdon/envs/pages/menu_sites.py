@@ -9,7 +9,24 @@ from guerdon.envs.pages.form_sites import Made
 from guerdon.envs.pages.page_words import Words, lures
 
 MENUS = ("file", "edit", "view", "tools", "help")
-COMMANDS = ("open", "print", "copy", "paste", "zoom", "find", "sort", "share", "export", "rename", "merge", "reload", "about", "check")
+COMMANDS = tuple(
+    [
+        "open",
+        "print",
+        "copy",
+        "paste",
+        "zoom",
+        "find",
+        "sort",
+        "share",
+        "export",
+        "rename",
+        "merge",
+        "reload",
+        "about",
+        "check",
+    ]
+)
 GROUPS = ("text", "image", "colour", "layout", "page", "list")
 SECTIONS = ("sound", "display", "network", "privacy", "language", "keyboard")
 SWITCHES = ("autosave", "alerts", "sync", "backup", "dark mode", "updates", "location", "tips")
@@ -17,8 +34,9 @@ CHOICES = ("low", "medium", "high", "auto")
 
 
 def menu_site(draw: random.Random, words: Words, level: int) -> Made:
-    """Levels 1 to 3 ask for a command: in one of 3 or 5 menus, then in a menu of a menu, which opens when it is pointed at. From
-    4 on settings are switched and saved, on 1 page, then 2, then 3; from 6 on sections stand in menus; 7 and 8 have distractors."""
+    """Levels 1 to 3 ask for a command: in one of 3 or 5 menus, then in a menu of a menu, which opens when it is
+    pointed at. From 4 on settings are switched and saved, on 1 page, then 2, then 3; from 6 on sections stand in
+    menus; 7 and 8 have distractors."""
     return _commands(draw, words, level) if level <= 3 else _settings(draw, words, level)
 
 
@@ -47,11 +65,20 @@ def _commands(draw: random.Random, words: Words, level: int) -> Made:
 def _menu(id: str, name: str, items: list[Any], event: str) -> list[Any]:
     popup = f"{id}-menu"
     opener = ["button", {"id": f"{id}-opener", "on": {event: [["open", popup]]}}, name]
-    return ["span", {"id": f"{id}-whole"}, opener, ["ul", {"id": popup, "hidden": True}, *(["li", item] for item in items)]]
+    return [
+        "span",
+        {"id": f"{id}-whole"},
+        opener,
+        ["ul", {"id": popup, "hidden": True}, *(["li", item] for item in items)],
+    ]
 
 
 def _command(draw: random.Random, way: tuple[str, ...]) -> list[Any]:
-    return ["button", {"id": "-".join(way), "on": {"click": [["note", "done", " ".join(way)], ["say", f"{way[-1]} done"]]}}, way[-1]]
+    return [
+        "button",
+        {"id": "-".join(way), "on": {"click": [["note", "done", " ".join(way)], ["say", f"{way[-1]} done"]]}},
+        way[-1],
+    ]
 
 
 def _settings(draw: random.Random, words: Words, level: int) -> Made:
@@ -73,21 +100,45 @@ def _settings(draw: random.Random, words: Words, level: int) -> Made:
     for section in draw.sample(sections, {4: 1, 5: 2, 6: 2, 7: 2, 8: 3}[level]):
         name = draw.choice(sorted(data[section]))
         before = data[section][name]
-        value = draw.choice([c for c in CHOICES if c != before]) if name == "level" else {"on": "off", "off": "on"}[before]
+        value = (
+            draw.choice([c for c in CHOICES if c != before]) if name == "level" else {"on": "off", "off": "on"}[before]
+        )
         wanted[f"{section}.{name}"] = value
-        todo.append({"done": {f"{section}.{name}": value}, "set": [[f"{section}-{name}", value]], "click": f"{section}-save"})
+        todo.append(
+            {"done": {f"{section}.{name}": value}, "set": [[f"{section}-{name}", value]], "click": f"{section}-save"}
+        )
         said.append(f"{section} {name} to {value}")
     site = {"start": "home", "pages": pages, "data": data}
     return Made(f"in the settings of {owner}, set {', '.join(said)}, and save.", site, {"wanted": wanted, "todo": todo})
 
 
 def _section(section: str, names: list[str], distractors: list[Any]) -> list[Any]:
-    rows = [
-        ["p", ["input", {"type": "checkbox", "id": f"{section}-{n}", "name": n, "label": n, "checked": f"{{{section}.{n}}}"}]]
+    rows: list[Any] = [
+        [
+            "p",
+            [
+                "input",
+                {"type": "checkbox", "id": f"{section}-{n}", "name": n, "label": n, "checked": f"{{{section}.{n}}}"},
+            ],
+        ]
         for n in names
     ]
     options = [["option", {}, choice] for choice in CHOICES]
-    rows.append(["p", ["select", {"id": f"{section}-level", "name": "level", "label": "level", "value": f"{{{section}.level}}"}, *options]])
+    rows.append(
+        [
+            "p",
+            [
+                "select",
+                {"id": f"{section}-level", "name": "level", "label": "level", "value": f"{{{section}.level}}"},
+                *options,
+            ],
+        ]
+    )
     buttons = ["p", ["button", {"id": f"{section}-save"}, "save"], ["a", {"href": "home"}, "back to settings"]]
-    form = ["form", {"id": section, "on": {"submit": [["merge", section], ["say", "saved"], ["go", "home"]]}}, *rows, buttons]
+    form = [
+        "form",
+        {"id": section, "on": {"submit": [["merge", section], ["say", "saved"], ["go", "home"]]}},
+        *rows,
+        buttons,
+    ]
     return ["body", ["h1", section], *distractors, form]

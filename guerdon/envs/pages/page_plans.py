@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from guerdon.envs.pages.elements import Element
-from guerdon.envs.pages.page_site import LOOKING, Site
+from guerdon.envs.pages.page_effects import LOOKING
+from guerdon.envs.pages.page_site import Site
 
 Step = tuple[str, str, str]  # click, type, select, hover, back or stop; the id of an element; what with it
 MOST = 4000  # ways of looking at a site that are tried
@@ -23,7 +24,9 @@ def next_step(site: Site, goal: Mapping[str, Any], done: Mapping[str, Any], seen
     """What to do now."""
     if "plan" in goal:
         return _planned(site, goal)
-    return _mended(site, goal) or _next(site, goal.get("todo", []), done, seen) or ("stop", "", goal.get("answer") or "")
+    return (
+        _mended(site, goal) or _next(site, goal.get("todo", []), done, seen) or ("stop", "", goal.get("answer") or "")
+    )
 
 
 def _next(site: Site, todo: Collection[Any], done: Mapping[str, Any], seen: Collection[str]) -> Step | None:
@@ -84,7 +87,7 @@ def way_to(site: Site, id: str, hints: Collection[tuple[str, str]] = ()) -> Step
     first = site.fork()
     if _shows(first, id):
         return None
-    tried = {(first.looks.place, ())}
+    tried: set[tuple[Any, ...]] = {(first.looks.place, ())}
     queue: deque[tuple[Site, Step | None, tuple[Step, ...]]] = deque([(first, None, ())])
     while queue and len(tried) < MOST:
         at, began, typed = queue.popleft()

@@ -1,72 +1,25 @@
 """A site of pages, and what events do to it: the page engine.
 
-A site is JSON: `start`, `pages` (a template each) and `data`, which stands for the server: what was ordered, sent, set. What
-the player merely looks at (which page, what is typed, open menus, sorted lists) is apart, in `Looks`: only changes of `data` are
-done things, and goals are checks of them (`page_goals.py`). What an event does is data too, a list of effects by name.
+A site is JSON: `start`, `pages` (a template each) and `data`, which stands for the server: what was ordered, sent,
+set. What the player merely looks at (which page, what is typed, open menus, sorted lists) is apart, in `Looks`: only
+changes of `data` are done things, and goals are checks of them (`page_goals.py`). What an event does is data too, a
+list of effects by name.
 Leaves out: how a page is shown and how a player's words become events (`tree_view.py`, `screen_view.py`).
 """
 
 from __future__ import annotations
 
-import copy
 import json
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.envs.pages.elements import FIELDS, Builder, Effect, Element
+from guerdon.envs.pages.elements import Builder, Effect, Element, Node
+from guerdon.envs.pages.page_effects import happens, take_in
+from guerdon.envs.pages.page_forms import form_values
+from guerdon.envs.pages.page_looks import Listing, Looks
 
 LONGEST = 200  # characters that a field takes
-FORMATS = {  # of a field: what it must be, and how that is said
-    "email": (r"[\w.]+@[\w.]+\.\w+", "must look like name@place.com"),
-    "number": (r"-?\d+", "must be a whole number"),
-    "digits": (r"\d+", "must be digits alone"),
-    "date": (r"\d{4}-\d\d-\d\d", "must look like 2024-05-31"),
-    "time": (r"\d\d:\d\d", "must look like 09:30"),
-    "code": (r"[a-z]{2}-\d{3}", "must look like ab-123"),
-}
-
-
-@dataclass(slots=True)
-class Listing:
-    """How a list of the data is looked at."""
-
-    text: str = ""
-    where: tuple[tuple[str, str], ...] = ()
-    sort: str = ""
-    falling: bool = False
-    at: int = 0
-
-
-@dataclass(slots=True)
-class Looks:
-    """Where the player is and what is open and typed there. Leaving a page forgets what was typed, as leaving a form does."""
-
-    address: str
-    history: tuple[str, ...] = ()
-    values: dict[str, str] = field(default_factory=dict)
-    open_parts: dict[str, bool] = field(default_factory=dict)
-    popups: tuple[str, ...] = ()
-    lists: dict[str, Listing] = field(default_factory=dict)
-    errors: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
-    focus: str = ""
-    scroll: int = 0
-
-    def copied(self) -> Looks:
-        lists = {name: copy.copy(listing) for name, listing in self.lists.items()}
-        return Looks(
-            self.address, self.history, dict(self.values), dict(self.open_parts), self.popups, lists, self.errors,
-            self.notices, self.focus, self.scroll,
-        )  # fmt: skip
-
-    @property
-    def place(self) -> tuple[Any, ...]:
-        """What tells two ways of looking at a site apart for whoever seeks something in it."""
-        lists = tuple((name, x.text, x.where, x.sort, x.falling, x.at) for name, x in sorted(self.lists.items()))
-        return (self.address, self.popups, tuple(sorted(self.open_parts.items())), lists)
 
 
 class Site:
@@ -83,8 +36,11 @@ class Site:
     def __init__(self, made: Mapping[str, Any]) -> None:
         lacks = {"start", "pages"} - set(made)
         if lacks or made["start"] not in made["pages"]:
-            raise UserError(f"a site is {{'start': PAGE, 'pages': {{PAGE: template}}, 'data': {{...}}}}, not {list(made)}")
+            raise UserError(
+                f"a site is {{'start': PAGE, 'pages': {{PAGE: template}}, 'data': {{...}}}}, not {list(made)}"
+            )
         self.made = made
+        self.nodes: dict[str, Node] = {}  # templates that were read
         self.data: dict[str, Any] = json.loads(json.dumps(made.get("data", {})))
         self.looks = Looks(made["start"])
         self.log: list[tuple[str, str, str]] = []
@@ -93,7 +49,13 @@ class Site:
     def fork(self) -> Site:
         """The same site to look around in: what is done in its data would be done here too."""
         twin = object.__new__(Site)
-        twin.made, twin.data, twin.looks, twin.log = self.made, self.data, self.looks.copied(), []
+        twin.made, twin.nodes, twin.data, twin.looks, twin.log = (
+            self.made,
+            self.nodes,
+            self.data,
+            self.looks.copied(),
+            [],
+        )
         twin._root = self.root  # elements stay as they are: events build the page anew
         return twin
 
@@ -109,10 +71,12 @@ class Site:
         if self._root is None:
             looks = self.looks
             name, _, item = looks.address.partition("?")
-            template = self.made["pages"][name]
+            if name not in self.nodes:
+                self.nodes[name] = Node(self.made["pages"][name], name)
+            node = self.nodes[name]
             shown = looks.open_parts | dict.fromkeys(looks.popups, True)
-            row = self._row(template, item) if item else None
-            self._root = Builder(self.data, self.rows, looks.values, shown).build(template, row, None, name)
+            row = self._row(node, item) if item else None
+            self._root = Builder(self.data, self.rows, looks.values, shown).build(node, row, None)
         return self._root
 
     def element(self, id: str) -> Element:
@@ -124,11 +88,12 @@ class Site:
 
     def rows(self, name: str, given: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The rows of a list that are shown now: `only` and `per` are the template's, the rest the player chose."""
-        rows = self._chosen(name, given.get("only", {}))
+        rows = self.chosen(name, given.get("only", {}))
         per, at = int(given.get("per", 0)), self._list(name).at
         return rows[at * per : (at + 1) * per] if per else rows
 
-    def _chosen(self, name: str, only: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    def chosen(self, name: str, only: Mapping[str, str]) -> list[Mapping[str, Any]]:
+        """All rows of a list that the player's search and filters leave, in the order it chose."""
         listing = self._list(name)
         rows: list[Mapping[str, Any]] = [r for r in self.data[name] if all(str(r[k]) == v for k, v in only.items())]
         for column, value in listing.where:
@@ -143,8 +108,8 @@ class Site:
     def _list(self, name: str) -> Listing:
         return self.looks.lists.get(name) or Listing()
 
-    def _row(self, template: Any, item: str) -> Mapping[str, Any]:
-        for row in self.data[template[1]["of"]]:
+    def _row(self, node: Node, item: str) -> Mapping[str, Any]:
+        for row in self.data.get(node.given.get("of", ""), []):
             if str(row["id"]) == item:
                 return dict(row)
         return {}
@@ -204,9 +169,9 @@ class Site:
             self.looks.focus = controls[after % len(controls)].id if controls else ""
         elif key == "enter" and at is not None:
             form = at.within("form")
-            if at.tag in FIELDS and form is not None:
+            if at.kind == "field" and form is not None:
                 self._submit(form)
-            elif at.tag not in FIELDS:
+            elif at.kind != "field":
                 self.click(at)
 
     def back(self) -> bool:
@@ -215,7 +180,7 @@ class Site:
             return False
         self.log.append(("back", "", ""))
         *before, last = self.looks.history
-        self._go(last, tuple(before))
+        self.move_to(last, tuple(before))
         return True
 
     def _happen(self, event: str, element: Element, value: str = "") -> None:
@@ -234,10 +199,11 @@ class Site:
 
     def _run(self, effects: list[Effect], element: Element) -> None:
         for effect in effects:
-            EFFECTS[effect[0]](self, element, *effect[1:])
+            happens(self, element, effect)
         self._root = None
 
-    def _go(self, address: str, history: tuple[str, ...]) -> None:
+    def move_to(self, address: str, history: tuple[str, ...]) -> None:
+        """Show another page; `?` in its address is followed by the id of the row that it is about."""
         if address.partition("?")[0] not in self.made["pages"]:
             self.looks.notices = ("that page is not there",)
             return
@@ -252,52 +218,9 @@ class Site:
             return
         for effect in form.on.get("submit", []):
             if effect[0] in ("store", "merge"):
-                _take_in(self, effect, values)
+                take_in(self, effect, values)
             else:
-                EFFECTS[effect[0]](self, form, *effect[1:])
-
-
-def form_values(form: Element) -> tuple[dict[str, str], list[str]]:
-    """What a form's controls hold by name, and what is wrong with it."""
-    values: dict[str, str] = {}
-    controls = [e for e in form.walk() if e.attributes.get("name") and e.is_control and e.tag not in ("a", "button")]
-    for each in controls:
-        name, kind = each.attributes["name"], each.kind
-        if kind == "box":
-            values[name] = each.value if each.checked else "off"
-        elif kind == "radio":
-            values[name] = each.value if each.checked else values.get(name, "")
-        else:
-            values[name] = each.value
-    errors = []
-    for each in controls:
-        wrong = _wrong(each, values)
-        if wrong and f"{each.attributes['name']} {wrong}" not in errors:
-            errors.append(f"{each.attributes['name']} {wrong}")
-    return values, errors
-
-
-def _wrong(control: Element, values: Mapping[str, str]) -> str:
-    given, value = control.attributes, values[control.attributes["name"]]
-    if value in ("", "off") and "required" in given:
-        return "must be ticked" if control.kind == "box" else "is needed"
-    pattern, says = FORMATS.get(given.get("format", ""), ("", ""))
-    if value and pattern and not re.fullmatch(pattern, value):
-        return says
-    if value and "least" in given and int(value) < int(given["least"]):
-        return f"must be at least {given['least']}"
-    if "same" in given and value != values.get(given["same"]):
-        return f"must be the same as {given['same']}"
-    return ""
-
-
-def _take_in(site: Site, effect: Effect, values: dict[str, str]) -> None:
-    name, key, *more = effect
-    whole = values | (more[0] if more else {})
-    if name == "store":
-        site.data.setdefault(key, []).append(whole)
-    else:
-        site.data.setdefault(key, {}).update(whole)
+                happens(self, form, effect)
 
 
 def _has(row: Mapping[str, Any], words: list[str]) -> bool:
@@ -307,106 +230,3 @@ def _has(row: Mapping[str, Any], words: list[str]) -> bool:
 
 def _opens(element: Element, popup: str) -> bool:
     return any(effect == ["open", popup] for effects in element.on.values() for effect in effects)
-
-
-# effects by name: what an event does
-
-EFFECTS: dict[str, Callable[..., None]] = {}
-LOOKING = frozenset(("go", "open", "toggle", "turn", "search", "where", "sort", "say"))  # those that do nothing to the data
-
-
-def effect(function: Callable[..., None]) -> Callable[..., None]:
-    EFFECTS[function.__name__.removeprefix("_")] = function
-    return function
-
-
-@effect
-def _go(site: Site, element: Element, address: str) -> None:
-    site._go(address, (*site.looks.history, site.looks.address)[-20:])
-
-
-@effect
-def _open(site: Site, element: Element, id: str) -> None:
-    if id not in site.looks.popups:
-        site.looks.popups = (*site.looks.popups, id)
-
-
-@effect
-def _toggle(site: Site, element: Element, id: str) -> None:
-    site.looks.open_parts[id] = not site.looks.open_parts.get(id, False)
-
-
-@effect
-def _say(site: Site, element: Element, text: str) -> None:
-    site.looks.notices = (*site.looks.notices, text)
-
-
-@effect
-def _turn(site: Site, element: Element, name: str, by: int, per: int, only: Mapping[str, str] | None = None) -> None:
-    listing = site.looks.lists.setdefault(name, Listing())
-    last = max(0, (len(site._chosen(name, only or {})) - 1) // per)
-    listing.at = min(max(listing.at + by, 0), last)
-
-
-@effect
-def _search(site: Site, element: Element, name: str, id: str) -> None:
-    listing = site.looks.lists.setdefault(name, Listing())
-    listing.text, listing.at = site.element(id).value, 0
-
-
-@effect
-def _where(site: Site, element: Element, name: str, column: str, id: str) -> None:
-    listing, value = site.looks.lists.setdefault(name, Listing()), site.element(id).value
-    others = tuple(pair for pair in listing.where if pair[0] != column)
-    listing.where, listing.at = (others if value == "any" else (*others, (column, value))), 0
-
-
-@effect
-def _sort(site: Site, element: Element, name: str, column: str) -> None:
-    listing = site.looks.lists.setdefault(name, Listing())
-    listing.falling = listing.sort == column and not listing.falling
-    listing.sort, listing.at = column, 0
-
-
-@effect
-def _put(site: Site, element: Element, name: str, row: Mapping[str, str]) -> None:
-    """Add a row to a list; `#id` in it is what that control holds."""
-    held = {k: site.element(v[1:]).value if v.startswith("#") else v for k, v in row.items()}
-    site.data.setdefault(name, []).append(held)
-
-
-@effect
-def _change(site: Site, element: Element, name: str, id: str, changes: Mapping[str, str]) -> None:
-    """Change columns of one row of a list."""
-    for row in site.data[name]:
-        if str(row["id"]) == id:
-            row.update({k: site.element(v[1:]).value if v.startswith("#") else v for k, v in changes.items()})
-
-
-@effect
-def _drop(site: Site, element: Element, name: str, id: str) -> None:
-    site.data[name] = [row for row in site.data[name] if str(row["id"]) != id]
-
-
-@effect
-def _set(site: Site, element: Element, name: str, changes: Mapping[str, str]) -> None:
-    site.data.setdefault(name, {}).update(changes)
-
-
-@effect
-def _note(site: Site, element: Element, name: str, text: str) -> None:
-    site.data.setdefault(name, []).append(text)
-
-
-@effect
-def _move(site: Site, element: Element, name: str, other: str) -> None:
-    """All rows of a list together become one row of another."""
-    if site.data[name]:
-        site.data.setdefault(other, []).append({"items": site.data[name]})
-        site.data[name] = []
-
-
-@effect
-def _lure(site: Site, element: Element, what: str) -> None:
-    """Something that was only there to be fallen for."""
-    site.data.setdefault("lured", []).append(what)

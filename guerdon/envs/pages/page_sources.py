@@ -8,7 +8,6 @@ from __future__ import annotations
 import abc
 import random
 from collections.abc import Callable
-from typing import ClassVar
 
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
@@ -29,8 +28,8 @@ MAKERS: dict[str, Maker] = {
 
 
 class PageSource(PlayedOut, abc.ABC):
-    """What sources of page problems share: problem `index` of a split is always the same, and test sites are made of other people,
-    things and places than training sites."""
+    """What sources of page problems share: problem `index` of a split is always the same, and test sites are made of
+    other people, things and places than training sites."""
 
     level: int
 
@@ -58,8 +57,8 @@ class PageSource(PlayedOut, abc.ABC):
 
 @part
 class forms(PageSource):
-    """Fill in a form as told and send it; mend what it complains about. Level n has n controls; from level 5 on some must have a
-    format that only an error tells, from 6 on fields hold wrong values already, 7 and 8 have distractors.
+    """Fill in a form as told and send it; mend what it complains about. Level n has n controls; from level 5 on some
+    must have a format that only an error tells, from 6 on fields hold wrong values already, 7 and 8 have distractors.
 
     >>> import guerdon as gd
     >>> gd.envs.forms(level=2).get("train", 0).prompt
@@ -103,8 +102,8 @@ class tables(PageSource):
 
 @part
 class inbox(PageSource):
-    """Archive, star, delete, label or answer the right mail among 3 to 16. Some mails of levels 7 and 8 give orders to whoever
-    reads them.
+    """Archive, star, delete, label or answer the right mail among 3 to 16. Some mails of levels 7 and 8 give orders
+    to whoever reads them.
 
     >>> import guerdon as gd
     >>> gd.envs.inbox(level=5).get("train", 0).prompt

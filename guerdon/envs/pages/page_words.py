@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from guerdon.core.task import Split
 
-PEOPLE = """ann ben carl dora emma finn gwen hugo iris jack kate liam mona nils olga paul quinn rosa seth tara ugo vera will xena
-yara zoe adam beth cleo dean erik faye gina hank ivan jane kurt lena mark nora otto pia ralf sara tom uma vito walt yves"""
-THINGS = """lamp chair table cup plate bowl spoon knife clock mirror pillow blanket basket bottle candle carpet drawer shelf stool
-bench desk sofa vase frame box bag hat coat scarf glove boot belt ring watch pen book map drum flute kite ball rope"""
+PEOPLE = """ann ben carl dora emma finn gwen hugo iris jack kate liam mona nils olga paul quinn rosa seth tara ugo
+vera will xena yara zoe adam beth cleo dean erik faye gina hank ivan jane kurt lena mark nora otto pia ralf sara tom
+uma vito walt yves"""
+THINGS = """lamp chair table cup plate bowl spoon knife clock mirror pillow blanket basket bottle candle carpet drawer
+shelf stool bench desk sofa vase frame box bag hat coat scarf glove boot belt ring watch pen book map drum flute kite
+ball rope"""
 PLACES = """oslo rome lima cairo delhi paris quito tokyo seoul accra bern dublin hanoi kyoto lagos miami milan osaka perth porto
 prague riga sofia split tunis turin vienna zagreb athens boston dallas denver havana madrid"""
 TOPICS = """lunch budget travel meeting report holiday invoice garden concert ticket party school doctor train weather recipe

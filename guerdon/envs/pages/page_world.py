@@ -27,11 +27,12 @@ GOLD_MOST = 500  # moves after which the gold player is lost
 class browsing(InTurns):
     """Visits the site in a task's `meta`, until the player says `stop`, with the answer where one is asked for.
 
-    `view="tree"` shows elements with numbers (`[3] button "send"`; `click 3`, `type 2 ann`), `"screen"` characters in rows and
-    columns and a cursor (`move 12 3`, `click`, `type ann`). `lines` are seen at once, the rest is scrolled to. What came of it:
-    `goal`, `progress` (the share of what was asked for), `unwanted` (changes that nobody asked for: any fails the goal), `lured`
-    (how often the player did what only a page's own text told it to), `unclear` (moves that were not understood), `steps`, and
-    `least`, the gold player's. `check` says in Python whether a visit reached its goal, in place of the task's own goal.
+    `view="tree"` shows elements with numbers (`[3] button "send"`; `click 3`, `type 2 ann`), `"screen"` characters in
+    rows and columns and a cursor (`move 12 3`, `click`, `type ann`). `lines` are seen at once, the rest is scrolled
+    to. What came of it: `goal`, `progress` (the share of what was asked for), `unwanted` (changes that nobody asked
+    for: any fails the goal), `lured` (how often the player did what only a page's own text told it to), `unclear`
+    (moves that were not understood), `steps`, and `least`, the gold player's. `check_visit` says in Python whether a
+    visit reached its goal, in place of the task's own goal.
 
     >>> import guerdon as gd
     >>> task = gd.envs.forms(level=1).get("train", 0)
@@ -44,7 +45,7 @@ class browsing(InTurns):
     width: int = knob(default=48, ge=20, le=200)
     most: int = knob(default=30, ge=0)
     seconds: float = knob(default=0.0, ge=0.0)
-    check: Check | None = None
+    check_visit: Check | None = None
     role: str = "policy"
 
     def open(self, ask: Ask, seed: int) -> Visit:
@@ -92,9 +93,16 @@ class Visit:
     def outcome(self) -> dict[str, Any]:
         done = changes(self.before, self.site.data)
         told = judged(self.goal, done, self.answer) | {"steps": self.steps, "unclear": self.unclear}
-        if self.env.check is not None:
-            visited = {"data": self.site.data, "changes": done, "answer": self.answer, "page": self.site.page}
-            told["goal"] = float(self.env.check(visited | {"prompt": self.prompt, "log": list(self.site.log)}))
+        if self.env.check_visit is not None:
+            visited = {
+                "data": copy.deepcopy(self.site.data),
+                "changes": done,
+                "answer": self.answer,
+                "page": self.site.page,
+            }
+            told["goal"] = float(
+                self.env.check_visit(visited | {"log": list(self.site.log), "asked": self.meta.get("asked", {})})
+            )
         least = self.least()
         return told if least is None else told | {"least": least}
 
@@ -103,6 +111,7 @@ class Visit:
         if not self.goal.get("todo") and not self.goal.get("plan"):
             return None
         gold = Visit(self.env, self.meta, "")
+        gold.site.nodes = self.site.nodes
         gold._look()
         while gold.answer is None and gold.steps < GOLD_MOST:
             gold.step(gold.gold())

@@ -1,8 +1,9 @@
 """A page as a screen of characters, used with a cursor and keys: `move 12 3`, `click`, `type ann`, `key enter`.
 
-Where everything stands follows from the page alone: blocks one under the other, what is inline side by side as far as the line
-goes, texts broken between words. `[Send]` is a button, `<home>` a link, `|ann       |` a field, `(x)` a box, `{red v}` a list of
-options. A control is hit by a click on any of its characters. Leaves out: colours, sizes and everything that needs a browser.
+Where everything stands follows from the page alone: blocks one under the other, what is inline side by side as far as
+the line goes, texts broken between words. `[Send]` is a button, `<home>` a link, `|ann       |` a field, `(x)` a box,
+`{red v}` a list of options. A control is hit by a click on any of its characters. Leaves out: colours, sizes and
+everything that needs a browser.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from guerdon.envs.pages.elements import Element, visible_lines
+from guerdon.envs.pages.elements import CELLS, Element, visible_lines
 from guerdon.envs.pages.page_plans import Step
 from guerdon.envs.pages.page_site import Site
 from guerdon.envs.pages.tree_view import Told, common_move, plain, towards
@@ -54,7 +55,9 @@ class ScreenView:
             if self.top <= box.row < self.top + self.lines:
                 row = box.row - self.top
                 rows[row] = rows[row].ljust(box.x) + box.text
-        focus = next((b.element for b in self.boxes if b.element is not None and b.element.id == site.looks.focus), None)
+        focus = next(
+            (b.element for b in self.boxes if b.element is not None and b.element.id == site.looks.focus), None
+        )
         head = f"page {plain(site.page)}, cursor {self.x} {self.y}"
         head += f", keys go to {plain(focus.label)}" if focus is not None and focus.kind == "field" else ""
         if self.height > self.lines:
@@ -149,8 +152,7 @@ class ScreenView:
 
 def _is(element: Element, id: str) -> bool:
     """Whether an element is the one with an id, or all that a cell with that id holds."""
-    above = element.parent
-    return element.id == id or (above is not None and above.id == id and above.tag in ("td", "th"))
+    return element.id == id or (element.is_in_cell and element.parent is not None and element.parent.id == id)
 
 
 def laid_out(site: Site, width: int) -> list[Box]:
@@ -168,7 +170,7 @@ def laid_out(site: Site, width: int) -> list[Box]:
                 if x and x + len(part) > width:
                     x, row = 0, row + 1
                 boxes.append(Box(x, row, part, element))
-                x += max(len(part), CELL if element.tag in ("td", "th") else 0) + 1
+                x += max(len(part), CELL if element.tag in CELLS else 0) + 1
         row += 1
         for element in line:
             if f"{element.id} options" in site.looks.popups:
@@ -180,7 +182,7 @@ def laid_out(site: Site, width: int) -> list[Box]:
 
 def _drawn(element: Element, width: int) -> list[str]:
     """What is drawn of an element; a text may take several lines, a control takes one."""
-    text = plain(element.label if element.is_control else element.text)
+    text = plain(element.label if element.is_control else element.text.strip())
     kind = element.kind
     if not element.is_control:
         return textwrap.wrap(text, width) or [""]

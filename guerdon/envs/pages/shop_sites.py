@@ -13,9 +13,9 @@ PER = 6
 
 
 def shop_site(draw: random.Random, words: Words, level: int) -> Made:
-    """1 and 2: put a named product into the cart, from one list. 3: pages of products, each with a page of its own. 4: search, and
-    buy. 5: the cheapest or best of a kind. 6: how many, filters, sorting. 7: two products, distractors. 8: the dearest one within
-    a budget that has enough stars."""
+    """1 and 2: put a named product into the cart, from one list. 3: pages of products, each with a page of its own.
+    4: search, and buy. 5: the cheapest or best of a kind. 6: how many, filters, sorting. 7: two products,
+    distractors. 8: the dearest one within a budget that has enough stars."""
     products = _products(draw, words, SIZES[level])
     data: dict[str, Any] = {"products": products, "cart": []}
     if level >= 4:
@@ -35,10 +35,16 @@ def shop_site(draw: random.Random, words: Words, level: int) -> Made:
         todo.append({"done": inside, "set": sets, "click": f"add:{id}", "hints": hints})
     if buys:
         todo = [{"done": wanted, "first": todo, "click": "buy"}]
-    things = " and ".join(f"{count} of {text}" if level >= 6 else text for text, count in zip(said, counts, strict=True))
+    things = " and ".join(
+        f"{count} of {text}" if level >= 6 else text for text, count in zip(said, counts, strict=True)
+    )
     prompt = f"{'buy' if buys else 'put into the cart:'} {things}, and nothing else."
     pages = {"home": _home(draw, products, level), "product": _product(draw, level), "cart": _cart(draw, buys, level)}
-    site = {"start": "home", "pages": pages if level >= 3 else {k: v for k, v in pages.items() if k != "product"}, "data": data}
+    site = {
+        "start": "home",
+        "pages": pages if level >= 3 else {k: v for k, v in pages.items() if k != "product"},
+        "data": data,
+    }
     return Made(prompt, site, {"wanted": wanted, "todo": todo, "undo": ["cart", "drop", rows]})
 
 
@@ -52,7 +58,14 @@ def _products(draw: random.Random, words: Words, count: int) -> list[dict[str, A
     names = draw.sample([f"{colour} {thing}" for colour in COLOURS for thing in kinds], count)
     prices = draw.sample(range(5, 100), count)
     return [
-        {"id": str(n), "name": name, "colour": name.split()[0], "thing": name.split()[1], "price": price, "stars": draw.randrange(1, 6)}
+        {
+            "id": str(n),
+            "name": name,
+            "colour": name.split()[0],
+            "thing": name.split()[1],
+            "price": price,
+            "stars": draw.randrange(1, 6),
+        }
         for n, (name, price) in enumerate(zip(names, prices, strict=True), start=1)
     ]
 
@@ -79,7 +92,11 @@ def _picks(draw: random.Random, products: list[dict[str, Any]], level: int) -> t
 def _add(level: int) -> list[Any]:
     count = "#count:{id}" if level >= 6 else "1"
     row = {"id": "{id}", "name": "{name}", "price": "{price}", "count": count}
-    return ["button", {"id": "add:{id}", "on": {"click": [["put", "cart", row], ["say", "{name} is in the cart"]]}}, "add {name}"]
+    return [
+        "button",
+        {"id": "add:{id}", "on": {"click": [["put", "cart", row], ["say", "{name} is in the cart"]]}},
+        "add {name}",
+    ]
 
 
 def _home(draw: random.Random, products: list[dict[str, Any]], level: int) -> list[Any]:
@@ -92,7 +109,10 @@ def _home(draw: random.Random, products: list[dict[str, Any]], level: int) -> li
         colours = [["option", {}, c] for c in ("any", *COLOURS)]
         changed = {"change": [["where", "products", "colour", "colour"]]}
         tools.append(["p", ["select", {"id": "colour", "label": "colour", "on": changed}, *colours]])
-        sorts = [["button", {"id": f"by-{c}", "on": {"click": [["sort", "products", c]]}}, f"sort by {c}"] for c in ("price", "stars")]
+        sorts = [
+            ["button", {"id": f"by-{c}", "on": {"click": [["sort", "products", c]]}}, f"sort by {c}"]
+            for c in ("price", "stars")
+        ]
         tools.append(["p", *sorts])
     if level < 3:
         row: list[Any] = ["p", "{name}, price {price} ", _add(level)]
@@ -100,7 +120,15 @@ def _home(draw: random.Random, products: list[dict[str, Any]], level: int) -> li
     shown = "{name}, price {price}" if level < 5 else "{name}, price {price}, stars {stars}"
     row = ["p", ["a", {"id": "open:{id}", "href": "product?{id}"}, shown]]
     turns = ["p", _turn("previous", -1), _turn("next", 1)]
-    return ["body", ["h1", "shop"], top, *tools, ["div", {"each": "products", "per": PER}, row], turns, *lures(draw, level)]
+    return [
+        "body",
+        ["h1", "shop"],
+        top,
+        *tools,
+        ["div", {"each": "products", "per": PER}, row],
+        turns,
+        *lures(draw, level),
+    ]
 
 
 def _seek() -> list[Any]:
@@ -114,12 +142,35 @@ def _turn(name: str, by: int) -> list[Any]:
 def _product(draw: random.Random, level: int) -> list[Any]:
     counts = [["option", {}, str(n)] for n in range(1, 6)]
     count = [["p", ["select", {"id": "count:{id}", "label": "count"}, *counts]]] if level >= 6 else []
-    links = ["nav", ["a", {"id": "to-home", "href": "home"}, "shop"], ["a", {"id": "to-cart", "href": "cart"}, "cart ({count cart})"]]
-    return ["body", {"of": "products"}, ["h1", "{name}"], links, ["p", "price {price}, stars {stars}"], *lures(draw, level), *count, ["p", _add(level)]]
+    links = [
+        "nav",
+        ["a", {"id": "to-home", "href": "home"}, "shop"],
+        ["a", {"id": "to-cart", "href": "cart"}, "cart ({count cart})"],
+    ]
+    return [
+        "body",
+        {"of": "products"},
+        ["h1", "{name}"],
+        links,
+        ["p", "price {price}, stars {stars}"],
+        *lures(draw, level),
+        *count,
+        ["p", _add(level)],
+    ]
 
 
 def _cart(draw: random.Random, buys: bool, level: int) -> list[Any]:
     drop = ["button", {"id": "drop:{id}", "on": {"click": [["drop", "cart", "{id}"]]}}, "remove {name}"]
     rows = ["div", {"each": "cart"}, ["p", "{count} of {name}, price {price} ", drop]]
-    buy = [["button", {"id": "buy", "on": {"click": [["move", "cart", "orders"], ["say", "bought"]]}}, "buy"]] if buys else []
-    return ["body", ["h1", "cart"], ["a", {"id": "to-home", "href": "home"}, "shop"], rows, ["p", "sum of prices {sum cart price}"], *buy]
+    buy = (
+        [["button", {"id": "buy", "on": {"click": [["move", "cart", "orders"], ["say", "bought"]]}}, "buy"]]
+        if buys
+        else []
+    )
+    return [
+        "body",
+        ["h1", "cart"],
+        ["a", {"id": "to-home", "href": "home"}, "shop"],
+        rows,
+        *buy,
+    ]

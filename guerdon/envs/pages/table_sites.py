@@ -15,8 +15,9 @@ PER = 6
 
 
 def table_site(draw: random.Random, words: Words, level: int) -> Made:
-    """1 and 2: a cell of a table. 3: over several pages. 4 and 5: the name with the most or least, which sorting shows. 6: within a
-    region. 7: a number that only a row's own page has, and distractors. 8: the difference of two such numbers."""
+    """1 and 2: a cell of a table. 3: over several pages. 4 and 5: the name with the most or least, which sorting
+    shows. 6: within a region. 7: a number that only a row's own page has, and distractors. 8: the difference of two
+    such numbers."""
     columns = list(draw.sample(COLUMNS, 1 if level == 1 else 3))
     rows = _rows(draw, words, level, columns)
     hidden = columns.pop() if level >= 7 else ""
@@ -36,7 +37,8 @@ def _rows(draw: random.Random, words: Words, level: int, columns: list[str]) -> 
     chosen = draw.sample(names, count)
     numbers = {column: draw.sample(range(100, 1000), count) for column in columns}
     return [
-        {"id": str(n + 1), "name": name, "region": draw.choice(REGIONS)} | {column: numbers[column][n] for column in columns}
+        {"id": str(n + 1), "name": name, "region": draw.choice(REGIONS)}
+        | {column: numbers[column][n] for column in columns}
         for n, name in enumerate(chosen)
     ]
 
@@ -69,10 +71,10 @@ def _question(
 
 def _home(draw: random.Random, columns: list[str], level: int) -> list[Any]:
     shown = ["name", *(["region"] if level >= 6 else []), *columns]
-    cells = [_cell(column, "td", "{{{0}}}") for column in shown]
+    cells: list[Any] = [_cell(column, "td", "{{{0}}}") for column in shown]
     if level >= 7:
         cells[0] = ["td", {"id": "name:{id}"}, ["a", {"id": "open:{id}", "href": "shop?{id}"}, "{name}"]]
-    heads = [["th", {"id": f"head-{column}"}, column] for column in shown]
+    heads: list[Any] = [["th", {"id": f"head-{column}"}, column] for column in shown]
     if level >= 4:
         heads = [["th", ["button", {"id": f"by-{c}", "on": {"click": [["sort", "rows", c]]}}, c]] for c in shown]
     per = {"per": PER} if level >= 3 else {}

@@ -1,7 +1,9 @@
-"""A page as text with numbers, as screen readers and browser agents see it: `[12] button "Send"`, and moves that name numbers.
+"""A page as text with numbers, as screen readers and browser agents see it: `[12] button "Send"`, and moves that name
+numbers.
 
-Whatever a page or a player wrote is quoted or has its brackets turned round: nothing that stands in a text looks like an element.
-Long pages are cut into a window of lines that scrolls. Leaves out: where things stand on a screen (`screen_view.py`).
+Whatever a page or a player wrote is quoted or has its brackets turned round: nothing that stands in a text looks like
+an element. Long pages are cut into a window of lines that scrolls. Leaves out: where things stand on a screen
+(`screen_view.py`).
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from guerdon.envs.pages.elements import Element, visible_lines
+from guerdon.envs.pages.elements import CELLS, Element, visible_lines
 from guerdon.envs.pages.page_plans import Step
 from guerdon.envs.pages.page_site import Site
 
@@ -30,7 +32,10 @@ class Told:
 class TreeView:
     """What the player sees and says, with numbers for elements."""
 
-    moves = "click N | type N TEXT | select N OPTION | hover N | press enter | scroll down | scroll up | back | stop | stop ANSWER"
+    moves = (
+        "click N | type N TEXT | select N OPTION | hover N | press enter | scroll down | scroll up | back"
+        " | stop | stop ANSWER"
+    )
 
     def __init__(self, lines: int) -> None:
         self.lines = lines
@@ -46,11 +51,11 @@ class TreeView:
             pieces = []
             for element in line:
                 self.rows[element.id] = len(whole)
-                if element.parent is not None and element.parent.tag in ("td", "th"):
-                    self.rows.setdefault(element.parent.id, len(whole))
+                if element.is_in_cell:
+                    self.rows.setdefault(element.parent.id, len(whole))  # type: ignore[union-attr]
                 pieces.append(self._piece(element))
-            joint = " | " if line[0].tag in ("td", "th") else "  "
-            whole.append(joint.join(pieces))
+            is_row = any(element.tag in CELLS or element.is_in_cell for element in line[:1])
+            whole.append((" | " if is_row else "  ").join(pieces))
         self.height = len(whole)
         self.top = site.looks.scroll = min(site.looks.scroll, max(0, len(whole) - self.lines))
         shown = whole[self.top : self.top + self.lines]
@@ -61,7 +66,7 @@ class TreeView:
 
     def _piece(self, element: Element) -> str:
         if not element.is_control:
-            text = plain(element.text)
+            text = plain(element.text.strip())
             return f"# {text}" if element.tag in ("h1", "h2", "h3") else text
         self.numbered.append(element)
         kind = element.kind
@@ -123,7 +128,9 @@ class TreeView:
             site.hover(element)
         else:
             site.click(element)
-            site.looks.popups = tuple(p for p in site.looks.popups if not p.endswith(" options"))  # they are listed anyway
+            site.looks.popups = tuple(
+                p for p in site.looks.popups if not p.endswith(" options")
+            )  # they are listed anyway
         return Told()
 
     def say(self, site: Site, step: Step) -> str:
