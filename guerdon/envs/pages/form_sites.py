@@ -8,22 +8,10 @@ from typing import Any
 
 from guerdon.envs.pages.page_words import COLOURS, Words, lures
 
-MONTHS = tuple(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
-)
+MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
 TOPICS = ("guest", "member", "order", "visit")
 
 

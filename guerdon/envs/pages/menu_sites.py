@@ -9,24 +9,10 @@ from guerdon.envs.pages.form_sites import Made
 from guerdon.envs.pages.page_words import Words, lures
 
 MENUS = ("file", "edit", "view", "tools", "help")
-COMMANDS = tuple(
-    [
-        "open",
-        "print",
-        "copy",
-        "paste",
-        "zoom",
-        "find",
-        "sort",
-        "share",
-        "export",
-        "rename",
-        "merge",
-        "reload",
-        "about",
-        "check",
-    ]
-)
+COMMANDS = (
+    "open", "print", "copy", "paste", "zoom", "find", "sort",
+    "share", "export", "rename", "merge", "reload", "about", "check",
+)  # fmt: skip
 GROUPS = ("text", "image", "colour", "layout", "page", "list")
 SECTIONS = ("sound", "display", "network", "privacy", "language", "keyboard")
 SWITCHES = ("autosave", "alerts", "sync", "backup", "dark mode", "updates", "location", "tips")
