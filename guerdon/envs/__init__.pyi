@@ -1,5 +1,8 @@
 """How an episode goes."""
 
+from guerdon.envs.at_home import by_kind as by_kind
+from guerdon.envs.at_home import demonstrated as demonstrated
+from guerdon.envs.at_home import home_of as home_of
 from guerdon.envs.contrasting import side_by_side as side_by_side
 from guerdon.envs.pages.own_pages_source import own_pages as own_pages
 from guerdon.envs.pages.page_html import site_from_html as site_from_html
@@ -17,4 +20,5 @@ from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.turns import InTurns as InTurns
 from guerdon.envs.turns import Observed as Observed
 from guerdon.envs.turns import PlayedOut as PlayedOut
+from guerdon.envs.turns import Shows as Shows
 from guerdon.envs.turns import World as World

@@ -24,6 +24,7 @@ from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.homes import move_home
 from guerdon.loop.record import Options
 from guerdon.loop.rows_in_words import is_in_words, of_words
 from guerdon.models import template_clock as clock
@@ -137,7 +138,10 @@ def build(request: RunRequest) -> Built:
         raise UserError(
             f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
         )
-    recipe = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
+    made = entry.build(slots, request.settings, text=request.text)
+    if isinstance(made, Recipe):
+        move_home(made, task)
+    recipe = _checked(made, request.prepared)
     tell(task, [slots["model"]])
     return Built(entry.name, recipe, task, entry)
 
