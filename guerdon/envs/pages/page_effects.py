@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from guerdon.core.errors import unknown
 from guerdon.envs.pages.elements import Effect, Element
-from guerdon.envs.pages.page_looks import Listing
+from guerdon.envs.pages.page_looks import ListLook
 
 if TYPE_CHECKING:
     from guerdon.envs.pages.page_site import Site
@@ -29,6 +29,8 @@ def happens(site: Site, element: Element, effect: Effect) -> None:
     """Have an effect happen to a site; `element` is what the event befell."""
     if effect[0] not in EFFECTS:
         raise unknown("effect", effect[0], EFFECTS)
+    if effect[0] not in LOOKING:
+        site.ways.clear()
     EFFECTS[effect[0]](site, element, *effect[1:])
 
 
@@ -55,27 +57,27 @@ def _say(site: Site, element: Element, text: str) -> None:
 
 @effect
 def _turn(site: Site, element: Element, name: str, by: int, per: int, only: Mapping[str, str] | None = None) -> None:
-    listing = site.looks.lists.setdefault(name, Listing())
+    listing = site.looks.lists.setdefault(name, ListLook())
     last = max(0, (len(site.chosen(name, only or {})) - 1) // per)
     listing.at = min(max(listing.at + by, 0), last)
 
 
 @effect
 def _search(site: Site, element: Element, name: str, id: str) -> None:
-    listing = site.looks.lists.setdefault(name, Listing())
+    listing = site.looks.lists.setdefault(name, ListLook())
     listing.text, listing.at = site.element(id).value, 0
 
 
 @effect
 def _where(site: Site, element: Element, name: str, column: str, id: str) -> None:
-    listing, value = site.looks.lists.setdefault(name, Listing()), site.element(id).value
+    listing, value = site.looks.lists.setdefault(name, ListLook()), site.element(id).value
     others = tuple(pair for pair in listing.where if pair[0] != column)
     listing.where, listing.at = (others if value == "any" else (*others, (column, value))), 0
 
 
 @effect
 def _sort(site: Site, element: Element, name: str, column: str) -> None:
-    listing = site.looks.lists.setdefault(name, Listing())
+    listing = site.looks.lists.setdefault(name, ListLook())
     listing.falling = listing.sort == column and not listing.falling
     listing.sort, listing.at = column, 0
 
@@ -131,6 +133,7 @@ def _lure(site: Site, element: Element, what: str) -> None:
 def take_in(site: Site, effect: Effect, values: dict[str, str]) -> None:
     """A form that was sent comes into the data: added to a list (`store`) or put over what is there (`merge`)."""
     name, key, *more = effect
+    site.ways.clear()
     whole = values | (more[0] if more else {})
     if name == "store":
         site.data.setdefault(key, []).append(whole)

@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass(slots=True)
-class Listing:
+class ListLook:
     """How a list of the data is looked at."""
 
     text: str = ""
@@ -30,7 +30,7 @@ class Looks:
     values: dict[str, str] = field(default_factory=dict)
     open_parts: dict[str, bool] = field(default_factory=dict)
     popups: tuple[str, ...] = ()
-    lists: dict[str, Listing] = field(default_factory=dict)
+    lists: dict[str, ListLook] = field(default_factory=dict)
     errors: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     focus: str = ""

@@ -87,21 +87,37 @@ def way_to(site: Site, id: str, hints: Collection[tuple[str, str]] = ()) -> Step
     first = site.fork()
     if _shows(first, id):
         return None
-    tried: set[tuple[Any, ...]] = {(first.looks.place, ())}
-    queue: deque[tuple[Site, Step | None, tuple[Step, ...]]] = deque([(first, None, ())])
+    if (id, _place(first)) not in site.ways:
+        way = _searched(first, id, hints)
+        at = first.fork()
+        for step in way:  # each place on it is on the shortest way too
+            site.ways[id, _place(at)] = step
+            take(at, step)
+        if not way:
+            return None
+    began: Step = site.ways[id, _place(first)]
+    return began
+
+
+def _searched(first: Site, id: str, hints: Collection[tuple[str, str]]) -> tuple[Step, ...]:
+    tried = {_place(first)}
+    queue: deque[tuple[Site, tuple[Step, ...]]] = deque([(first, ())])
     while queue and len(tried) < MOST:
-        at, began, typed = queue.popleft()
+        at, way = queue.popleft()
         for step in _looks_around(at, id, hints):
             then = at.fork()
             take(then, step)
-            held = tuple(sorted({*typed, step})) if step[0] in ("type", "select") else ()
-            key = (then.looks.place, held)
-            if key not in tried:
-                tried.add(key)
+            place = _place(then)
+            if place not in tried:
+                tried.add(place)
                 if _shows(then, id):
-                    return began or step
-                queue.append((then, began or step, held))
-    return None
+                    return (*way, step)
+                queue.append((then, (*way, step)))
+    return ()
+
+
+def _place(site: Site) -> tuple[Any, ...]:
+    return (*site.looks.place, tuple(sorted(site.looks.values.items())))
 
 
 def _shows(site: Site, id: str) -> bool:

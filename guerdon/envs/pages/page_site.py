@@ -17,7 +17,7 @@ from guerdon.core.errors import UserError, unknown
 from guerdon.envs.pages.elements import Builder, Effect, Element, Node
 from guerdon.envs.pages.page_effects import happens, take_in
 from guerdon.envs.pages.page_forms import form_values
-from guerdon.envs.pages.page_looks import Listing, Looks
+from guerdon.envs.pages.page_looks import ListLook, Looks
 
 LONGEST = 200  # characters that a field takes
 
@@ -44,11 +44,13 @@ class Site:
         self.data: dict[str, Any] = json.loads(json.dumps(made.get("data", {})))
         self.looks = Looks(made["start"])
         self.log: list[tuple[str, str, str]] = []
+        self.ways: dict[tuple[Any, ...], Any] = {}  # for the gold player: what it has searched, until the data change
         self._root: Element | None = None
 
     def fork(self) -> Site:
         """The same site to look around in: what is done in its data would be done here too."""
         twin = object.__new__(Site)
+        twin.ways = {}
         twin.made, twin.nodes, twin.data, twin.looks, twin.log = (
             self.made,
             self.nodes,
@@ -105,8 +107,8 @@ class Site:
             rows = sorted(rows, key=lambda row: row[listing.sort], reverse=listing.falling)
         return rows
 
-    def _list(self, name: str) -> Listing:
-        return self.looks.lists.get(name) or Listing()
+    def _list(self, name: str) -> ListLook:
+        return self.looks.lists.get(name) or ListLook()
 
     def _row(self, node: Node, item: str) -> Mapping[str, Any]:
         for row in self.data.get(node.given.get("of", ""), []):

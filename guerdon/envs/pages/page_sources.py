@@ -62,6 +62,7 @@ class forms(PageSource):
 
     >>> import guerdon as gd
     >>> gd.envs.forms(level=2).get("train", 0).prompt
+    'fill in and send the visit form: name kurt, colour yellow. leave everything else as it is.'
     """
 
     level: int = knob(default=1, ge=1, le=8)
@@ -73,6 +74,7 @@ class menus(PageSource):
 
     >>> import guerdon as gd
     >>> gd.envs.menus(level=1).get("train", 0).prompt
+    'the document is holiday boot. choose view > paste in its menus.'
     """
 
     level: int = knob(default=1, ge=1, le=8)
@@ -84,6 +86,7 @@ class shop(PageSource):
 
     >>> import guerdon as gd
     >>> gd.envs.shop(level=5).get("train", 0).prompt
+    'buy the cheapest box, and nothing else.'
     """
 
     level: int = knob(default=1, ge=1, le=8)
@@ -95,6 +98,7 @@ class tables(PageSource):
 
     >>> import guerdon as gd
     >>> gd.envs.tables(level=4).get("train", 0).prompt
+    'which has the least staff? stop with the answer.'
     """
 
     level: int = knob(default=1, ge=1, le=8)
@@ -107,6 +111,7 @@ class inbox(PageSource):
 
     >>> import guerdon as gd
     >>> gd.envs.inbox(level=5).get("train", 0).prompt
+    'answer the mail from vito about party with "that is fine".'
     """
 
     level: int = knob(default=1, ge=1, le=8)

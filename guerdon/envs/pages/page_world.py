@@ -6,6 +6,8 @@ Leaves out: where problems come from (`page_sources.py`, `own_pages_source.py`) 
 from __future__ import annotations
 
 import copy
+import functools
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -38,6 +40,15 @@ class browsing(InTurns):
     >>> task = gd.envs.forms(level=1).get("train", 0)
     >>> visit = gd.envs.browsing().open(gd.Ask(task), seed=0)
     >>> print(visit.begin())
+    Task: fill in and send the visit form: city vienna. leave everything else as it is.
+    Moves: click N | type N TEXT | select N OPTION | hover N | press enter | scroll down | scroll up | back | stop | stop ANSWER
+    <BLANKLINE>
+    page home
+    # visit form
+    [1] field "city" = ""
+    [2] button "send"  [3] button "cancel"
+    >>> visit.gold()
+    'type 1 vienna'
     """
 
     view: Literal["tree", "screen"] = "tree"
@@ -103,16 +114,17 @@ class Visit:
             told["goal"] = float(
                 self.env.check_visit(visited | {"log": list(self.site.log), "asked": self.meta.get("asked", {})})
             )
-        least = self.least()
-        return told if least is None else told | {"least": least}
-
-    def least(self) -> int | None:
-        """How many moves the gold player takes from the beginning; None where nobody said what it does."""
         if not self.goal.get("todo") and not self.goal.get("plan"):
-            return None
-        gold = Visit(self.env, self.meta, "")
-        gold.site.nodes = self.site.nodes
-        gold._look()
-        while gold.answer is None and gold.steps < GOLD_MOST:
-            gold.step(gold.gold())
-        return gold.steps
+            return told  # nobody said what the gold player does
+        whole = json.dumps({name: self.meta[name] for name in ("site", "goal")})
+        return told | {"least": _least(whole, self.env.view, self.env.lines, self.env.width)}
+
+
+@functools.lru_cache(maxsize=256)
+def _least(whole: str, view: Literal["tree", "screen"], lines: int, width: int) -> int:
+    """How many moves the gold player takes. Kept, since a problem is often tried several times."""
+    gold = Visit(browsing(view, lines=lines, width=width), json.loads(whole), "")
+    gold.begin()
+    while gold.answer is None and gold.steps < GOLD_MOST:
+        gold.step(gold.gold())
+    return gold.steps

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from guerdon.envs.pages.elements import CELLS, Element, visible_lines
 from guerdon.envs.pages.page_plans import Step
 from guerdon.envs.pages.page_site import Site
-from guerdon.envs.pages.tree_view import Told, common_move, plain, towards
+from guerdon.envs.pages.tree_view import MoveTaken, common_move, plain, towards
 
 FIELD, CELL = 12, 9  # characters of a field, and of a cell that is followed by another
 KEYS = ("enter", "tab", "escape", "clear", "backspace")
@@ -81,13 +81,13 @@ class ScreenView:
     def _in_view(self, box: Box) -> bool:
         return self.top <= box.row < self.top + self.lines
 
-    def act(self, site: Site, said: str) -> Told:
+    def act(self, site: Site, said: str) -> MoveTaken:
         """Do what the player said."""
         words = said.strip()
         verb, _, rest = words.partition(" ")
         verb = verb.lower()
         if "\n" in words:
-            return Told("one move a turn, on one line")
+            return MoveTaken("one move a turn, on one line")
         general = common_move(self, site, verb, rest.strip())
         if general is not None:
             return general
@@ -96,42 +96,42 @@ class ScreenView:
         if verb == "click" and not rest:
             element = self.at_cursor()
             if element is None or not element.is_control:
-                return Told("there is nothing to click under the cursor")
+                return MoveTaken("there is nothing to click under the cursor")
             site.click(element)
-            return Told()
+            return MoveTaken()
         if verb == "key" and rest.strip().lower() in KEYS:
             return self._key(site, rest.strip().lower())
         if verb == "type" and rest:
             return self._keys(site, lambda value: value + rest)
-        return Told("that is no move")
+        return MoveTaken("that is no move")
 
-    def _move(self, site: Site, rest: str) -> Told:
+    def _move(self, site: Site, rest: str) -> MoveTaken:
         if not re.fullmatch(r"[0-9]{1,3},? +[0-9]{1,3}", rest.strip()):
-            return Told("move needs a column and a row: move 12 3")
+            return MoveTaken("move needs a column and a row: move 12 3")
         x, y = (int(number) for number in re.findall(r"[0-9]+", rest))
         if x >= self.width or y >= self.lines:
-            return Told(f"the screen has columns 0 to {self.width - 1} and rows 0 to {self.lines - 1}")
+            return MoveTaken(f"the screen has columns 0 to {self.width - 1} and rows 0 to {self.lines - 1}")
         self.x, self.y = x, y
         element = self.at_cursor()
         if element is not None and "hover" in element.on:
             site.hover(element)
-        return Told()
+        return MoveTaken()
 
-    def _key(self, site: Site, key: str) -> Told:
+    def _key(self, site: Site, key: str) -> MoveTaken:
         if key == "clear":
             return self._keys(site, lambda value: "")
         if key == "backspace":
             return self._keys(site, lambda value: value[:-1])
         site.press(key)
-        return Told()
+        return MoveTaken()
 
-    def _keys(self, site: Site, change) -> Told:  # type: ignore[no-untyped-def]
+    def _keys(self, site: Site, change) -> MoveTaken:  # type: ignore[no-untyped-def]
         box = self._box(site.looks.focus)
         field = box.element if box is not None else None
         if field is None or field.kind != "field" or field.disabled:
-            return Told("no field has the keys: click one first")
+            return MoveTaken("no field has the keys: click one first")
         site.type(field, change(field.value))
-        return Told()
+        return MoveTaken()
 
     def say(self, site: Site, step: Step) -> str:
         """A step in the words of this view, as far as one move goes."""

@@ -22,7 +22,7 @@ QUOTED = TURNED | {ord('"'): "'"}
 
 
 @dataclass(frozen=True)
-class Told:
+class MoveTaken:
     """What became of a move: `unclear` says what was not understood, `answer` ends the episode."""
 
     unclear: str = ""
@@ -84,25 +84,25 @@ class TreeView:
     def sees(self, id: str) -> bool:
         return id in self.rows and self.top <= self.rows[id] < self.top + self.lines
 
-    def act(self, site: Site, said: str) -> Told:
+    def act(self, site: Site, said: str) -> MoveTaken:
         """Do what the player said."""
         words = said.strip()
         verb, _, rest = words.partition(" ")
         verb, rest = verb.lower(), rest.strip()
         if "\n" in words:
-            return Told("one move a turn, on one line")
+            return MoveTaken("one move a turn, on one line")
         general = common_move(self, site, verb, rest)
         if general is not None:
             return general
         if verb == "press" and rest.lower() in KEYS:
             site.press(rest.lower())
-            return Told()
+            return MoveTaken()
         if verb not in ("click", "type", "select", "hover"):
-            return Told("that is no move")
+            return MoveTaken("that is no move")
         number, _, what = rest.partition(" ")
         element = self._numbered(number)
         if element is None:
-            return Told(f"{verb} needs the number of something in view")
+            return MoveTaken(f"{verb} needs the number of something in view")
         return self._use(site, verb, element, what.strip())
 
     def _numbered(self, number: str) -> Element | None:
@@ -112,17 +112,17 @@ class TreeView:
         element = self.numbered[at - 1] if 0 < at <= len(self.numbered) else None
         return element if element is not None and self.sees(element.id) else None
 
-    def _use(self, site: Site, verb: str, element: Element, what: str) -> Told:
+    def _use(self, site: Site, verb: str, element: Element, what: str) -> MoveTaken:
         if verb in ("type", "select") and element.kind != {"type": "field", "select": "select"}[verb]:
-            return Told(f"{verb} needs a {'field' if verb == 'type' else 'select'}, and that is a {element.kind}")
+            return MoveTaken(f"{verb} needs a {'field' if verb == 'type' else 'select'}, and that is a {element.kind}")
         if verb in ("type", "select") and element.disabled:
-            return Told("that cannot be used now")
+            return MoveTaken("that cannot be used now")
         if verb == "type":
             site.type(element, unquoted(what))
         elif verb == "select":
             option = next((o.text for o in element.children if o.text.lower() == unquoted(what).lower()), None)
             if option is None:
-                return Told("select needs one of the options that are listed")
+                return MoveTaken("select needs one of the options that are listed")
             site.select(element, option)
         elif verb == "hover":
             site.hover(element)
@@ -131,7 +131,7 @@ class TreeView:
             site.looks.popups = tuple(
                 p for p in site.looks.popups if not p.endswith(" options")
             )  # they are listed anyway
-        return Told()
+        return MoveTaken()
 
     def say(self, site: Site, step: Step) -> str:
         """A step in the words of this view; where its element is out of view, the way there."""
@@ -144,12 +144,12 @@ class TreeView:
         return f"{verb} {number} {what}".strip()
 
 
-def common_move(view: TreeView | object, site: Site, verb: str, rest: str) -> Told | None:
+def common_move(view: TreeView | object, site: Site, verb: str, rest: str) -> MoveTaken | None:
     """Moves that are the same in every view: stop, back, scroll."""
     if verb == "stop":
-        return Told(answer=unquoted(rest)[:500])
+        return MoveTaken(answer=unquoted(rest)[:500])
     if verb == "back" and not rest:
-        return Told() if site.back() else Told("there is no page before this one")
+        return MoveTaken() if site.back() else MoveTaken("there is no page before this one")
     if verb == "scroll" and rest.lower() in ("down", "up"):
         lines, height = view.lines, view.height  # type: ignore[union-attr]
         by = max(1, lines - 2) * (1 if rest.lower() == "down" else -1)
@@ -157,7 +157,7 @@ def common_move(view: TreeView | object, site: Site, verb: str, rest: str) -> To
         site.looks.scroll = min(max(before + by, 0), max(0, height - lines))
         site.log.append(("scroll", "", rest.lower()))
         site.looks.notices = ()
-        return Told() if site.looks.scroll != before else Told(f"there is nothing further {rest.lower()}")
+        return MoveTaken() if site.looks.scroll != before else MoveTaken(f"there is nothing further {rest.lower()}")
     return None
 
 
