@@ -30,6 +30,12 @@ NAMES = {  # family: the module that defines it
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",
+    "forms": "guerdon.envs.pages.page_sources",
+    "menus": "guerdon.envs.pages.page_sources",
+    "shop": "guerdon.envs.pages.page_sources",
+    "tables": "guerdon.envs.pages.page_sources",
+    "inbox": "guerdon.envs.pages.page_sources",
+    "cursor": "guerdon.envs.pages.page_sources",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
