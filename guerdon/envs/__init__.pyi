@@ -1,6 +1,9 @@
 """How an episode goes."""
 
 from guerdon.envs.contrasting import side_by_side as side_by_side
+from guerdon.envs.people.asked_users import asking as asking
+from guerdon.envs.people.planning import planned as planned
+from guerdon.envs.people.retries import with_feedback as with_feedback
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.turns import InTurns as InTurns
