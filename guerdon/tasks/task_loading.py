@@ -27,8 +27,21 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "asking": "guerdon.envs.people.asked_users",
+    "with_feedback": "guerdon.envs.people.retries",
+    "planned": "guerdon.envs.people.planning",
+    "nim": "guerdon.envs.games.own_games",
+    "hunt": "guerdon.envs.games.own_games",
+    "spiel": "guerdon.envs.games.spiel_games",
+    "arena": "guerdon.envs.games.arena_games",
 }
-BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
+BY_NAME = {  # family: what follows the colon, where that is no level
+    "gym": "dataset",
+    "arena": "game",
+    "spiel": "game",
+    "with_feedback": "source",
+    "planned": "source",
+}
 
 
 def load(name: str, **settings: Any) -> TaskSource:

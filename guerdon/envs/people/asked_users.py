@@ -17,6 +17,7 @@ from guerdon.core.task import Ask, Split, Task
 from guerdon.envs.people.errands import ERRANDS
 from guerdon.envs.people.simulated_user import UserAtHand
 from guerdon.envs.turns import InTurns, Observed, PlayedOut, played_in_turns
+from guerdon.tasks.family import HELD_OUT
 
 LEVELS: dict[int, tuple[int, tuple[str, ...]]] = {  # level: how many fields are wanted, and manners to draw from
     1: (2, ("plain",)),
@@ -45,9 +46,9 @@ class asking(InTurns, PlayedOut):
     >>> import guerdon as gd
     >>> source = gd.envs.asking(level=1)
     >>> source.get("train", 0).prompt.partition(" ask about")[0]
-    'tell me what film to watch.'
+    'i must move to a new flat and need the form for it.'
     >>> def clerk(view, past, seed):
-    ...     return ["the genre?", "how long?", "suggest: genre=drama, length=long"][min(len(past), 2)]
+    ...     return ["which street?", "and the city?", "send: street=oak, city=oslo"][min(len(past), 2)]
     >>> gd.evaluate(gd.models.scripted(clerk), task=source, env=source, tasks=8)["pass@1"]
     0.0
     """
@@ -79,7 +80,9 @@ class asking(InTurns, PlayedOut):
         while True:
             meta = self._drawn(draw)
             told = "/".join(f"{name}={value}" for name, value in meta["facts"].items())
-            if (derive("asking", meta["errand"], told) % 5 == 0) == (split == "test"):  # the wish decides the split
+            if (derive("asking", meta["errand"], told) % HELD_OUT == 0) == (
+                split == "test"
+            ):  # the wish decides the split
                 prompt = UserAtHand(meta, 0).begin()
                 return Task(f"{split}-{index}", prompt, "", self.name, self.level, meta)
 
