@@ -42,13 +42,15 @@ BY_NAME = {  # family: what follows the colon, where that is no level
     "with_feedback": "source",
     "planned": "source",
 }
+TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 
 
 def load(name: str, **settings: Any) -> TaskSource:
     """A source of problems by name.
 
     NAME or NAME:LEVEL is a family; NAME:LOW-HIGH its levels from LOW to HIGH, mixed; A+B several of these, mixed; ROLE/NAME
-    asks for another role than solving (`verify/chain:3`); NAME@N has only the first N training problems.
+    asks for another role than solving (`verify/chain:3`), TOOL/NAME gives a tool to solve with (`calculator/chain:4`); NAME@N
+    has only the first N training problems.
 
     >>> import guerdon as gd
     >>> gd.tasks.load("countdown:3").get("train", 0).prompt
@@ -96,6 +98,10 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
         from guerdon.tasks.role_tasks import in_role
 
         role, _, rest = name.partition("/")
+        if role in TOOLS:
+            shelf: Any = importlib.import_module("guerdon.envs.tools.tool_tasks")
+            tooled: TaskSource = shelf.named_tools(role, _one(rest, settings))
+            return tooled
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
     if family not in NAMES:
