@@ -167,11 +167,13 @@ def _has_data(place: str) -> bool:
 
 @part
 class arena(Game):
-    """A game of textarena. A win is worth 1, a draw 0.5, a loss 0 as the goal; a game for one what the library pays at its
-    end, 0 to 1, and 0 if it ended by a move that is none. What the library pays is what the last turn is paid.
+    """A game of textarena, for one player, two, or up to six.
 
-    `against` is "random", which tries what its player was shown in brackets until the game takes it; "opponent" for another
-    seat; "" for seats `first`, `second`. The policy's side is drawn with the deal. Needs `pip install 'guerdon[games]'`.
+    A win is worth 1, a draw 0.5, a loss 0 as the goal; a game for one what the library pays at its end, 0 to 1, and 0 if it
+    ended by a move that is none. What the library pays is what the last turn is paid. `against` is "random", which tries
+    what its player was shown in brackets until the game takes it; "opponent" for another seat; "" for seats `first`,
+    `second`. The policy's side is drawn with the deal. Needs `pip install 'guerdon[games]'`; some games besides need word
+    lists, or a newer Python, and say so.
 
     >>> import guerdon as gd
     >>> gd.envs.arena("Nim-v0", against="").roles
@@ -187,7 +189,7 @@ class arena(Game):
     opponents = ("random",)
 
     def __post_init__(self) -> None:
-        checked_opponent("arena", self.against, ("", AGAINST, *self.opponents))
+        checked_opponent("arena", self.against, (AGAINST, *self.opponents))
         if self.players > 1 and self.against == "random" and self.game.partition("-v")[0] not in AT_RANDOM:
             raise UserError(
                 f"nobody plays {self.game} at random: against='opponent' for another seat, '' for seats all around"

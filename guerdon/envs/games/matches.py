@@ -145,6 +145,13 @@ class Game(InTurns, PlayedOut):
     def play(self) -> Any:
         return self._between if self.is_seated else self._at_once
 
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        if self.is_seated:
+            raise UserError(
+                f"who should win {self.name} among seats? show it against a fixed opponent, against='random'"
+            )
+        return await super().demonstrate(ask, seats)
+
     @seats_alone
     async def _between(self, ask: Ask, seats: Seats) -> Episode:
         board, side = self.deal(ask.task.meta), ask.task.meta["side"]

@@ -38,9 +38,10 @@ class Searchable(Protocol):
 
 
 def checked_opponent(where: str, word: str, known: tuple[str, ...]) -> None:
-    """Refuse a word for an opponent that there is not: a name, or NAME:NUMBER of those that look ahead."""
+    """Refuse a word for an opponent that there is not: a name, or NAME:NUMBER of those that look ahead. No word is no
+    opponent."""
     name, colon, number = word.partition(":")
-    if name not in known:
+    if word and name not in known:
         raise unknown(f"opponent of {where}", word, known)
     if colon and (name not in ("minimax", "mcts") or not number.isdigit() or int(number) < 1):
         raise UserError(

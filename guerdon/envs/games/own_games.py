@@ -26,8 +26,10 @@ RULES = "take some from one heap, who takes the last wins. say: take 2 from 1"
 
 @part
 class nim(Game):
-    """Nim: who takes the last one wins. `level` sets the heaps, two of at most seven up to five of nine. Deals are won by
-    who plays them perfectly, whoever the opponent is: the role moves first where it can win so, and second where that wins.
+    """Nim: take some from one heap; who takes the last one wins.
+
+    `level` sets the heaps, two of at most seven up to five of nine. Deals are won by who plays them perfectly, whoever the
+    opponent is: the role moves first where it can win so, and second where that wins.
 
     `against` is "random", "greedy", "minimax:4", or "perfect", which never misses a win; "opponent" for another seat; ""
     for the two seats `first` and `second`, with any deal. After more than `errors` moves in a row that are none the game is
@@ -55,7 +57,7 @@ class nim(Game):
     opponents = ("random", "greedy", "minimax", "perfect")
 
     def __post_init__(self) -> None:
-        checked_opponent("nim", self.against, ("", AGAINST, *self.opponents))
+        checked_opponent("nim", self.against, (AGAINST, *self.opponents))
 
     @property
     def players(self) -> int:
@@ -149,9 +151,11 @@ class NimBoard:
 
 @part
 class hunt(InTurns, PlayedOut):
-    """A hunt for a number: each guess is answered with `up` or `down`. There are 2**(level + 1) - 1 numbers and level + 1
-    guesses, as many as halving needs in the worst case. What is no number in the range is answered and costs a guess. In
-    `info`: `guesses`, those `wasted` on what could not be it, and `not_understood`.
+    """A hunt for a number: each guess is answered with `up` or `down`.
+
+    There are 2**(level + 1) - 1 numbers and level + 1 guesses, as many as halving needs in the worst case. What is no
+    number is answered and costs a guess. In `info`: `guesses`, those `wasted` on what could not be it, and
+    `not_understood`.
 
     >>> import guerdon as gd
     >>> game = gd.envs.hunt(level=2)

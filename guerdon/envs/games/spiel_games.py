@@ -55,19 +55,25 @@ def load_spiel(game: str) -> Any:
 
 @part
 class spiel(Game):
-    """A game of open_spiel: one player, two, or up to six. A win is worth 1, a draw 0.5, a loss 0 as the goal; in games
-    that are not one against the other it is where the return stands between the least and the most the game can pay. What
-    the library pays is what the turn is paid.
+    """A game of open_spiel, for one player, two, or up to six.
 
-    `against` is "random"; "greedy", which takes what pays at once; "minimax", to the end in small games, or "minimax:4";
-    "mcts:100", the library's tree search with that many games tried; "opponent" for another seat; "" for seats `first`,
-    `second`. Those that try moves out need a game without hidden cards. `opening` random moves are made before anybody
-    plays, else a game without chance has but one deal. Needs `pip install 'guerdon[games]'`.
+    A win is worth 1, a draw 0.5, a loss 0 as the goal; in games that are not one against the other it is where the return
+    stands between the least and the most the game can pay. What the library pays is what a turn is paid. `against` is
+    "random"; "greedy", which takes what pays at once; "minimax", to the end in small games, or "minimax:4"; "mcts:100", the
+    library's tree search with that many games tried; "opponent" for another seat; "" for seats `first`, `second`. Those
+    that try moves out need a game without hidden cards. After more than `errors` moves in a row that are none the game is
+    lost. `opening` random moves are made before anybody plays, for a game without chance has but one deal. Needs `pip
+    install 'guerdon[games]'`.
 
     >>> import guerdon as gd
     >>> game = gd.envs.spiel("tic_tac_toe", against="minimax")
     >>> world = game.open(gd.Ask(game.get("train", 3)), seed=0)
-    >>> print(world.begin())  # doctest: +SKIP
+    >>> print(world.begin())
+    ...
+    ...
+    x..
+    moves: o(0,0) | o(0,1) | o(0,2) | o(1,0) | o(1,1) | o(1,2) | o(2,1) | o(2,2)
+    >>> world.step("o(1,1)").view.splitlines()[:3]
     """
 
     game: str
@@ -81,7 +87,8 @@ class spiel(Game):
     opponents = ("random", *LOOKING)
 
     def __post_init__(self) -> None:
-        checked_opponent("spiel", self.against, ("", AGAINST, *self.opponents))
+        checked_opponent("spiel", self.against, (AGAINST, *self.opponents))
+        load_spiel(self.game)  # which refuses what cannot be played
         if self.against.partition(":")[0] in LOOKING and not self._is_open:
             raise UserError(f"{self.against} would see what is hidden in {self.game}: against='random', or a seat")
         if self.against.startswith("minimax") and not (self._is_certain and self.players == 2):

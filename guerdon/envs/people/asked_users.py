@@ -6,7 +6,7 @@ Leaves out: what he understands and says (`simulated_user.py`), what can be want
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+import re
 from typing import Any
 
 from guerdon.core.episode import End, Episode
@@ -111,13 +111,19 @@ class asking(InTurns, PlayedOut):
         world = SeatedUser(self.open(ask, seats.seed), seats, self.user, self.role)
         return await played_in_turns(world, seats, self.role, self.most, self.seconds)
 
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        if not self.user:
+            return await super().demonstrate(ask, seats)
+        world = SeatedUser(self.open(ask, seats.seed), seats, self.user, self.role, gold=True)
+        return await played_in_turns(world, seats, self.role, self.most, self.seconds, gold=True)
+
 
 class SeatedUser:
     """A user whom a seat plays: it is told once what it wants, then each question, and its words are the answer.
     Commitments are held against what it was told, by the rules; so is what counts as told."""
 
-    def __init__(self, rules: UserAtHand, seats: Seats, user: str, role: str) -> None:
-        self.rules, self.seats, self.user, self.role = rules, seats, user, role
+    def __init__(self, rules: UserAtHand, seats: Seats, user: str, role: str, gold: bool = False) -> None:
+        self.rules, self.seats, self.user, self.role, self.is_gold = rules, seats, user, role, gold
         rules.wants.update(rules.change)  # it is told what it wants in the end
         rules.change = {}
 
@@ -133,7 +139,7 @@ class SeatedUser:
         room = seat.room(self.seats.last(self.user), shown)
         if room is not None and room < 1:
             return Observed("i have no more time.", over=True)
-        segment = await seat.act(shown)
+        segment = seat.recite(shown, self._right_answer(said)) if self.is_gold else await seat.act(shown)
         rules.patience -= 1
         rules.questions += 1
         self._note(segment.text)
@@ -151,7 +157,10 @@ class SeatedUser:
         wants = ", ".join(f"the {name} is {value}" for name, value in self.rules.wants.items())
         return f"you said: {self.rules.errand.wish} you want: {wants}. answer what you are asked, in a few words."
 
+    def _right_answer(self, said: str) -> str:
+        fields = [name for name in self.rules.meant(said.lower()) if name in self.rules.wants]
+        return " ".join(f"the {name} is {self.rules.wants[name]}." for name in fields) or "i do not mind."
+
     def _note(self, said: str) -> None:
-        words: Mapping[str, None] = dict.fromkeys(said.lower().replace(".", " ").replace(",", " ").split())
-        told = {name: value for name, value in self.rules.wants.items() if value in words}
-        self.rules.told.update(told)
+        words = set(re.findall(r"[a-z0-9]+", said.lower()))
+        self.rules.told.update({name: value for name, value in self.rules.wants.items() if value in words})

@@ -55,12 +55,25 @@ class planned(OverSource):
     def roles(self) -> tuple[str, ...]:
         return (self.planner, self.executor)
 
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        """A worked solution as the plan, and again as what is done."""
+        prompt, gold = self._prompt(ask), self.gold(ask.task)
+        seats[self.planner].recite(filled(self.ask, prompt=prompt), gold)
+        seats[self.executor].recite(self._carried(prompt, gold), gold)
+        return seats.episode(goal=float(self.is_right(ask.task, gold)), plan=_lines(gold))
+
+    def _prompt(self, ask: Ask) -> str:
+        return str(ask.task.prompt if ask.prompt is None else ask.prompt)
+
+    def _carried(self, prompt: str, plan: str) -> str:
+        shown = filled(self.carry, plan=plan, prompt=prompt)
+        return f"{prompt}\n{shown}" if self.shows == "both" else shown
+
     @seats_alone
     async def play(self, ask: Ask, seats: Seats) -> Episode:
-        prompt = str(ask.task.prompt if ask.prompt is None else ask.prompt)
+        prompt = self._prompt(ask)
         plan = await seats[self.planner].act(filled(self.ask, prompt=prompt))
-        shown = filled(self.carry, plan=plan.text, prompt=prompt)
-        view = f"{prompt}\n{shown}" if self.shows == "both" else shown
+        view = self._carried(prompt, plan.text)
         room = seats[self.executor].room(None, view)
         if room is not None and room < 1:
             return seats.episode(goal=0.0, plan=_lines(plan.text), cut="context")

@@ -49,6 +49,10 @@ class OverSource(PlayedOut):
         task: Task = self.inner.get(split, index)
         return task
 
+    def gold(self, task: Task) -> str:
+        """A right answer: a worked solution, of families that have one."""
+        return self.inner.solution(task) if isinstance(self.inner, Family) else task.answer
+
     def is_right(self, task: Task, answer: str) -> bool:
         verdict = self.inner.check(task, answer)
         if verdict is None:
@@ -58,8 +62,9 @@ class OverSource(PlayedOut):
 
 @part
 class with_feedback(OverSource):
-    """The role answers; a wrong answer comes back with feedback, `most` attempts at most. The goal is that the last is
-    right; `info` has `first_right`, the number of that attempt, 0 for none, and `attempts`.
+    """Attempts with feedback: the role answers, and a wrong answer comes back with a word on what is wrong, `most` attempts
+    in all. The goal is that the last is right; `info` has `first_right`, the number of that attempt, 0 for none, and
+    `attempts`.
 
     `feedback` is "verdict", which says no more than that it is wrong; "line", the first line that does not follow, marked
     as judges mark it (`16*5=81 -`), of families with a step checker; a function of the task and the answer that returns
@@ -137,6 +142,14 @@ class with_feedback(OverSource):
                 seats.cut(**{self.role: view})
                 break
         return seats.episode(**self._outcome(rights, verdicts), **({"cut": cut} if cut else {}))
+
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        """The right answer at once, and a critic who says so."""
+        answer = self.gold(ask.task)
+        seats[self.role].recite(ask.shown, answer)
+        if self.critic:
+            seats[self.critic].recite(verify_view(ask.task.prompt, answer), f"{ANSWER}yes")
+        return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
 
     def _again(self, ask: Ask, answer: str, feedback: str) -> Any:
         template = self.template or (FORM if self.feedback == "verdict" else FORM + "\n{feedback}")
