@@ -10,6 +10,10 @@ from guerdon.envs.corpora.fact_questions import hops as hops
 from guerdon.envs.corpora.query_rewriting import dialogue_search as dialogue_search
 from guerdon.envs.corpora.query_rewriting import rewriting as rewriting
 from guerdon.envs.corpora.search_turns import searched as searched
+from guerdon.envs.games.arena_games import arena as arena
+from guerdon.envs.games.own_games import hunt as hunt
+from guerdon.envs.games.own_games import nim as nim
+from guerdon.envs.games.spiel_games import spiel as spiel
 from guerdon.envs.pages.own_pages_source import own_pages as own_pages
 from guerdon.envs.pages.page_html import site_from_html as site_from_html
 from guerdon.envs.pages.page_html import to_html as to_html
@@ -21,6 +25,9 @@ from guerdon.envs.pages.page_sources import menus as menus
 from guerdon.envs.pages.page_sources import shop as shop
 from guerdon.envs.pages.page_sources import tables as tables
 from guerdon.envs.pages.page_world import browsing as browsing
+from guerdon.envs.people.asked_users import asking as asking
+from guerdon.envs.people.planning import planned as planned
+from guerdon.envs.people.retries import with_feedback as with_feedback
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.tools.boxed_tools import interpreter as interpreter

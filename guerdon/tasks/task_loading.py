@@ -36,9 +36,22 @@ NAMES = {  # family: the module that defines it
     "tables": "guerdon.envs.pages.page_sources",
     "inbox": "guerdon.envs.pages.page_sources",
     "cursor": "guerdon.envs.pages.page_sources",
+    "asking": "guerdon.envs.people.asked_users",
+    "with_feedback": "guerdon.envs.people.retries",
+    "planned": "guerdon.envs.people.planning",
+    "nim": "guerdon.envs.games.own_games",
+    "hunt": "guerdon.envs.games.own_games",
+    "spiel": "guerdon.envs.games.spiel_games",
+    "arena": "guerdon.envs.games.arena_games",
+}
+BY_NAME = {  # family: what follows the colon, where that is no level
+    "gym": "dataset",
+    "arena": "game",
+    "spiel": "game",
+    "with_feedback": "source",
+    "planned": "source",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
-BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
 
 
 def load(name: str, **settings: Any) -> TaskSource:
