@@ -102,8 +102,8 @@ class LlamaCalls(CallFormat):
     BEFORE = (
         "Given the following functions, please respond with a JSON for a function call with its proper arguments that best"
         ' answers the given prompt.\n\nRespond in the format {"name": function name, "parameters": dictionary of argument name'
-        " and its value}. Do not use variables.\n\n"
-    )
+        " and its value}.Do not use variables.\n\n"
+    )  # to the letter, for that is what it was taught
     TAG = "<|python_tag|>"
 
     def opening(self, messages: Messages, tools: Sequence[Schema]) -> Messages:
