@@ -27,12 +27,13 @@ MAY_IMPORT = {
     "core": set(),
     "network": {"core"},
     "data": {"core"},
-    "tasks": {"core", "data", "workers"},  # workers: for checks that may hang
-    "envs": {"core", "tasks"},
+    "tasks": {"core", "data", "workers", "sandbox"},  # workers: for checks that may hang
+    "envs": {"core", "tasks", "sandbox"},
     "search": {"core", "envs"},
     "models": {"core"},
     "workers": {"core"},
-    "rewards": {"core", "data", "tasks", "models", "workers"},  # models: to probe them
+    "sandbox": {"core"},
+    "rewards": {"core", "data", "tasks", "models", "workers", "sandbox"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
     "bridges": {"core", "rewards", "workers", "network"},
     "curricula": {"core", "data", "models"},  # likewise
@@ -74,7 +75,7 @@ MAY_IMPORT = {
         "judges",
     },
     "studio": {"core", "store", "loop", "rewards", "models", "workers"},  # loop: to compare and replay
-    "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network"},
+    "cli": {"core", "data", "loop", "store", "models", "tasks", "rewards", "bridges", "studio", "network", "sandbox"},
 }
 LIGHT = {
     "core",
