@@ -1,7 +1,7 @@
 """The program's own process: it gives up everything, in the order that lets it, and then runs what it was asked to.
 
-The filter of system calls comes last: nothing after it is ours but plain Python. What this process says of itself on `report` is
-the program's word, and is believed no further than that.
+The filter of system calls comes last: nothing after it is ours but plain Python. What this process says of itself on
+`report` is the program's word, and is believed no further than that.
 Leaves out: watching it (`box_init.py`), unit tests (`unit_tests.py`), SQL (`boxed_sql.py`).
 """
 
@@ -27,23 +27,27 @@ import threading
 import traceback
 import types
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
+from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
 from guerdon.sandbox.unit_tests import serve_tests, take_tests
-
-if TYPE_CHECKING:
-    from guerdon.sandbox.box_init import BoxConfig
 
 FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 _STACK = 64 << 20
 _OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
-ENVIRONMENT = dict(HOME=WORK, TMPDIR=WORK, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+ENVIRONMENT = {
+    "HOME": WORK,
+    "TMPDIR": WORK,
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+}
 _THREADS = 64
 _FILES = 128
 
@@ -92,10 +96,7 @@ def be_program(request: dict[str, Any], ends: Ends, tell: int, config: BoxConfig
 
 def _take_descriptors(ends: Ends, tell: int, stdin: str | None) -> None:
     """Put what the program has at its numbers, and close everything else."""
-    if stdin is None:
-        given = os.open(os.devnull, os.O_RDONLY)
-    else:
-        given = _sealed(stdin.encode("utf-8", "surrogateescape"))
+    given = os.open(os.devnull, os.O_RDONLY) if stdin is None else _sealed(stdin.encode("utf-8", "backslashreplace"))
     wanted = [given, ends.out, ends.err, ends.report, ends.hear, ends.say, tell]
     high = [fcntl.fcntl(end, fcntl.F_DUPFD, 100) if end >= 0 else -1 for end in wanted]
     for number, end in enumerate(high):

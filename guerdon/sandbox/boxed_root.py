@@ -1,7 +1,7 @@
-"""Namespaces of one's own, and a root in which there is nothing but the interpreter and the system's libraries, all of it read-only.
+"""Namespaces of one's own, and a root with nothing in it but the interpreter and the system's libraries, all of it read-only.
 
-Runs once in each zygote, before anything untrusted. Unprivileged it works through a user namespace. Root builds the root as root,
-whom every folder opens, and then becomes an unprivileged user in a user namespace: root would escape limits.
+Runs once in each zygote, before anything untrusted. Unprivileged it works through a user namespace. Root builds the root
+as root, whom every folder opens, and then becomes an unprivileged user in a user namespace: root would escape limits.
 Leaves out: what each program gets of its own, its process ids and its working folder (`box_init.py`).
 """
 
@@ -107,9 +107,7 @@ def _unprivileged(name: str) -> int:
 
 def _build(see: Sequence[str]) -> None:
     """The root: an empty file system in memory, with read-only views of what is needed to run."""
-    places = [
-        place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)
-    ]
+    places = [place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)]
     base = next(folder for folder in ("/tmp", "/mnt", "/var", "/usr") if os.path.isdir(folder))
     mount("none", "/", "", MS_REC | MS_PRIVATE)
     mount("base", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")

@@ -1,7 +1,7 @@
 """A query that nobody trusts, asked of a database in memory that a script has made.
 
-Runs inside a box. The query can read and change that database and nothing else: it may not attach another, load an extension, or set what
-SQLite is set to. Leaves out: other databases than SQLite.
+Runs inside a box. The query can read and change that database and nothing else: it may not attach another, load an
+extension, or set what SQLite is set to. Leaves out: other databases than SQLite.
 """
 
 from __future__ import annotations

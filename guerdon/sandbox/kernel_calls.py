@@ -1,6 +1,7 @@
 """The few system calls that Python 3.11 has no name for, by ctypes: namespaces, mounts, capabilities, Landlock.
 
-Imported inside boxes: needs the standard library alone. Leaves out: what they are called for (`boxed_root.py`, `boxed_program.py`).
+Imported inside boxes: needs the standard library alone.
+Leaves out: what they are called for (`boxed_root.py`, `boxed_program.py`).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def make_read_only(target: str, *, recursive: bool = True, devices: bool = False) -> None:
-    """A mount, and all below it: nothing can be written, no set-uid program gains anything, no device opened unless it may be."""
+    """A mount, and all below it: nothing can be written, no set-uid program gains anything, no device opened unless it may."""
     attributes = struct.pack("<QQQQ", MOUNT_READ_ONLY | MOUNT_NOSUID | (0 if devices else MOUNT_NODEV), 0, 0, 0)
     below = _AT_RECURSIVE if recursive else 0
     try:

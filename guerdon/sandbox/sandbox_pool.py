@@ -1,7 +1,7 @@
 """The pool of sandboxes: programs go in from any thread or event loop, and what came of each comes out.
 
-Each worker is a thread with a zygote of its own (`zygote_handle.py`) that runs one program at a time. A zygote that is lost is started again, its
-program tried once more, and nobody else notices.
+Each worker is a thread with a zygote of its own (`zygote_handle.py`) that runs one program at a time. A zygote that is lost
+is started again, its program tried once more, and nobody else notices.
 Leaves out: what a box is (`box_init.py`), reward functions that are trusted (`guerdon/workers`).
 """
 
@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -69,9 +70,15 @@ def _hang_up(channel: socket.socket) -> None:
 class SandboxPool:
     """Sandboxes that are kept warm: programs that nobody trusts run in them, many a second, each in a box of its own.
 
+<<<<<<< HEAD
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or "limits" (no more
     than limits). A machine that can not give it refuses. `see` are files and folders that programs may read besides the
     interpreter's own; a folder is also where they may import from. `warm` are modules to load once, for all programs.
+=======
+    `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
+    "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
+    besides the interpreter's own; a folder is also where they may import from.
+>>>>>>> sandbox
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 
@@ -93,9 +100,14 @@ class SandboxPool:
             raise UserError(f"workers must be 1 or more, not {workers}")
         self.workers = workers or min(8, _cores())
         self.isolation = known_isolation(isolation)
+<<<<<<< HEAD
         self.see = tuple(os.path.realpath(os.fspath(place)) for place in see)
         self.warm = tuple(warm)
         missing = [place for place in self.see if not os.path.exists(place)]
+=======
+        self.see = tuple(str(Path(place).resolve()) for place in see)
+        missing = [place for place in self.see if not Path(place).exists()]
+>>>>>>> sandbox
         if missing:
             raise UserError(f"there is no {missing[0]} for programs to see")
         if sys.platform != "linux" and isolation != "limits":
@@ -151,7 +163,9 @@ class SandboxPool:
         """The same, for a caller that cannot await."""
         return self._begun(sql_request(script, query, limits)).result()
 
-    async def program(self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
+    async def program(
+        self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT
+    ) -> Ran:
         """Execute an installed program by its path, without a shell."""
         return await asyncio.wrap_future(self._begun(program_request(argv, stdin, files, limits)))
 

@@ -1,7 +1,8 @@
 """The filter of system calls that a boxed program runs under: a list of what is let through, as Linux's own byte code.
 
-A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told to the process
-that looks after the box, which knows it by its name. A call of another machine's table kills; one that no table knows does not exist.
+A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told
+to the process that looks after the box, which knows it by its name. A call of another machine's table kills; one that no
+table knows does not exist.
 Leaves out: who answers (`box_init.py`).
 """
 
@@ -23,20 +24,22 @@ _SET_MODE_FILTER = 1
 
 _ALLOWED = """
 read write close lseek mmap munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
-clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll ppoll select
-pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3 sched_yield mremap msync mincore
-madvise pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer sendfile copy_file_range flock fsync fdatasync
-sync_file_range truncate ftruncate fallocate fadvise64 readahead getdents getdents64 getcwd chdir fchdir rename renameat renameat2
-mkdir mkdirat rmdir creat link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown
-fchown lchown fchownat umask utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid
-geteuid getegid getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
-rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min
-sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address set_robust_list get_robust_list restart_syscall
-rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr timer_create timer_settime
-timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_ctl
-epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch
-inotify_rm_watch wait4 waitid close_range futex_waitv futex_wake futex_wait futex_requeue mseal munlock
-sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt setsockopt
+clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll
+ppoll select pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3
+sched_yield mremap msync mincore madvise pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer
+sendfile copy_file_range flock fsync fdatasync sync_file_range truncate ftruncate fallocate fadvise64 readahead
+getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir creat link linkat unlink
+unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat umask
+utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid geteuid getegid
+getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
+rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max
+sched_get_priority_min sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address
+set_robust_list get_robust_list restart_syscall rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr
+listxattr llistxattr flistxattr timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create
+timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
+eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch inotify_rm_watch wait4 waitid close_range
+futex_waitv futex_wake futex_wait futex_requeue mseal munlock sendto recvfrom sendmsg recvmsg shutdown getsockname
+getpeername getsockopt setsockopt
 """  # of sockets only what can be done to the ends of a socketpair: no other socket can be made
 _SILENT = {  # refused so often, by libraries that then do without, that it says nothing of a program
     "clone3": errno.ENOSYS,
@@ -101,8 +104,8 @@ def _unix_stream(otherwise: int) -> list[bytes]:
 
 @functools.cache
 def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool, notify: bool) -> bytes:
-    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and whether what is
-    refused is told."""
+    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and whether
+    what is refused is told."""
     refused = NOTIFY if notify else ERRNO | errno.EPERM
     free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
@@ -130,9 +133,9 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
 
 
 def _assembled(free: list[str], judged: dict[str, list[bytes]], refused: int) -> bytes:
-    """Find the number's action by halving: the kernel goes through the filter once for every number there is when it is installed, and
-    that is most of what it costs."""
-    actions: dict[int, list[bytes]] = dict.fromkeys(NUMBERS.values(), [_step(_RETURN, refused)])
+    """Find the number's action by halving: when it is installed the kernel goes through the filter once for every number
+    there is, and that is most of what it costs."""
+    actions = {number: [_step(_RETURN, refused)] for number in NUMBERS.values()}
     actions |= {NUMBERS[name]: [_step(_RETURN, ERRNO | error)] for name, error in _SILENT.items() if name in NUMBERS}
     actions |= {NUMBERS[name]: [_step(_RETURN, ALLOW)] for name in free if name in NUMBERS}
     actions |= {NUMBERS[name]: body for name, body in judged.items() if name in NUMBERS}
@@ -170,7 +173,7 @@ def install(program: bytes, *, listen: bool) -> int:
 RECEIVE, ANSWER = 0xC0502100, 0xC0182101
 
 
-def told(record: bytes) -> tuple[int, int, int]:
+def told(record: bytes | bytearray) -> tuple[int, int, int]:
     """Of a record of a call: its id, the call's number, and its first argument."""
     ident, _, _, number, _, _, first = struct.unpack_from("<QIIiIQQ", record)
     return ident, number, first

@@ -1,7 +1,8 @@
 """Unit tests that a program cannot forge: they run in another process, and only that process says what came of them.
 
-The names that tests use and the program defines are proxies there: a call goes to the program's process as plain data, and plain data or
-the name of an exception comes back. So whatever the program prints, patches or returns, no object of its own is ever compared.
+The names that tests use and the program defines are proxies there: a call goes to the program's process as plain data, and
+plain data or the name of an exception comes back. So whatever the program prints, patches or returns, no object of its own
+is ever compared.
 Runs inside a box. Leaves out: tests that need a class of the program's, or hand it a function; they are told so.
 """
 
@@ -193,13 +194,15 @@ def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoR
 
 
 def _namespace(source: str, names: dict[str, Any], link: _Link) -> dict[str, Any]:
-    """What tests find: of the program's names those that they use and Python does not have itself. A program with an `abs` of its own must not
-    come between a test and the true one. Modules are the tests' own as well, and only of the standard library."""
+    """What tests find: of the program's names those that they use and Python does not have itself. A program with an `abs` of
+    its own must not come between a test and the true one. Modules are the tests' own as well, of the standard library."""
     used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)} - set(dir(builtins))
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
     for kind in ("functions", "classes", "modules"):
         listed = names.get(kind)
-        for name in used.intersection(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ():
+        for name in (
+            used.intersection(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
+        ):
             if kind != "modules":
                 namespace[name] = _Proxy(link, name) if kind == "functions" else _Unreachable(name)
             elif name in sys.stdlib_module_names:

@@ -20,26 +20,28 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from guerdon.sandbox import boxed_root, fork_hooks, kernel_calls
-from guerdon.sandbox.box_init import BoxConfig, look_after
+from guerdon.sandbox import boxed_root, kernel_calls
+from guerdon.sandbox.box_init import look_after
+from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_program import ENVIRONMENT
 from guerdon.sandbox.plain_data import read_frame, send_frame
 from guerdon.sandbox.seccomp_filter import filter_for
 from guerdon.sandbox.syscall_numbers import NUMBERS
 
 WARM = """
-array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator queue
-random re statistics string textwrap threading time types typing unicodedata
+array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator
+queue random re statistics string textwrap threading time types typing unicodedata
 """  # what programs most often import: loaded once, for all. Every megabyte more makes each box dearer, used or not
 _M_ARENA_MAX = -8
 
 
-def main(control_end: int, register_at_fork: Any) -> None:
-    """Serve whoever holds the other end of this socket. `register_at_fork` is Python's own (`fork_hooks.py`)."""
+def main(control_end: int, register_at_fork: Any, hooks: list[dict[str, Any]]) -> None:
+    """Serve whoever holds the other end of this socket. `register_at_fork` is Python's own, `hooks` what modules would have
+    registered with it (`fork_hooks.py`)."""
     control = socket.socket(fileno=control_end)
     config = json.loads(read_frame(control_end))
     try:
-        ready = _prepared(config)
+        ready = _prepared(config, hooks)
     except BaseException as error:  # noqa: BLE001  whoever started it is told, and decides
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         send_frame(control_end, json.dumps({"error": text, "trace": traceback.format_exc()}).encode())
@@ -57,7 +59,7 @@ def main(control_end: int, register_at_fork: Any) -> None:
     _serve(control, ready)
 
 
-def _prepared(config: dict[str, Any]) -> BoxConfig:
+def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     """Load what programs want, then leave the world behind."""
     sys.path[:] = [place for place in sys.path if place != config["root"]]
     sys.argv[:] = sys.orig_argv[:] = ["python"]
@@ -77,7 +79,9 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
             )  # or each thread reserves 64 MiB of the addresses a program may have
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
     addresses, resident = _memory()
-    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1  # how a box's first process sees what others take
+    processes = (
+        os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1
+    )  # how a box's first process sees what others take
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
     if isolation == "full":
         boxed_root.enter(see)
@@ -89,7 +93,17 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
             raise OSError("there is no filter of system calls for this machine")
         for pid in (2, 3):
             filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
-    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses, resident, _counts_apart(), processes, tuple(fork_hooks.NOTED))
+    return BoxConfig(
+        isolation,
+        tuple(see),
+        abi,
+        config["scratch"],
+        addresses,
+        resident,
+        _counts_apart(),
+        processes,
+        tuple(hooks),
+    )
 
 
 def _counts_apart() -> bool:

@@ -27,7 +27,9 @@ from guerdon.sandbox.ran_program import Ran, ran_from
 START = 60.0  # seconds that a zygote may take to start
 GRACE = 10.0  # seconds beyond its wall time after which a box is given up
 _HEAD = 1 << 20
-_BEGIN = "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.fork_hooks import start; start(int(sys.argv[2]))"
+_BEGIN = (
+    "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.fork_hooks import start; start(int(sys.argv[2]))"
+)
 
 
 class SandboxLost(Exception):

@@ -193,7 +193,7 @@ class reward(Leaf):
 
     @property
     def waits(self) -> bool:
-        return self.is_async or self.isolate
+        return self.is_async or bool(self.isolate)
 
     @property
     def apart(self) -> bool:
