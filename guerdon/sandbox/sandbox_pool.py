@@ -70,15 +70,10 @@ def _hang_up(channel: socket.socket) -> None:
 class SandboxPool:
     """Sandboxes that are kept warm: programs that nobody trusts run in them, many a second, each in a box of its own.
 
-<<<<<<< HEAD
-    `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or "limits" (no more
-    than limits). A machine that can not give it refuses. `see` are files and folders that programs may read besides the
-    interpreter's own; a folder is also where they may import from. `warm` are modules to load once, for all programs.
-=======
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
     "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
-    besides the interpreter's own; a folder is also where they may import from.
->>>>>>> sandbox
+    besides the interpreter's own; a folder is also where they may import from. `warm` are modules to load
+    once, for all programs.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 
@@ -100,14 +95,9 @@ class SandboxPool:
             raise UserError(f"workers must be 1 or more, not {workers}")
         self.workers = workers or min(8, _cores())
         self.isolation = known_isolation(isolation)
-<<<<<<< HEAD
-        self.see = tuple(os.path.realpath(os.fspath(place)) for place in see)
-        self.warm = tuple(warm)
-        missing = [place for place in self.see if not os.path.exists(place)]
-=======
         self.see = tuple(str(Path(place).resolve()) for place in see)
+        self.warm = tuple(warm)
         missing = [place for place in self.see if not Path(place).exists()]
->>>>>>> sandbox
         if missing:
             raise UserError(f"there is no {missing[0]} for programs to see")
         if sys.platform != "linux" and isolation != "limits":
