@@ -73,6 +73,7 @@ class SandboxPool:
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
     "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
     besides the interpreter's own; a folder is also where they may import from.
+    `warm` are modules to load once, for all programs.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 
@@ -84,13 +85,18 @@ class SandboxPool:
     """
 
     def __init__(
-        self, workers: int | None = None, isolation: Isolation = "full", see: Sequence[str | os.PathLike[str]] = ()
+        self,
+        workers: int | None = None,
+        isolation: Isolation = "full",
+        see: Sequence[str | os.PathLike[str]] = (),
+        warm: Sequence[str] = (),
     ):
         if workers is not None and workers < 1:
             raise UserError(f"workers must be 1 or more, not {workers}")
         self.workers = workers or min(8, _cores())
         self.isolation = known_isolation(isolation)
         self.see = tuple(str(Path(place).resolve()) for place in see)
+        self.warm = tuple(warm)
         missing = [place for place in self.see if not Path(place).exists()]
         if missing:
             raise UserError(f"there is no {missing[0]} for programs to see")
@@ -235,7 +241,7 @@ class SandboxPool:
         ran, error = broken("the sandbox was lost"), None
         for _ in range(TRIES):
             try:
-                zygote = zygote or ZygoteHandle(self.isolation, self.see)
+                zygote = zygote or ZygoteHandle(self.isolation, self.see, self.warm)
                 ran = zygote.run(job.request, job.began)
                 break
             except SandboxLost as lost:

@@ -65,9 +65,12 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     sys.argv[:] = sys.orig_argv[:] = ["python"]
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
-    for name in WARM.split():
+    own = sys.path[:]
+    sys.path += [str(place) for place in config["see"]]
+    for name in [*WARM.split(), *config["warm"]]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    sys.path[:] = own
     linux = sys.platform == "linux"
     if linux:
         with contextlib.suppress(AttributeError):

@@ -39,7 +39,7 @@ class SandboxLost(Exception):
 class ZygoteHandle:
     """One zygote and the socket to it."""
 
-    def __init__(self, isolation: Isolation, see: Sequence[str]) -> None:
+    def __init__(self, isolation: Isolation, see: Sequence[str], warm: Sequence[str] = ()) -> None:
         self.control, theirs = socket.socketpair()
         root = str(Path(__file__).parents[2])
         python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
@@ -51,11 +51,12 @@ class ZygoteHandle:
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if not os.environ.get("GUERDON_SANDBOX_TALKS") else None,
+                stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        config = {"isolation": isolation, "see": list(see), "root": root, "scratch": tempfile.gettempdir()}
+        config = {"isolation": isolation, "see": list(see), "warm": list(warm), "root": root}
+        config["scratch"] = tempfile.gettempdir()
         try:
             self.control.settimeout(START)
             _send(self.control, json.dumps(config).encode())
