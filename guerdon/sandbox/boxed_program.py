@@ -349,6 +349,8 @@ def _raised(error: BaseException) -> bytes:
         line = f"{line}: {str(error)[:1000]}" if str(error) else line
     if kind == "memory":
         line = "ran out of memory"
+    if kind == "forbidden":
+        line = str(error)
     with contextlib.suppress(BaseException):
         frames = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):

@@ -31,7 +31,10 @@ def answer_query(script: str, query: str) -> dict[str, Any]:
     import sqlite3  # here, for most boxes do without it
 
     database = sqlite3.connect(":memory:", isolation_level=None)
-    database.executescript(script)
+    try:
+        database.executescript(script)
+    except sqlite3.Error as error:
+        raise ValueError(f"the script that makes the database failed: {error}") from None
     refused: list[str] = []
     database.set_authorizer(lambda action, first, second, *_: _refused(action, first or "", second or "", refused))
     try:

@@ -228,18 +228,16 @@ def _namespace(source: str, names: dict[str, Any], link: _Link) -> dict[str, Any
 
 
 def program_names(tree: ast.Module) -> set[str]:
-    """The names that tests leave to the program, by the tests alone. Python's own are never among them, for a program with an `abs` of its
-    own must not come between a test and the true one; unless nothing else is left: then it is what the asserts call."""
+    """The names that tests leave to the program, by the tests alone. Python's own are never among them, for a program with an
+    `abs` of its own must not come between a test and the true one; unless nothing else is left: then it is what the asserts
+    call."""
     nodes = list(ast.walk(tree))
     used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     names = used - _bound(nodes) - set(dir(builtins))
     if names:
         return names
-    lefts = (
-        node.test.left if isinstance(node.test, ast.Compare) else node.test
-        for node in nodes
-        if isinstance(node, ast.Assert)
-    )
+    held = [node.test for node in nodes if isinstance(node, ast.Assert)]
+    lefts = [test.left if isinstance(test, ast.Compare) else test for test in held]
     return {left.func.id for left in lefts if isinstance(left, ast.Call) and isinstance(left.func, ast.Name)} - _bound(
         nodes
     )
