@@ -24,7 +24,7 @@ from typing import Any
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses
-from guerdon.sandbox.boxed_program import Ends, be_program
+from guerdon.sandbox.boxed_program import BOXED, Ends, be_program
 from guerdon.sandbox.boxed_root import WORK
 from guerdon.sandbox.plain_data import MOST_BYTES, read_frame, write_all
 from guerdon.sandbox.syscall_numbers import CALLS
@@ -71,7 +71,7 @@ def _working_folder(request: dict[str, Any], config: BoxConfig) -> str:
     disk = int(request["limits"]["disk"])
     if config.isolation == "full":
         kernel_calls.unshare(kernel_calls.CLONE_NEWNS | kernel_calls.CLONE_NEWIPC)
-        inodes = max(64, min(disk >> 10, 1 << 16))
+        inodes = max(64, min(disk >> 12, 4096))
         options = f"size={disk},nr_inodes={inodes},mode=700"
         kernel_calls.mount("work", WORK, "tmpfs", kernel_calls.MS_NOSUID | kernel_calls.MS_NODEV, options)
         work = WORK
@@ -164,7 +164,8 @@ class _Box:
             finally:
                 os._exit(1)
         tell.close()
-        self._watch(hear.detach(), self._take_listener)
+        end = hear.detach()
+        self._watch(end, lambda event: self._take_listener(end))
         if hasattr(os, "pidfd_open"):
             gone = os.pidfd_open(pid)  # readable once it has ended
             self._watch(gone, lambda event: self._forget(gone) if event else None)
@@ -212,12 +213,14 @@ class _Box:
         elif len(self.out) + len(self.err) > self.limits["output"]:
             self._stop("output", f"printed more than {self.limits['output']:,} bytes")
 
-    def _take_listener(self, event: int) -> None:
-        """The descriptor on which refused calls are told comes from the program, before it is one."""
-        end = next(end for end, handler in self.handlers.items() if handler == self._take_listener)
+    def _take_listener(self, end: int) -> None:
+        """The program's process says, before it is the program's, that it is boxed, or why it could not be. With that comes the
+        descriptor on which refused calls are told."""
         with socket.socket(fileno=os.dup(end)) as hear:
-            _, ends, _, _ = socket.recv_fds(hear, 1, 1)
+            word, ends, _, _ = socket.recv_fds(hear, 1000, 1)
         self._forget(end)
+        if word and word != BOXED:
+            self._stop("broken", word.decode("utf-8", "replace"))
         for listener in ends:
             self._watch(listener, lambda event, listener=listener: self._refuse(listener, event))  # type: ignore[misc]
 
@@ -251,7 +254,9 @@ class _Box:
         return max(0.005, min(left, spare / 2 if spare > 0.05 else spare, most))
 
     def _cpu_used(self) -> list[float]:
-        """Seconds of processor that each of the processes took so far."""
+        """Seconds of processor that each of the processes took so far; of several that the program may have, all together."""
+        if self.limits["processes"] > 1 and self.config.isolation == "full":
+            return [self.processes.cpu()]
         used = []
         for pid in (self.program, self.tester):
             if pid and pid not in self.statuses and sys.platform == "linux":

@@ -32,10 +32,11 @@ from typing import Any, NoReturn
 from guerdon.sandbox import kernel_calls, seccomp_filter
 from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
-from guerdon.sandbox.boxed_sql import answer_query
+from guerdon.sandbox.boxed_sql import RefusedQuery, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
 from guerdon.sandbox.unit_tests import serve_tests, take_tests
 
+BOXED = b"boxed"  # what a process says when it has given up all it had
 FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
@@ -71,7 +72,7 @@ def be_program(request: dict[str, Any], ends: Ends, tell: int, config: BoxConfig
     try:
         _give_up(request, config, work, parent)
     except BaseException as error:  # noqa: BLE001  nothing untrusted ran
-        _say({"end": "raised", "kind": "broken", "error": f"could not be boxed: {type(error).__name__}: {error}"})
+        os.write(_TELL, f"could not be boxed: {type(error).__name__}: {error}".encode()[:1000])
         os._exit(1)
     if kind == "program":
         _execute([str(word) for word in request["argv"]])
@@ -154,6 +155,7 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
             os._exit(1)
     _set_limits(limits, config)
     if not linux:
+        os.close(_TELL)
         return
     with contextlib.suppress(OSError):
         kernel_calls.drop_capabilities()
@@ -164,13 +166,14 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         devices = [place for place in ("/dev/null", "/dev/zero", "/dev/full") if os.path.exists(place)]
         kernel_calls.restrict_files(config.landlock, readable, [] if kind == "tests" else [work], devices)
     if config.isolation == "limits":
+        os.close(_TELL)
         return
     program = seccomp_filter.filter_for(
         os.getpid(), processes=many, executes=kind == "program", sessions=config.isolation == "full", notify=True
     )
     listener = seccomp_filter.install(program, listen=True)
     with socket.socket(fileno=_TELL) as tell:
-        socket.send_fds(tell, [b"x"], [listener])
+        socket.send_fds(tell, [BOXED], [listener])
     os.close(listener)
 
 
@@ -335,6 +338,8 @@ def _raised(error: BaseException) -> bytes:
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(resource.RLIMIT_AS)[1]
             resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    elif isinstance(error, RefusedQuery):
+        kind = "forbidden"
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         kind = "disk"
     elif isinstance(error, RuntimeError) and str(error) == "can't start new thread":
@@ -344,6 +349,8 @@ def _raised(error: BaseException) -> bytes:
         line = f"{line}: {str(error)[:1000]}" if str(error) else line
     if kind == "memory":
         line = "ran out of memory"
+    if kind == "forbidden":
+        line = str(error)
     with contextlib.suppress(BaseException):
         frames = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):

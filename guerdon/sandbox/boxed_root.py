@@ -72,8 +72,6 @@ def enter(see: Sequence[str]) -> None:
         _build(see)
     os.setresgid(INSIDE, INSIDE, INSIDE)
     os.setresuid(INSIDE, INSIDE, INSIDE)
-    with contextlib.suppress(OSError):
-        syscall("sethostname", b"box", 3)
 
 
 def _mapper(pid: int) -> tuple[int, int]:
@@ -106,7 +104,8 @@ def _unprivileged(name: str) -> int:
 
 
 def _build(see: Sequence[str]) -> None:
-    """The root: an empty file system in memory, with read-only views of what is needed to run."""
+    """The root: an empty file system in memory, with read-only views of what is needed to run. And the machine's name."""
+    syscall("sethostname", b"box", 3)
     places = [place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)]
     base = next(folder for folder in ("/tmp", "/mnt", "/var", "/usr") if os.path.isdir(folder))
     mount("none", "/", "", MS_REC | MS_PRIVATE)

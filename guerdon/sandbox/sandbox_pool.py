@@ -72,8 +72,8 @@ class SandboxPool:
 
     `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
     "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
-    besides the interpreter's own; a folder is also where they may import from. `warm` are modules to load
-    once, for all programs.
+    besides the interpreter's own; a folder is also where they may import from.
+    `warm` are modules to load once, for all programs.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 

@@ -51,7 +51,7 @@ class ZygoteHandle:
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if not os.environ.get("GUERDON_SANDBOX_TALKS") else None,
+                stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
