@@ -1,8 +1,8 @@
 """The hostile programs of this folder: what each tries, how it must end, and what there is for it to steal.
 
-A file opens with what it tries and how it must end: `ends: CAUSE, words`, several causes with `|` between them where kernels and
-processors differ. Those in `tested` lie to unit tests, those in `twice` run two times in a row, those in `sql` are queries.
-Each prints LOOT where it has what it wanted. Run as a program, this file writes the list in docs/sandbox.md anew.
+A file opens with what it tries and how it must end: `ends: CAUSE, words`, several causes with `|` between them where kernels,
+processors and the hour differ. Those in `tested` lie to unit tests, those in `twice` run two times in a row, those in `sql`
+are queries. Each prints LOOT where it has what it wanted. Run as a program, this file writes the list in docs/sandbox.md anew.
 """
 
 from __future__ import annotations
@@ -169,17 +169,24 @@ def _answering(door: socket.socket, made: Victim) -> Any:
     return end
 
 
-def descendants() -> set[int]:
-    """All processes below this one."""
-    parents: dict[int, int] = {}
-    for entry in filter(str.isdigit, os.listdir("/proc")):
+def in_boxes() -> set[int]:
+    """Every process in a box of this process's, if there are more than the two that each zygote is; found by the network that
+    each zygote has of its own, which none can leave."""
+    mine = _network("self")
+    started: list[str] = []
+    for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):
-            parents[int(entry)] = int(Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[1])
-    below, new = set[int](), {os.getpid()}
-    while new:
-        new = {pid for pid, parent in parents.items() if parent in new} - below
-        below |= new
-    return below
+            started += (thread / "children").read_text().split()
+    boxed = {_network(pid) for pid in started} - {mine, ""}
+    inside = {int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _network(entry.name) in boxed}
+    return inside if len(inside) > 2 * len(boxed) else set()
+
+
+def _network(pid: str) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+    except OSError:
+        return ""
 
 
 def listed() -> str:

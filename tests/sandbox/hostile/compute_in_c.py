@@ -1,6 +1,6 @@
 # Computes without end inside one call of a C function, in which no handler of Python's runs.
 # ends: cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import hashlib
 import json
 import sys

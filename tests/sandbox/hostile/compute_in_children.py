@@ -1,6 +1,6 @@
 # Computes in one short-lived child after another: their time must count together.
 # ends: cpu
-# limits: cpu=0.4 processes=8
+# limits: cpu=0.15 processes=8
 import json
 import os
 import sys

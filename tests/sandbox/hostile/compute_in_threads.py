@@ -1,6 +1,6 @@
 # Computes in many threads at once: together they must not have more than one may.
 # ends: cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import hashlib
 import json
 import sys

@@ -1,6 +1,6 @@
 # Overflows the C stack with data that is nested a hundred thousand deep.
 # ends: cpu|crashed|memory|raised
-# limits: cpu=0.4
+# limits: cpu=0.15
 import json
 import sys
 

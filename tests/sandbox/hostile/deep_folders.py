@@ -1,5 +1,6 @@
 # Makes folders inside each other without end. The fuse: 300,000.
 # ends: disk
+# limits: disk=1048576
 import json
 import os
 import sys

@@ -1,6 +1,6 @@
 # Writes out a number of ten million digits, with Python's own limit lifted.
 # ends: cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import json
 import sys
 

@@ -1,6 +1,6 @@
 # Computes a power whose digits no memory holds.
 # ends: cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import json
 import sys
 

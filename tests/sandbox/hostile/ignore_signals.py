@@ -1,6 +1,6 @@
 # Ignores every signal that can be ignored, and computes without end.
 # ends: cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import json
 import signal
 import sys

@@ -1,6 +1,6 @@
 # Raises an exception that hangs, lies and raises again when somebody prints it, with hooks of its own.
 # ends: raised|left|cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import json
 import sys
 

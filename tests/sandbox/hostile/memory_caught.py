@@ -1,5 +1,6 @@
 # Takes memory, and goes on when it is refused: a program that catches the error may end as it likes, with no more than it had.
 # ends: done
+# limits: memory=67108864
 import json
 import sys
 

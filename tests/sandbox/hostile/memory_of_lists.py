@@ -1,5 +1,6 @@
 # Takes memory with a list that grows without end. The fuse: 4 GiB.
 # ends: memory
+# limits: memory=67108864
 import json
 import sys
 

@@ -1,6 +1,6 @@
 # Matches a regular expression that takes exponential time.
 # ends: cpu
-# limits: cpu=0.4
+# limits: cpu=0.15
 import json
 import re
 import sys

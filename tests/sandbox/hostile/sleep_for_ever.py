@@ -1,6 +1,6 @@
 # Sleeps for ever.
 # ends: wall
-# limits: wall=0.4
+# limits: wall=0.3
 import json
 import sys
 import time

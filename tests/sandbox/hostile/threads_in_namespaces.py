@@ -1,5 +1,5 @@
 # Starts a thread in namespaces of its own, where only processes are looked at.
-# ends: raised|forbidden
+# ends: processes|forbidden|raised
 import ctypes
 import json
 import os

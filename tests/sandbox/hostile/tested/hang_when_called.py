@@ -1,6 +1,6 @@
 # Never answers.
 # ends: wall
-# limits: wall=0.4
+# limits: wall=0.3
 import time
 
 
