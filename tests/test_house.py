@@ -27,12 +27,12 @@ MAY_IMPORT = {
     "core": set(),
     "network": {"core"},
     "data": {"core"},
+    "sandbox": {"core"},
     "tasks": {"core", "data", "workers", "sandbox"},  # workers: for checks that may hang
-    "envs": {"core", "tasks", "sandbox"},
+    "envs": {"core", "data", "tasks", "sandbox", "workers"},  # data: of corpora; workers: for tools that may crash
     "search": {"core", "envs"},
     "models": {"core"},
     "workers": {"core"},
-    "sandbox": {"core"},
     "rewards": {"core", "data", "tasks", "models", "workers", "sandbox"},  # models: to probe them
     "exams": {"core", "rewards", "tasks"},
     "bridges": {"core", "rewards", "workers", "network"},

@@ -56,6 +56,10 @@ class Play(Protocol):
 class Seat(Protocol):
     """A role at the table of one episode."""
 
+    @property
+    def calls(self) -> str:
+        """How the model that sits there was taught to call tools (`core/call_formats.py`)."""
+
     async def act(
         self,
         view: Any,
@@ -77,8 +81,8 @@ class Seat(Protocol):
     ) -> list[tuple[int, Segment]]:
         """One way on from each of several places, sampled together: the new segments, with their numbers."""
 
-    def room(self, after: int | None = None) -> int | None:
-        """How many more actions the model's context holds at a place, if it has a limit."""
+    def room(self, after: int | None = None, view: Any = None) -> int | None:
+        """How many more actions the model's context holds at a place, once it was shown `view` there, if it has a limit."""
 
     async def read(
         self, want: str | Sequence[str], *, view: Any = None, text: Any = None, after: int | None = None
@@ -109,6 +113,9 @@ class Seats(Protocol):
         """How a role samples unless `act` or `branch` is told otherwise: as the ask says, or the run."""
 
     def __getitem__(self, role: str) -> Seat: ...
+
+    def last(self, role: str) -> int:
+        """The number of the role's latest segment, -1 before its first."""
 
     def reward(self, **paid: float | Sequence[float]) -> None:
         """Pay roles for their latest segment, or for each of its actions."""

@@ -30,6 +30,11 @@ class EpisodeSeat:
     def __init__(self, table: EpisodeSeats, role: str, name: str, model: Model) -> None:
         self.table, self.role, self.name, self.model = table, role, name, model
 
+    @property
+    def calls(self) -> str:
+        """How the model was taught to call tools."""
+        return str(getattr(_who_spells(self.model), "calls", "hermes"))
+
     async def act(
         self,
         view: Any,
@@ -93,11 +98,15 @@ class EpisodeSeat:
             numbered.append((len(table.segments), table.add(segment.but(goes_on=True) if go_on else segment)))
         return numbered
 
-    def room(self, after: int | None = None) -> int | None:
-        """How many more actions the model's context holds at a place (before anything: None), if it has a limit."""
+    def room(self, after: int | None = None, view: Any = None) -> int | None:
+        """How many more actions the model's context holds at a place (before anything: None), once it was shown `view` there,
+        if it has a limit."""
         most = self.model.max_positions
+        if most is None:
+            return None
         path = self.table.path(self.role, -1 if after is None else after)
-        return None if most is None else most - sum(len(s.context) + len(s.actions) for s in path)
+        seen = 0 if view is None else len(self.model.encode(view, path))
+        return most - seen - sum(len(s.context) + len(s.actions) for s in path)
 
     async def read(
         self,
@@ -302,6 +311,10 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
 def _spelled(model: Any, segment: Segment) -> str:
     """All that a segment's actions spell; a copy of a model spells as that one does."""
-    while not hasattr(model, "decode"):
+    return str(_who_spells(model).decode(segment.actions.tolist()))
+
+
+def _who_spells(model: Any) -> Any:
+    while not hasattr(model, "decode") and hasattr(model, "shell"):
         model = model.shell()
-    return str(model.decode(segment.actions.tolist()))
+    return model

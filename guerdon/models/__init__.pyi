@@ -6,6 +6,7 @@ from guerdon.models.model_loading import load as load
 from guerdon.models.model_loading import save as save
 from guerdon.models.past_selves import pool as pool
 from guerdon.models.probing import probe as probe
+from guerdon.models.scripted_model import scripted as scripted
 from guerdon.models.tables import tabular as tabular
 from guerdon.models.value_head import head as head
 from guerdon.models.without_adapter import base as base
