@@ -345,6 +345,7 @@ class _Box:
             "over": self.over,
             "error": self.error,
             "status": self.program_status,
+            "processes": self.limits["processes"],
             "tester": self.statuses.get(self.tester),
             "cpu": used.ru_utime + used.ru_stime,
             "wall": self.wall,

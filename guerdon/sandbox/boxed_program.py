@@ -159,9 +159,10 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         return
     with contextlib.suppress(OSError):
         kernel_calls.drop_capabilities()
+    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    boxed = config.isolation == "full"
     if config.landlock:
-        boxed = config.isolation == "full"
         readable = ["/"] if boxed else [place for place in _readable(config) if os.path.exists(place)]
         devices = [place for place in ("/dev/null", "/dev/zero", "/dev/full") if os.path.exists(place)]
         kernel_calls.restrict_files(config.landlock, readable, [] if kind == "tests" else [work], devices)
@@ -169,7 +170,11 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         os.close(_TELL)
         return
     program = seccomp_filter.filter_for(
-        os.getpid(), processes=many, executes=kind == "program", sessions=config.isolation == "full", notify=True
+        os.getpid(),
+        processes=many,
+        executes=kind == "program",
+        sessions=boxed,
+        signals=many and (boxed or config.landlock >= kernel_calls.SCOPES),
     )
     listener = seccomp_filter.install(program, listen=True)
     with socket.socket(fileno=_TELL) as tell:
@@ -184,7 +189,7 @@ def _readable(config: BoxConfig) -> list[str]:
 def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
     seconds = math.ceil(limits["cpu"]) + 1
     _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
-    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CORE, 1)  # at 0 it would still be piped to a machine's collector of crashes
     _limit(resource.RLIMIT_NOFILE, _FILES)
     _limit(resource.RLIMIT_FSIZE, limits["disk"])
     _limit(resource.RLIMIT_STACK, _STACK)

@@ -48,7 +48,7 @@ def enter(see: Sequence[str]) -> None:
     """Namespaces, and the root. Afterwards the next process that is forked is the first of its own process ids."""
     if os.geteuid() == 0:
         # Root of a user namespace has perhaps no other user to become: it is nobody's root then, and stays who it is.
-        told, tell = _mapper(os.getpid())  # while there is still a /proc for it
+        mapper, told, tell = _mapper(os.getpid())  # while there is still a /proc for it
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
         _build(see)
         unshare(CLONE_NEWUSER | CLONE_NEWPID)
@@ -57,6 +57,7 @@ def enter(see: Sequence[str]) -> None:
             raise OSError("root could not map an unprivileged user into a user namespace")
         os.close(tell)
         os.close(told)
+        os.waitpid(mapper, 0)
         with contextlib.suppress(PermissionError):  # forbidden in some user namespaces, where there is nothing to gain
             syscall("setgroups", 0, None)
     else:
@@ -74,14 +75,15 @@ def enter(see: Sequence[str]) -> None:
     os.setresuid(INSIDE, INSIDE, INSIDE)
 
 
-def _mapper(pid: int) -> tuple[int, int]:
+def _mapper(pid: int) -> tuple[int, int, int]:
     """A process that stays root, waits for a word, gives our user namespace its one user, and ends."""
     hear, tell = os.pipe()
     told, say = os.pipe()
-    if os.fork():
+    mapper = os.fork()
+    if mapper:
         os.close(hear)
         os.close(say)
-        return told, tell
+        return mapper, told, tell
     os.close(tell)
     try:
         if not os.read(hear, 1):

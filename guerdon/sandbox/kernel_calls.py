@@ -100,6 +100,7 @@ def drop_capabilities() -> None:
 
 # --- Landlock ---------------------------------------------------------------------------------------------------------
 
+SCOPES = 6  # the version from which on no signal leaves
 _READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read files, read folders
 _WRITE = 1 << 1 | 1 << 14  # write files, truncate
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # by ABI
@@ -119,8 +120,8 @@ def restrict_files(abi: int, readable: Iterable[str], writable: Iterable[str], d
     signal or abstract socket beyond those it starts itself."""
     rights = _FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= abi)]
     network = 3 if abi >= 4 else 0
-    scoped = 3 if abi >= 6 else 0
-    attributes = struct.pack("<QQQ", rights, network, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    scoped = 3 if abi >= SCOPES else 0
+    attributes = struct.pack("<QQQ", rights, network, scoped)[: 8 if abi < 4 else 16 if abi < SCOPES else 24]
     ruleset = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
     try:
         for paths, allowed in ((readable, _READ), (writable, rights), (devices, _READ | _WRITE)):

@@ -132,6 +132,8 @@ def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]
     if kind == "check":
         if said:
             return _told(said, of_tests=True)
+        if facts["tester"] != GONE and facts["processes"] > 1:
+            return Cause.RAISED, "the tests were ended from inside the box"  # no program of one process can
         if facts["tester"] != GONE:
             return Cause.BROKEN, f"the tests ended without a verdict: {_by_status(facts['tester'], facts)[1]}"
         if program.get("end") in ("raised", "left"):

@@ -110,6 +110,7 @@ class SandboxPool:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._started = False  # whether a zygote ever was ready
 
     # --- what can be asked
 
@@ -238,24 +239,28 @@ class SandboxPool:
 
     def _run(self, job: _Job, zygote: ZygoteHandle | None) -> ZygoteHandle | None:
         """Do one job; gives the zygote to go on with."""
-        ran, error = broken("the sandbox was lost"), None
+        ran: Ran | None = None
+        error: Exception = UserError("the sandbox was lost")
         for _ in range(TRIES):
             try:
                 zygote = zygote or ZygoteHandle(self.isolation, self.see, self.warm)
+                self._started = True
                 ran = zygote.run(job.request, job.began)
                 break
-            except SandboxLost as lost:
-                ran = broken(str(lost))
-                if zygote is not None and not job.done.cancelled():
-                    zygote.close()
-                    zygote = None
-                if job.done.cancelled():
-                    break
             except UserError as refused:
                 error = refused
                 break
+            except SandboxLost as lost:
+                error = UserError(str(lost))
+                if job.done.cancelled():
+                    break  # which is why it did not answer
+                if zygote is not None:
+                    zygote.close()
+                    zygote = None
+                if self._started:  # one that never did is no accident
+                    ran = broken(str(lost))
         with contextlib.suppress(InvalidStateError):  # cancelled
-            if error is not None:
+            if ran is None:
                 job.done.set_exception(error)
             else:
                 job.done.set_result(ran)

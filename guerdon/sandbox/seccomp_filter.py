@@ -103,10 +103,10 @@ def _unix_stream(otherwise: int) -> list[bytes]:
 
 
 @functools.cache
-def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool, notify: bool) -> bytes:
-    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and whether
-    what is refused is told."""
-    refused = NOTIFY if notify else ERRNO | errno.EPERM
+def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool, signals: bool) -> bytes:
+    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and send signals
+    to others than itself."""
+    refused = NOTIFY
     free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
         "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
@@ -117,13 +117,13 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
         "socketpair": _unix_stream(refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
     }
-    if processes:  # every start of a process or thread is told, and whoever is told counts; without that, let through
-        started = NOTIFY if notify else ALLOW
-        judged["clone"] = [*_unless(0, _NAMESPACES, refused), _step(_RETURN, started)]
-        judged["fork"] = judged["vfork"] = [_step(_RETURN, started)]
-        free += ["kill", "tkill", "tgkill"]
+    if processes:  # every start of a process or thread is told, and whoever is told counts
+        judged["clone"] = [*_unless(0, _NAMESPACES, ERRNO | errno.EPERM), _step(_RETURN, NOTIFY)]
     else:
         judged["clone"] = [*_unless(0, _NAMESPACES, refused), *_unless(0, _THREAD, ALLOW), _step(_RETURN, refused)]
+    if signals:
+        free += ["kill", "tkill", "tgkill"]
+    else:
         judged["kill"] = judged["tgkill"] = _one_of(0, (own_pid,), refused)
     if sessions:
         free += ["setsid", "setpgid"]

@@ -136,11 +136,11 @@ class _Link:
                     break
         else:
             self.raised = Exception(text)
-        self.raised_kind = kinds[0] if kinds else "Exception"
+        self.raised_kind, self.raised_text = kinds[0] if kinds else "Exception", text
         assert self.raised is not None
         return self.raised
 
-    raised_kind = ""
+    raised_kind = raised_text = ""
 
 
 class _Proxy:
@@ -274,7 +274,7 @@ def _verdict(error: BaseException, link: _Link) -> dict[str, Any]:
         return {"end": "left", "error": text}
     if error is link.raised:
         kind = "memory" if isinstance(error, MemoryError) else ""
-        said = f"{link.raised_kind}: {text}" if text else link.raised_kind
+        said = f"{link.raised_kind}: {link.raised_text}" if link.raised_text else link.raised_kind
         return {"end": "raised", "kind": kind, "error": f"{link.raised_in}() raised {said}, in: {line}"}
     if isinstance(error, AssertionError):
         return {"end": "raised", "kind": "assertion", "error": f"{line}{f': {text}' if text else ''}"}

@@ -92,7 +92,7 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
         if not NUMBERS:
             raise OSError("there is no filter of system calls for this machine")
         for pid in (2, 3):
-            filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
+            filter_for(pid, processes=False, executes=False, sessions=True, signals=False)
     return BoxConfig(
         isolation,
         tuple(see),

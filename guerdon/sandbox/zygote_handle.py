@@ -63,7 +63,9 @@ class ZygoteHandle:
             ready = json.loads(_receive(self.control, _head(self.control)))
         except (OSError, ValueError, SandboxLost) as error:
             self.close()
-            raise SandboxLost(f"the sandbox did not start: {error}") from None
+            raise SandboxLost(
+                f"the sandbox did not start: {python} ended with {self.process.returncode}: {error}"
+            ) from None
         if not ready.get("ready"):
             self.close()
             raise UserError(refusal(isolation, str(ready.get("error"))))
