@@ -1,8 +1,9 @@
 """What a box costs: `python -m bench.sandbox`. Needs nothing but the package.
 
-One short program, run many times in each of three ways that take turns: in the pool of boxes with everything on, as a new interpreter
-(`subprocess.run`), and as a new process of `multiprocessing`, which holds nobody. Two at a time in all three. Then how long one program
-takes by itself, in a new pool and in a warm one, with unit tests, and as a query.
+One short program, run many times in each of three ways that take turns, two at a time: in the pool of boxes with everything
+on, as a new interpreter (`subprocess.run`), and as a new process of `multiprocessing`, which holds nobody. Then how long one
+program takes by itself, in a new pool and in a warm one, with unit tests, as a query, and a reward's call. All by the clock,
+and the rates also by what the machine's processors spent on them, for clocks run on while others work.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import os
 import statistics
 import subprocess
 import sys
@@ -72,6 +74,21 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
+def meter() -> Callable[[], float] | None:
+    """Seconds of processor that this process and all it starts have spent: of a cgroup of their own, which takes root."""
+    for base, name, unit in (("/sys/fs/cgroup/cpuacct", "cpuacct.usage", 1e9), ("/sys/fs/cgroup", "cpu.stat", 1e6)):
+        group = Path(base, f"guerdon-bench-{os.getpid()}")
+        try:
+            group.mkdir()
+            (group / "cgroup.procs").write_text(str(os.getpid()))
+            words = (group / name).read_text().split()
+        except OSError:
+            continue
+        place = words.index("usage_usec") + 1 if "usage_usec" in words else 0
+        return lambda: int((group / name).read_text().split()[place]) / unit
+    return None
+
+
 def cold() -> float:
     """From nothing to the first result."""
 
@@ -93,6 +110,7 @@ def one_at_a_time(pool: SandboxPool, rounds: int) -> dict[str, list[float]]:
         kinds = {
             "a program": lambda: pool.python(PROGRAM, limits=LIMITS),
             "a program with two unit tests": lambda: pool.check(SQUARE, TESTS, limits=LIMITS),
+            "a reward's call": lambda: pool.call("def score(text):\n    return float(len(text))\n", [{"text": "four"}]),
             "a query": lambda: pool.sql(BUILD, "SELECT max(age) FROM people", limits=LIMITS),
         }
         seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
@@ -117,15 +135,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path, help="write all numbers here, as JSON")
     given = parser.parse_args()
+    spent = meter()
     pool = SandboxPool(workers=WORKERS)
     boxed(pool, 2 * WORKERS)  # it starts
     arms = {"boxes": lambda n: boxed(pool, n), "new interpreters": interpreters, "multiprocessing, fork": forks}
     rates: dict[str, list[float]] = {name: [] for name in arms}
+    used: dict[str, list[float]] = {name: [] for name in arms}
     for _ in range(given.rounds):
         for name, arm in arms.items():
+            before = spent() if spent else 0.0
             rates[name].append(given.programs / arm(given.programs))
+            used[name].append(1000 * ((spent() if spent else 0.0) - before) / given.programs)
     for name, each in rates.items():
-        print(f"{name}: {spread(each, 0)} programs a second, {WORKERS} at a time")
+        processor = f"; {spread(used[name])} ms of processor each" if spent else ""
+        print(f"{name}: {spread(each, 0)} programs a second, {WORKERS} at a time{processor}")
     ratios = [a / b for a, b in zip(rates["boxes"], rates["new interpreters"], strict=True)]
     print(f"boxes against new interpreters, round by round: {spread(ratios, 2)}")
     alone = one_at_a_time(pool, 10 * given.rounds)
@@ -135,7 +158,9 @@ def main() -> None:
     starts = [1000 * cold() for _ in range(given.rounds)]
     print(f"a program in a new pool: {spread(starts)} ms")
     if given.out:
-        given.out.write_text(json.dumps({"rates": rates, "ms": alone, "cold_ms": starts}, indent=1) + "\n")
+        given.out.write_text(
+            json.dumps({"rates": rates, "processor_ms": used, "ms": alone, "cold_ms": starts}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

@@ -122,17 +122,18 @@ def test_what_can_not_cross_is_refused_in_one_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_is_checked_trained_with_and_replayed(tmp_path):
-    def right(completion, answer, **rest):
-        return float(completion.strip() == answer)
-
-    boxed, plain = gd.reward(right, isolate="sandbox"), gd.reward(right)
-    reports = [gd.check_reward(each, "successor", problems=2) for each in (boxed, plain)]
-    assert [finding.words for finding in reports[0].findings] == [finding.words for finding in reports[1].findings]
+def test_it_is_checked_trained_with_and_replayed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my.py").write_text(
+        "import guerdon as gd\n\n\n@gd.reward(isolate='sandbox')\ndef right(completion, answer, **rest):\n"
+        "    return float(completion.strip() == answer)\n\n\nplain = gd.reward(right.function)\n"
+    )
+    boxed, plain = (gd.check_reward(f"my.py:{name}", "successor", problems=1) for name in ("right", "plain"))
+    assert [finding.words for finding in boxed.findings] == [finding.words for finding in plain.findings]
+    small = {"steps": 2, "options": gd.Options(eval_tasks=0), "prompts": 2, "tries": 2}
     runs = [
-        gd.train("grpo", task="successor", model="tabular", steps=2, out=tmp_path / name, reward=each,
-                 options=gd.Options(eval_tasks=0))
-        for name, each in (("boxed", boxed), ("plain", plain))
-    ]  # fmt: skip
+        gd.train("grpo", task="successor", model="tabular", out=name, reward=f"my.py:{name}", **small)
+        for name in ("right", "plain")
+    ]
     assert runs[0].weights == runs[1].weights
-    assert runs[0].replay(boxed) is not None
+    assert not gd.replay("right", reward="my.py:right").moved

@@ -1,10 +1,10 @@
 """Calls of a reward's function in the sandbox, each in a box of its own.
 
-The function travels as it does to workers (`workers/carry.py`) and is loaded inside the box, which sees the installed libraries and
-nothing of the user's. Arguments and the value are plain data. What came of a box is typed as what came of a worker is.
+The function travels as it does to workers (`workers/carry.py`) and is loaded inside the box, which sees the installed
+libraries and nothing of the user's. Arguments and the value are plain data. What came of a box is typed as from a worker.
 
-Leaves out: the box (`guerdon/sandbox`), async functions (they wait for what no box has), state between calls (a box ends with its
-call), arrays and objects as arguments.
+Leaves out: the box (`guerdon/sandbox`), async functions (they wait for what no box has), state between calls (a box ends with
+its call), arrays and objects as arguments.
 """
 
 from __future__ import annotations

@@ -24,11 +24,11 @@ from guerdon.core.score import CallResult
 from guerdon.rewards.asking.boxed_calls import call_in_boxes, fields_that_cross, refuse_what_stays
 from guerdon.rewards.asking.calls import Given, call_here, call_in_workers, retried, turn
 from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
-from guerdon.rewards.asking.plain_result import PlainResult
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.workers.carry import carry
+from guerdon.workers.plain_result import PlainResult
 from guerdon.workers.seeded_calls import Seeded, seeded
 
 T = TypeVar("T")

@@ -1,5 +1,5 @@
 # Slows the process that runs the sandbox down.
-# ends: forbidden, setpriority
+# ends: raised|forbidden
 import json
 import os
 import sys
