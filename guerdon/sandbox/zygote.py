@@ -91,8 +91,9 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     if isolation != "limits":
         if not NUMBERS:
             raise OSError("there is no filter of system calls for this machine")
-        for pid in (2, 3):
-            filter_for(pid, processes=False, executes=False, sessions=True, signals=False)
+        filter_for(processes=False, executes=False, sessions=isolation == "full", signals=False)
+    if isolation != "full":
+        importlib.import_module("shutil")  # with which working folders are removed
     return BoxConfig(
         isolation,
         tuple(see),
