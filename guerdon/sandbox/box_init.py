@@ -30,6 +30,7 @@ from guerdon.sandbox.plain_data import MOST_BYTES, read_frame, write_all
 from guerdon.sandbox.syscall_numbers import CALLS
 
 MOST_REQUEST = 256 << 20
+MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
 _FORKS = {"fork", "vfork", "clone"}
 
@@ -208,8 +209,9 @@ class _Box:
             return
         stream += part
         if stream is self.report or stream is self.verdict:
-            if len(stream) > MOST_BYTES:
-                self._stop("output", f"gave back more than {MOST_BYTES:,} bytes")
+            most = MOST_BYTES if self.kind in ("sql", "call") else MOST_SAID
+            if len(stream) > most:
+                self._stop("output", f"gave back more than {most:,} bytes")
         elif len(self.out) + len(self.err) > self.limits["output"]:
             self._stop("output", f"printed more than {self.limits['output']:,} bytes")
 

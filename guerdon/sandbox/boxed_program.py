@@ -170,13 +170,12 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         os.close(_TELL)
         return
     program = seccomp_filter.filter_for(
-        os.getpid(),
         processes=many,
         executes=kind == "program",
         sessions=boxed,
         signals=many and (boxed or config.landlock >= kernel_calls.SCOPES),
     )
-    listener = seccomp_filter.install(program, listen=True)
+    listener = seccomp_filter.install(program, os.getpid())
     with socket.socket(fileno=_TELL) as tell:
         socket.send_fds(tell, [BOXED], [listener])
     os.close(listener)
@@ -245,27 +244,22 @@ def _main() -> dict[str, Any]:
     return module.__dict__
 
 
-def _compiled(source: str) -> tuple[types.CodeType, int]:
-    """The program's code, and the line its last statement begins on."""
+def _compiled(source: str) -> types.CodeType:
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
-    tree = ast.parse(source, FILE)
-    return compile(tree, FILE, "exec", dont_inherit=True), tree.body[-1].lineno if tree.body else 0
+    return compile(source, FILE, "exec", dont_inherit=True)
 
 
 def _run_source(source: str) -> None:
     namespace = _main()
-    last = 0
 
     def run() -> None:
-        nonlocal last
-        code, last = _compiled(source)
-        exec(code, namespace)
+        exec(_compiled(source), namespace)
         _wind_up()
 
     def at_its_end(error: SystemExit) -> bool:
         """Whether it left by its last statement, as `sys.exit(main())` does."""
         frames = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_globals is namespace]
-        return bool(frames) and frames[0] >= last
+        return bool(frames) and frames[0] >= ast.parse(source).body[-1].lineno
 
     _finish(run, at_its_end)
 
@@ -285,7 +279,7 @@ def _called(request: dict[str, Any]) -> Any:
         function = cloudpickle.loads(bytes.fromhex(request["pickled"]))
     else:
         namespace = _main()
-        exec(_compiled(request["source"])[0], namespace)
+        exec(_compiled(request["source"]), namespace)
         function = namespace[request["name"]]
     arguments = plain_value(request["arguments"])
     values = [function(**given) for given in arguments]
@@ -295,7 +289,7 @@ def _called(request: dict[str, Any]) -> Any:
 
 
 def _served(request: dict[str, Any], namespace: dict[str, Any]) -> None:
-    exec(_compiled(request["source"])[0], namespace)
+    exec(_compiled(request["source"]), namespace)
     serve_tests(namespace, _FROM, _TO)
 
 

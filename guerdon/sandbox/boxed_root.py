@@ -118,14 +118,17 @@ def _build(see: Sequence[str]) -> None:
     syscall("pivot_root", b".", b"old")  # which also uncovers what the base had covered
     os.chdir("/")
     mount("root", "/new", "tmpfs", MS_NOSUID | MS_NODEV, "size=256k,mode=755")
+    folders = [place for place in places if not os.path.islink(f"/old{place}")]
     for place in places:
-        if not any(
-            place != other and place.startswith(f"{other}/") and not os.path.islink(f"/old{other}") for other in places
-        ):
+        if not any(place.startswith(f"{folder}/") for folder in folders):
             _show(place)
-    for folder in hidden_packages():
-        if os.path.isdir(f"/new{folder}") and folder not in see:
-            mount("none", f"/new{folder}", "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=555")
+    for hidden in hidden_packages():
+        if os.path.isdir(f"/new{hidden}") and hidden not in see:
+            mount("none", f"/new{hidden}", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")
+            for place in see:
+                if place.startswith(f"{hidden}/"):
+                    _show(place)
+            make_read_only(f"/new{hidden}", recursive=False)
     for device in DEVICES:
         _show(device, device=True)
     for folder in (WORK, "/etc"):

@@ -90,7 +90,11 @@ def heard(report: bytes) -> dict[str, Any]:
         said = json.loads(report)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) and said.get("end") in _ORDINARY_END else {}
+    if not isinstance(said, dict) or str(said.get("end")) not in _ORDINARY_END:
+        return {}
+    return {name: said.get(name) for name in ("end", "value")} | {
+        name: str(said.get(name, "")) for name in ("kind", "error")
+    }
 
 
 def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
@@ -152,7 +156,7 @@ def _told(said: dict[str, Any], *, of_tests: bool = False) -> tuple[Cause, str]:
     """What a process said of itself. That the fault is nobody's is believed of the tests' own alone."""
     if said["end"] in ("done", "value"):
         return Cause.DONE, ""
-    error, kind = str(said.get("error", ""))[: 2 * LONGEST_LINE], said.get("kind")
+    error, kind = said["error"][: 2 * LONGEST_LINE], said["kind"]
     if said["end"] == "left":
         return Cause.LEFT, error
     return Cause(kind) if kind in _TOLD or (of_tests and kind in _TOLD_BY_TESTS) else Cause.RAISED, error

@@ -110,6 +110,7 @@ class SandboxPool:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._running: set[_Job] = set()
         self._started = False  # whether a zygote ever was ready
 
     # --- what can be asked
@@ -190,6 +191,15 @@ class SandboxPool:
         """The same, for a caller that cannot await."""
         return self._begun(call_request(function, arguments, name, files, limits)).result()
 
+    def _end(self) -> None:
+        """When this process ends: nobody waits any more."""
+        with contextlib.suppress(queue.Empty):
+            while job := self._jobs.get_nowait():
+                job.done.cancel()
+        for job in list(self._running):
+            job.done.cancel()
+        self.close()
+
     def close(self) -> None:
         """End all sandboxes, once what was asked before is done. The pool starts again when it is next used."""
         with self._lock:
@@ -232,7 +242,9 @@ class SandboxPool:
                 if job is None:
                     return
                 if not job.done.cancelled():
+                    self._running.add(job)
                     zygote = self._run(job, zygote)
+                    self._running.discard(job)
         finally:
             if zygote is not None:
                 zygote.close()
@@ -247,9 +259,6 @@ class SandboxPool:
                 self._started = True
                 ran = zygote.run(job.request, job.began)
                 break
-            except UserError as refused:
-                error = refused
-                break
             except SandboxLost as lost:
                 error = UserError(str(lost))
                 if job.done.cancelled():
@@ -259,6 +268,9 @@ class SandboxPool:
                     zygote = None
                 if self._started:  # one that never did is no accident
                     ran = broken(str(lost))
+            except Exception as trouble:  # noqa: BLE001  a refusal, or a bug of ours: whoever waits is told
+                error = trouble
+                break
         with contextlib.suppress(InvalidStateError):  # cancelled
             if ran is None:
                 job.done.set_exception(error)
@@ -286,7 +298,7 @@ def shared_sandbox(isolation: Isolation = "full") -> SandboxPool:
     with _making:
         if isolation not in _shared:
             _shared[isolation] = SandboxPool(isolation=isolation)
-            atexit.register(_shared[isolation].close)
+            atexit.register(_shared[isolation]._end)
         return _shared[isolation]
 
 

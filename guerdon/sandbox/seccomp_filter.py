@@ -60,6 +60,7 @@ _IOCTLS = (
 )  # of terminals (asked only), bytes waiting, non-blocking, close on exec
 _PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # names, death signals of one's own children, and questions
 _FCNTLS_REFUSED = (8, 10, 15, 1024, 1026, 1031)  # who is signalled, leases, watches, larger pipes
+_OWN = 0x7FFFFFF1  # stands for a program's own process id, until that is known
 _THREAD = 0x10000  # CLONE_THREAD
 _NAMESPACES = 0x7E020080  # flags of clone that make namespaces
 
@@ -103,17 +104,17 @@ def _unix_stream(otherwise: int) -> list[bytes]:
 
 
 @functools.cache
-def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool, signals: bool) -> bytes:
-    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and send signals
-    to others than itself."""
+def filter_for(*, processes: bool, executes: bool, sessions: bool, signals: bool) -> bytes:
+    """The filter for a program: whether it may start processes, execute files, leave its session, and send signals to others
+    than itself."""
     refused = NOTIFY
     free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
         "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
         "prctl": _one_of(0, _PRCTLS, refused),
         "fcntl": _none_of(1, _FCNTLS_REFUSED, refused),
-        "prlimit64": _one_of(0, (0, own_pid), refused),
-        "sched_setaffinity": _one_of(0, (0, own_pid), refused),
+        "prlimit64": _one_of(0, (0, _OWN), refused),
+        "sched_setaffinity": _one_of(0, (0, _OWN), refused),
         "socketpair": _unix_stream(refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
     }
@@ -124,7 +125,7 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
     if signals:
         free += ["kill", "tkill", "tgkill"]
     else:
-        judged["kill"] = judged["tgkill"] = _one_of(0, (own_pid,), refused)
+        judged["kill"] = judged["tgkill"] = _one_of(0, (_OWN,), refused)
     if sessions:
         free += ["setsid", "setpgid"]
     if executes or processes:
@@ -161,11 +162,17 @@ def _halved(runs: list[tuple[int, list[bytes]]]) -> list[bytes]:
     return [_step(_AT_LEAST, runs[middle][0], 0, 1), _step(_JUMP, len(below)), *below, *above]
 
 
-def install(program: bytes, *, listen: bool) -> int:
-    """Put this thread and all it starts under a filter, for good. Gives the descriptor on which refusals are told, if any."""
+def install(program: bytes, own_pid: int) -> int:
+    """Put this thread and all it starts under a filter, for good. Gives the descriptor on which refusals are told."""
+    program = with_pid(program, own_pid)
     body = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(body))
-    return syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listen else 0, header)
+    return syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER, header)
+
+
+def with_pid(program: bytes, own_pid: int) -> bytes:
+    """A filter for the program of this process id."""
+    return program.replace(_step(_EQUAL, _OWN, 0, 1), _step(_EQUAL, own_pid, 0, 1))
 
 
 # --- the descriptor on which refusals are told ------------------------------------------------------------------------

@@ -74,25 +74,24 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     linux = sys.platform == "linux"
     if linux:
         with contextlib.suppress(AttributeError):
-            ctypes.CDLL(None).mallopt(
-                _M_ARENA_MAX, 1
-            )  # or each thread reserves 64 MiB of the addresses a program may have
+            # Or each thread reserves 64 MiB of the addresses that a program may have.
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
     addresses, resident = _memory()
-    processes = (
-        os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1
-    )  # how a box's first process sees what others take
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
     if isolation == "full":
         boxed_root.enter(see)
+        kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)  # which a change of user has undone
     abi = kernel_calls.landlock_abi() if linux and isolation != "limits" else 0
     if isolation == "landlock" and not abi:
         raise OSError("this kernel has no Landlock")
     if isolation != "limits":
         if not NUMBERS:
             raise OSError("there is no filter of system calls for this machine")
-        for pid in (2, 3):
-            filter_for(pid, processes=False, executes=False, sessions=True, signals=False)
+        filter_for(processes=False, executes=False, sessions=isolation == "full", signals=False)
+    if isolation != "full":
+        importlib.import_module("shutil")  # with which working folders are removed
     return BoxConfig(
         isolation,
         tuple(see),
@@ -101,7 +100,7 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
         addresses,
         resident,
         _counts_apart(),
-        processes,
+        proc,
         tuple(hooks),
     )
 

@@ -128,7 +128,7 @@ def test_the_filter_of_each_machine(machine, monkeypatch):
 
     def filters(**given):
         knobs = {"processes": False, "executes": False, "sessions": False, "signals": False} | given
-        return seccomp_filter.filter_for.__wrapped__(7, **knobs)
+        return seccomp_filter.with_pid(seccomp_filter.filter_for.__wrapped__(**knobs), 7)
 
     strict, wide = filters(), filters(processes=True, executes=True, sessions=True, signals=True)
     NOTIFY, ALLOW, KILL, ENOSYS = seccomp_filter.NOTIFY, seccomp_filter.ALLOW, seccomp_filter.KILL, 0x50026

@@ -44,8 +44,11 @@ ENDS = [  # a program, why it ends, and a part of the line that says so
     ("import os; os.kill(os.getpid(), 9)", Cause.CRASHED, "crashed: SIGKILL"),
     ("import os; os._exit(0)", Cause.LEFT, "ended before it was through"),
     ("import sys\nsys.exit(0)\nprint(1)", Cause.LEFT, "SystemExit before it was through"),
-    ("import os; os.write(3, b'[' * 100_000); os._exit(0)", Cause.LEFT, "ended before it was through"),
+    ("import os; os.write(3, b'[' * 60_000); os._exit(0)", Cause.LEFT, "ended before it was through"),
     ("""import os; os.write(3, b'{"end":"raised","kind":"broken"}'); os._exit(1)""", Cause.RAISED, ""),
+    ("""import os; os.write(3, b'{"end":"raised","kind":[],"error":{}}'); os._exit(1)""", Cause.RAISED, "{}"),
+    ("""import os; os.write(3, b'{"end":[[]]}'); os._exit(0)""", Cause.LEFT, ""),
+    ("import os; os.write(3, b'9' * 65_000 + b' ' * 99_000)", Cause.OUTPUT, "gave back more than 65,536 bytes"),
 ]
 
 
