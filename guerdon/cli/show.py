@@ -17,6 +17,7 @@ from guerdon.cli.output import Output, cost
 from guerdon.cli.prove import claim_lines
 from guerdon.cli.show_part import show_part
 from guerdon.core.errors import UserError
+from guerdon.store.evidence_words import renewal
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
@@ -137,6 +138,8 @@ def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
         output.say(f"evidence: {first}")
         for line in more:
             output.say(f"  {line}")
+    for note in proof.get("renewed", ()):
+        output.say(f"  renewed {renewal(note)}")
     output.say(f"  {proof['command']}, {proof['model']['version']}, {proof['created']}: {proof['file']}")
 
 
