@@ -44,6 +44,9 @@ Student = Annotated[
         "--student", metavar="DIR|FILE", help="A model in place of the shipped one: taught first, by a LoRA adapter."
     ),
 ]
+Renew = Annotated[
+    bool, typer.Option("--renew", help="Stale evidence: make a few of its runs again, and keep it if all are the same.")
+]
 
 
 @takes_data
@@ -62,10 +65,7 @@ def prove(
         bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
     ] = False,
     tell: Annotated[bool, typer.Option("--tell", help="Run nothing: write evidence anew from what is known.")] = False,
-    renew: Annotated[
-        bool,
-        typer.Option("--renew", help="Stale evidence: make a few of its runs again, and keep it if all are the same."),
-    ] = False,
+    renew: Renew = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,

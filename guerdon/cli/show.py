@@ -132,7 +132,7 @@ def _tell_evidence(output: Output, name: str) -> None:
 
 def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
     if proof["stale"]:
-        output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name})")
+        output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name}, with --renew where results are the same)")
     for claim in proof["claims"]:
         first, *more = claim_lines(claim)
         output.say(f"evidence: {first}")

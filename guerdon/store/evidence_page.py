@@ -33,7 +33,9 @@ def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str
     if quick:
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
     if stale:
-        parts.append(f"*Stale*: {stale}. The command at the end makes it anew.")
+        parts.append(
+            f"*Stale*: {stale}. The command at the end makes it anew, or keeps it (`--renew`) if results are the same."
+        )
     parts.append(elsewhere(others))
     for i, claim in enumerate(proof["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg")
