@@ -1,0 +1,16 @@
+"""Boxes for code that nobody trusts: programs, SQL and unit tests, with limits on all they use and no way out.
+
+From the caller to the program:
+
+- `run_now`, `sandbox_pool`: what callers use.
+- `limits`, `ran_program`, `box_requests`: what is asked, what may be used, and what came of it.
+- `zygote_handle`, `zygote`: a warm interpreter inside namespaces, seen from outside and from inside.
+- `boxed_root`: those namespaces, and a root with nothing of the user's in it.
+- `box_init`: the first process of a box, which watches limits.
+- `boxed_program`, `unit_tests`, `boxed_sql`: what runs in it.
+- `seccomp_filter`, `syscall_numbers`, `kernel_calls`, `plain_data`: what they stand on.
+"""
+
+from guerdon.core.lazy import front_door
+
+__getattr__, __dir__, __all__ = front_door(__name__)

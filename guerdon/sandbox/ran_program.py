@@ -1,0 +1,170 @@
+"""What came of a program in a box: one cause, one line, and what it printed.
+
+The facts come from the process that looks after the box (`box_init.py`); what the program says of itself is heard as
+anything a stranger says, within bounds. Leaves out: running it (`sandbox_pool.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from guerdon.sandbox.plain_data import NotPlain, plain_value
+from guerdon.sandbox.unit_tests import GONE
+
+LONGEST_LINE = 500
+_ORDINARY_END = {"done", "value", "raised", "left"}
+
+
+class Cause(StrEnum):
+    """Why a program in a box ended.
+
+    >>> from guerdon.sandbox import Cause, run_python
+    >>> run_python("import os; os._exit(0)").cause is Cause.LEFT
+    True
+    """
+
+    DONE = "done"  # ran to its end
+    RAISED = "raised"  # an exception, or an exit code other than 0
+    ASSERTION = "assertion"  # an assert of a unit test failed
+    CPU = "cpu"
+    WALL = "wall"
+    MEMORY = "memory"
+    PROCESSES = "processes"
+    DISK = "disk"
+    OUTPUT = "output"
+    FORBIDDEN = "forbidden"  # it was refused a system call, and did not end well
+    CRASHED = "crashed"  # a signal ended it
+    LEFT = "left"  # it ended before it was through: os._exit, or SystemExit in the middle
+    BROKEN = "broken"  # the box itself failed: never the program's fault
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a program: why it ended, in a word (`cause`) and in a line (`error`), what it printed, what it used.
+
+    `value` is what it gave back as plain data (`run_sql`, `SandboxPool.call`); `code` its exit code; `forbidden` the system
+    calls that it was refused, also where it went on without them.
+
+    >>> from guerdon.sandbox import run_python
+    >>> ran = run_python("print(1 / 0)")
+    >>> ran.ok, str(ran.cause), ran.error
+    (False, 'raised', 'ZeroDivisionError: division by zero')
+    """
+
+    cause: Cause
+    error: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    code: int | None = None
+    value: Any = None
+    cpu: float = 0.0
+    wall: float = 0.0
+    forbidden: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether it ran to its end."""
+        return self.cause is Cause.DONE
+
+
+def broken(error: str) -> Ran:
+    """What is said where the box failed, not the program."""
+    return Ran(Cause.BROKEN, error)
+
+
+def one_line(text: str) -> str:
+    """The first line of a text, cut to a length, that can be written anywhere."""
+    line = text.strip().partition("\n")[0].encode("utf-8", "backslashreplace").decode()
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
+
+
+def heard(report: bytes) -> dict[str, Any]:
+    """What a program's process said of itself, or nothing where that makes no sense."""
+    try:
+        said = json.loads(report)
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) and said.get("end") in _ORDINARY_END else {}
+
+
+def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
+    """The facts of a box, and what its streams and reports hold, in words."""
+    out, err, report, verdict = blobs
+    status: int | None = facts["status"]  # of the program's process; None where it was ended with the box
+    code = status if status is not None and status >= 0 else None
+    said = heard(verdict) if facts["kind"] == "check" else heard(report)
+    cause, error = _judged(facts, said, heard(report))
+    value = None
+    if cause is Cause.DONE and said.get("end") == "value":
+        try:
+            value = plain_value(said.get("value"))
+        except NotPlain as trouble:
+            cause, error = Cause.RAISED, f"its value can not be read: {trouble}"
+    forbidden = tuple(dict.fromkeys(facts["forbidden"]))
+    if forbidden and cause in (Cause.RAISED, Cause.CRASHED, Cause.LEFT):
+        forks = [name for name in forbidden if name in ("fork", "vfork", "clone")]
+        cause, named = (Cause.PROCESSES, "fork") if forks else (Cause.FORBIDDEN, ", ".join(forbidden[:4]))
+        error = f"was refused {'to start a process' if forks else f'the system call {named}'}: {error}"
+    return Ran(
+        cause,
+        one_line(error),
+        out.decode("utf-8", "replace"),
+        err.decode("utf-8", "replace"),
+        code,
+        value,
+        facts["cpu"],
+        facts["wall"],
+        forbidden,
+    )
+
+
+def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]) -> tuple[Cause, str]:
+    """`said` is the word that counts: the tests' where there are some; `program` is what the program says of itself."""
+    over, status, kind = facts["over"], facts["status"], facts["kind"]
+    if over:
+        return Cause(over), str(facts["error"])
+    if kind == "check":
+        if said:
+            return _told(said)
+        if facts["tester"] != GONE:
+            return Cause.BROKEN, f"the tests ended without a verdict: {_by_status(facts['tester'], facts)[1]}"
+        if program.get("end") in ("raised", "left"):
+            return _told(program)
+        if status is not None and status < 0:
+            return _by_status(status, facts)
+        return Cause.LEFT, "the program ended before its tests were through"
+    if status < 0 or (kind == "program" and not program):
+        return (Cause.DONE, "") if status == 0 else _by_status(status, facts)
+    if said:
+        return _told(said)
+    return (Cause.LEFT, "ended before it was through") if status == 0 else _by_status(status, facts)
+
+
+def _told(said: dict[str, Any]) -> tuple[Cause, str]:
+    if said["end"] in ("done", "value"):
+        return Cause.DONE, ""
+    error, kind = str(said.get("error", ""))[: 2 * LONGEST_LINE], said.get("kind")
+    if said["end"] == "left":
+        return Cause.LEFT, error
+    if kind in ("memory", "disk", "assertion", "processes", "broken"):
+        return Cause(kind), error
+    return Cause.RAISED, error
+
+
+def _by_status(status: int, facts: dict[str, Any]) -> tuple[Cause, str]:
+    if status >= 0:
+        full = facts["full"] and "its disk was full"
+        return (Cause.DISK, full) if full else (Cause.RAISED, f"ended with code {status}")
+    if -status == signal.SIGXFSZ:
+        return Cause.DISK, "wrote a file beyond its disk"
+    if -status == signal.SIGXCPU:
+        return Cause.CPU, "took more processor time than it may"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return Cause.CRASHED, f"crashed: {name}"

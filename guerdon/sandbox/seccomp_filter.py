@@ -1,0 +1,354 @@
+"""The filter of system calls that a boxed program runs under: a list of what is let through, as Linux's own byte code.
+
+A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told to the process
+that looks after the box, which knows it by its name. A call of another machine's table kills; one that no table knows does not exist.
+Leaves out: who answers (`box_init.py`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import struct
+
+from guerdon.sandbox.kernel_calls import syscall
+from guerdon.sandbox.syscall_numbers import AUDIT_ARCH, MACHINE, NUMBERS
+
+KILL, ERRNO, NOTIFY, ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
+_LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_X32 = 0x40000000
+_NEW_LISTENER = 1 << 3
+_SET_MODE_FILTER = 1
+
+_ALLOWED = [
+    "read",
+    "write",
+    "close",
+    "lseek",
+    "mmap",
+    "munmap",
+    "mprotect",
+    "brk",
+    "futex",
+    "fstat",
+    "newfstatat",
+    "openat",
+    "rt_sigaction",
+    "rt_sigprocmask",
+    "rt_sigreturn",
+    "clock_gettime",
+    "gettimeofday",
+    "time",
+    "getpid",
+    "gettid",
+    "exit",
+    "exit_group",
+    "open",
+    "stat",
+    "lstat",
+    "statx",
+    "access",
+    "faccessat",
+    "faccessat2",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "pread64",
+    "pwrite64",
+    "readv",
+    "writev",
+    "preadv",
+    "pwritev",
+    "preadv2",
+    "pwritev2",
+    "pipe",
+    "pipe2",
+    "dup",
+    "dup2",
+    "dup3",
+    "sched_yield",
+    "mremap",
+    "msync",
+    "mincore",
+    "madvise",
+    "pause",
+    "nanosleep",
+    "clock_nanosleep",
+    "clock_getres",
+    "getitimer",
+    "alarm",
+    "setitimer",
+    "sendfile",
+    "copy_file_range",
+    "flock",
+    "fsync",
+    "fdatasync",
+    "sync_file_range",
+    "truncate",
+    "ftruncate",
+    "fallocate",
+    "fadvise64",
+    "readahead",
+    "getdents",
+    "getdents64",
+    "getcwd",
+    "chdir",
+    "fchdir",
+    "rename",
+    "renameat",
+    "renameat2",
+    "mkdir",
+    "mkdirat",
+    "rmdir",
+    "creat",
+    "link",
+    "linkat",
+    "unlink",
+    "unlinkat",
+    "symlink",
+    "symlinkat",
+    "readlink",
+    "readlinkat",
+    "chmod",
+    "fchmod",
+    "fchmodat",
+    "fchmodat2",
+    "chown",
+    "fchown",
+    "lchown",
+    "fchownat",
+    "umask",
+    "utime",
+    "utimes",
+    "futimesat",
+    "utimensat",
+    "getrlimit",
+    "setrlimit",
+    "getrusage",
+    "sysinfo",
+    "times",
+    "uname",
+    "getuid",
+    "getgid",
+    "geteuid",
+    "getegid",
+    "getresuid",
+    "getresgid",
+    "getgroups",
+    "getppid",
+    "getpgrp",
+    "getpgid",
+    "getsid",
+    "getpriority",
+    "capget",
+    "rt_sigpending",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "sigaltstack",
+    "statfs",
+    "fstatfs",
+    "sched_getparam",
+    "sched_getscheduler",
+    "sched_get_priority_max",
+    "sched_get_priority_min",
+    "sched_rr_get_interval",
+    "sched_getaffinity",
+    "sched_getattr",
+    "arch_prctl",
+    "set_tid_address",
+    "set_robust_list",
+    "get_robust_list",
+    "restart_syscall",
+    "rseq",
+    "membarrier",
+    "getcpu",
+    "getrandom",
+    "getxattr",
+    "lgetxattr",
+    "fgetxattr",
+    "listxattr",
+    "llistxattr",
+    "flistxattr",
+    "timer_create",
+    "timer_settime",
+    "timer_gettime",
+    "timer_getoverrun",
+    "timer_delete",
+    "timerfd_create",
+    "timerfd_settime",
+    "timerfd_gettime",
+    "epoll_create",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "eventfd",
+    "eventfd2",
+    "signalfd",
+    "signalfd4",
+    "inotify_init",
+    "inotify_init1",
+    "inotify_add_watch",
+    "inotify_rm_watch",
+    "wait4",
+    "waitid",
+    "close_range",
+    "futex_waitv",
+    "futex_wake",
+    "futex_wait",
+    "futex_requeue",
+    "mseal",
+    "munlock",
+    "sendto",
+    "recvfrom",
+    "sendmsg",
+    "recvmsg",
+    "shutdown",
+    "getsockname",
+    "getpeername",
+    "getsockopt",
+    "setsockopt",
+]  # of sockets only what can be done to the ends of a socketpair: no other socket can be made
+_SILENT = {  # refused so often, by libraries that then do without, that it says nothing of a program
+    "clone3": errno.ENOSYS,
+    "openat2": errno.ENOSYS,
+    "map_shadow_stack": errno.ENOSYS,
+    "mlock": errno.EPERM,
+    "mbind": errno.EPERM,
+    "get_mempolicy": errno.EPERM,
+    "set_mempolicy": errno.EPERM,
+}
+_IOCTLS = (
+    0x5401,
+    0x5413,
+    0x541B,
+    0x5421,
+    0x5450,
+    0x5451,
+)  # of terminals (asked only), bytes waiting, non-blocking, close on exec
+_PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # names, death signals of one's own children, and questions
+_FCNTLS_REFUSED = (8, 10, 15, 1024, 1026, 1031)  # who is signalled, leases, watches, larger pipes
+_THREAD = 0x10000  # CLONE_THREAD
+_NAMESPACES = 0x7E020080  # flags of clone that make namespaces
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("<HBBI", code, if_true, if_false, value & 0xFFFFFFFF)
+
+
+def _one_of(argument: int, values: tuple[int, ...], otherwise: int) -> list[bytes]:
+    """Let the call through where the low half of an argument is one of these."""
+    steps = [_step(_LOAD, 16 + 8 * argument)]
+    for value in values:
+        steps += [_step(_EQUAL, value, 0, 1), _step(_RETURN, ALLOW)]
+    return [*steps, _step(_RETURN, otherwise)]
+
+
+def _none_of(argument: int, values: tuple[int, ...], otherwise: int) -> list[bytes]:
+    steps = [_step(_LOAD, 16 + 8 * argument)]
+    for value in values:
+        steps += [_step(_EQUAL, value, 0, 1), _step(_RETURN, otherwise)]
+    return [*steps, _step(_RETURN, ALLOW)]
+
+
+def _with_flags(argument: int, flags: int, otherwise: int, *, inverted: bool = False) -> list[bytes]:
+    """Let the call through where any of these flags is set in an argument; inverted, where none is."""
+    ends = [_step(_RETURN, otherwise), _step(_RETURN, ALLOW)]
+    return [_step(_LOAD, 16 + 8 * argument), _step(_ANY_OF, flags, 1, 0), *(ends[::-1] if inverted else ends)]
+
+
+def _unix_stream(otherwise: int) -> list[bytes]:
+    """Of socketpairs: AF_UNIX and SOCK_STREAM, which reach nobody but each other."""
+    return [
+        _step(_LOAD, 16),
+        _step(_EQUAL, 1, 1, 0),
+        _step(_RETURN, otherwise),
+        _step(_LOAD, 24),
+        _step(_AND, 0xF),
+        _step(_EQUAL, 1, 0, 1),
+        _step(_RETURN, ALLOW),
+        _step(_RETURN, otherwise),
+    ]
+
+
+@functools.cache
+def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool, notify: bool) -> bytes:
+    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and whether what is
+    refused is told."""
+    refused = NOTIFY if notify else ERRNO | errno.EPERM
+    free = [name for name in _ALLOWED if name in NUMBERS]
+    judged = {
+        "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
+        "prctl": _one_of(0, _PRCTLS, refused),
+        "fcntl": _none_of(1, _FCNTLS_REFUSED, refused),
+        "prlimit64": _one_of(0, (0, own_pid), refused),
+        "sched_setaffinity": _one_of(0, (0, own_pid), refused),
+        "socketpair": _unix_stream(refused),
+        "personality": _one_of(0, (0xFFFFFFFF,), refused),
+    }
+    if processes:
+        judged["clone"] = _with_flags(0, _NAMESPACES, refused, inverted=True)
+        free += ["fork", "vfork", "kill", "tkill", "tgkill"]
+    else:
+        judged["clone"] = _with_flags(0, _THREAD, refused)
+        judged["kill"] = judged["tgkill"] = _one_of(0, (own_pid,), refused)
+    if sessions:
+        free += ["setsid", "setpgid"]
+    if executes or processes:
+        free.append("execve")
+    return _assembled(free, judged, refused)
+
+
+def _assembled(free: list[str], judged: dict[str, list[bytes]], refused: int) -> bytes:
+    steps = [_step(_LOAD, 4), _step(_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), _step(_RETURN, KILL), _step(_LOAD, 0)]
+    if MACHINE == "x86_64":
+        steps += [_step(_AT_LEAST, _X32, 0, 1), _step(_RETURN, KILL)]
+    for name in free:
+        if name in NUMBERS:
+            steps += [_step(_EQUAL, NUMBERS[name], 0, 1), _step(_RETURN, ALLOW)]
+    for name, body in judged.items():
+        if name in NUMBERS:
+            steps += [_step(_EQUAL, NUMBERS[name], 0, len(body)), *body]
+    for name, error in _SILENT.items():
+        if name in NUMBERS:
+            steps += [_step(_EQUAL, NUMBERS[name], 0, 1), _step(_RETURN, ERRNO | error)]
+    for first, last in _runs(sorted(NUMBERS.values())):
+        steps += [_step(_AT_LEAST, first, 0, 2), _step(_AT_LEAST, last + 1, 1, 0), _step(_RETURN, refused)]
+    return b"".join([*steps, _step(_RETURN, ERRNO | errno.ENOSYS)])
+
+
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Numbers in a row, as first and last."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def install(program: bytes, *, listen: bool) -> int:
+    """Put this thread and all it starts under a filter, for good. Gives the descriptor on which refusals are told, if any."""
+    body = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(body))
+    return syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listen else 0, header)
+
+
+# --- the descriptor on which refusals are told ------------------------------------------------------------------------
+
+RECEIVE, ANSWER = 0xC0502100, 0xC0182101
+
+
+def told(record: bytes) -> tuple[int, int]:
+    """Of a record of a refused call: its id, and the call's number."""
+    ident, _, _, number = struct.unpack_from("<QIIi", record)
+    return ident, number
+
+
+def answer(ident: int, error: int) -> bytes:
+    """The answer to it: it failed so."""
+    return struct.pack("<QqiI", ident, 0, -error, 0)

@@ -1,0 +1,227 @@
+"""Unit tests that a program cannot forge: they run in another process, and only that process says what came of them.
+
+The names that tests use and the program defines are proxies there: a call goes to the program's process as plain data, and plain data or
+the name of an exception comes back. So whatever the program prints, patches or returns, no object of its own is ever compared.
+Runs inside a box. Leaves out: tests that need a class of the program's, or hand it a function; they are told so.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import json
+import linecache
+import os
+import sys
+import traceback
+from typing import Any, NoReturn
+
+from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, read_frame, send_frame, to_json, write_all
+
+FILE = "tests.py"
+GONE = 3  # how the tests' process ends where the program's is gone: what became of that is told by others
+_MUTABLE = (list, dict, set)
+
+
+# --- in the program's process -----------------------------------------------------------------------------------------
+
+
+def serve_tests(namespace: dict[str, Any], hear: int, say: int) -> None:
+    """Answer calls until nobody asks any more."""
+    names: dict[str, Any] = {"functions": [], "classes": [], "values": {}}
+    for name, value in list(namespace.items()):
+        if isinstance(name, str) and not (name.startswith("__") and name.endswith("__")):
+            if isinstance(value, type):
+                names["classes"].append(name)
+            elif callable(value):
+                names["functions"].append(name)
+            else:
+                with contextlib.suppress(NotPlain):
+                    names["values"][name] = plain_form(value)
+    send_frame(say, to_json(names))
+    while True:
+        try:
+            request = json.loads(read_frame(hear))
+        except EOFError:
+            return
+        send_frame(say, _answered(namespace, request))
+
+
+def _answered(namespace: dict[str, Any], request: dict[str, Any]) -> bytes:
+    try:
+        given = [plain_value(form) for form in request["args"]]
+        named = {name: plain_value(form) for name, form in request["kwargs"].items()}
+        value = namespace[request["name"]](*given, **named)
+        reply: dict[str, Any] = {"value": plain_form(value), "changed": {}}
+        for number, argument in enumerate(given):
+            if type(argument) in _MUTABLE and (form := plain_form(argument)) != request["args"][number]:
+                reply["changed"][str(number)] = form
+        answer = to_json(reply)
+    except NotPlain as error:
+        answer = to_json({"raised": ["TypeError"], "error": f"gave back what tests can not compare: {error}"})
+    except BaseException as error:  # noqa: BLE001  the program's
+        line = ""
+        with contextlib.suppress(BaseException):
+            line = str(error)[:1000]
+        answer = json.dumps({"raised": [kind.__name__ for kind in type(error).__mro__], "error": line}).encode()
+    with contextlib.suppress(BaseException):
+        sys.stdout.flush()
+    return answer
+
+
+# --- in the tests' process --------------------------------------------------------------------------------------------
+
+
+class _CannotTest(BaseException):
+    """The tests want what can not be had from another process."""
+
+
+class _ProgramLeft(BaseException):
+    """The program wanted to end in the middle of a call."""
+
+
+class _Link:
+    """The way to the program's process."""
+
+    def __init__(self, hear: int, say: int) -> None:
+        self.hear, self.say = hear, say
+        self.raised: BaseException | None = None  # the last exception that was the program's
+        self.raised_in = ""
+
+    def call(self, name: str, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        try:
+            forms = [plain_form(part) for part in given]
+            request = to_json({"name": name, "args": forms, "kwargs": {k: plain_form(v) for k, v in named.items()}})
+        except NotPlain as error:
+            raise _CannotTest(f"the tests give {name}() what can not be handed to another process: {error}") from None
+        reply = self.heard(request)
+        if "raised" in reply:
+            raise self._exception(name, reply["raised"], str(reply.get("error", "")))
+        try:
+            for number, form in reply["changed"].items():
+                _change(given[int(number)], plain_value(form))
+            return plain_value(reply["value"])
+        except (NotPlain, KeyError, AttributeError, IndexError, ValueError, TypeError):
+            raise self._exception(name, ["TypeError"], "gave back what is not plain data") from None
+
+    def heard(self, request: bytes | None) -> dict[str, Any]:
+        try:
+            if request is not None:
+                send_frame(self.say, request)
+            reply = json.loads(read_frame(self.hear))
+        except (EOFError, OSError, NotPlain, ValueError, RecursionError):
+            os._exit(GONE)
+        if not isinstance(reply, dict):
+            os._exit(GONE)
+        return reply
+
+    def _exception(self, name: str, kinds: Any, text: str) -> BaseException:
+        kinds = [kind for kind in kinds if isinstance(kind, str)] if isinstance(kinds, list) else []
+        self.raised_in = name
+        if "SystemExit" in kinds:
+            return _ProgramLeft(f"{name}() raised SystemExit")
+        for kind in kinds:
+            known = getattr(builtins, kind, None)
+            if isinstance(known, type) and issubclass(known, Exception):
+                with contextlib.suppress(TypeError):  # those of Unicode want more than a text
+                    self.raised = known(text)
+                    break
+        else:
+            self.raised = Exception(text)
+        self.raised_kind = kinds[0] if kinds else "Exception"
+        assert self.raised is not None
+        return self.raised
+
+    raised_kind = ""
+
+
+class _Proxy:
+    """A function of the program's."""
+
+    def __init__(self, link: _Link, name: str) -> None:
+        self._link, self.__name__ = link, name
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self._link.call(self.__name__, given, named)
+
+    def __repr__(self) -> str:
+        return self.__name__
+
+
+class _Unreachable:
+    """A class of the program's, which tests can not have."""
+
+    def __init__(self, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __call__(self, *given: Any, **named: Any) -> NoReturn:
+        name = object.__getattribute__(self, "_name")
+        raise _CannotTest(f"the tests need the program's class {name}: only its functions can be tested from outside")
+
+    __getattr__ = __call__
+    __instancecheck__ = __call__
+
+
+def _change(argument: Any, value: Any) -> None:
+    """What a call made of an argument in place."""
+    if type(argument) is not type(value):
+        raise TypeError
+    if isinstance(argument, list):
+        argument[:] = value
+    elif isinstance(argument, dict | set):
+        argument.clear()
+        argument.update(value)
+
+
+def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoReturn:
+    """Run the tests, and say what came of them."""
+    link = _Link(hear, say)
+    names = link.heard(None)
+    try:
+        namespace = _namespace(request["source"], names, link)
+        lines = request["source"].splitlines(keepends=True)
+        linecache.cache[FILE] = (len(request["source"]), None, lines, FILE)
+        exec(compile(request["source"], FILE, "exec", dont_inherit=True), namespace)
+        sys.stdout.flush()
+        said = {"end": "done"}
+    except BaseException as error:  # noqa: BLE001  the tests', or the program's
+        said = _verdict(error, link)
+    write_all(report, to_json(said))
+    os._exit(0)
+
+
+def _namespace(source: str, names: dict[str, Any], link: _Link) -> dict[str, Any]:
+    """What tests find: of the program's names those that they use."""
+    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
+    for name in names.get("values", {}):
+        if name in used:
+            with contextlib.suppress(NotPlain):
+                namespace[name] = plain_value(names["values"][name])
+    for kind, proxy in (("functions", lambda name: _Proxy(link, name)), ("classes", _Unreachable)):
+        for name in names.get(kind, []):
+            if name in used:
+                namespace[name] = proxy(name)
+    return namespace
+
+
+def _verdict(error: BaseException, link: _Link) -> dict[str, Any]:
+    text = ""
+    with contextlib.suppress(BaseException):
+        text = str(error)[:1000]
+    place = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == FILE]
+    line = (place[-1].line or "") if place else ""
+    if isinstance(error, _CannotTest):
+        return {"end": "raised", "kind": "broken", "error": text}
+    if isinstance(error, _ProgramLeft):
+        return {"end": "left", "error": text}
+    if error is link.raised:
+        kind = "memory" if isinstance(error, MemoryError) else ""
+        said = f"{link.raised_kind}: {text}" if text else link.raised_kind
+        return {"end": "raised", "kind": kind, "error": f"{link.raised_in}() raised {said}, in: {line}"}
+    if isinstance(error, AssertionError):
+        return {"end": "raised", "kind": "assertion", "error": f"{line}{f': {text}' if text else ''}"}
+    if isinstance(error, NameError):
+        return {"end": "raised", "error": f"{type(error).__name__}: {text}, in: {line}"}
+    return {"end": "raised", "error": f"{type(error).__name__}: {text}, in: {line}"}

@@ -1,0 +1,187 @@
+"""The zygote: a bare interpreter inside the namespaces, which forks the first process of every box.
+
+It starts with an empty environment, sees no request and holds nothing of any: it is handed the end of a channel, forks, and the
+box's first process (`box_init.py`) reads from the channel what to run. So no program finds another's words in its memory.
+Whoever holds the other end of `control` may have boxes; when that is closed, everything here ends.
+Leaves out: who starts it (`sandbox_pool.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from typing import Any, NoReturn
+
+from guerdon.sandbox import boxed_root, kernel_calls
+from guerdon.sandbox.box_init import BoxConfig, look_after
+from guerdon.sandbox.plain_data import read_frame, send_frame
+from guerdon.sandbox.seccomp_filter import filter_for
+from guerdon.sandbox.syscall_numbers import NUMBERS
+
+WARM = [
+    "abc",
+    "argparse",
+    "array",
+    "ast",
+    "base64",
+    "bisect",
+    "calendar",
+    "cmath",
+    "collections",
+    "collections.abc",
+    "contextlib",
+    "copy",
+    "csv",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "enum",
+    "fractions",
+    "functools",
+    "hashlib",
+    "heapq",
+    "html",
+    "inspect",
+    "io",
+    "itertools",
+    "json",
+    "linecache",
+    "math",
+    "numbers",
+    "operator",
+    "os.path",
+    "pathlib",
+    "pprint",
+    "queue",
+    "random",
+    "re",
+    "secrets",
+    "shlex",
+    "sqlite3",
+    "statistics",
+    "string",
+    "struct",
+    "tempfile",
+    "textwrap",
+    "threading",
+    "time",
+    "timeit",
+    "token",
+    "tokenize",
+    "traceback",
+    "types",
+    "typing",
+    "unicodedata",
+    "unittest",
+    "uuid",
+    "warnings",
+    "weakref",
+    "zlib",
+]  # the modules that programs are most often in want of: loaded once, for all
+_M_ARENA_MAX = -8
+
+
+def main(control_end: int) -> None:
+    """Become a zygote; `control_end` is the descriptor of the socket to whoever wants boxes."""
+    control = socket.socket(fileno=control_end)
+    config = json.loads(read_frame(control_end))
+    try:
+        ready = _prepared(config)
+    except BaseException as error:  # noqa: BLE001  whoever started it is told, and decides
+        text = str(error) or type(error).__name__
+        send_frame(control_end, json.dumps({"error": text, "trace": traceback.format_exc()}).encode())
+        os._exit(1)
+    if config["isolation"] == "full":
+        child = os.fork()  # the first process of its own process ids: they all end with it
+        if child:
+            control.close()
+            with contextlib.suppress(BaseException):
+                os.waitpid(child, 0)
+            os._exit(0)
+    _settle()
+    send_frame(control_end, json.dumps({"ready": True}).encode())
+    _serve(control, ready)
+
+
+def _prepared(config: dict[str, Any]) -> BoxConfig:
+    """Load what programs want, then leave the world behind."""
+    sys.path[:] = [place for place in sys.path if place != config["root"]]
+    sys.argv[:] = sys.orig_argv[:] = ["python"]
+    for name in WARM:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    linux = sys.platform == "linux"
+    if linux:
+        with contextlib.suppress(AttributeError):
+            ctypes.CDLL(None).mallopt(
+                _M_ARENA_MAX, 1
+            )  # or each thread reserves 64 MiB of the addresses a program may have
+        kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+    addresses = _addresses()
+    isolation, see = config["isolation"], [str(place) for place in config["see"]]
+    if isolation == "full":
+        boxed_root.enter(see)
+    abi = kernel_calls.landlock_abi() if linux and isolation != "limits" else 0
+    if isolation == "landlock" and not abi:
+        raise OSError("this kernel has no Landlock")
+    if isolation != "limits":
+        if not NUMBERS:
+            raise OSError("there is no filter of system calls for this machine")
+        for pid in (2, 3):
+            filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
+    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses)
+
+
+def _addresses() -> int:
+    """Bytes of addresses that the interpreter has before any program, which are not a program's to pay."""
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 64 << 20
+
+
+def _settle() -> None:
+    """What can be given up for good before the first box."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # boxes that ended are nobody's: no zombies
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
+        kernel_calls.drop_bounding_set()
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(control: socket.socket, config: BoxConfig) -> NoReturn:
+    own = os.pidfd_open(os.getpid()) if config.isolation == "full" else -1
+    while True:
+        try:
+            word, ends, _, _ = socket.recv_fds(control, 1, 1)
+        except InterruptedError:
+            continue
+        if not word or len(ends) != 1:
+            os._exit(0)
+        if config.isolation == "full":
+            kernel_calls.unshare(kernel_calls.CLONE_NEWPID)
+        if os.fork() == 0:
+            control.close()
+            try:
+                if own >= 0:
+                    os.close(own)
+                look_after(ends[0], config)
+            except BaseException:  # noqa: BLE001  it must not go on as a second zygote, whatever happened
+                traceback.print_exc()
+            finally:
+                os._exit(0)
+        os.close(ends[0])
+        if own >= 0:
+            kernel_calls.syscall("setns", own, kernel_calls.CLONE_NEWPID)

@@ -1,0 +1,133 @@
+"""A zygote, seen from the process that wants boxes: start it, send it requests, read what comes back as hostile.
+
+Leaves out: which request goes to which (`sandbox_pool.py`), what happens inside (`zygote.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.sandbox.box_requests import BoxRequest
+from guerdon.sandbox.limits import Isolation
+from guerdon.sandbox.plain_data import MOST_BYTES
+from guerdon.sandbox.ran_program import Ran, ran_from
+
+START = 60.0  # seconds that a zygote may take to start
+GRACE = 10.0  # seconds beyond its wall time after which a box is given up
+_HEAD = 1 << 20
+_BEGIN = "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.zygote import main; main(int(sys.argv[2]))"
+
+
+class SandboxLost(Exception):
+    """The zygote is gone, or says what makes no sense."""
+
+
+class ZygoteHandle:
+    """One zygote and the socket to it."""
+
+    def __init__(self, isolation: Isolation, see: Sequence[str]) -> None:
+        self.control, theirs = socket.socketpair()
+        root = str(Path(__file__).parents[2])
+        python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
+        with theirs:
+            self.process = subprocess.Popen(
+                [python, "-s", "-S", "-P", "-B", "-c", _BEGIN, root, str(theirs.fileno())],
+                # No variable of ours goes in. A fixed seed of hashes: sets are in the same order in every run.
+                env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL if not os.environ.get("GUERDON_SANDBOX_TALKS") else None,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        config = {"isolation": isolation, "see": list(see), "root": root, "scratch": tempfile.gettempdir()}
+        try:
+            self.control.settimeout(START)
+            _send(self.control, json.dumps(config).encode())
+            ready = json.loads(_receive(self.control, _head(self.control)))
+        except (OSError, ValueError, SandboxLost) as error:
+            self.close()
+            raise SandboxLost(f"the sandbox did not start: {error}") from None
+        if not ready.get("ready"):
+            self.close()
+            raise UserError(refusal(isolation, str(ready.get("error"))))
+
+    def run(self, request: BoxRequest, began: Any) -> Ran:
+        """What came of a request. `began` is given the channel, whose closing ends the box."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            with theirs:
+                try:
+                    socket.send_fds(self.control, [b"x"], [theirs.fileno()])
+                except OSError as error:
+                    raise SandboxLost(f"the sandbox is gone: {error}") from None
+            began(ours)
+            until = time.monotonic() + request.limits.wall + GRACE
+            try:
+                for frame in request.frames:
+                    ours.settimeout(max(0.01, until - time.monotonic()))
+                    _send(ours, frame)
+                ours.settimeout(max(0.01, until - time.monotonic()))
+                facts, blobs = _read_answer(ours, until, request.limits.output)
+            except (OSError, ValueError, KeyError, TypeError, SandboxLost) as error:
+                raise SandboxLost(f"the sandbox did not answer: {type(error).__name__}: {error}") from None
+        return ran_from(facts, blobs)
+
+    def close(self) -> None:
+        """End it, and with it everything it forked."""
+        self.control.close()
+        self.process.kill()
+        with contextlib.suppress(OSError):
+            self.process.wait()
+
+
+def refusal(isolation: str, why: str) -> str:
+    """One line for a machine that cannot hold programs as firmly as was asked."""
+    weaker = {"full": "'landlock' or 'limits'", "landlock": "'limits'"}.get(isolation)
+    hint = f"; isolation={weaker} asks for less" if weaker else ""
+    return f"this machine can not give isolation={isolation!r}: {why}{hint}"
+
+
+def _send(end: socket.socket, message: bytes) -> None:
+    end.sendall(struct.pack("<I", len(message)) + message)
+
+
+def _head(end: socket.socket) -> int:
+    (length,) = struct.unpack("<I", _receive(end, 4))
+    if length > _HEAD:
+        raise SandboxLost(f"a message of {length:,} bytes")
+    return int(length)
+
+
+def _receive(end: socket.socket, count: int) -> bytes:
+    parts = []
+    while count:
+        part = end.recv(min(count, 1 << 20))
+        if not part:
+            raise SandboxLost("it ended")
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _read_answer(end: socket.socket, until: float, output: int) -> tuple[dict[str, Any], list[bytes]]:
+    facts = json.loads(_receive(end, _head(end)))
+    sizes = facts["sizes"]
+    if len(sizes) != 4 or not all(
+        isinstance(size, int) and 0 <= size <= max(output, MOST_BYTES) + (1 << 16) for size in sizes
+    ):
+        raise SandboxLost("an answer of impossible size")
+    return facts, [_receive(end, size) for size in sizes]
