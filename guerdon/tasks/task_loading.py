@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 from guerdon.core.arguments import check_arguments
@@ -27,6 +28,7 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "gym": "guerdon.tasks.field.gym_datasets",
 }
 BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
 
@@ -67,8 +69,10 @@ def load(name: str, **settings: Any) -> TaskSource:
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
-    if family in BY_NAME:
-        return [name]
+    if family in BY_NAME:  # NAME:GAME:2-4
+        family, _, level = name.rpartition(":")
+        if not re.fullmatch(r"[0-9]+-[0-9]+", level):
+            return [name]
     low, dash, high = level.partition("-")
     if not dash:
         return [name]
