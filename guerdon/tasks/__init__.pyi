@@ -26,6 +26,7 @@ from guerdon.tasks.family import NearMiss as NearMiss
 from guerdon.tasks.family import Problem as Problem
 from guerdon.tasks.field.gym_datasets import gym as gym
 from guerdon.tasks.field.gym_datasets import gym_dataset as gym_dataset
+from guerdon.tasks.field.program_rows import programs as programs
 from guerdon.tasks.files import rows as rows
 from guerdon.tasks.mixtures import mixture as mixture
 from guerdon.tasks.preference_files import preferences as preferences

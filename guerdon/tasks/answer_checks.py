@@ -22,6 +22,7 @@ from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.task import Task
 from guerdon.core.user_file import find_in_file
 from guerdon.tasks.family import read_solution
+from guerdon.tasks.field.program_tests import passes_tests
 from guerdon.tasks.slow_comparisons import fits_schema, same_formula
 
 SECONDS, SECONDS_OWN = 5.0, 30.0  # that a formula or schema may take, and a function of the user's
@@ -192,6 +193,7 @@ CHECKS = {
         AnswerCheck("contains", "the answer standing anywhere in the text", holds),
         AnswerCheck("math", "formulas that Math-Verify finds equal", same_formula, SECONDS),
         AnswerCheck("json", "the JSON value in the text", fits_or_same, SECONDS),
+        AnswerCheck("python", "unit tests of the program in the text, run in the sandbox", passes_tests),
     )
 }
 EXTRAS = {"math": ("math_verify", "math-verify", "maths")}
