@@ -238,7 +238,7 @@ def name_of(path: Any) -> str:
     text = str(path)
     if text.startswith(PREFIX):
         return text.removeprefix(PREFIX).partition(":")[0].rpartition("/")[2]
-    return Path(text).stem.partition(":")[0]
+    return Path(text.removesuffix(".gz")).stem.partition(":")[0]
 
 
 DATA_KNOBS = {"check": "check_by", "solution": "solution_in"}  # words of `data=` and flags that methods have for names

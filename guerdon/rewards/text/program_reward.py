@@ -10,7 +10,7 @@ from typing import Any
 from guerdon.core.part import part
 from guerdon.core.score import Score
 from guerdon.rewards.asking.function import Leaf
-from guerdon.tasks.field.program_tests import share_passed, row_tests
+from guerdon.tasks.field.program_tests import row_tests, share_passed
 
 
 @part

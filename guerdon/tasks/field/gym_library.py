@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
+import decimal
 import functools
 import importlib
 import importlib.util
@@ -166,10 +167,12 @@ class GymDataset:
         import numpy as np
 
         with self.lock:
-            before, arrays = random.getstate(), np.random.get_state()
-            random.seed(derive("reasoning-gym", self.dataset, number))
+            before, arrays, seed = random.getstate(), np.random.get_state(), derive("gym", self.dataset, number)
+            random.seed(seed)
+            np.random.seed(seed % (1 << 32))
             try:
-                with contextlib.redirect_stdout(io.StringIO()):  # boxnet tells of its progress
+                # boxnet tells of its progress, decimal_arithmetic sets how precisely the whole process computes
+                with contextlib.redirect_stdout(io.StringIO()), decimal.localcontext(decimal.Context()):
                     entry: dict[str, Any] = dict(self.made[number])
             except IndexError:  # word_ladder found no pair of words, and would take it for its end
                 self.made.size = self.size
@@ -190,7 +193,8 @@ class GymDataset:
         if self.dataset in TRUTH_OF_TEXT:
             return float(answer.strip().casefold() == str(entry["answer"]).casefold())
         try:
-            return min(max(float(self.made.score_answer(answer, entry)), 0.0), 1.0)
+            with decimal.localcontext(decimal.Context()):
+                return min(max(float(self.made.score_answer(answer, entry)), 0.0), 1.0)
         except UNREADABLE:
             return 0.0
 

@@ -18,8 +18,8 @@ def program_of(completion: str, prompt: str = "", entry: str = "") -> str:
     """The program that a completion writes.
 
     With an `entry`, a function to define: the last fenced block that defines it, or all of the text if that does, below a
-    prompt that is itself a program; else what goes on from the prompt, up to where the function ends. Without one: all fenced blocks,
-    or all of the text.
+    prompt that is itself a program; else what goes on from the prompt, up to where the function ends. Without one: all
+    fenced blocks, or all of the text.
 
     >>> print(program_of("Here:" + chr(10) + "```python" + chr(10) + "x = 1" + chr(10) + "```"))
     x = 1
@@ -37,9 +37,9 @@ def program_of(completion: str, prompt: str = "", entry: str = "") -> str:
         return f"{prompt}\n\n{whole[-1]}" if prompt and is_program(prompt) else whole[-1]
     body = blocks[-1] if blocks else completion
     going_on = prompt + _own_lines(body)
-    if is_program(going_on) or not body.strip():
+    if (is_program(going_on) and body[:1].isspace()) or not body.strip():
         return going_on
-    indented = prompt + textwrap.indent(_own_lines(textwrap.indent(textwrap.dedent(body), " ")), "   ")
+    indented = prompt + textwrap.indent(textwrap.dedent(body), "    ")
     return indented if is_program(indented) else going_on
 
 
