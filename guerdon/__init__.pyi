@@ -116,6 +116,7 @@ from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
 from guerdon.rewards.text.exact_lines import true_lines as true_lines
 from guerdon.rewards.text.form_reward import json_fields as json_fields
+from guerdon.rewards.text.plain_maths_reward import plain_maths as plain_maths
 from guerdon.rewards.text.program_reward import unit_tests as unit_tests
 from guerdon.rewards.text.retrieval import ndcg as ndcg
 from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive

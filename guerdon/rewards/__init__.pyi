@@ -68,6 +68,7 @@ from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
+from guerdon.rewards.text.plain_maths_reward import plain_maths as plain_maths
 from guerdon.rewards.text.program_reward import unit_tests as unit_tests
 from guerdon.rewards.text.retrieval import ndcg as ndcg
 from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive

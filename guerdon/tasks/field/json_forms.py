@@ -110,7 +110,8 @@ def object_in(completion: str) -> Any:
     """
     blocks = FENCED.findall(completion)
     text, inside = str(blocks[-1]) if blocks else completion, 0
-    objects, decoder = [], json.JSONDecoder(parse_constant=_refused)
+    objects: list[Any] = []
+    decoder = json.JSONDecoder(parse_constant=_refused)
     while len(objects) < 2 and (start := text.find("{", inside)) >= 0:
         try:
             value, inside = decoder.raw_decode(text, start)
