@@ -29,8 +29,8 @@ NAMES = {  # family: the module that defines it
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
     "gym": "guerdon.tasks.field.gym_datasets",
-    "json_forms": "guerdon.tasks.field.json_forms",
-    "text_to_sql": "guerdon.tasks.field.text_to_sql",
+    "json_forms": "guerdon.tasks.field.json_form_tasks",
+    "text_to_sql": "guerdon.tasks.field.sql_tasks",
 }
 BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
 

@@ -10,7 +10,7 @@ from typing import Any
 from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.rewards.asking.function import Leaf
-from guerdon.tasks.field.json_forms import form_score
+from guerdon.tasks.field.json_form_tasks import form_score
 
 
 @part

@@ -1,6 +1,6 @@
 """The reward of a query by what it answers, and by how many of its parts are right.
 
-Leaves out: running and comparing queries (`tasks/field/text_to_sql.py`), reading them (`tasks/field/sql_parts.py`).
+Leaves out: running and comparing queries (`tasks/field/sql_tasks.py`), reading them (`tasks/field/sql_parts.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.rewards.asking.function import Leaf
 from guerdon.tasks.field.sql_results import query_of
-from guerdon.tasks.field.text_to_sql import query_score
+from guerdon.tasks.field.sql_tasks import query_score
 
 
 @part

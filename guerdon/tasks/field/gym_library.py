@@ -57,7 +57,7 @@ HARMLESS = (ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict
 HARMLESS_SIGNS = (ast.UnaryOp, ast.USub, ast.UAdd)
 
 
-class StandIn(types.ModuleType):
+class AbsentPackage(types.ModuleType):
     """In place of a package that is not installed: whatever is taken from it says so when it is used."""
 
     __path__: list[str] = []
@@ -65,7 +65,7 @@ class StandIn(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return StandIn(f"{self.__name__}.{name}")
+        return AbsentPackage(f"{self.__name__}.{name}")
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         package = self.__name__.partition(".")[0]
@@ -78,7 +78,7 @@ def _stood_in() -> Iterator[None]:
         name for name in (*PACKAGES, *PICTURES) if name not in sys.modules and not importlib.util.find_spec(name)
     }
     names = [name for name in (*PACKAGES, *PICTURES, *INNER) if name.partition(".")[0] in missing]
-    sys.modules.update({name: StandIn(name) for name in names})
+    sys.modules.update({name: AbsentPackage(name) for name in names})
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
 """What a form asks for, field by field: a piece of schema, a value that fits it, and a sentence that says it.
 
-Leaves out: putting fields together (`json_forms.py`).
+Leaves out: putting fields together (`json_form_tasks.py`).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ PLAIN |= {"²": "^2", "³": "^3", "**": "^"}
 CLOSES = {"(": ")", "[": "]", "\\{": "\\}", "{": "}"}
 
 
-class Unreadable(Exception):
+class NoFormula(Exception):
     """No formula that this file knows."""
 
 
@@ -115,7 +115,7 @@ def _with_percent(text: str) -> list[str]:
 def _reads_equal(given: str, right: str) -> bool:
     try:
         return _equal(read_formula(given), read_formula(right))
-    except (Unreadable, RecursionError, OverflowError, ValueError, ZeroDivisionError):
+    except (NoFormula, RecursionError, OverflowError, ValueError, ZeroDivisionError):
         return False
 
 
@@ -128,14 +128,14 @@ def read_formula(text: str) -> Any:
     text = DROPPED.sub(" ", without if without.strip() else WORDED.sub(r"\1", text))
     if text.count("=") == 1 and not re.search(r"[<>]|\\[gl]eq?", text):
         text = text.partition("=")[2]
-    reader = Reader(text)
+    reader = FormulaReader(text)
     value = reader.listed()
     if reader.place < len(reader.tokens):
-        raise Unreadable(text)
+        raise NoFormula(text)
     return value
 
 
-class Reader:
+class FormulaReader:
     """A reader of one formula, token by token."""
 
     def __init__(self, text: str) -> None:
@@ -152,7 +152,7 @@ class Reader:
     def next(self) -> str:
         token = self.peek()
         if not token:
-            raise Unreadable("ends early")
+            raise NoFormula("ends early")
         self.place += 1
         return token
 
@@ -216,7 +216,7 @@ class Reader:
         if self.take("{"):
             value = self.sum()
             if not self.take("}"):
-                raise Unreadable("brace")
+                raise NoFormula("brace")
             return value
         if self.take("-"):
             return ("-", 0.0, self.atom())
@@ -264,7 +264,7 @@ class Reader:
         if self.take("["):
             degree = self.sum()
             if not self.take("]"):
-                raise Unreadable("root")
+                raise NoFormula("root")
         return ("^", self.braced_or_one(), ("/", 1.0, degree))
 
     def group(self, token: str) -> Any:
@@ -278,7 +278,7 @@ class Reader:
         return Group(token + closing, (inner,)) if token == "\\{" else inner
 
     def _refuse(self, token: str) -> Any:
-        raise Unreadable(token)
+        raise NoFormula(token)
 
 
 # --- comparing ----------------------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ def worked_out(value: Any, place: int) -> complex:
     if isinstance(value, float | complex | int):
         return value
     if isinstance(value, Group):
-        raise Unreadable("a group in an expression")
+        raise NoFormula("a group in an expression")
     kind, *inner = value
     if kind == "name":
         return 0.3 + derive("variable", inner[0], place) % 1000 / 700
@@ -330,7 +330,7 @@ def worked_out(value: Any, place: int) -> complex:
     if kind == "!":
         number = numbers[0].real if isinstance(numbers[0], complex) else numbers[0]
         if number != int(number) or not 0 <= number <= 100:
-            raise Unreadable("factorial")
+            raise NoFormula("factorial")
         return float(math.factorial(int(number)))
     left, right = numbers
     if kind == "^":

@@ -1,6 +1,6 @@
 """Answers of queries, compared: rows in order where that is asked for, else as often as each; numbers as numbers.
 
-Leaves out: who runs queries, the sandbox for those that a model wrote (`text_to_sql.py`), SQLite itself for our own.
+Leaves out: who runs queries, the sandbox for those that a model wrote (`sql_tasks.py`), SQLite itself for our own.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import random
 import pytest
 
 import guerdon as gd
-from guerdon.tasks.field.json_forms import fields_of
+from guerdon.tasks.field.json_form_tasks import fields_of
 from guerdon.tasks.field.plain_schema import plainly_fits
 
 STRANGE = (

@@ -74,7 +74,7 @@ def test_hostile_queries_are_wrong_and_typed(costly):
     costs = {
         endless: "cpu",
         "SELECT zeroblob(1000000000)": "memory",
-        f"SELECT COUNT(*) FROM {', '.join(['t'] * 30)}": "tables",
+        f"SELECT COUNT(*) FROM {', '.join(['t'] * 30)}": "cpu",
     }
     hostile = costs | {
         "SELECT a FROM t, (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r)": "rows"
