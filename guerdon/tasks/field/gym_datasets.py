@@ -114,7 +114,7 @@ class gym_dataset:
         return f"<answer>{task.answer}</answer>" if self.system else task.answer
 
 
-def gym(dataset: str, level: int = 0, system: str = "", **config: Any) -> gym_dataset:
+def gym(dataset: str = "", level: int = 0, system: str = "", **config: Any) -> gym_dataset:
     """Problems of a data set of reasoning-gym, `"leg_counting"`, scored by the library: partial scores are kept.
 
     Needs `pip install 'guerdon[gym]'`. `config` are the data set's own settings. A `level` from 1 on sets them as the library's
@@ -129,6 +129,8 @@ def gym(dataset: str, level: int = 0, system: str = "", **config: Any) -> gym_da
     ('32', 1.0, 0.0)
     """
     name, _, after = dataset.partition(":")
+    if not name:
+        raise UserError("gym needs the name of a data set of reasoning-gym: gym:leg_counting")
     if after and not after.isdigit():
         raise UserError(f"the level of gym:{name} is a whole number, not {after!r}: gym:{name}:2")
     return gym_dataset(name, int(after) if after else level, config, system)

@@ -76,16 +76,13 @@ def test_hostile_queries_are_wrong_and_typed(costly):
         "SELECT zeroblob(1000000000)": "memory",
         f"SELECT COUNT(*) FROM {', '.join(['t'] * 30)}": "cpu",
     }
-    hostile = costs | {
-        "SELECT a FROM t, (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r)": "rows"
-    }
     refused = {
         "ATTACH 'x.db' AS x": "not authorized",
         "SELECT load_extension('x')": "not authorized",
         "SELECT 1; DROP TABLE t": "one statement",
         "DELETE FROM t": "0 rows for 3",
     }
-    hostile = hostile if costly else refused
+    hostile = costs if costly else refused
     samples = [{"completion": query, "meta": {"databases": [made], "query": right}} for query in hostile]
     scores = gd.score_samples(gd.sql_answer(parts=0.0), samples)
     assert scores.whole == [0.0] * len(hostile)
