@@ -13,9 +13,9 @@ from __future__ import annotations
 import abc
 import inspect
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from guerdon.core.episode import End, Episode
 from guerdon.core.play import Seats, seats_alone
@@ -39,7 +39,21 @@ class Observed:
 
 
 class World(Protocol):
-    """The state of one episode. All that is random in it comes from the seed it was opened with."""
+    """The state of one episode. All that is random in it comes from the seed it was opened with.
+
+    >>> import guerdon as gd
+    >>> class Echo:
+    ...     def begin(self):
+    ...         return "say something"
+    ...     def step(self, said):
+    ...         return gd.envs.Observed(said, over=said == "bye")
+    ...     def gold(self):
+    ...         return "bye"
+    ...     def outcome(self):
+    ...         return {"goal": 1.0}
+    >>> Echo().step("bye").over
+    True
+    """
 
     def begin(self) -> Any:
         """What the player sees first."""
@@ -64,9 +78,9 @@ class InTurns(abc.ABC):
     """
 
     waits: ClassVar[bool] = False
-    role: str
-    most: int
-    seconds: float
+    role: str = "policy"  # write these in your own class, and they are knobs of it
+    most: int = 8
+    seconds: float = 0.0
 
     @abc.abstractmethod
     def open(self, ask: Ask, seed: int) -> World:
@@ -75,15 +89,6 @@ class InTurns(abc.ABC):
     @property
     def roles(self) -> tuple[str, ...]:
         return (self.role,)
-
-    def gold(self, ask: Ask, seed: int, said: Sequence[str]) -> str:
-        """What a player who knows everything would say next, having said this so far."""
-        world = self.open(ask, seed)
-        world.begin()
-        for each in said:
-            observed = world.step(each)
-            assert isinstance(observed, Observed), "a world that waits has a `gold` of its own"
-        return world.gold()
 
     @property
     def play(self) -> Any:
@@ -96,9 +101,15 @@ class InTurns(abc.ABC):
     async def _waiting(self, ask: Ask, seats: Seats) -> Episode:
         return await played_in_turns(self.open(ask, seats.seed), seats, self.role, self.most, self.seconds)
 
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        """The same with `gold` in the role's mouth: an episode to learn from, and to try an environment with."""
+        return await played_in_turns(self.open(ask, seats.seed), seats, self.role, self.most, self.seconds, gold=True)
 
-async def played_in_turns(world: World, seats: Seats, role: str, most: int = 0, seconds: float = 0.0) -> Episode:
-    """Play a role in a world, to its end or to the first limit."""
+
+async def played_in_turns(
+    world: World, seats: Seats, role: str, most: int = 0, seconds: float = 0.0, gold: bool = False
+) -> Episode:
+    """Play a role in a world, to its end or to the first limit; with `gold` the world says what the role should say."""
     began = time.monotonic()
     view, turns, cut = world.begin(), 0, None
     while cut is None:
@@ -106,7 +117,7 @@ async def played_in_turns(world: World, seats: Seats, role: str, most: int = 0, 
         if cut is not None:
             seats.cut(**{role: view})
             break
-        segment = await seats[role].act(view)
+        segment = seats[role].recite(view, world.gold()) if gold else await seats[role].act(view)
         turns += 1
         if segment.end is End.CUT:
             cut = "tokens"
@@ -131,14 +142,31 @@ def _limit(seats: Seats, role: str, view: Any, turns: int, most: int, began: flo
     return "context" if room is not None and room < 1 else None
 
 
+@runtime_checkable
+class Shows(Protocol):
+    """An environment that can show how it is done: `demonstrate` is `play` with the right words in every mouth.
+
+    >>> import guerdon as gd
+    >>> isinstance(gd.envs.by_kind({}), gd.envs.Shows), isinstance(gd.envs.single_turn(), gd.envs.Shows)
+    (True, False)
+    """
+
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode: ...
+
+
 class PlayedOut:
     """Base of task sources whose truth is how an episode went, not what was said last: `goal` in its `info`, for a game of
-    several the goal of the track's own role. `home` is where its problems are played unless another environment is given.
+    several the goal of the track's own role. `home` is where its problems are played unless another environment is given: the
+    source itself, where it is one.
 
     >>> import guerdon as gd
     >>> gd.envs.PlayedOut().check(gd.Task("1", "Find the key."), "I have it.") is None
     True
     """
+
+    @property
+    def home(self) -> Any:
+        return self if hasattr(self, "play") else None
 
     def check(self, task: Task, completion: str) -> float | None:
         """A text alone does not tell."""

@@ -43,6 +43,7 @@ from guerdon.loop.build import (
 )
 from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
+from guerdon.loop.homes import played_in
 from guerdon.loop.once_more import once_more
 from guerdon.loop.onlooker import CountedEnv, counted, watched
 from guerdon.loop.record import Options
@@ -328,7 +329,7 @@ def evaluate(
         for each in exams:
             fit(each.source, named.values())
             tell(each.source, named.values())
-        return ExamResult(examined(named, exams, CountedEnv(env or single_turn(), count), seed, **how))
+        return ExamResult(examined(named, exams, CountedEnv(played_in(source, env), count), seed, **how))
 
 
 def _scorer_of(place: Any) -> Model | None:

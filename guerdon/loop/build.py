@@ -24,6 +24,7 @@ from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
+from guerdon.loop.homes import move_home
 from guerdon.loop.record import Options
 from guerdon.loop.rows_in_words import is_in_words, of_words
 from guerdon.models import template_clock as clock
@@ -39,6 +40,7 @@ from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.recited_rows import RecitedRows
 from guerdon.tasks.row_columns import first_of
 from guerdon.tasks.step_files import labelled_steps
+from guerdon.tasks.trace_turns import hold_calls, traces
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -137,7 +139,10 @@ def build(request: RunRequest) -> Built:
         raise UserError(
             f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
         )
-    recipe = _checked(entry.build(slots, request.settings, text=request.text), request.prepared)
+    made = entry.build(slots, request.settings, text=request.text)
+    if isinstance(made, Recipe):
+        move_home(made, task)
+    recipe = _checked(made, request.prepared)
     tell(task, [slots["model"]])
     return Built(entry.name, recipe, task, entry)
 
@@ -155,7 +160,7 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
     if data is not None:
         if task is not None:
             raise UserError("--task and --data are two sources of problems: give one of them")
-        source = rows_of(data) if of == "problems" else _answered(data, of)
+        source = _problems(data) if of == "problems" else _answered(data, of)
         source.open()
         _name_skipped(source, source.skipped or [])
         return source
@@ -166,6 +171,13 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
     if not isinstance(task, str | TaskSource | None) and not hasattr(task, "exam_asks"):
         raise UserError(f"a task is a name or a source of problems (name, size, get, check), not {cut(repr(task))}")
     return tasks.load(task) if isinstance(task, str) else task
+
+
+def _problems(data: Any) -> rows | traces:
+    """Rows with an answer to find; or the turns of conversations in which tools are called, where these are such."""
+    knobs = dict(data) if isinstance(data, Mapping) and "path" in data else {"path": data}
+    own = {f.name for f in dataclasses.fields(traces) if f.init}
+    return traces(**knobs) if own.issuperset(knobs) and hold_calls(data) else rows_of(data)
 
 
 def _answered(data: Any, of: Rows) -> RecitedRows:

@@ -91,9 +91,9 @@ def _name(exam: Exam) -> str:
 
 
 def examined(models: Mapping[str, Model], exams: Sequence[Exam], env: Env, seed: int, **how: Any) -> dict[str, Any]:
-    """What exams find about models that are in no run: each is started, and `policy` sits in the seat of that name unless an
-    exam seats others."""
-    seats = {"policy": "policy"}
+    """What exams find about models that are in no run: each is started, and `policy` sits in the seat of that name, and in
+    those of the environment that no model is named after, unless an exam seats others."""
+    seats = {"policy": "policy", **{role: role if role in models else "policy" for role in env.roles}}
     for i, exam in enumerate(exams):
         exam.check(models, seats, env, exams[:i])
     started = {name: copy.copy(model) for name, model in models.items()}

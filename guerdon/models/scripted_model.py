@@ -1,6 +1,7 @@
-"""A model that says what a function says: a fixed opponent, a simulated user, a gold player. It samples nothing and learns nothing.
+"""A model that says what a function says: a fixed opponent, a simulated user, a gold player.
 
-Its actions are the bytes of what it says, each as certain as can be. Leaves out: reading other models' tokens.
+It samples nothing and learns nothing. Its actions are the bytes of what it says, each as certain as can be.
+Leaves out: reading other models' tokens.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Past = list[tuple[Any, str]]  # what it was shown and what it said to that, turn
 
 @part
 class scripted(Model):
-    """Says what `say(view, past, seed)` returns: `view` is what it is shown now, `past` its earlier turns as pairs of what it was
-    shown and what it said, `seed` another number for every turn, for a script that draws.
+    """Says what `say(view, past, seed)` returns: `view` is what it is shown now, `past` its earlier turns as pairs of what it
+    was shown and what it said, `seed` another number for every turn, for a script that draws.
 
     >>> import guerdon as gd
     >>> echo = gd.models.scripted(lambda view, past, seed: f"{len(past)}: {view}")

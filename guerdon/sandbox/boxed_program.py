@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
+from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
 from guerdon.sandbox.boxed_sql import answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
 from guerdon.sandbox.unit_tests import serve_tests, take_tests
@@ -41,6 +42,8 @@ FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 _STACK = 64 << 20
+_OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
+ENVIRONMENT = dict(HOME=WORK, TMPDIR=WORK, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
 _THREADS = 64
 _FILES = 128
 
@@ -123,19 +126,19 @@ def _sealed(data: bytes) -> int:
 
 
 def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> None:
-    os.environ.clear()
-    path = "/usr/local/bin:/usr/bin:/bin"
-    os.environ.update(HOME=work, TMPDIR=work, PATH=path, LANG="C.UTF-8", LC_ALL="C.UTF-8")
-    with contextlib.suppress(OSError):
-        os.setsid()
+    if work != WORK:
+        os.environ.update(HOME=work, TMPDIR=work)
+    if request["limits"]["processes"] > 1:
+        for hooks in config.fork_hooks:
+            os.register_at_fork(**hooks)
+    os.setpgid(0, 0)  # a session of its own would be a scheduling group of its own, which takes milliseconds to make
     os.umask(0o077)
     if request["kind"] == "tests":
         os.chdir("/")  # what the program wrote is none of their business
     else:
         sys.path.insert(0, work)
     sys.path += [place for place in config.see if os.path.isdir(place)]
-    for number in (signal.SIGINT, signal.SIGCHLD, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int) -> None:
@@ -169,9 +172,7 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
 
 
 def _readable(config: BoxConfig) -> list[str]:
-    from guerdon.sandbox.boxed_root import _DEVICES, _SETTINGS, _SYSTEM, python_places
-
-    return [*_SYSTEM, *_SETTINGS, *_DEVICES, *python_places(), *config.see]
+    return [*SYSTEM, *SETTINGS, *DEVICES, *python_places(), *config.see]
 
 
 def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
@@ -181,7 +182,7 @@ def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
     _limit(resource.RLIMIT_NOFILE, _FILES)
     _limit(resource.RLIMIT_FSIZE, limits["disk"])
     _limit(resource.RLIMIT_STACK, _STACK)
-    if config.isolation == "full":
+    if config.isolation == "full" and config.counts_apart:
         _limit(resource.RLIMIT_NPROC, limits["processes"] + _THREADS)
     for name in ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO", "RLIMIT_SIGPENDING"):
         if hasattr(resource, name):
@@ -222,8 +223,6 @@ def _open_streams() -> None:
 def _forget_us() -> None:
     """The program begins as any script does."""
     atexit._clear()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "guerdon"]:
-        del sys.modules[name]
     sys.argv[:] = [FILE]
     random.seed(0)  # the same program prints the same every time
 
@@ -235,10 +234,11 @@ def _main() -> dict[str, Any]:
     return module.__dict__
 
 
-def _compiled(source: str) -> types.CodeType:
-    lines = source.splitlines(keepends=True)
-    linecache.cache[FILE] = (len(source), None, lines, FILE)
-    return compile(source, FILE, "exec", dont_inherit=True)
+def _compiled(source: str) -> tuple[types.CodeType, int]:
+    """The program's code, and the line its last statement begins on."""
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    tree = ast.parse(source, FILE)
+    return compile(tree, FILE, "exec", dont_inherit=True), tree.body[-1].lineno if tree.body else 0
 
 
 def _run_source(source: str) -> None:
@@ -247,9 +247,7 @@ def _run_source(source: str) -> None:
 
     def run() -> None:
         nonlocal last
-        code = _compiled(source)
-        body = ast.parse(source).body
-        last = body[-1].lineno if body else 0
+        code, last = _compiled(source)
         exec(code, namespace)
         _wind_up()
 
@@ -276,7 +274,7 @@ def _called(request: dict[str, Any]) -> Any:
         function = cloudpickle.loads(bytes.fromhex(request["pickled"]))
     else:
         namespace = _main()
-        exec(_compiled(request["source"]), namespace)
+        exec(_compiled(request["source"])[0], namespace)
         function = namespace[request["name"]]
     arguments = plain_value(request["arguments"])
     values = [function(**given) for given in arguments]
@@ -286,12 +284,13 @@ def _called(request: dict[str, Any]) -> Any:
 
 
 def _served(request: dict[str, Any], namespace: dict[str, Any]) -> None:
-    exec(_compiled(request["source"]), namespace)
+    exec(_compiled(request["source"])[0], namespace)
     serve_tests(namespace, _FROM, _TO)
 
 
 def _finish(run: Any, at_its_end: Any = None, *, say_done: bool = True) -> NoReturn:
     """Run it, and say how it ended."""
+    own = os.getpid()
     try:
         value = run()
         said = {"end": "done"} if value is None else {"end": "value", "value": plain_form(value)}
@@ -305,7 +304,7 @@ def _finish(run: Any, at_its_end: Any = None, *, say_done: bool = True) -> NoRet
         code, report = 1, _raised(error)
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
-    if say_done or code:
+    if (say_done or code) and os.getpid() == own:  # and not what it forked
         with contextlib.suppress(OSError):
             write_all(_REPORT, report)
     os._exit(code)
@@ -344,7 +343,7 @@ def _raised(error: BaseException) -> bytes:
         line = "ran out of memory"
     with contextlib.suppress(BaseException):
         frames = error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):
             frames = frames.tb_next
         traceback.print_exception(type(error), error, frames, limit=20)
         sys.stderr.flush()

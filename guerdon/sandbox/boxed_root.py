@@ -35,18 +35,19 @@ from guerdon.sandbox.kernel_calls import (
 NOBODY = 65534  # the user that root becomes
 INSIDE = 1000  # who a program believes to be
 WORK = "/box"  # where a program's own folder is mounted
-_SYSTEM = (  # not all of /usr: images keep a user's own things in /usr/src and /usr/local
+SYSTEM = (  # not all of /usr: images keep a user's own things in /usr/src and /usr/local
     *("/lib", "/lib64", "/lib32", "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/libexec", "/usr/share"),
     *("/usr/lib", "/usr/lib64", "/usr/lib32", "/usr/local/bin", "/usr/local/lib"),
 )
-_SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SETTINGS = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _PEOPLE = f"box:x:{INSIDE}:{INSIDE}::{WORK}:/bin/sh\n"
 
 
 def enter(see: Sequence[str]) -> None:
     """Namespaces, and the root. Afterwards the next process that is forked is the first of its own process ids."""
     if os.geteuid() == 0:
+        # Root of a user namespace has perhaps no other user to become: it is nobody's root then, and stays who it is.
         told, tell = _mapper(os.getpid())  # while there is still a /proc for it
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
         _build(see)
@@ -56,7 +57,8 @@ def enter(see: Sequence[str]) -> None:
             raise OSError("root could not map an unprivileged user into a user namespace")
         os.close(tell)
         os.close(told)
-        syscall("setgroups", 0, None)
+        with contextlib.suppress(PermissionError):  # forbidden in some user namespaces, where there is nothing to gain
+            syscall("setgroups", 0, None)
     else:
         user, group = os.geteuid(), os.getegid()
         unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWPID)
@@ -88,16 +90,25 @@ def _mapper(pid: int) -> tuple[int, int]:
             os._exit(1)
         for name in ("uid_map", "gid_map"):
             with open(f"/proc/{pid}/{name}", "w") as file:
-                file.write(f"{INSIDE} {NOBODY} 1")
+                file.write(f"{INSIDE} {_unprivileged(name)} 1")
         os.write(say, b"x")
     finally:
         os._exit(0)
 
 
+def _unprivileged(name: str) -> int:
+    """Whom root becomes: of those that there are here, the one who is known to have nothing."""
+    with open(f"/proc/self/{name}") as file:
+        ranges = [(int(first), int(count)) for first, _, count in (line.split() for line in file)]
+    if any(first <= NOBODY < first + count for first, count in ranges):
+        return NOBODY
+    return max(first + count - 1 for first, count in ranges)
+
+
 def _build(see: Sequence[str]) -> None:
     """The root: an empty file system in memory, with read-only views of what is needed to run."""
     places = [
-        place for place in dict.fromkeys([*_SYSTEM, *_SETTINGS, *python_places(), *see]) if os.path.lexists(place)
+        place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)
     ]
     base = next(folder for folder in ("/tmp", "/mnt", "/var", "/usr") if os.path.isdir(folder))
     mount("none", "/", "", MS_REC | MS_PRIVATE)
@@ -116,7 +127,7 @@ def _build(see: Sequence[str]) -> None:
     for folder in hidden_packages():
         if os.path.isdir(f"/new{folder}") and folder not in see:
             mount("none", f"/new{folder}", "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=555")
-    for device in _DEVICES:
+    for device in DEVICES:
         _show(device, device=True)
     for folder in (WORK, "/etc"):
         os.makedirs(f"/new{folder}", 0o755, exist_ok=True)

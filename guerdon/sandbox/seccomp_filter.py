@@ -16,202 +16,28 @@ from guerdon.sandbox.kernel_calls import syscall
 from guerdon.sandbox.syscall_numbers import AUDIT_ARCH, MACHINE, NUMBERS
 
 KILL, ERRNO, NOTIFY, ALLOW = 0x80000000, 0x00050000, 0x7FC00000, 0x7FFF0000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_OF, _AND, _JUMP, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x05, 0x06
 _X32 = 0x40000000
 _NEW_LISTENER = 1 << 3
 _SET_MODE_FILTER = 1
 
-_ALLOWED = [
-    "read",
-    "write",
-    "close",
-    "lseek",
-    "mmap",
-    "munmap",
-    "mprotect",
-    "brk",
-    "futex",
-    "fstat",
-    "newfstatat",
-    "openat",
-    "rt_sigaction",
-    "rt_sigprocmask",
-    "rt_sigreturn",
-    "clock_gettime",
-    "gettimeofday",
-    "time",
-    "getpid",
-    "gettid",
-    "exit",
-    "exit_group",
-    "open",
-    "stat",
-    "lstat",
-    "statx",
-    "access",
-    "faccessat",
-    "faccessat2",
-    "poll",
-    "ppoll",
-    "select",
-    "pselect6",
-    "pread64",
-    "pwrite64",
-    "readv",
-    "writev",
-    "preadv",
-    "pwritev",
-    "preadv2",
-    "pwritev2",
-    "pipe",
-    "pipe2",
-    "dup",
-    "dup2",
-    "dup3",
-    "sched_yield",
-    "mremap",
-    "msync",
-    "mincore",
-    "madvise",
-    "pause",
-    "nanosleep",
-    "clock_nanosleep",
-    "clock_getres",
-    "getitimer",
-    "alarm",
-    "setitimer",
-    "sendfile",
-    "copy_file_range",
-    "flock",
-    "fsync",
-    "fdatasync",
-    "sync_file_range",
-    "truncate",
-    "ftruncate",
-    "fallocate",
-    "fadvise64",
-    "readahead",
-    "getdents",
-    "getdents64",
-    "getcwd",
-    "chdir",
-    "fchdir",
-    "rename",
-    "renameat",
-    "renameat2",
-    "mkdir",
-    "mkdirat",
-    "rmdir",
-    "creat",
-    "link",
-    "linkat",
-    "unlink",
-    "unlinkat",
-    "symlink",
-    "symlinkat",
-    "readlink",
-    "readlinkat",
-    "chmod",
-    "fchmod",
-    "fchmodat",
-    "fchmodat2",
-    "chown",
-    "fchown",
-    "lchown",
-    "fchownat",
-    "umask",
-    "utime",
-    "utimes",
-    "futimesat",
-    "utimensat",
-    "getrlimit",
-    "setrlimit",
-    "getrusage",
-    "sysinfo",
-    "times",
-    "uname",
-    "getuid",
-    "getgid",
-    "geteuid",
-    "getegid",
-    "getresuid",
-    "getresgid",
-    "getgroups",
-    "getppid",
-    "getpgrp",
-    "getpgid",
-    "getsid",
-    "getpriority",
-    "capget",
-    "rt_sigpending",
-    "rt_sigtimedwait",
-    "rt_sigsuspend",
-    "sigaltstack",
-    "statfs",
-    "fstatfs",
-    "sched_getparam",
-    "sched_getscheduler",
-    "sched_get_priority_max",
-    "sched_get_priority_min",
-    "sched_rr_get_interval",
-    "sched_getaffinity",
-    "sched_getattr",
-    "arch_prctl",
-    "set_tid_address",
-    "set_robust_list",
-    "get_robust_list",
-    "restart_syscall",
-    "rseq",
-    "membarrier",
-    "getcpu",
-    "getrandom",
-    "getxattr",
-    "lgetxattr",
-    "fgetxattr",
-    "listxattr",
-    "llistxattr",
-    "flistxattr",
-    "timer_create",
-    "timer_settime",
-    "timer_gettime",
-    "timer_getoverrun",
-    "timer_delete",
-    "timerfd_create",
-    "timerfd_settime",
-    "timerfd_gettime",
-    "epoll_create",
-    "epoll_create1",
-    "epoll_ctl",
-    "epoll_wait",
-    "epoll_pwait",
-    "epoll_pwait2",
-    "eventfd",
-    "eventfd2",
-    "signalfd",
-    "signalfd4",
-    "inotify_init",
-    "inotify_init1",
-    "inotify_add_watch",
-    "inotify_rm_watch",
-    "wait4",
-    "waitid",
-    "close_range",
-    "futex_waitv",
-    "futex_wake",
-    "futex_wait",
-    "futex_requeue",
-    "mseal",
-    "munlock",
-    "sendto",
-    "recvfrom",
-    "sendmsg",
-    "recvmsg",
-    "shutdown",
-    "getsockname",
-    "getpeername",
-    "getsockopt",
-    "setsockopt",
-]  # of sockets only what can be done to the ends of a socketpair: no other socket can be made
+_ALLOWED = """
+read write close lseek mmap munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
+clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll ppoll select
+pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3 sched_yield mremap msync mincore
+madvise pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer sendfile copy_file_range flock fsync fdatasync
+sync_file_range truncate ftruncate fallocate fadvise64 readahead getdents getdents64 getcwd chdir fchdir rename renameat renameat2
+mkdir mkdirat rmdir creat link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown
+fchown lchown fchownat umask utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid
+geteuid getegid getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
+rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min
+sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address set_robust_list get_robust_list restart_syscall
+rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr timer_create timer_settime
+timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_ctl
+epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch
+inotify_rm_watch wait4 waitid close_range futex_waitv futex_wake futex_wait futex_requeue mseal munlock
+sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt setsockopt
+"""  # of sockets only what can be done to the ends of a socketpair: no other socket can be made
 _SILENT = {  # refused so often, by libraries that then do without, that it says nothing of a program
     "clone3": errno.ENOSYS,
     "openat2": errno.ENOSYS,
@@ -254,10 +80,9 @@ def _none_of(argument: int, values: tuple[int, ...], otherwise: int) -> list[byt
     return [*steps, _step(_RETURN, ALLOW)]
 
 
-def _with_flags(argument: int, flags: int, otherwise: int, *, inverted: bool = False) -> list[bytes]:
-    """Let the call through where any of these flags is set in an argument; inverted, where none is."""
-    ends = [_step(_RETURN, otherwise), _step(_RETURN, ALLOW)]
-    return [_step(_LOAD, 16 + 8 * argument), _step(_ANY_OF, flags, 1, 0), *(ends[::-1] if inverted else ends)]
+def _unless(argument: int, flags: int, action: int) -> list[bytes]:
+    """Go on, unless any of these flags is set in an argument."""
+    return [_step(_LOAD, 16 + 8 * argument), _step(_ANY_OF, flags, 0, 1), _step(_RETURN, action)]
 
 
 def _unix_stream(otherwise: int) -> list[bytes]:
@@ -279,7 +104,7 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
     """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and whether what is
     refused is told."""
     refused = NOTIFY if notify else ERRNO | errno.EPERM
-    free = [name for name in _ALLOWED if name in NUMBERS]
+    free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
         "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
         "prctl": _one_of(0, _PRCTLS, refused),
@@ -289,11 +114,13 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
         "socketpair": _unix_stream(refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
     }
-    if processes:
-        judged["clone"] = _with_flags(0, _NAMESPACES, refused, inverted=True)
-        free += ["fork", "vfork", "kill", "tkill", "tgkill"]
+    if processes:  # every start of a process or thread is told, and whoever is told counts; without that, let through
+        started = NOTIFY if notify else ALLOW
+        judged["clone"] = [*_unless(0, _NAMESPACES, refused), _step(_RETURN, started)]
+        judged["fork"] = judged["vfork"] = [_step(_RETURN, started)]
+        free += ["kill", "tkill", "tgkill"]
     else:
-        judged["clone"] = _with_flags(0, _THREAD, refused)
+        judged["clone"] = [*_unless(0, _NAMESPACES, refused), *_unless(0, _THREAD, ALLOW), _step(_RETURN, refused)]
         judged["kill"] = judged["tgkill"] = _one_of(0, (own_pid,), refused)
     if sessions:
         free += ["setsid", "setpgid"]
@@ -303,32 +130,32 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
 
 
 def _assembled(free: list[str], judged: dict[str, list[bytes]], refused: int) -> bytes:
-    steps = [_step(_LOAD, 4), _step(_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), _step(_RETURN, KILL), _step(_LOAD, 0)]
+    """Find the number's action by halving: the kernel goes through the filter once for every number there is when it is installed, and
+    that is most of what it costs."""
+    actions: dict[int, list[bytes]] = dict.fromkeys(NUMBERS.values(), [_step(_RETURN, refused)])
+    actions |= {NUMBERS[name]: [_step(_RETURN, ERRNO | error)] for name, error in _SILENT.items() if name in NUMBERS}
+    actions |= {NUMBERS[name]: [_step(_RETURN, ALLOW)] for name in free if name in NUMBERS}
+    actions |= {NUMBERS[name]: body for name, body in judged.items() if name in NUMBERS}
+    unknown = [_step(_RETURN, ERRNO | errno.ENOSYS)]
+    runs: list[tuple[int, list[bytes]]] = []  # from which number on which action
+    for number in range(max(actions) + 2):
+        action = actions.get(number, unknown)
+        if not runs or runs[-1][1] != action:
+            runs.append((number, action))
     if MACHINE == "x86_64":
-        steps += [_step(_AT_LEAST, _X32, 0, 1), _step(_RETURN, KILL)]
-    for name in free:
-        if name in NUMBERS:
-            steps += [_step(_EQUAL, NUMBERS[name], 0, 1), _step(_RETURN, ALLOW)]
-    for name, body in judged.items():
-        if name in NUMBERS:
-            steps += [_step(_EQUAL, NUMBERS[name], 0, len(body)), *body]
-    for name, error in _SILENT.items():
-        if name in NUMBERS:
-            steps += [_step(_EQUAL, NUMBERS[name], 0, 1), _step(_RETURN, ERRNO | error)]
-    for first, last in _runs(sorted(NUMBERS.values())):
-        steps += [_step(_AT_LEAST, first, 0, 2), _step(_AT_LEAST, last + 1, 1, 0), _step(_RETURN, refused)]
-    return b"".join([*steps, _step(_RETURN, ERRNO | errno.ENOSYS)])
+        runs.append((_X32, [_step(_RETURN, KILL)]))
+    head = [_step(_LOAD, 4), _step(_EQUAL, AUDIT_ARCH[MACHINE], 1, 0), _step(_RETURN, KILL), _step(_LOAD, 0)]
+    return b"".join([*head, *_halved(runs)])
 
 
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Numbers in a row, as first and last."""
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return runs
+def _halved(runs: list[tuple[int, list[bytes]]]) -> list[bytes]:
+    if len(runs) == 1:
+        return runs[0][1]
+    middle = len(runs) // 2
+    below, above = _halved(runs[:middle]), _halved(runs[middle:])
+    if len(below) < 256:
+        return [_step(_AT_LEAST, runs[middle][0], len(below), 0), *below, *above]
+    return [_step(_AT_LEAST, runs[middle][0], 0, 1), _step(_JUMP, len(below)), *below, *above]
 
 
 def install(program: bytes, *, listen: bool) -> int:
@@ -343,12 +170,17 @@ def install(program: bytes, *, listen: bool) -> int:
 RECEIVE, ANSWER = 0xC0502100, 0xC0182101
 
 
-def told(record: bytes) -> tuple[int, int]:
-    """Of a record of a refused call: its id, and the call's number."""
-    ident, _, _, number = struct.unpack_from("<QIIi", record)
-    return ident, number
+def told(record: bytes) -> tuple[int, int, int]:
+    """Of a record of a call: its id, the call's number, and its first argument."""
+    ident, _, _, number, _, _, first = struct.unpack_from("<QIIiIQQ", record)
+    return ident, number, first
 
 
 def answer(ident: int, error: int) -> bytes:
-    """The answer to it: it failed so."""
-    return struct.pack("<QqiI", ident, 0, -error, 0)
+    """The answer to it: it failed so, or where there is no error it may go on."""
+    return struct.pack("<QqiI", ident, 0, -error, 0 if error else 1)
+
+
+def starts_process(name: str, flags: int) -> bool:
+    """Whether a call is one that starts a process, and not a thread."""
+    return name in ("fork", "vfork") or (name == "clone" and not flags & _THREAD)

@@ -20,85 +20,31 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from guerdon.sandbox import boxed_root, kernel_calls
+from guerdon.sandbox import boxed_root, fork_hooks, kernel_calls
 from guerdon.sandbox.box_init import BoxConfig, look_after
+from guerdon.sandbox.boxed_program import ENVIRONMENT
 from guerdon.sandbox.plain_data import read_frame, send_frame
 from guerdon.sandbox.seccomp_filter import filter_for
 from guerdon.sandbox.syscall_numbers import NUMBERS
 
-WARM = [
-    "abc",
-    "argparse",
-    "array",
-    "ast",
-    "base64",
-    "bisect",
-    "calendar",
-    "cmath",
-    "collections",
-    "collections.abc",
-    "contextlib",
-    "copy",
-    "csv",
-    "dataclasses",
-    "datetime",
-    "decimal",
-    "enum",
-    "fractions",
-    "functools",
-    "hashlib",
-    "heapq",
-    "html",
-    "inspect",
-    "io",
-    "itertools",
-    "json",
-    "linecache",
-    "math",
-    "numbers",
-    "operator",
-    "os.path",
-    "pathlib",
-    "pprint",
-    "queue",
-    "random",
-    "re",
-    "secrets",
-    "shlex",
-    "sqlite3",
-    "statistics",
-    "string",
-    "struct",
-    "tempfile",
-    "textwrap",
-    "threading",
-    "time",
-    "timeit",
-    "token",
-    "tokenize",
-    "traceback",
-    "types",
-    "typing",
-    "unicodedata",
-    "unittest",
-    "uuid",
-    "warnings",
-    "weakref",
-    "zlib",
-]  # the modules that programs are most often in want of: loaded once, for all
+WARM = """
+array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator queue
+random re statistics string textwrap threading time types typing unicodedata
+"""  # what programs most often import: loaded once, for all. Every megabyte more makes each box dearer, used or not
 _M_ARENA_MAX = -8
 
 
-def main(control_end: int) -> None:
-    """Become a zygote; `control_end` is the descriptor of the socket to whoever wants boxes."""
+def main(control_end: int, register_at_fork: Any) -> None:
+    """Serve whoever holds the other end of this socket. `register_at_fork` is Python's own (`fork_hooks.py`)."""
     control = socket.socket(fileno=control_end)
     config = json.loads(read_frame(control_end))
     try:
         ready = _prepared(config)
     except BaseException as error:  # noqa: BLE001  whoever started it is told, and decides
-        text = str(error) or type(error).__name__
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         send_frame(control_end, json.dumps({"error": text, "trace": traceback.format_exc()}).encode())
         os._exit(1)
+    os.register_at_fork = register_at_fork
     if config["isolation"] == "full":
         child = os.fork()  # the first process of its own process ids: they all end with it
         if child:
@@ -115,7 +61,9 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
     """Load what programs want, then leave the world behind."""
     sys.path[:] = [place for place in sys.path if place != config["root"]]
     sys.argv[:] = sys.orig_argv[:] = ["python"]
-    for name in WARM:
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+    for name in WARM.split():
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     linux = sys.platform == "linux"
@@ -125,7 +73,8 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
                 _M_ARENA_MAX, 1
             )  # or each thread reserves 64 MiB of the addresses a program may have
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
-    addresses = _addresses()
+    addresses, resident = _memory()
+    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1  # how a box's first process sees what others take
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
     if isolation == "full":
         boxed_root.enter(see)
@@ -137,16 +86,23 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
             raise OSError("there is no filter of system calls for this machine")
         for pid in (2, 3):
             filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
-    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses)
+    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses, resident, _counts_apart(), processes, tuple(fork_hooks.NOTED))
 
 
-def _addresses() -> int:
-    """Bytes of addresses that the interpreter has before any program, which are not a program's to pay."""
+def _counts_apart() -> bool:
+    """Since Linux 5.14 a limit on processes is for those of the same user namespace; before, for all of the user's."""
+    major, minor, *_ = (int("".join(filter(str.isdigit, part)) or 0) for part in f"{os.uname().release}.0".split("."))
+    return (major, minor) >= (5, 14)
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes of addresses and of memory that the interpreter has before any program, which are not a program's to pay."""
     try:
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            size, resident, shared, *_ = (int(word) * os.sysconf("SC_PAGE_SIZE") for word in file.read().split())
+        return size, resident - shared
     except OSError:
-        return 64 << 20
+        return 64 << 20, 16 << 20
 
 
 def _settle() -> None:
@@ -157,6 +113,9 @@ def _settle() -> None:
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
         kernel_calls.drop_bounding_set()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "guerdon"]:
+        del sys.modules[name]  # programs begin as any script does
+    sys.dont_write_bytecode = True
     gc.collect()
     gc.freeze()
 

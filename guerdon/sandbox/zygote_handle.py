@@ -27,7 +27,7 @@ from guerdon.sandbox.ran_program import Ran, ran_from
 START = 60.0  # seconds that a zygote may take to start
 GRACE = 10.0  # seconds beyond its wall time after which a box is given up
 _HEAD = 1 << 20
-_BEGIN = "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.zygote import main; main(int(sys.argv[2]))"
+_BEGIN = "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.fork_hooks import start; start(int(sys.argv[2]))"
 
 
 class SandboxLost(Exception):
@@ -43,7 +43,7 @@ class ZygoteHandle:
         python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
         with theirs:
             self.process = subprocess.Popen(
-                [python, "-s", "-S", "-P", "-B", "-c", _BEGIN, root, str(theirs.fileno())],
+                [python, "-s", "-S", "-P", "-c", _BEGIN, root, str(theirs.fileno())],
                 # No variable of ours goes in. A fixed seed of hashes: sets are in the same order in every run.
                 env={"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
                 cwd="/",

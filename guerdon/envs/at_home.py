@@ -1,0 +1,99 @@
+"""Where problems are played: in the environment their source is at home in; and the same with gold in the player's mouth.
+
+Leaves out: when a recipe's own environment gives way to a home (`loop/homes.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.episode import Episode
+from guerdon.core.errors import UserError
+from guerdon.core.part import label, part
+from guerdon.core.play import Env, Seats, awaits_seats_alone, seats_alone
+from guerdon.core.task import Ask
+from guerdon.envs.simple import single_turn
+from guerdon.envs.turns import Shows
+
+
+def home_of(source: Any) -> Env | None:
+    """The environment that a source's problems are at home in; None where an answer is all they want.
+
+    >>> import guerdon as gd
+    >>> gd.envs.home_of(gd.tasks.load("chain:2")) is None
+    True
+    """
+    own: Env | None = getattr(source, "home", None)
+    if own is not None or not hasattr(source, "kinds"):
+        return own
+    homes = {kind: home_of(each) for kind, each in source.kinds().items()}
+    return by_kind({kind: home or single_turn() for kind, home in homes.items()}) if any(homes.values()) else None
+
+
+@part
+class by_kind:
+    """Problems of several kinds, each played in an environment of its own; the roles are those of all of them.
+
+    >>> import guerdon as gd
+    >>> gd.envs.by_kind({"chain:2": gd.envs.single_turn(), "chain:3": gd.envs.recital()}).roles
+    ('policy',)
+    """
+
+    envs: dict[str, Any]
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(role for env in self.envs.values() for role in env.roles))
+
+    @property
+    def play(self) -> Any:
+        return self._alone if all(awaits_seats_alone(env) for env in self.envs.values()) else self._played
+
+    @seats_alone
+    async def _alone(self, ask: Ask, seats: Seats) -> Episode:
+        return await self._played(ask, seats)
+
+    async def _played(self, ask: Ask, seats: Seats) -> Episode:
+        episode: Episode = await self._of(ask).play(ask, seats)
+        return episode
+
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        episode: Episode = await _showing(self._of(ask)).demonstrate(ask, seats)
+        return episode
+
+    def _of(self, ask: Ask) -> Any:
+        kind = ask.task.kind
+        if kind not in self.envs:
+            raise UserError(f"no environment for problems of the kind {kind}: give by_kind one, {{{kind!r}: ...}}")
+        return self.envs[kind]
+
+
+@part
+class demonstrated:
+    """An environment played by one who knows everything: what it should say is put in its mouth, turn by turn. To learn from
+    (`sft`), and to see that a goal can be reached.
+
+    >>> import guerdon as gd
+    >>> gd.envs.demonstrated(gd.envs.by_kind({})).roles
+    ()
+    """
+
+    env: Any
+
+    def __post_init__(self) -> None:
+        _showing(self.env)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        roles: tuple[str, ...] = self.env.roles
+        return roles
+
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        episode: Episode = await self.env.demonstrate(ask, seats)
+        return episode
+
+
+def _showing(env: Any) -> Any:
+    if not isinstance(env, Shows):
+        raise UserError(f"{label(env)} cannot show how it is done: give it `async def demonstrate(self, ask, seats)`")
+    return env
