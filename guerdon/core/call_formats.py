@@ -133,6 +133,7 @@ class SprigCalls(CallFormat):
     name = "sprig"
 
     def opening(self, messages: Messages, tools: Sequence[Schema]) -> str:
+        only_argument(tools)
         return "tool\n" + "\n".join(message["content"] for message in messages)
 
     def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
