@@ -68,14 +68,21 @@ class with_tools:
         such; or the answer at once."""
         if isinstance(task.meta.get(GOLD), list):
             return list(task.meta[GOLD])
-        solve = getattr(self.source, "solution", None)
-        text = task.answer if solve is None else str(solve(task))
+        text = self._worked(task)
         *steps, answer = text.splitlines() or [""]
         sums = [step.partition("=") for step in steps]
         has_one = any(tool.name == CALCULATOR for tool in self.home.every_tool)
         if not has_one or len(steps) >= self.home.most or not all(_comes_to(left, right) for left, _, right in sums):
             return [text]
         return [*({"name": CALCULATOR, "arguments": {"expression": left}} for left, _, _ in sums), answer]
+
+    def _worked(self, task: Task) -> str:
+        solve = getattr(self.source, "solution", None)
+        return task.answer if solve is None else str(solve(task))
+
+    def solution(self, task: Task) -> str:
+        """Worked out without tools: what recipes recite that know of one turn alone."""
+        return self._worked(self._bare(task))
 
     def kinds(self) -> dict[str, Any]:
         inner = kinds_of(self.source)

@@ -64,7 +64,7 @@ class tool_turns(InTurns):
         if twice:
             raise UserError(f"two tools are called {twice[0]}: name one of them otherwise, gd.tool(name=...)")
         if not names:
-            raise UserError("tool_turns has no tools: give functions with types, or gd.envs.calculator()")
+            raise UserError("tool_turns has no tools: give functions with types, or gd.envs.calculator")
         if self.format != AUTO:
             call_format(self.format)
 
