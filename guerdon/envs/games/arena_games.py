@@ -25,8 +25,8 @@ import numpy as np
 from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
+from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent
 from guerdon.envs.games.matches import AGAINST, SEATS, Game
-from guerdon.envs.games.opponents import Opponent, checked_opponent
 
 ASK_THE_NETWORK = (
     "Debate",
@@ -222,6 +222,13 @@ class arena(Game):
         return ArenaBoard(begun(meta["game"], self.players, meta["seed"], dice), dice, self.players)
 
 
+def _read(message: tuple[Any, ...]) -> tuple[int, str, str]:
+    """Who says what, and of which kind; some games of the library mix the three up."""
+    who = next((each for each in message if isinstance(each, int)), -1)
+    text = next((each for each in message if isinstance(each, str)), "")
+    return who, text, next((str(each.name) for each in message if hasattr(each, "name")), "")
+
+
 class ArenaBoard:
     """A game of the library under way, with its own dice."""
 
@@ -245,12 +252,13 @@ class ArenaBoard:
     def shown(self, player: int) -> str:
         state = self.core.state
         messages, state.observations[player] = state.observations.get(player, []), []
-        boards = [i for i, (_, _, kind) in enumerate(messages) if getattr(kind, "name", "") == "GAME_BOARD"]
+        read = [_read(message) for message in messages]
+        boards = [i for i, (_, _, kind) in enumerate(read) if kind == "GAME_BOARD"]
         lines = []
-        for i, (who, text, _) in enumerate(messages):
+        for i, (who, text, _) in enumerate(read):
             if who == player or (i in boards and i != boards[-1]):
                 continue  # its own words, and a board that a later one shows
-            lines.append(text.strip() if who < 0 else f"Player {who}: {' '.join(str(text).split())}")
+            lines.append(text.strip() if who < 0 else f"Player {who}: {' '.join(text.split())}")
         text = "\n".join(lines)
         self.texts[player].append(text)
         return text

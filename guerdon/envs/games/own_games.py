@@ -13,8 +13,8 @@ from typing import Any
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split, Task
+from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent, opponent
 from guerdon.envs.games.matches import AGAINST, Game
-from guerdon.envs.games.opponents import Opponent, checked_opponent, opponent
 from guerdon.envs.turns import InTurns, Observed, PlayedOut
 from guerdon.tasks.family import HELD_OUT
 
@@ -40,8 +40,8 @@ class nim(Game):
     >>> world = game.open(gd.Ask(game.get("train", 0)), seed=0)
     >>> print(world.begin())
     take some from one heap, who takes the last wins. say: take 2 from 1
-    they take 2 from 2
-    nim 2 1 1
+    they take 7 from 1
+    nim 0 4 3
     >>> world.gold(), world.step("take 2 from 1").view
     ('take 2 from 1', 'they take 1 from 2\\nnim 0 0 1')
     """

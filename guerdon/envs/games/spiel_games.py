@@ -16,8 +16,8 @@ from typing import Any
 from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
+from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent, minimax_move, opponent
 from guerdon.envs.games.matches import AGAINST, SEATS, Game
-from guerdon.envs.games.opponents import Opponent, checked_opponent, minimax_move, opponent
 
 LISTED = 60  # moves a view lists at most
 LOOKING = (

@@ -101,7 +101,7 @@ def test_what_spiel_refuses(game, against, match):
 
 
 def test_minimax_says_when_a_game_is_too_large(monkeypatch):
-    monkeypatch.setattr("guerdon.envs.games.opponents.POSITIONS", 200)
+    monkeypatch.setattr("guerdon.envs.games.fixed_opponents.POSITIONS", 200)
     game = gd.envs.spiel("connect_four", against="minimax")
     with pytest.raises(UserError, match="against='minimax:4'"):
         played(game, [gd.Ask(game.get("train", 0))], policy=listed)

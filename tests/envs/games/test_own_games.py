@@ -11,8 +11,8 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.engine.player import Player
+from guerdon.envs.games.fixed_opponents import opponent
 from guerdon.envs.games.matches import OneSide
-from guerdon.envs.games.opponents import opponent
 from guerdon.envs.games.own_games import NimBoard
 from guerdon.exams.games import seat_exams
 
