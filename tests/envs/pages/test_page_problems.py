@@ -103,13 +103,14 @@ def test_a_hostile_player_breaks_nothing_and_wins_nothing(kind):
 def test_who_clicks_everything_does_not_win():
     for kind in ("forms", "menus", "shop", "inbox"):
         for level in (1, 3, 7):
-            visit, n = opened(kind, level, "train", 1), 1
-            while n <= len(visit.view.numbered):
-                visit.step(f"click {n}")
-                n += 1
+            visit, draw = opened(kind, level, "train", 1), random.Random(level)
+            for _ in range(60):
+                visit.step(
+                    f"{draw.choice(('click', 'click', 'hover'))} {draw.randint(1, 1 + len(visit.view.numbered))}"
+                )
             visit.step("stop")
             told = visit.outcome()
-            assert told["goal"] == 0.0 and (told["unwanted"] or kind in ("forms", "menus")), (kind, level, told)
+            assert told["goal"] == 0.0 and (told["unwanted"] or kind in ("forms", "shop")), (kind, level, told)
 
 
 def test_doing_what_a_page_says_is_told_and_fails():
