@@ -45,6 +45,9 @@ from guerdon.core.task import Ask as Ask
 from guerdon.core.task import Sampling as Sampling
 from guerdon.core.task import Task as Task
 from guerdon.core.transcript import transcript as transcript
+from guerdon.data.trace_files import read_traces as read_traces
+from guerdon.data.trace_files import write_traces as write_traces
+from guerdon.envs.tools.tool_schema import tool as tool
 from guerdon.exams.exam import Exam as Exam
 from guerdon.exams.exam import Sitting as Sitting
 from guerdon.judges.answerer import Answerer as Answerer
@@ -67,8 +70,10 @@ from guerdon.loop.checking import check_reward as check_reward
 from guerdon.loop.compare.comparison import compare as compare
 from guerdon.loop.env_contract import check_env as check_env
 from guerdon.loop.exporting import export as export
+from guerdon.loop.homes import demonstration as demonstration
 from guerdon.loop.record import Options as Options
 from guerdon.loop.replaying import replay as replay
+from guerdon.loop.run_traces import score_traces as score_traces
 from guerdon.network.retrying import patience as patience
 from guerdon.rewards.asking.explaining import explain as explain
 from guerdon.rewards.asking.function import reward as reward

@@ -1,4 +1,4 @@
-"""`guerdon export`: a run's trained model in a folder that transformers and vLLM load."""
+"""`guerdon export`: a run's trained model in a folder that transformers and vLLM load; or what it said, as traces."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import typer
 
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output
+from guerdon.core.errors import UserError
 
 
 def export(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A finished run's folder.")],
-    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where to write: a new or empty folder.")],
+    folder: Annotated[
+        str | None, typer.Argument(metavar="[DIR]", help="Where to write the model: a new or empty folder.")
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option("--name", metavar="NAME", help="Which model of the run.  [default: policy, or the only one]"),
@@ -20,6 +23,12 @@ def export(
     adapter: Annotated[
         bool, typer.Option("--adapter", help="The LoRA adapter alone, for peft, instead of merged weights.")
     ] = False,
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            "--traces", metavar="FILE", help="Write the policy's stored rollouts as conversations, JSON lines, instead."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an export that lies in DIR.")] = False,
     as_json: Json = False,
 ) -> int:
@@ -28,10 +37,17 @@ def export(
     With it come its tokenizer, its chat template and a model card, README.md, that says what it was made of and how it did
     on held-out problems. LoRA adapters are merged into the weights unless --adapter is given. A reward model is written as
     a sequence classifier.
+
+    With --traces FILE, what the policy was shown and said in training is written instead: a conversation a line, in OpenAI's
+    chat format with tool calls.
     """
     from guerdon.loop.exporting import export as write
 
     output = Output(as_json)
+    if traces is not None:
+        return _export_traces(output, run, traces, folder)
+    if folder is None:
+        raise UserError("export where to? give a folder for the model, or --traces FILE for what it said")
     written = write(run, folder, name=name, adapter=adapter, force=force)
     if not as_json:
         output.pairs({
@@ -43,4 +59,20 @@ def export(
         for note in written.notes:
             output.say(f"note: {note}")
     output.finish({**written._asdict(), "folder": folder, "notes": list(written.notes)})
+    return 0
+
+
+def _export_traces(output: Output, run: str, path: str, folder: str | None) -> int:
+    from pathlib import Path
+
+    from guerdon.loop.run_traces import export_traces
+
+    if folder is not None:
+        raise UserError(f"--traces {path} writes no model: leave {folder} out, or export it by itself")
+    if Path(path).exists():
+        raise UserError(f"{path} is there already: name another file")
+    count = export_traces(run, path)
+    if not output.as_json:
+        output.pairs({"traces": f"{count:,} conversations of {run}", "file": path})
+    output.finish({"run": run, "traces": count, "file": path})
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from guerdon.cli.options import Json, Trust
 from guerdon.cli.output import Output
+from guerdon.cli.scored_traces import replay_traces
 from guerdon.cli.streams import live, shown
+from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.loop.replaying import Replay
@@ -20,7 +23,7 @@ WIDTH = 60  # characters of a completion that are shown
 
 
 def replay(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder; or a file of traces, whosever they are.")],
     reward: Annotated[
         str,
         typer.Option(
@@ -47,11 +50,18 @@ def replay(
     """Score a run's stored samples with another reward.
 
     Says, per step and in all, how many advantages would have changed sign, how the two rewards correlate, which samples
-    moved most and where the new reward broke. Nothing is sampled; the run stays as it is.
+    moved most and where the new reward broke. Nothing is sampled; the run stays as it is. Of a file of traces (JSON lines in
+    OpenAI's chat format, docs/tools.md) it says what the reward gives to each.
     """
     from guerdon.loop import replaying as loop
 
     output = Output(as_json)
+    if Path(run).is_file():
+        if step or column:
+            raise UserError(
+                f"{run} is a file of traces, which have no steps and no columns: leave --step and --column out"
+            )
+        return replay_traces(output, run, reward, top)
     bar = Progress(
         TextColumn("step"),
         MofNCompleteColumn(),

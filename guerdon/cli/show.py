@@ -16,6 +16,7 @@ from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_setti
 from guerdon.cli.output import Output, cost
 from guerdon.cli.prove import claim_lines
 from guerdon.cli.show_part import show_part
+from guerdon.cli.show_task import is_task, show_task
 from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for wh
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME|FILE|RUN", help="A recipe's name or file, a part or reward, or a run's folder."),
+        typer.Argument(
+            metavar="NAME|FILE|RUN",
+            help="A recipe's name or file, a part or reward, a task with its level (chain:2), or a run's folder.",
+        ),
     ],
     task: Task = None,
     model: Model = None,
@@ -37,8 +41,8 @@ def show(
     settings: Settings = None,
     as_json: Json = False,
 ) -> int:
-    """What a recipe is made of, how it differs from its baseline, what came of its claims; what a part or a reward does; or how
-    a run went.
+    """What a recipe is made of, how it differs from its baseline, what came of its claims; what a part or a reward does; a
+    problem of a task as one who knows everything goes about it; or how a run went.
 
     A recipe is shown for the task, model and reward you name; where you name none for those of its claim, or small ones.
     """
@@ -48,6 +52,8 @@ def show(
     output = Output(as_json)
     if RunFolder(name).exists():
         _show_run(output, name)
+    elif is_task(name):
+        show_task(output, name)
     elif not in_file(name)[0] and name not in (recipes := listings()):
         show_part(output, name, [*recipes])
     else:

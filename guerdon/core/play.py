@@ -56,6 +56,10 @@ class Play(Protocol):
 class Seat(Protocol):
     """A role at the table of one episode."""
 
+    @property
+    def calls(self) -> str:
+        """How the model that sits there was taught to call tools (`core/call_formats.py`)."""
+
     async def act(
         self,
         view: Any,

@@ -30,6 +30,11 @@ class EpisodeSeat:
     def __init__(self, table: EpisodeSeats, role: str, name: str, model: Model) -> None:
         self.table, self.role, self.name, self.model = table, role, name, model
 
+    @property
+    def calls(self) -> str:
+        """How the model was taught to call tools."""
+        return str(getattr(_who_spells(self.model), "calls", "hermes"))
+
     async def act(
         self,
         view: Any,
@@ -306,6 +311,10 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
 def _spelled(model: Any, segment: Segment) -> str:
     """All that a segment's actions spell; a copy of a model spells as that one does."""
-    while not hasattr(model, "decode"):
+    return str(_who_spells(model).decode(segment.actions.tolist()))
+
+
+def _who_spells(model: Any) -> Any:
+    while not hasattr(model, "decode") and hasattr(model, "shell"):
         model = model.shell()
-    return str(model.decode(segment.actions.tolist()))
+    return model

@@ -40,6 +40,7 @@ from guerdon.tasks.preference_files import preferences
 from guerdon.tasks.recited_rows import RecitedRows
 from guerdon.tasks.row_columns import first_of
 from guerdon.tasks.step_files import labelled_steps
+from guerdon.tasks.trace_turns import hold_calls, traces
 
 SHOWN_BAD = 3  # skipped rows named one by one
 
@@ -159,7 +160,7 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
     if data is not None:
         if task is not None:
             raise UserError("--task and --data are two sources of problems: give one of them")
-        source = rows_of(data) if of == "problems" else _answered(data, of)
+        source = _problems(data) if of == "problems" else _answered(data, of)
         source.open()
         _name_skipped(source, source.skipped or [])
         return source
@@ -170,6 +171,13 @@ def find_task(task: Any, data: Any = None, of: Rows = "problems") -> TaskSource 
     if not isinstance(task, str | TaskSource | None) and not hasattr(task, "exam_asks"):
         raise UserError(f"a task is a name or a source of problems (name, size, get, check), not {cut(repr(task))}")
     return tasks.load(task) if isinstance(task, str) else task
+
+
+def _problems(data: Any) -> rows | traces:
+    """Rows with an answer to find; or the turns of conversations in which tools are called, where these are such."""
+    knobs = dict(data) if isinstance(data, Mapping) and "path" in data else {"path": data}
+    own = {f.name for f in dataclasses.fields(traces) if f.init}
+    return traces(**knobs) if own.issuperset(knobs) and hold_calls(data) else rows_of(data)
 
 
 def _answered(data: Any, of: Rows) -> RecitedRows:

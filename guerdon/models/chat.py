@@ -31,6 +31,11 @@ from guerdon.models.template_clock import told
 MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
 PAD = "\n\x1f"  # white space around a mark, to see how much of it a template strips: all, line breaks alone, none
 KEPT = ("role", "type")  # words a template decides by; every other text becomes a mark
+CALLS = {  # what a template has in it, by the format of calls (`core/call_formats.py`)
+    "hermes": ("<tool_call>",),
+    "llama": ("<|python_tag|>", "ipython"),
+    "sprig": ("the roles are user and assistant",),  # of models that are trained from nothing here
+}
 SKELETONS, TEXTS = 512, 256  # how many are remembered
 
 
@@ -120,6 +125,12 @@ class Chat:
         except UserError:
             return False
         return any(isinstance(part, Slot) and part.value == 0 for part in parts)
+
+    @property
+    def calls(self) -> str:
+        """The format that the template shows tool calls in; the one that most models were taught, where it shows none."""
+        template = self.format.template or ""
+        return next((name for name, signs in CALLS.items() if any(sign in template for sign in signs)), "hermes")
 
     def _said(self, view: Any) -> list[Any]:
         """The messages of a view. What a system message says goes before the user's words where it has no place of its own."""

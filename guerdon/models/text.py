@@ -133,6 +133,11 @@ class TextModel(Model):
         """What the hash of a run must know of its text format."""
         return [sorted(self.tokenizer.get_vocab().items()), self.chat.format.template, self.ends]
 
+    @property
+    def calls(self) -> str:
+        """How it was taught to call tools, as far as its chat template tells."""
+        return self.chat.calls
+
     # --- text ---------------------------------------------------------------------------------------------------
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> npt.NDArray[np.int64]:

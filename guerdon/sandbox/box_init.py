@@ -42,6 +42,9 @@ class BoxConfig:
     landlock: int  # its version, or 0
     scratch: str  # where working folders are made, where there are no mounts
     addresses: int  # bytes of addresses that the interpreter has itself
+    resident: int  # and of memory
+    counts_apart: bool  # whether the processes of a user namespace are counted by themselves
+    proc: int  # a descriptor of /proc, which no program has
     fork_hooks: tuple[dict[str, Any], ...]  # what modules want done where a program forks
 
 
@@ -54,6 +57,8 @@ def look_after(channel: int, config: BoxConfig) -> None:
     try:
         request = json.loads(read_frame(channel, MOST_REQUEST))
         work = _working_folder(request, config)
+        if request["limits"]["processes"] > 1 and sys.platform == "linux":
+            kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)  # or /proc is closed to it
         box = _Box(channel, request, config, work)
         box.run()
         _answer(channel, box.facts(), box.blobs())
@@ -94,6 +99,40 @@ def _working_folder(request: dict[str, Any], config: BoxConfig) -> str:
     return work
 
 
+def _is_process(pid: int) -> bool:
+    """Whether there is a process, and not a thread, of this id in the box."""
+    try:
+        kernel_calls.syscall("tgkill", pid, pid, 0)
+    except OSError:
+        return False
+    return True
+
+
+def _memory_of(pid: int, config: BoxConfig) -> int:
+    """Bytes that a process of the box has beyond an interpreter's own; 0 where there is none. /proc knows it by another number."""
+    try:
+        handle = os.pidfd_open(pid)
+    except OSError:
+        return 0
+    try:
+        lines = _proc_text(f"self/fdinfo/{handle}", config.proc).splitlines()
+        outside = next(line.split()[1] for line in lines if line.startswith("Pid:"))
+        resident, shared = (int(word) for word in _proc_text(f"{outside}/statm", config.proc).split()[1:3])
+        return max(0, (resident - shared) * os.sysconf("SC_PAGE_SIZE") - config.resident)
+    except (OSError, StopIteration, ValueError):
+        return 0
+    finally:
+        os.close(handle)
+
+
+def _proc_text(path: str, proc: int) -> str:
+    end = os.open(path, os.O_RDONLY, dir_fd=proc)
+    try:
+        return os.read(end, 4096).decode()
+    finally:
+        os.close(end)
+
+
 def _remove(work: str) -> None:
     """A working folder that is no mount, with all that is in it."""
     import shutil  # here, for boxes with mounts do without it
@@ -117,6 +156,8 @@ class _Box:
         self.began = time.monotonic()
         self.program = self.tester = 0
         self.full = False
+        self.started = 0  # processes and threads that the program started
+        self.living: set[int] = {2}  # process ids that may be alive
 
     def run(self) -> None:
         """Start it, watch it to its end, and leave nothing of it alive."""
@@ -129,6 +170,7 @@ class _Box:
                         self.handlers[end](event)
                 self._reap()
                 self._check_time()
+                self._check_memory()
         finally:
             self._end_all()
         self.wall = time.monotonic() - self.began
@@ -232,22 +274,40 @@ class _Box:
         record = bytearray(80)
         try:
             fcntl.ioctl(listener, seccomp_filter.RECEIVE, record)
-            ident, number = seccomp_filter.told(record)
+            ident, number, first = seccomp_filter.told(record)
             name = CALLS.get(number, f"number {number}")
-            error = errno.EAGAIN if name in _FORKS else errno.EPERM
+            error = self._start_refused(name, first) if name in _FORKS else errno.EPERM
             fcntl.ioctl(listener, seccomp_filter.ANSWER, bytearray(seccomp_filter.answer(ident, error)))
         except OSError:
             return  # it died in the middle of the call
+        if not error:
+            return
         self.refused += 1
         if name not in self.forbidden:
             self.forbidden.append(name)
         if self.refused >= MOST_REFUSED:
             self._stop("forbidden", f"went on making system calls that it is refused: {name}")
 
+    def _start_refused(self, name: str, flags: int) -> int:
+        """Whether a process or thread may be started: 0, or the error it fails with."""
+        if self.limits["processes"] == 1:
+            return errno.EAGAIN
+        self.started += 1
+        if not seccomp_filter.starts_process(name, flags):
+            return 0  # a thread; of those there is a limit for all together
+        # Process ids count up from 2, and every start is told here: what lives is among the ids given so far.
+        newest = self.started + 2
+        self.living |= set(range(max(2, newest - 64), newest + 1))
+        alive = {pid for pid in self.living if _is_process(pid)}
+        self.living = alive | {pid for pid in self.living if pid > newest - 64}
+        return errno.EAGAIN if len(alive) >= self.limits["processes"] else 0
+
     def _seconds_to_next_look(self) -> float:
         left = self.limits["wall"] - (time.monotonic() - self.began)
         spare = min((self.limits["cpu"] - used for used in self._cpu_used()), default=left)
         most = 0.25 if hasattr(os, "pidfd_open") else 0.005
+        if self.limits["processes"] > 1:
+            most = 0.02
         return max(0.005, min(left, spare / 2 if spare > 0.05 else spare, most))
 
     def _cpu_used(self) -> list[float]:
@@ -265,6 +325,14 @@ class _Box:
                 self._stop("cpu", f"took more than {self.limits['cpu']:g} s of processor time")
             elif time.monotonic() - self.began > self.limits["wall"]:
                 self._stop("wall", f"took more than {self.limits['wall']:g} s")
+
+    def _check_memory(self) -> None:
+        """Of several processes, each of which has its own limit, what they take together."""
+        if self.limits["processes"] == 1 or self.config.proc < 0 or self.config.isolation != "full":
+            return
+        taken = sum(_memory_of(pid, self.config) for pid in self.living)
+        if taken > self.limits["memory"]:
+            self._stop("memory", f"its processes took more than {self.limits['memory']:,} bytes of memory together")
 
     def _ended(self) -> bool:
         return (self.tester or self.program) in self.statuses

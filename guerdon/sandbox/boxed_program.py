@@ -42,6 +42,7 @@ FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 _STACK = 64 << 20
+_OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
 ENVIRONMENT = dict(HOME=WORK, TMPDIR=WORK, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
 _THREADS = 64
 _FILES = 128
@@ -181,7 +182,7 @@ def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
     _limit(resource.RLIMIT_NOFILE, _FILES)
     _limit(resource.RLIMIT_FSIZE, limits["disk"])
     _limit(resource.RLIMIT_STACK, _STACK)
-    if config.isolation == "full":
+    if config.isolation == "full" and config.counts_apart:
         _limit(resource.RLIMIT_NPROC, limits["processes"] + _THREADS)
     for name in ("RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE", "RLIMIT_RTPRIO", "RLIMIT_SIGPENDING"):
         if hasattr(resource, name):
@@ -233,10 +234,11 @@ def _main() -> dict[str, Any]:
     return module.__dict__
 
 
-def _compiled(source: str) -> types.CodeType:
-    lines = source.splitlines(keepends=True)
-    linecache.cache[FILE] = (len(source), None, lines, FILE)
-    return compile(source, FILE, "exec", dont_inherit=True)
+def _compiled(source: str) -> tuple[types.CodeType, int]:
+    """The program's code, and the line its last statement begins on."""
+    linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
+    tree = ast.parse(source, FILE)
+    return compile(tree, FILE, "exec", dont_inherit=True), tree.body[-1].lineno if tree.body else 0
 
 
 def _run_source(source: str) -> None:
@@ -245,9 +247,7 @@ def _run_source(source: str) -> None:
 
     def run() -> None:
         nonlocal last
-        code = _compiled(source)
-        body = ast.parse(source).body
-        last = body[-1].lineno if body else 0
+        code, last = _compiled(source)
         exec(code, namespace)
         _wind_up()
 
@@ -274,7 +274,7 @@ def _called(request: dict[str, Any]) -> Any:
         function = cloudpickle.loads(bytes.fromhex(request["pickled"]))
     else:
         namespace = _main()
-        exec(_compiled(request["source"]), namespace)
+        exec(_compiled(request["source"])[0], namespace)
         function = namespace[request["name"]]
     arguments = plain_value(request["arguments"])
     values = [function(**given) for given in arguments]
@@ -284,12 +284,13 @@ def _called(request: dict[str, Any]) -> Any:
 
 
 def _served(request: dict[str, Any], namespace: dict[str, Any]) -> None:
-    exec(_compiled(request["source"]), namespace)
+    exec(_compiled(request["source"])[0], namespace)
     serve_tests(namespace, _FROM, _TO)
 
 
 def _finish(run: Any, at_its_end: Any = None, *, say_done: bool = True) -> NoReturn:
     """Run it, and say how it ended."""
+    own = os.getpid()
     try:
         value = run()
         said = {"end": "done"} if value is None else {"end": "value", "value": plain_form(value)}
@@ -303,7 +304,7 @@ def _finish(run: Any, at_its_end: Any = None, *, say_done: bool = True) -> NoRet
         code, report = 1, _raised(error)
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
-    if say_done or code:
+    if (say_done or code) and os.getpid() == own:  # and not what it forked
         with contextlib.suppress(OSError):
             write_all(_REPORT, report)
     os._exit(code)
@@ -342,7 +343,7 @@ def _raised(error: BaseException) -> bytes:
         line = "ran out of memory"
     with contextlib.suppress(BaseException):
         frames = error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):
             frames = frames.tb_next
         traceback.print_exception(type(error), error, frames, limit=20)
         sys.stderr.flush()

@@ -47,6 +47,7 @@ _PEOPLE = f"box:x:{INSIDE}:{INSIDE}::{WORK}:/bin/sh\n"
 def enter(see: Sequence[str]) -> None:
     """Namespaces, and the root. Afterwards the next process that is forked is the first of its own process ids."""
     if os.geteuid() == 0:
+        # Root of a user namespace has perhaps no other user to become: it is nobody's root then, and stays who it is.
         told, tell = _mapper(os.getpid())  # while there is still a /proc for it
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
         _build(see)
@@ -56,7 +57,8 @@ def enter(see: Sequence[str]) -> None:
             raise OSError("root could not map an unprivileged user into a user namespace")
         os.close(tell)
         os.close(told)
-        syscall("setgroups", 0, None)
+        with contextlib.suppress(PermissionError):  # forbidden in some user namespaces, where there is nothing to gain
+            syscall("setgroups", 0, None)
     else:
         user, group = os.geteuid(), os.getegid()
         unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWPID)
@@ -88,10 +90,19 @@ def _mapper(pid: int) -> tuple[int, int]:
             os._exit(1)
         for name in ("uid_map", "gid_map"):
             with open(f"/proc/{pid}/{name}", "w") as file:
-                file.write(f"{INSIDE} {NOBODY} 1")
+                file.write(f"{INSIDE} {_unprivileged(name)} 1")
         os.write(say, b"x")
     finally:
         os._exit(0)
+
+
+def _unprivileged(name: str) -> int:
+    """Whom root becomes: of those that there are here, the one who is known to have nothing."""
+    with open(f"/proc/self/{name}") as file:
+        ranges = [(int(first), int(count)) for first, _, count in (line.split() for line in file)]
+    if any(first <= NOBODY < first + count for first, count in ranges):
+        return NOBODY
+    return max(first + count - 1 for first, count in ranges)
 
 
 def _build(see: Sequence[str]) -> None:

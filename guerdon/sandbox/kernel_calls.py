@@ -6,6 +6,7 @@ Imported inside boxes: needs the standard library alone. Leaves out: what they a
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 from collections.abc import Iterable
@@ -44,7 +45,15 @@ def prctl(option: int, value: int = 0) -> None:
 
 def unshare(flags: int) -> None:
     """Enter namespaces of one's own."""
-    syscall("unshare", flags)
+    try:
+        syscall("unshare", flags)
+    except OSError as error:
+        if not flags & CLONE_NEWUSER:
+            raise
+        if error.errno == errno.ENOSPC:
+            raise OSError(error.errno, "user namespaces are turned off (sysctl user.max_user_namespaces)") from None
+        blame = "a container's seccomp profile, AppArmor, or sysctl kernel.unprivileged_userns_clone"
+        raise OSError(error.errno, f"user namespaces are not allowed here (by {blame}): {error.strerror}") from None
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:

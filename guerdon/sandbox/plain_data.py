@@ -7,6 +7,7 @@ Leaves out: pickles, in which whoever wrote them runs code.
 
 from __future__ import annotations
 
+import collections
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import struct
 from typing import Any
 
 DEEPEST = 64
+MOST_OF_ONE_HASH = 50
 MOST_PARTS = 1_000_000
 MOST_BYTES = 8 << 20
 _SMALL = 1 << 53
@@ -88,11 +90,22 @@ def _value(form: Any, depth: int, left: list[int]) -> Any:
     if mark == "d":
         if len(values) % 2:
             raise NotPlain("not a form of plain data")
+        _refuse_one_hash(values[::2])
         return dict(zip(values[::2], values[1::2], strict=True))
     for kind, known in _KINDS:
         if mark == known:
+            if kind in (set, frozenset):
+                _refuse_one_hash(values)
             return values if kind is list else kind(values)
     raise NotPlain("not a form of plain data")
+
+
+def _refuse_one_hash(keys: list[Any]) -> None:
+    """A table of numbers that all have one hash takes hours to make."""
+    if len(keys) > 1000:
+        most = max(collections.Counter(map(hash, keys)).values())
+        if most > MOST_OF_ONE_HASH:
+            raise NotPlain("keys that all have one hash")
 
 
 def _texts(parts: list[Any], count: int) -> list[str]:

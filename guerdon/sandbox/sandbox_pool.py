@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
+from types import MappingProxyType
 from typing import Any
 
 from guerdon.core.errors import UserError
@@ -36,6 +37,7 @@ from guerdon.sandbox.zygote_handle import SandboxLost, ZygoteHandle, refusal
 
 TRIES = 2  # zygotes that a program may lose before it is told as broken
 _DEFAULT = Limits()
+_NONE: Files = MappingProxyType({})
 
 
 class _Job:
@@ -104,11 +106,11 @@ class SandboxPool:
 
     # --- what can be asked
 
-    async def python(self, source: str, stdin: str = "", files: Files = {}, limits: Limits = _DEFAULT) -> Ran:
+    async def python(self, source: str, stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """Run a script, in a working folder with these files in it."""
         return await asyncio.wrap_future(self._begun(python_request(source, stdin, files, limits)))
 
-    def python_now(self, source: str, stdin: str = "", files: Files = {}, limits: Limits = _DEFAULT) -> Ran:
+    def python_now(self, source: str, stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """The same, for a caller that cannot await."""
         return self._begun(python_request(source, stdin, files, limits)).result()
 
@@ -118,7 +120,7 @@ class SandboxPool:
         tests: str | Sequence[str],
         entry: str = "",
         stdin: str = "",
-        files: Files = {},
+        files: Files = _NONE,
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """Hold a program against unit tests that it cannot forge: assert lines, or a `check(candidate)` with its `entry`."""
@@ -130,7 +132,7 @@ class SandboxPool:
         tests: str | Sequence[str],
         entry: str = "",
         stdin: str = "",
-        files: Files = {},
+        files: Files = _NONE,
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """The same, for a caller that cannot await."""
@@ -144,11 +146,11 @@ class SandboxPool:
         """The same, for a caller that cannot await."""
         return self._begun(sql_request(script, query, limits)).result()
 
-    async def program(self, argv: Sequence[str], stdin: str = "", files: Files = {}, limits: Limits = _DEFAULT) -> Ran:
+    async def program(self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """Execute an installed program by its path, without a shell."""
         return await asyncio.wrap_future(self._begun(program_request(argv, stdin, files, limits)))
 
-    def program_now(self, argv: Sequence[str], stdin: str = "", files: Files = {}, limits: Limits = _DEFAULT) -> Ran:
+    def program_now(self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
         """The same, for a caller that cannot await."""
         return self._begun(program_request(argv, stdin, files, limits)).result()
 
@@ -157,7 +159,7 @@ class SandboxPool:
         function: str | bytes,
         arguments: Sequence[Mapping[str, Any]],
         name: str = "",
-        files: Files = {},
+        files: Files = _NONE,
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """Call a function with each of the arguments; `value` is the list of what it returned, plain data all of it.
@@ -172,7 +174,7 @@ class SandboxPool:
         function: str | bytes,
         arguments: Sequence[Mapping[str, Any]],
         name: str = "",
-        files: Files = {},
+        files: Files = _NONE,
         limits: Limits = _DEFAULT,
     ) -> Ran:
         """The same, for a caller that cannot await."""

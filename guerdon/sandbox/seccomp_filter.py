@@ -80,10 +80,9 @@ def _none_of(argument: int, values: tuple[int, ...], otherwise: int) -> list[byt
     return [*steps, _step(_RETURN, ALLOW)]
 
 
-def _with_flags(argument: int, flags: int, otherwise: int, *, inverted: bool = False) -> list[bytes]:
-    """Let the call through where any of these flags is set in an argument; inverted, where none is."""
-    ends = [_step(_RETURN, otherwise), _step(_RETURN, ALLOW)]
-    return [_step(_LOAD, 16 + 8 * argument), _step(_ANY_OF, flags, 1, 0), *(ends[::-1] if inverted else ends)]
+def _unless(argument: int, flags: int, action: int) -> list[bytes]:
+    """Go on, unless any of these flags is set in an argument."""
+    return [_step(_LOAD, 16 + 8 * argument), _step(_ANY_OF, flags, 0, 1), _step(_RETURN, action)]
 
 
 def _unix_stream(otherwise: int) -> list[bytes]:
@@ -115,11 +114,13 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
         "socketpair": _unix_stream(refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
     }
-    if processes:
-        judged["clone"] = _with_flags(0, _NAMESPACES, refused, inverted=True)
-        free += ["fork", "vfork", "kill", "tkill", "tgkill"]
+    if processes:  # every start of a process or thread is told, and whoever is told counts; without that, let through
+        started = NOTIFY if notify else ALLOW
+        judged["clone"] = [*_unless(0, _NAMESPACES, refused), _step(_RETURN, started)]
+        judged["fork"] = judged["vfork"] = [_step(_RETURN, started)]
+        free += ["kill", "tkill", "tgkill"]
     else:
-        judged["clone"] = _with_flags(0, _THREAD, refused)
+        judged["clone"] = [*_unless(0, _NAMESPACES, refused), *_unless(0, _THREAD, ALLOW), _step(_RETURN, refused)]
         judged["kill"] = judged["tgkill"] = _one_of(0, (own_pid,), refused)
     if sessions:
         free += ["setsid", "setpgid"]
@@ -169,12 +170,17 @@ def install(program: bytes, *, listen: bool) -> int:
 RECEIVE, ANSWER = 0xC0502100, 0xC0182101
 
 
-def told(record: bytes) -> tuple[int, int]:
-    """Of a record of a refused call: its id, and the call's number."""
-    ident, _, _, number = struct.unpack_from("<QIIi", record)
-    return ident, number
+def told(record: bytes) -> tuple[int, int, int]:
+    """Of a record of a call: its id, the call's number, and its first argument."""
+    ident, _, _, number, _, _, first = struct.unpack_from("<QIIiIQQ", record)
+    return ident, number, first
 
 
 def answer(ident: int, error: int) -> bytes:
-    """The answer to it: it failed so."""
-    return struct.pack("<QqiI", ident, 0, -error, 0)
+    """The answer to it: it failed so, or where there is no error it may go on."""
+    return struct.pack("<QqiI", ident, 0, -error, 0 if error else 1)
+
+
+def starts_process(name: str, flags: int) -> bool:
+    """Whether a call is one that starts a process, and not a thread."""
+    return name in ("fork", "vfork") or (name == "clone" and not flags & _THREAD)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
+import importlib
 import json
 import linecache
 import os
 import sys
 import traceback
+import types
 from typing import Any, NoReturn
 
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, read_frame, send_frame, to_json, write_all
@@ -29,16 +31,15 @@ _MUTABLE = (list, dict, set)
 
 def serve_tests(namespace: dict[str, Any], hear: int, say: int) -> None:
     """Answer calls until nobody asks any more."""
-    names: dict[str, Any] = {"functions": [], "classes": [], "values": {}}
+    names: dict[str, list[str]] = {"functions": [], "classes": [], "modules": []}
     for name, value in list(namespace.items()):
         if isinstance(name, str) and not (name.startswith("__") and name.endswith("__")):
             if isinstance(value, type):
                 names["classes"].append(name)
             elif callable(value):
                 names["functions"].append(name)
-            else:
-                with contextlib.suppress(NotPlain):
-                    names["values"][name] = plain_form(value)
+            elif isinstance(value, types.ModuleType) and value.__name__ == name:
+                names["modules"].append(name)
     send_frame(say, to_json(names))
     while True:
         try:
@@ -192,17 +193,18 @@ def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoR
 
 
 def _namespace(source: str, names: dict[str, Any], link: _Link) -> dict[str, Any]:
-    """What tests find: of the program's names those that they use."""
-    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    """What tests find: of the program's names those that they use and Python does not have itself. A program with an `abs` of its own must not
+    come between a test and the true one. Modules are the tests' own as well, and only of the standard library."""
+    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)} - set(dir(builtins))
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
-    for name in names.get("values", {}):
-        if name in used:
-            with contextlib.suppress(NotPlain):
-                namespace[name] = plain_value(names["values"][name])
-    for kind, proxy in (("functions", lambda name: _Proxy(link, name)), ("classes", _Unreachable)):
-        for name in names.get(kind, []):
-            if name in used:
-                namespace[name] = proxy(name)
+    for kind in ("functions", "classes", "modules"):
+        listed = names.get(kind)
+        for name in used.intersection(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ():
+            if kind != "modules":
+                namespace[name] = _Proxy(link, name) if kind == "functions" else _Unreachable(name)
+            elif name in sys.stdlib_module_names:
+                with contextlib.suppress(ImportError):
+                    namespace[name] = importlib.import_module(name)
     return namespace
 
 
@@ -222,6 +224,4 @@ def _verdict(error: BaseException, link: _Link) -> dict[str, Any]:
         return {"end": "raised", "kind": kind, "error": f"{link.raised_in}() raised {said}, in: {line}"}
     if isinstance(error, AssertionError):
         return {"end": "raised", "kind": "assertion", "error": f"{line}{f': {text}' if text else ''}"}
-    if isinstance(error, NameError):
-        return {"end": "raised", "error": f"{type(error).__name__}: {text}, in: {line}"}
     return {"end": "raised", "error": f"{type(error).__name__}: {text}, in: {line}"}

@@ -41,7 +41,7 @@ def main(control_end: int, register_at_fork: Any) -> None:
     try:
         ready = _prepared(config)
     except BaseException as error:  # noqa: BLE001  whoever started it is told, and decides
-        text = str(error) or type(error).__name__
+        text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         send_frame(control_end, json.dumps({"error": text, "trace": traceback.format_exc()}).encode())
         os._exit(1)
     os.register_at_fork = register_at_fork
@@ -73,7 +73,8 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
                 _M_ARENA_MAX, 1
             )  # or each thread reserves 64 MiB of the addresses a program may have
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
-    addresses = _addresses()
+    addresses, resident = _memory()
+    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1  # how a box's first process sees what others take
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
     if isolation == "full":
         boxed_root.enter(see)
@@ -85,16 +86,23 @@ def _prepared(config: dict[str, Any]) -> BoxConfig:
             raise OSError("there is no filter of system calls for this machine")
         for pid in (2, 3):
             filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
-    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses, tuple(fork_hooks.NOTED))
+    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses, resident, _counts_apart(), processes, tuple(fork_hooks.NOTED))
 
 
-def _addresses() -> int:
-    """Bytes of addresses that the interpreter has before any program, which are not a program's to pay."""
+def _counts_apart() -> bool:
+    """Since Linux 5.14 a limit on processes is for those of the same user namespace; before, for all of the user's."""
+    major, minor, *_ = (int("".join(filter(str.isdigit, part)) or 0) for part in f"{os.uname().release}.0".split("."))
+    return (major, minor) >= (5, 14)
+
+
+def _memory() -> tuple[int, int]:
+    """Bytes of addresses and of memory that the interpreter has before any program, which are not a program's to pay."""
     try:
         with open("/proc/self/statm") as file:
-            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+            size, resident, shared, *_ = (int(word) * os.sysconf("SC_PAGE_SIZE") for word in file.read().split())
+        return size, resident - shared
     except OSError:
-        return 64 << 20
+        return 64 << 20, 16 << 20
 
 
 def _settle() -> None:

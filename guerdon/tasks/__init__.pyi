@@ -34,3 +34,4 @@ from guerdon.tasks.step_files import labelled_steps as labelled_steps
 from guerdon.tasks.stepwise import by_steps as by_steps
 from guerdon.tasks.stepwise import has_steps as has_steps
 from guerdon.tasks.task_loading import load as load
+from guerdon.tasks.trace_turns import traces as traces

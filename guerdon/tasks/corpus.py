@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from guerdon.core.seeds import derive
 from guerdon.tasks.family import Family
 from guerdon.tasks.roles import ROLES, Turns
-from guerdon.tasks.task_loading import NAMES, load
+from guerdon.tasks.task_loading import BY_NAME, NAMES, load
 
 LEVELS = range(1, 9)
 # how much of the text each role is, and how often a level comes in a role against the level below it
@@ -26,7 +26,7 @@ WITH_TOOLS = ("chain",)  # families whose every step is one call
 
 def family_names() -> list[str]:
     """The families with exact truth, which is what every role needs."""
-    return [name for name in NAMES if isinstance(load(name), Family)]
+    return [name for name in NAMES if name not in BY_NAME and isinstance(load(name), Family)]
 
 
 def conversations(seed: int) -> Iterator[Turns]:

@@ -100,6 +100,10 @@ class RecitedRows:
         """The tasks a row makes, and how many pairs of it were ties; a BadRow says what is wrong with it."""
         raise NotImplementedError
 
+    def begins_with(self, task: Task) -> Any:
+        """What tasks have in common that are held out together: what they show."""
+        return Ask(task).shown
+
     # --- what a source is ---------------------------------------------------------------------------------------
 
     @property
@@ -191,7 +195,7 @@ class RecitedRows:
                 continue
             ties += made[1]
             for which, task in enumerate(made[0]):
-                shown = json.dumps(Ask(task).shown).encode()
+                shown = json.dumps(self.begins_with(task)).encode()
                 by_prompt.setdefault(hashlib.blake2b(shown, digest_size=16).digest(), []).append((index, which))
         looked = LookedAt(title, records, columns, by_prompt, ties, bad)
         looked.refuse(bad, self.skip_bad, fewest)

@@ -27,21 +27,39 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "hops": "guerdon.envs.corpora.fact_questions",
+    "claims": "guerdon.envs.corpora.fact_questions",
+    "rewriting": "guerdon.envs.corpora.query_rewriting",
     "forms": "guerdon.envs.pages.page_sources",
     "menus": "guerdon.envs.pages.page_sources",
     "shop": "guerdon.envs.pages.page_sources",
     "tables": "guerdon.envs.pages.page_sources",
     "inbox": "guerdon.envs.pages.page_sources",
     "cursor": "guerdon.envs.pages.page_sources",
+    "asking": "guerdon.envs.people.asked_users",
+    "with_feedback": "guerdon.envs.people.retries",
+    "planned": "guerdon.envs.people.planning",
+    "nim": "guerdon.envs.games.own_games",
+    "hunt": "guerdon.envs.games.own_games",
+    "spiel": "guerdon.envs.games.spiel_games",
+    "arena": "guerdon.envs.games.arena_games",
 }
-BY_NAME = {"gym": "dataset", "arena": "game", "spiel": "game"}  # family: what follows the colon, where that is no level
+BY_NAME = {  # family: what follows the colon, where that is no level
+    "gym": "dataset",
+    "arena": "game",
+    "spiel": "game",
+    "with_feedback": "source",
+    "planned": "source",
+}
+TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 
 
 def load(name: str, **settings: Any) -> TaskSource:
     """A source of problems by name.
 
     NAME or NAME:LEVEL is a family; NAME:LOW-HIGH its levels from LOW to HIGH, mixed; A+B several of these, mixed; ROLE/NAME
-    asks for another role than solving (`verify/chain:3`); NAME@N has only the first N training problems.
+    asks for another role than solving (`verify/chain:3`), TOOL/NAME gives a tool to solve with (`calculator/chain:4`); NAME@N
+    has only the first N training problems.
 
     >>> import guerdon as gd
     >>> gd.tasks.load("countdown:3").get("train", 0).prompt
@@ -70,6 +88,11 @@ def load(name: str, **settings: Any) -> TaskSource:
     return whole
 
 
+def knows(name: str) -> bool:
+    """Whether a name begins with a family's, as `load` reads it."""
+    return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
+
+
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
@@ -89,6 +112,10 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
         from guerdon.tasks.role_tasks import in_role
 
         role, _, rest = name.partition("/")
+        if role in TOOLS:
+            shelf: Any = importlib.import_module("guerdon.envs.tools.tool_tasks")
+            tooled: TaskSource = shelf.named_tools(role, _one(rest, settings))
+            return tooled
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
     if family not in NAMES:

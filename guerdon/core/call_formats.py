@@ -1,0 +1,265 @@
+"""Tool calls as text: how models are told of tools, write their calls and are shown the results. One class for each way.
+
+Environments play in a format, traces are read and written in one, and so what a model learned from is what it is asked in.
+`hermes` is what Qwen, Hermes and SmolLM2 were taught (`<tool_call>{"name": ..., "arguments": {...}}</tool_call>`), `llama` what
+Llama 3.1 and later were (the call alone, as JSON), `sprig` the built-in model's (`call 12*7`).
+Leaves out: what tools are and how they are run (`envs/tools`), and which format a model has (`models/chat.py`).
+"""
+
+from __future__ import annotations
+
+import abc
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from guerdon.core.errors import UserError, unknown
+
+Messages = list[dict[str, Any]]
+Schema = Mapping[str, Any]  # of a tool: {"type": "function", "function": {"name", "description", "parameters"}}
+DEEPEST = 32  # values inside of values in a call
+MOST = 64  # calls that are read in a turn
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that somebody wrote: its tool and arguments, or in `fault` what keeps it from being one."""
+
+    name: str = ""
+    arguments: Any = None
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class ToolTurn:
+    """What a turn says: words, and calls in their order. One without calls is the answer."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+class CallFormat(abc.ABC):
+    """How tools are called in text. Whatever a model writes can be read: what is no call is words, what is half a call has a
+    `fault` that says what is wrong with it."""
+
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def opening(self, messages: Messages, tools: Sequence[Schema]) -> Any:
+        """What is shown first: the conversation so far, and the tools."""
+
+    @abc.abstractmethod
+    def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
+        """What a model's turn says."""
+
+    @abc.abstractmethod
+    def write(self, turn: ToolTurn) -> str:
+        """A turn as a model would say it; `read` gives it back."""
+
+    @abc.abstractmethod
+    def results(self, texts: Sequence[str]) -> Any:
+        """What the calls of a turn came to, in their order, as it is shown."""
+
+
+class HermesCalls(CallFormat):
+    """As Qwen, Hermes and SmolLM2 write calls, and word for word as Qwen 2.5's chat template tells of tools."""
+
+    name = "hermes"
+    BODY = re.compile(r"<tool_call>(.*?)(?:</tool_call>|\Z)", re.DOTALL)
+    BEFORE = (
+        "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function"
+        " signatures within <tools></tools> XML tags:\n<tools>\n"
+    )
+    AFTER = (
+        "\n</tools>\n\nFor each function call, return a json object with function name and arguments within"
+        " <tool_call></tool_call> XML tags:\n<tool_call>\n"
+        '{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
+    )
+
+    def opening(self, messages: Messages, tools: Sequence[Schema]) -> Messages:
+        told = self.BEFORE + "\n".join(written_json(tool) for tool in tools) + self.AFTER
+        system, rest = _system(messages)
+        return [{"role": "system", "content": f"{system}\n\n{told}" if system else told}, *rest]
+
+    def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
+        calls = [call for body in self.BODY.findall(said) for call in calls_in(body)]
+        return ToolTurn(self.BODY.sub("", said).strip() if calls else said, tuple(calls))
+
+    def write(self, turn: ToolTurn) -> str:
+        calls = [f"<tool_call>\n{written_call(call, 'arguments')}\n</tool_call>" for call in turn.calls]
+        return "\n".join([*filter(None, [turn.text]), *calls])
+
+    def results(self, texts: Sequence[str]) -> str:
+        return "\n".join(f"<tool_response>\n{text}\n</tool_response>" for text in texts)
+
+
+class LlamaCalls(CallFormat):
+    """As Llama 3.1 and later write calls: JSON and nothing else, tools told of before the user's first words."""
+
+    name = "llama"
+    BEFORE = (
+        "Given the following functions, please respond with a JSON for a function call with its proper arguments that best"
+        ' answers the given prompt.\n\nRespond in the format {"name": function name, "parameters": dictionary of argument name'
+        " and its value}.Do not use variables.\n\n"
+    )  # to the letter, for that is what it was taught
+    TAG = "<|python_tag|>"
+
+    def opening(self, messages: Messages, tools: Sequence[Schema]) -> Messages:
+        told = "".join(json.dumps(tool, indent=4, ensure_ascii=False) + "\n\n" for tool in tools)
+        first = next(i for i, message in enumerate(messages) if message["role"] == "user")
+        user = {**messages[first], "content": f"{self.BEFORE}{told}{messages[first]['content']}"}
+        return [*messages[:first], user, *messages[first + 1 :]]
+
+    def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
+        text = said.strip().removeprefix(self.TAG).strip()
+        if not text.startswith(("{", "[")):
+            return ToolTurn(said)
+        calls = calls_in(text, sep=";")
+        is_call = any(not call.fault for call in calls) or '"name"' in text
+        return ToolTurn("", tuple(calls)) if is_call else ToolTurn(said)
+
+    def write(self, turn: ToolTurn) -> str:
+        return "; ".join(written_call(call, "parameters") for call in turn.calls) or turn.text
+
+    def results(self, texts: Sequence[str]) -> Messages:
+        return [{"role": "ipython", "content": text} for text in texts]
+
+
+class SprigCalls(CallFormat):
+    """As the built-in model writes calls, of the one tool there is: a line `call 12*7`. It ends on `= 84`."""
+
+    name = "sprig"
+
+    def opening(self, messages: Messages, tools: Sequence[Schema]) -> str:
+        return "tool\n" + "\n".join(message["content"] for message in messages)
+
+    def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
+        lines = said.strip().splitlines()
+        if not lines or not lines[0].startswith("call"):
+            return ToolTurn(said)
+        name, argument = only_argument(tools) if tools else ("", "")
+        calls = []
+        for line in lines:
+            word, _, given = line.partition(" ")
+            right = word == "call" and given.strip()
+            fault = "" if right else f"a call is a line such as call 12*7, not {line[:40]!r}"
+            calls.append(ToolCall(name, {argument: given.strip()}, fault))
+        return ToolTurn("", tuple(calls))
+
+    def write(self, turn: ToolTurn) -> str:
+        return "\n".join(f"call {' '.join(map(str, call.arguments.values()))}" for call in turn.calls) or turn.text
+
+    def results(self, texts: Sequence[str]) -> str:
+        return "\n".join(texts)
+
+
+CALL_FORMATS: dict[str, CallFormat] = {each.name: each for each in (HermesCalls(), LlamaCalls(), SprigCalls())}
+
+
+def call_format(name: str | CallFormat) -> CallFormat:
+    """A format by its name; one of the user's as it is."""
+    if isinstance(name, CallFormat):
+        return name
+    if name not in CALL_FORMATS:
+        raise unknown("call format", name, CALL_FORMATS)
+    return CALL_FORMATS[name]
+
+
+def only_argument(tools: Sequence[Schema]) -> tuple[str, str]:
+    """The name of the one tool and of its one argument, for formats that write neither."""
+    fits = [
+        (str(tool["function"]["name"]), argument)
+        for tool in tools
+        for argument in tool["function"]["parameters"]["properties"]
+    ]
+    if len(tools) != 1 or len(fits) != 1:
+        raise UserError(
+            "sprig calls one tool with one argument, and there are others: give calculator() alone, or another model"
+        )
+    return fits[0]
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------------------
+
+
+def _constant(text: str) -> float:
+    raise ValueError(f"{text} is no number in JSON")
+
+
+STRICT = json.JSONDecoder(parse_constant=_constant)
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return error.msg
+    if isinstance(error, UnicodeEncodeError):
+        return "half a character is no text"
+    return "too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def written_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def written_call(call: ToolCall, key: str) -> str:
+    return written_json({"name": call.name, key: call.arguments})
+
+
+def calls_in(text: str, sep: str = "") -> list[ToolCall]:
+    """The calls in a text that is to be JSON: an object, a list of them, or several with `sep` or space between."""
+    calls: list[ToolCall] = []
+    rest = text.strip()
+    if not rest:
+        return [ToolCall(fault="an empty call")]
+    while rest and len(calls) < MOST:
+        try:
+            value, end = STRICT.raw_decode(rest)
+            written_json(value).encode()
+        except (ValueError, RecursionError) as error:
+            return [*calls, ToolCall(fault=f"the call is not JSON ({_why(error)}): {_begin(rest)}")]
+        calls += [_call(each) for each in (value if isinstance(value, list) and value else [value])]
+        rest = rest[end:].lstrip().removeprefix(sep).lstrip()
+    return calls
+
+
+def _call(value: Any) -> ToolCall:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return ToolCall(fault=f'a call is {{"name": ..., "arguments": {{...}}}}, not {_begin(written_json(value))}')
+    given = value.get("arguments", value.get("parameters", {}))
+    return ToolCall(value["name"], *read_arguments(given))
+
+
+def read_arguments(given: Any) -> tuple[Any, str]:
+    """Arguments as an object, which may be written as text; and what is wrong with them."""
+    if isinstance(given, str):
+        try:
+            given = STRICT.decode(given) if given.strip() else {}
+            written_json(given).encode()
+        except (ValueError, RecursionError) as error:
+            return None, f"the arguments are not JSON ({_why(error)}): {_begin(given)}"
+    if not isinstance(given, dict):
+        return None, f"the arguments are an object by name, not {_begin(written_json(given))}"
+    return (None, "the arguments are too deep") if _depth(given) > DEEPEST else (given, "")
+
+
+def _depth(value: Any) -> int:
+    level, depth = [value], 0
+    while level and depth <= DEEPEST:
+        held = [each for each in level if isinstance(each, dict | list)]
+        level = [inner for each in held for inner in (each.values() if isinstance(each, dict) else each)]
+        depth += 1
+    return depth
+
+
+def _begin(text: str) -> str:
+    """How a text begins, in a message that a model reads too."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _system(messages: Messages) -> tuple[str, Messages]:
+    """What a system message says, and the others."""
+    if messages and messages[0]["role"] in ("system", "developer"):
+        return str(messages[0]["content"]), messages[1:]
+    return "", messages

@@ -1,0 +1,178 @@
+"""Attempt, feedback, another attempt: the answer is held against the truth, and who gave it hears what is wrong with it.
+
+`gd.search.revise` shows a model its own answer again without a word about it, as many times as it is told: a way to search,
+and nothing knows the truth. Here the truth speaks between attempts and ends them: an environment to be trained and examined
+in. Leaves out: how sources check (`tasks`), unit tests as feedback (give a function).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from guerdon.core.episode import End, Episode
+from guerdon.core.errors import UserError
+from guerdon.core.part import knob, part
+from guerdon.core.play import Seats, seats_alone
+from guerdon.core.task import Ask, Conversation, Split, Task
+from guerdon.envs.turns import PlayedOut
+from guerdon.tasks.family import ANSWER, Family, read_solution
+from guerdon.tasks.roles import said, verify_view
+from guerdon.tasks.stepwise import by_steps
+from guerdon.tasks.task_loading import load
+
+Feedback = str | Callable[[Task, str], str]
+
+FORM = "revise\n{prompt}\n{answer}"  # as sprig learned it
+
+
+class OverSource(PlayedOut):
+    """Base of sources that ask another's problems, played in their own way: `source`, or its name."""
+
+    source: Any
+
+    @property
+    def inner(self) -> Any:
+        """The source whose problems these are."""
+        return load(self.source) if isinstance(self.source, str) else self.source
+
+    @property
+    def level(self) -> int:
+        return int(getattr(self.inner, "level", 1))
+
+    def size(self, split: Split) -> int | None:
+        size: int | None = self.inner.size(split)
+        return size
+
+    def get(self, split: Split, index: int) -> Task:
+        task: Task = self.inner.get(split, index)
+        return task
+
+    def gold(self, task: Task) -> str:
+        """A right answer: a worked solution, of families that have one."""
+        return self.inner.solution(task) if isinstance(self.inner, Family) else task.answer
+
+    def is_right(self, task: Task, answer: str) -> bool:
+        verdict = self.inner.check(task, answer)
+        if verdict is None:
+            raise UserError(f"{self.inner.name} cannot check an answer by itself: choose a task with answers")
+        return bool(verdict >= 1.0)
+
+
+@part
+class with_feedback(OverSource):
+    """Attempts with feedback: the role answers, and a wrong answer comes back with a word on what is wrong, `most` attempts
+    in all. The goal is that the last is right; `info` has `first_right`, the number of that attempt, 0 for none, and
+    `attempts`.
+
+    `feedback` is "verdict", which says no more than that it is wrong; "line", the first line that does not follow, marked
+    as judges mark it (`16*5=81 -`), of families with a step checker; a function of the task and the answer that returns
+    what to say (the first failing unit test); or the name of another seat, a critic, which is shown problem and answer as
+    `verify` tasks show them. What a critic says is the feedback, `= yes` ends the attempts, and its goal is the share of
+    its verdicts that were true.
+
+    `template` is what comes back, with `{prompt}`, `{answer}` and `{feedback}` where these stand. Without one it is the
+    form of revisions that sprig knows, with the feedback below it unless it is "verdict", for being asked again says that.
+    `memory=False` shows every attempt the template alone: each is a track of its own, as sprig was taught; with memory they
+    are one conversation. `source` is a task source, or the name of one.
+
+    >>> import guerdon as gd
+    >>> source = gd.envs.with_feedback("chain:1", "line", most=2)
+    >>> source.told(source.get("train", 0), "4*4=16\\n16*5=81\\n= 81")
+    '16*5=81 -'
+    """
+
+    source: Any
+    feedback: Any = "verdict"
+    most: int = knob(default=3, ge=1)
+    template: str = ""
+    memory: bool = True
+    role: str = "policy"
+
+    def __post_init__(self) -> None:
+        if not callable(self.feedback) and not isinstance(self.feedback, str):
+            raise UserError(
+                f"feedback is a word or a function of task and answer, not {self.feedback!r}: feedback='line'"
+            )
+        if self.feedback == "line":
+            by_steps(self.inner)  # which refuses what has none
+
+    @property
+    def name(self) -> str:
+        return f"with_feedback/{self.inner.name}"
+
+    @property
+    def home(self) -> with_feedback:
+        return self
+
+    @property
+    def critic(self) -> str:
+        """The seat that gives the feedback, if one does."""
+        return self.feedback if isinstance(self.feedback, str) and self.feedback not in ("verdict", "line") else ""
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        return (self.role, self.critic) if self.critic else (self.role,)
+
+    def told(self, task: Task, answer: str) -> str:
+        """What is said to an answer that is wrong."""
+        if callable(self.feedback):
+            return str(self.feedback(task, answer))
+        return first_wrong_line(by_steps(self.inner), task, answer) if self.feedback == "line" else "wrong"
+
+    @seats_alone
+    async def play(self, ask: Ask, seats: Seats) -> Episode:
+        view, rights, verdicts, cut = ask.shown, list[bool](), list[str | None](), ""
+        while True:
+            segment = await seats[self.role].act(view, fresh=not self.memory)
+            rights.append(self.is_right(ask.task, segment.text))
+            if self.critic:
+                reply = await seats[self.critic].act(verify_view(ask.task.prompt, segment.text), fresh=True)
+                verdicts.append(said(reply.text, ("yes", "no")))
+            if (verdicts[-1] == "yes" if self.critic else rights[-1]) or len(rights) == self.most:
+                break
+            if segment.end is End.CUT and self.memory:
+                cut = "tokens"
+                break
+            view = self._again(ask, segment.text, reply.text if self.critic else self.told(ask.task, segment.text))
+            room = seats[self.role].room(seats.last(self.role) if self.memory else None, view)
+            if room is not None and room < 1:
+                cut = "context"
+                seats.cut(**{self.role: view})
+                break
+        return seats.episode(**self._outcome(rights, verdicts), **({"cut": cut} if cut else {}))
+
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        """The right answer at once, and a critic who says so."""
+        answer = self.gold(ask.task)
+        seats[self.role].recite(ask.shown, answer)
+        if self.critic:
+            seats[self.critic].recite(verify_view(ask.task.prompt, answer), f"{ANSWER}yes")
+        return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
+
+    def _again(self, ask: Ask, answer: str, feedback: str) -> Any:
+        template = self.template or (FORM if self.feedback == "verdict" else FORM + "\n{feedback}")
+        text = filled(template, prompt=str(ask.task.prompt), answer=answer, feedback=feedback)
+        return ask.shown.saying(text) if isinstance(ask.shown, Conversation) and not self.memory else text
+
+    def _outcome(self, rights: list[bool], verdicts: list[str | None]) -> dict[str, Any]:
+        goal: Any = float(rights[-1])
+        if self.critic:
+            true = [verdict == ("yes" if right else "no") for verdict, right in zip(verdicts, rights, strict=True)]
+            goal = {self.role: goal, self.critic: sum(true) / len(true)}
+        first = rights.index(True) + 1 if any(rights) else 0
+        return {"goal": goal, "first_right": first, "attempts": len(rights)}
+
+
+def filled(template: str, **words: str) -> str:
+    """A template with words in their places, all at once: braces in what somebody said stay what they are."""
+    return re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), template)
+
+
+def first_wrong_line(family: Family, task: Task, answer: str) -> str:
+    """The first line of a solution that does not follow, as a judge marks it; where all do, its last."""
+    steps, final = read_solution(answer)
+    wrong = family.first_wrong(task, steps)
+    line = steps[wrong] if wrong is not None else "?" if final is None else ANSWER + final
+    return f"{line} -"

@@ -1,0 +1,89 @@
+"""Any source of problems, solved with tools: `with_tools(source, [calculator])`, or by name `calculator/chain:4`.
+
+Leaves out: what a right answer is (the source's own check).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import part
+from guerdon.core.task import Split, Task, TaskSource, kinds_of
+from guerdon.envs.tools.tool_worlds import GOLD, tool_turns
+
+
+@part
+class with_tools:
+    """The problems of `source`, played where `tools` can be called (tools, or a `tool_turns` of your own). An answer is checked
+    as the source checks it; who never answers, but calls until a limit, is wrong.
+
+    >>> import guerdon as gd
+    >>> task = gd.envs.with_tools(gd.tasks.chain(level=4), [gd.envs.calculator])
+    >>> task.name, task.home.most, task.check(task.get("test", 0), task.get("test", 0).answer)
+    ('calculator/chain', 8, 0.0)
+    """
+
+    source: Any
+    tools: Any
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.source, TaskSource):
+            raise UserError(f"with_tools needs a source of problems, gd.tasks.load('chain:4'), not {self.source!r}")
+        self.tools = self.tools if isinstance(self.tools, tool_turns) else tool_turns(self.tools)
+
+    @property
+    def home(self) -> tool_turns:
+        """Where its problems are played unless another environment is given."""
+        env: tool_turns = self.tools
+        return env
+
+    @property
+    def prefix(self) -> str:
+        return "+".join(tool.name for tool in self.home.every_tool) + "/"
+
+    @property
+    def name(self) -> str:
+        return f"{self.prefix}{self.source.name}"
+
+    @property
+    def level(self) -> int:
+        return int(getattr(self.source, "level", 1))
+
+    def size(self, split: Split) -> int | None:
+        return self.source.size(split)  # type: ignore[no-any-return]
+
+    def get(self, split: Split, index: int) -> Task:
+        task: Task = self.source.get(split, index)
+        solve = getattr(self.source, "solution", None)
+        gold = task.answer if solve is None else str(solve(task))
+        return dataclasses.replace(task, family=self.prefix + task.family, meta={**task.meta, GOLD: gold})
+
+    def kinds(self) -> dict[str, Any]:
+        inner = kinds_of(self.source)
+        return {
+            f"{self.prefix}{kind}": self if len(inner) == 1 else with_tools(s, self.tools) for kind, s in inner.items()
+        }
+
+    def check(self, task: Task, completion: str) -> float | None:
+        return self.source.check(self._bare(task), completion)  # type: ignore[no-any-return]
+
+    def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
+        """A call that a limit cut off is no answer, whatever numbers are in it."""
+        if track["episode"].info.get("answered") is False:
+            return 0.0
+        return self.check(task, track["completion"])
+
+    def _bare(self, task: Task) -> Task:
+        """As the source knows it."""
+        return dataclasses.replace(task, family=task.family.removeprefix(self.prefix))
+
+
+def named_tools(name: str, source: TaskSource) -> with_tools:
+    """A source with tools that have a name on the command line."""
+    from guerdon.envs.tools.boxed_tools import interpreter
+    from guerdon.envs.tools.exact_arithmetic import calculator
+
+    return with_tools(source, [interpreter()] if name == "python" else [calculator])
