@@ -217,8 +217,8 @@ def _execute(argv: list[str]) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execve(argv[0], argv, dict(os.environ))
-    except OSError as error:
-        _say({"end": "raised", "error": f"can not execute {argv[0]}: {error.strerror}"})
+    except (OSError, ValueError) as error:
+        _say({"end": "raised", "error": f"can not execute {argv[0]}: {getattr(error, 'strerror', None) or error}"})
     os._exit(127)
 
 
@@ -268,7 +268,8 @@ def _wind_up() -> None:
     """What Python does when a script is through."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
+    with contextlib.suppress(Exception):  # whatever the program has put there
+        sys.stdout.flush()
 
 
 def _called(request: dict[str, Any]) -> Any:

@@ -24,6 +24,7 @@ def pool():
 ENDS = [  # a program, why it ends, and a part of the line that says so
     ("x = 1", Cause.DONE, ""),
     ("import sys\nprint(1)\nsys.exit(0)", Cause.DONE, ""),
+    ("import sys; sys.stdout = None", Cause.DONE, ""),
     ("1 / 0", Cause.RAISED, "ZeroDivisionError: division by zero"),
     ("import sys; sys.exit(3)", Cause.RAISED, "ended with code 3"),
     ("def f(:", Cause.RAISED, "SyntaxError: invalid syntax (program.py, line 1)"),
@@ -89,9 +90,13 @@ def test_a_program_has_its_input_its_files_and_a_fresh_folder(pool):
     files = {"helper.py": "def twice(x): return x * 2", "data/x.txt": b"\xc3\xa9"}
     assert pool.python_now(source, stdin="ab\n", files=files).stdout == "abab é\n"
     assert pool.python_now("import os; print(os.listdir('.'))").stdout == "[]\n"
-    for name in ("../x", "/x", "a//b", "", "a/./b"):
+    for name in ("../x", "/x", "a//b", "", "a/./b", "\ud800", "x" * 256, "a\0b"):
         with pytest.raises(UserError, match="from the working folder on"):
             pool.python_now("", files={name: ""})
+    with pytest.raises(UserError, match="'a' is a file, and can not hold 'a/b'"):
+        pool.python_now("", files={"a": "", "a/b": ""})
+    odd = pool.python_now("print(input() + open('a').read())", stdin="\ud800", files={"a": "\ud800"})
+    assert odd.stdout == "\\ud800\\ud800\n"
 
 
 def test_runs_repeat_themselves(pool):

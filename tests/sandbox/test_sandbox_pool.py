@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -38,14 +39,20 @@ def eventually(happened, seconds: float = 30.0) -> bool:
     return True
 
 
-def zygotes() -> list[int]:
+def zygotes(others: Collection[int] = ()) -> list[int]:
     """Their process ids, as seen from here: those of the processes that wait outside for them."""
     command = b"from guerdon.sandbox.fork_hooks import start"
     mine = [int(word) for task in Path("/proc/self/task").glob("*/children") for word in task.read_text().split()]
-    return [pid for pid in mine if command in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in mine if pid not in others and command in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
-def test_a_lost_zygote_takes_no_result_with_it():
+@pytest.fixture
+def others():
+    """Zygotes of pools that other tests have open."""
+    return zygotes()
+
+
+def test_a_lost_zygote_takes_no_result_with_it(others):
     """The program under way is run again, those that wait are not touched, and nobody hears of it."""
     with SandboxPool(workers=1) as pool:
         pool.python_now("")
@@ -54,7 +61,7 @@ def test_a_lost_zygote_takes_no_result_with_it():
         runs = [threading.Thread(target=lambda: results.append(pool.python_now(source).stdout)) for _ in range(3)]
         for run in runs:
             run.start()
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(others)
         assert eventually(lambda: len(children(zygote)) > 2)
         below = children(zygote)
         os.kill(zygote, signal.SIGKILL)
@@ -64,7 +71,7 @@ def test_a_lost_zygote_takes_no_result_with_it():
         assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
 
 
-def test_a_zygote_that_never_starts_is_an_error_and_one_that_stops_to_is_told_as_broken(monkeypatch):
+def test_a_zygote_that_never_starts_is_an_error_and_one_that_stops_to_is_told_as_broken(monkeypatch, others):
     begin = "guerdon.sandbox.zygote_handle._BEGIN"
     with SandboxPool(workers=1) as pool, monkeypatch.context() as patched:
         patched.setattr(begin, "import sys; sys.exit(7)")
@@ -73,16 +80,16 @@ def test_a_zygote_that_never_starts_is_an_error_and_one_that_stops_to_is_told_as
         patched.undo()
         assert pool.python_now("print(1)").ok
         patched.setattr(begin, "import sys; sys.exit(7)")
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(others)
         os.kill(zygote, signal.SIGKILL)
         assert pool.python_now("print(1)").cause is Cause.BROKEN
 
 
-def test_a_cancelled_program_is_ended_and_the_next_one_runs():
+def test_a_cancelled_program_is_ended_and_the_next_one_runs(others):
     async def cancel(pool: SandboxPool) -> str:
         task = asyncio.create_task(pool.python(FOREVER, limits=Limits(wall=600)))
         await asyncio.sleep(0)
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(others)
         assert await asyncio.to_thread(eventually, lambda: len(children(zygote)) > 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -127,11 +134,11 @@ def test_nothing_is_left_open_or_running():
     assert Path("/proc/self/mountinfo").read_text() == mounts
 
 
-def test_what_leaves_its_session_ends_with_its_box():
+def test_what_leaves_its_session_ends_with_its_box(others):
     source = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: time.sleep(600)\n"
     with SandboxPool(workers=1) as pool:
         assert pool.python_now(source, limits=Limits(processes=4)).ok
-        (zygote,) = zygotes()
+        (zygote,) = zygotes(others)
         assert eventually(lambda: len(children(zygote)) == 1)
 
 
