@@ -25,7 +25,7 @@ RESULTS = (
 )
 HOUSE = Path(__file__).resolve().parent.parent
 GROUND = ("core", "engine", "models")  # what RESULTS stands for
-AROUND = (*GROUND, "store", "loop", "cli")  # what a study's code does not reach into
+AROUND = (*GROUND, "store", "loop", "cli", "sandbox")  # what a study's code does not reach into
 
 
 def modules_of(recipe: Any, functions: Iterable[Callable[..., Any]] = ()) -> tuple[str, ...]:
