@@ -19,7 +19,7 @@ from guerdon.store.evidence_figure import figure
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page
 from guerdon.store.evidence_words import file_name
-from guerdon.store.identity import RESULTS, code_hash
+from guerdon.store.identity import RESULTS, code_digests, code_hash
 from guerdon.store.whole_files import write_readable_json, write_text
 
 FIRST, FORMAT = 1, 2  # of the first edition, and of this one
@@ -93,6 +93,11 @@ def stale(proof: Mapping[str, Any]) -> str:
 
 def _is_of_today(arm: Mapping[str, Any]) -> bool:
     return bool(code_hash(arm["modules"]) == arm["source"])
+
+
+def code_of(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The modules that the arms of claims are made of, each with the hash of its code as it is now."""
+    return code_digests(sorted({name for claim in claims for arm in claim["arms"].values() for name in arm["modules"]}))
 
 
 def write(folder: Path, proof: dict[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> None:
