@@ -25,8 +25,8 @@ from guerdon.sandbox.box_init import look_after
 from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_program import ENVIRONMENT
 from guerdon.sandbox.plain_data import read_frame, send_frame
-from guerdon.sandbox.seccomp_filter import filter_for
-from guerdon.sandbox.syscall_numbers import NUMBERS
+from guerdon.sandbox.seccomp_filter import filter_for, install
+from guerdon.sandbox.syscall_numbers import MACHINE, NUMBERS, TABLES
 
 WARM = """
 array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator
@@ -80,6 +80,8 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     addresses, resident = _memory()
     proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
+    if isolation != "limits":
+        _try_filter()
     if isolation == "full":
         boxed_root.enter(see)
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)  # which a change of user has undone
@@ -87,9 +89,7 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     if isolation == "landlock" and not abi:
         raise OSError("this kernel has no Landlock")
     if isolation != "limits":
-        if not NUMBERS:
-            raise OSError("there is no filter of system calls for this machine")
-        filter_for(processes=False, executes=False, sessions=isolation == "full", signals=False)
+        filter_for(processes=False, executes=False, sessions=isolation == "full", signals=False)  # made once, for all
     if isolation != "full":
         importlib.import_module("shutil")  # with which working folders are removed
     return BoxConfig(
@@ -103,6 +103,24 @@ def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
         proc,
         tuple(hooks),
     )
+
+
+def _try_filter() -> None:
+    """That programs can be put under a filter is known before there is one."""
+    if not NUMBERS:
+        raise OSError(f"there is no filter of system calls for {MACHINE}, but for {' and '.join(sorted(TABLES))}")
+    child = os.fork()
+    if child == 0:
+        try:
+            kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+            install(filter_for(processes=False, executes=False, sessions=True, signals=False), os.getpid())
+            os._exit(0)
+        except OSError as error:
+            os._exit((error.errno or 1) & 0xFF)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        why = os.strerror(code) if code > 0 else f"signal {-code}"
+        raise OSError(code, f"system calls can not be filtered here (seccomp): {why}")
 
 
 def _counts_apart() -> bool:
