@@ -79,8 +79,9 @@ def broken(error: str) -> Ran:
 
 
 def one_line(text: str) -> str:
-    """The first line of a text, cut to a length, that can be written anywhere."""
-    line = text.strip().partition("\n")[0].encode("utf-8", "backslashreplace").decode()
+    """The first line of a text, cut to a length; what would steer a terminal, or has no UTF-8, is written out."""
+    first = next(iter(text.strip().splitlines()), "")
+    line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[: LONGEST_LINE + 1])
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
 
 

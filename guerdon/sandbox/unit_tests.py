@@ -128,7 +128,7 @@ class _Link:
         self.raised_in = name
         if "SystemExit" in kinds:
             return _ProgramLeft(f"{name}() raised SystemExit")
-        for kind in kinds:
+        for kind in ["RuntimeError"] if "StopIteration" in kinds else kinds:  # it would end a `map` of the tests in peace
             known = getattr(builtins, kind, None)
             if isinstance(known, type) and issubclass(known, Exception):
                 with contextlib.suppress(TypeError):  # those of Unicode want more than a text

@@ -54,8 +54,8 @@ class Attack:
             return f"{self.kind}/{self.name} says {ran.error!r} {ran.forbidden} and not {self.words!r}"
         if "LOOT" in ran.stdout:
             return f"{self.kind}/{self.name} has what it wanted: {ran.stdout[:500]}"
-        if "\n" in ran.error:
-            return f"{self.kind}/{self.name} has an error of several lines: {ran.error[:500]!r}"
+        if len(ran.error.splitlines()) > 1 or "\x1b" in ran.error:
+            return f"{self.kind}/{self.name} has an error that is not one plain line: {ran.error[:500]!r}"
         return ""
 
 

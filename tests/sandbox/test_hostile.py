@@ -32,7 +32,7 @@ print(open("sum.txt").read(), max(numbers))
 TESTS = """
 def check(candidate):
     assert abs(candidate(3) - 9) < 1e-6
-    assert all([candidate(x) == x * x for x in range(3, 6)])
+    assert all(map(lambda x: candidate(x) == x * x, range(3, 6)))
 
 check(square)
 """
@@ -123,6 +123,42 @@ def test_hostile_queries(pool, tmp_path):
         return await pool.sql(BUILD, query, limits=attack.limits)
 
     held(pool, tmp_path, "sql", run)
+
+
+CHOKING = """
+def give():
+    import json, os
+    numbers = [["i", hex(n * ((1 << 61) - 1))] for n in range(60_000)]  # all have one hash
+    said = json.dumps({"end": "value", "value": ["l", ["s", *numbers]]}).encode()
+    while said:
+        said = said[os.write(3, said) :]
+    os._exit(0)
+"""
+SHELLS = (
+    ("cat {secret_file}", "ended with code 1"),
+    ("env; cat /proc/*/environ", "ended with code 1"),
+    ("echo x > /usr/lib/guerdon-test-file", "ended with code"),
+    ("cat < /dev/tcp/127.0.0.1/{port}", "ended with code"),
+    ("kill -9 -1; su -c id; exit 3", ""),
+)
+
+
+def test_a_value_can_not_choke_its_reader(pool):
+    """A program that writes its value itself: to build it would keep this process busy for hours."""
+    ran = pool.call_now(CHOKING, [{}], limits=PATIENT)
+    assert ran.cause in (Cause.RAISED, Cause.OUTPUT) and ran.value is None, ran
+
+
+def test_hostile_shells(pool, tmp_path):
+    with victim(tmp_path) as target:
+        few = Limits(cpu=20.0, wall=120.0, processes=8)
+        for words, error in SHELLS:
+            ran = pool.program_now(["/bin/sh", "-c", words.format(**target.about)], limits=few)
+            assert ran.cause in (Cause.RAISED, Cause.CRASHED, Cause.FORBIDDEN) and error in ran.error, (words, ran)
+            assert not target.stolen(ran)
+        bomb = pool.program_now(["/bin/sh", "-c", "f() { f | f & }; f; wait"], limits=Limits(wall=0.5, processes=8))
+        assert bomb.cause is not Cause.BROKEN and not target.left()
+    assert asyncio.run(honest(pool, 5)) == ""
 
 
 def test_the_page_lists_every_attack():

@@ -1,5 +1,5 @@
 # Gives back a set of numbers that all have one hash, in the form that the sandbox reads: to build it would take hours.
-# ends: done|left|raised
+# ends: output|done|left|raised
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 # Reports about itself in words of the wrong kind: numbers without end, names that nobody knows, types that do not fit.
-# ends: left|raised|done
+# ends: output|left|raised|done
 import json
 import os
 import sys
