@@ -15,7 +15,7 @@ from guerdon.core.task import Split, Task
 from guerdon.envs.corpora.cited_answers import judged, read_cited
 from guerdon.envs.corpora.fact_puzzles import RULES, SETTINGS, Puzzle, make_puzzle
 from guerdon.envs.corpora.search_turns import read_move, searched
-from guerdon.envs.turns import PlayedOut
+from guerdon.envs.world_turns import PlayedOut
 from guerdon.tasks.family import NearMiss
 
 UNKNOWN = "not known"
