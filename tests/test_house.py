@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "data": {"core"},
     "sandbox": {"core"},
     "tasks": {"core", "data", "workers", "sandbox"},  # workers: for checks that may hang
-    "envs": {"core", "tasks", "sandbox", "workers"},  # workers: for tools that may crash
+    "envs": {"core", "data", "tasks", "sandbox", "workers"},  # data: of corpora; workers: for tools that may crash
     "search": {"core", "envs"},
     "models": {"core"},
     "workers": {"core"},

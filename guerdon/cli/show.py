@@ -16,7 +16,9 @@ from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_setti
 from guerdon.cli.output import Output, cost
 from guerdon.cli.prove import claim_lines
 from guerdon.cli.show_part import show_part
+from guerdon.cli.show_task import is_task, show_task
 from guerdon.core.errors import UserError
+from guerdon.store.evidence_words import renewal
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
@@ -29,7 +31,10 @@ STAND_IN = {"task": "successor", "model": "tabular"}  # to show a formula for wh
 def show(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME|FILE|RUN", help="A recipe's name or file, a part or reward, or a run's folder."),
+        typer.Argument(
+            metavar="NAME|FILE|RUN",
+            help="A recipe's name or file, a part or reward, a task with its level (chain:2), or a run's folder.",
+        ),
     ],
     task: Task = None,
     model: Model = None,
@@ -37,8 +42,8 @@ def show(
     settings: Settings = None,
     as_json: Json = False,
 ) -> int:
-    """What a recipe is made of, how it differs from its baseline, what came of its claims; what a part or a reward does; or how
-    a run went.
+    """What a recipe is made of, how it differs from its baseline, what came of its claims; what a part or a reward does; a
+    problem of a task as one who knows everything goes about it; or how a run went.
 
     A recipe is shown for the task, model and reward you name; where you name none for those of its claim, or small ones.
     """
@@ -48,6 +53,8 @@ def show(
     output = Output(as_json)
     if RunFolder(name).exists():
         _show_run(output, name)
+    elif is_task(name):
+        show_task(output, name)
     elif not in_file(name)[0] and name not in (recipes := listings()):
         show_part(output, name, [*recipes])
     else:
@@ -131,12 +138,14 @@ def _tell_evidence(output: Output, name: str) -> None:
 
 def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
     if proof["stale"]:
-        output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name})")
+        output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name}, with --renew where results are the same)")
     for claim in proof["claims"]:
         first, *more = claim_lines(claim)
         output.say(f"evidence: {first}")
         for line in more:
             output.say(f"  {line}")
+    for note in proof.get("renewed", ()):
+        output.say(f"  renewed {renewal(note)}")
     output.say(f"  {proof['command']}, {proof['model']['version']}, {proof['created']}: {proof['file']}")
 
 

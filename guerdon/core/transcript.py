@@ -13,6 +13,7 @@ from typing import Any
 from guerdon.core.episode import End, Episode, Segment
 
 WIDTH = 100
+LONGEST = 60  # characters of what came of it: longer records are for programs to read
 SHOWN = "  │ "  # before what a role is shown
 SAID = "  "  # before what it says
 
@@ -47,11 +48,10 @@ def _lines(episode: Episode, width: int) -> Iterator[str]:
         yield from (f"{SAID}({note})" for note in _notes(segment))
     if "error" in episode.info:
         yield f"FAILED: {episode.info['error']}"
-    told = {name: value for name, value in episode.info.items() if name != "error"}
-    if told:
-        yield ", ".join(
-            f"{name} {value if isinstance(value, str) else json.dumps(value)}" for name, value in told.items()
-        )
+    told = {name: v if isinstance(v, str) else json.dumps(v) for name, v in episode.info.items() if name != "error"}
+    short = [f"{name} {text}" for name, text in told.items() if len(text) <= LONGEST]
+    if short:
+        yield ", ".join(short)
 
 
 def _branch(episode: Episode, at: int) -> str:

@@ -16,8 +16,9 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, TaskSource, truth_of
 from guerdon.engine.player import Player
 from guerdon.envs.at_home import demonstrated, home_of
-from guerdon.envs.turns import Shows
+from guerdon.envs.world_turns import Shows
 from guerdon.loop.build import find_task
+from guerdon.loop.homes import silent
 from guerdon.models.scripted_model import Past, scripted
 
 Say = Callable[[Any, Past, int], str]
@@ -87,7 +88,7 @@ class _Checked:
     def gold_episodes(self, asks: Sequence[Ask], first: int = 0) -> list[Episode]:
         """Asks number `first` and following, played by those who know everything."""
         if self.gold is None:
-            return self._play(asks, demonstrated(self.env), dict.fromkeys(self.env.roles, _silent), first=first)
+            return self._play(asks, demonstrated(self.env), dict.fromkeys(self.env.roles, silent), first=first)
         says = self.gold if isinstance(self.gold, Mapping) else dict.fromkeys(self.env.roles, self.gold)
         for role in self.env.roles:
             if role not in says:
@@ -138,7 +139,7 @@ class _Checked:
             at = max(i for i, s in enumerate(e.segments) if len(s.actions) or s.text)
             says = {s.role: _recited(e, s.role) for s in e.segments}
             again = self._play(
-                [Ask(e.task, prefix=e.prefix(at, 0))], self.env, {**dict.fromkeys(self.env.roles, _silent), **says}
+                [Ask(e.task, prefix=e.prefix(at, 0))], self.env, {**dict.fromkeys(self.env.roles, silent), **says}
             )[0]
             if again.failed or [s.text for s in again.segments] != [s.text for s in e.segments]:
                 raise UserError(
@@ -196,10 +197,6 @@ class _Checked:
             "path": mine,
         }
         return truth_of(self.source, e.task, track)
-
-
-def _silent(view: Any, past: Past, seed: int) -> str:
-    return ""
 
 
 def _nonsense(view: Any, past: Past, seed: int) -> str:

@@ -6,26 +6,63 @@ page) brings its environment along. Leaves out: recipes with an environment of t
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
+from guerdon.core.episode import Episode
+from guerdon.core.model import Model
 from guerdon.core.play import Env
 from guerdon.core.recipe import Recipe
-from guerdon.envs.at_home import home_of
-from guerdon.envs.simple import single_turn
+from guerdon.core.task import Ask, Sampling, Split
+from guerdon.engine.player import Player
+from guerdon.envs.at_home import demonstrated, home_of
+from guerdon.envs.simple import recital, single_turn
+from guerdon.models.scripted_model import scripted
 
 
 def move_home(recipe: Recipe, source: Any) -> None:
-    """Have a recipe's problems played at home, in training and in its exams. Roles that the home has and the recipe does not
-    are the policy's: it plays against itself."""
+    """Have a recipe's problems played at home, in training and in its exams. What was to be recited in one turn is shown there
+    turn by turn. Roles that the home has and the recipe does not are the policy's: it plays against itself."""
     home = home_of(source)
     if home is None:
         return
     for holder in (recipe, *recipe.exams):
         if type(holder.env) is single_turn:
             holder.env = home
+        elif isinstance(holder.env, single_turn | recital):  # one that puts the solution in the role's mouth
+            holder.env = demonstrated(home)
     recipe.seats = {**{role: recipe.seats["policy"] for role in home.roles if "policy" in recipe.seats}, **recipe.seats}
 
 
 def played_in(source: Any, env: Env | None) -> Env:
     """Where an exam's problems are played: as told, at home, or with one answer each."""
     return env or home_of(source) or single_turn()
+
+
+def demonstration(source: Any, index: int = 0, split: Split = "test") -> Episode:
+    """A problem of a source as one who knows everything goes about it, at home where it has one. To look at, with
+    `gd.transcript`.
+
+    >>> import guerdon as gd
+    >>> print(gd.transcript(gd.demonstration(gd.tasks.load("chain:1"), split="train")))
+    chain/chain 4 *4 *5
+      │ chain 4 *4 *5
+    policy:
+      4*4=16
+      16*5=80
+      = 80
+    """
+    home, task = home_of(source), source.get(split, index)
+    solve = getattr(source, "solution", None)
+    if home is None and solve is not None:
+        task = dataclasses.replace(task, answer=str(solve(task)))
+    env: Any = recital() if home is None else demonstrated(home)
+    models: dict[str, Model] = {role: scripted(silent) for role in env.roles}
+    for model in models.values():
+        model.start(0, models)
+    return Player(models, {role: role for role in models}, env, Sampling(max_tokens=1 << 20), 0, 1)([Ask(task)])[0]
+
+
+def silent(view: Any, past: Any, seed: int) -> str:
+    """The script of a role whose words are put in its mouth."""
+    return ""

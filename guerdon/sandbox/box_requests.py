@@ -16,6 +16,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.plain_data import NotPlain, plain_form
+from guerdon.sandbox.unit_tests import CANDIDATE
 
 Files = Mapping[str, str | bytes]
 MOST_FILES = 1000
@@ -91,10 +92,10 @@ def check_request(
     if entry:
         if not entry.isidentifier():
             raise UserError(f"entry must be the name of a function, not {entry!r}")
-        text += f"\ncheck({entry})\n"
+        text += f"\ncheck({CANDIDATE})\n"
     _refuse_empty_tests(text)
     first = _frame("check", limits, stdin=stdin, files=files, source=_text(program))
-    return BoxRequest((first, _frame("tests", limits, source=_text(text))), limits)
+    return BoxRequest((first, _frame("tests", limits, source=_text(text), entry=entry)), limits)
 
 
 def _refuse_empty_tests(text: str) -> None:

@@ -6,6 +6,7 @@ Leaves out: many at a time, and awaiting (`sandbox_pool.py`).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from guerdon.sandbox.box_requests import Files
 from guerdon.sandbox.limits import Isolation, Limits
@@ -13,12 +14,13 @@ from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
 
 _DEFAULT = Limits()
+_NONE: Files = MappingProxyType({})
 
 
 def run_python(
-    source: str, stdin: str = "", files: Files = {}, limits: Limits = _DEFAULT, isolation: Isolation = "full"
+    source: str, stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT, isolation: Isolation = "full"
 ) -> Ran:
-    """Run a Python script that nobody trusts: no network, no file of yours, an empty folder to work in, and limits on all it uses.
+    """Run a Python script that nobody trusts: no network, no file of yours, an empty folder, and limits on all it uses.
 
     >>> from guerdon.sandbox import run_python
     >>> ran = run_python("import os; print(sorted(os.listdir('.')), dict(os.environ)['HOME'])")
@@ -58,7 +60,7 @@ def run_sql(script: str, query: str, limits: Limits = _DEFAULT, isolation: Isola
 
 
 def run_program(
-    argv: Sequence[str], stdin: str = "", files: Files = {}, limits: Limits = _DEFAULT, isolation: Isolation = "full"
+    argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT, isolation: Isolation = "full"
 ) -> Ran:
     """Execute an installed program by its path, without a shell.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 from guerdon.core.arguments import check_arguments
@@ -27,6 +28,18 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "gym": "guerdon.tasks.field.gym_datasets",
+    "json_forms": "guerdon.tasks.field.json_form_tasks",
+    "text_to_sql": "guerdon.tasks.field.sql_tasks",
+    "hops": "guerdon.envs.corpora.fact_questions",
+    "claims": "guerdon.envs.corpora.fact_questions",
+    "rewriting": "guerdon.envs.corpora.query_rewriting",
+    "forms": "guerdon.envs.pages.page_sources",
+    "menus": "guerdon.envs.pages.page_sources",
+    "shop": "guerdon.envs.pages.page_sources",
+    "tables": "guerdon.envs.pages.page_sources",
+    "inbox": "guerdon.envs.pages.page_sources",
+    "cursor": "guerdon.envs.pages.page_sources",
     "asking": "guerdon.envs.people.asked_users",
     "with_feedback": "guerdon.envs.people.retries",
     "planned": "guerdon.envs.people.planning",
@@ -79,10 +92,17 @@ def load(name: str, **settings: Any) -> TaskSource:
     return whole
 
 
+def knows(name: str) -> bool:
+    """Whether a name begins with a family's, as `load` reads it."""
+    return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
+
+
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
-    if family in BY_NAME:
+    if family == "gym" and re.fullmatch(r"gym:[^:]+:[0-9]+-[0-9]+", name):  # its data sets have levels
+        family, _, level = name.rpartition(":")
+    elif family in BY_NAME:
         return [name]
     low, dash, high = level.partition("-")
     if not dash:
@@ -96,12 +116,15 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
     """A single family at a single level, in a role."""
     if "/" in name:
         from guerdon.tasks.role_tasks import in_role
+        from guerdon.tasks.roles import ROLES
 
         role, _, rest = name.partition("/")
         if role in TOOLS:
             shelf: Any = importlib.import_module("guerdon.envs.tools.tool_tasks")
             tooled: TaskSource = shelf.named_tools(role, _one(rest, settings))
             return tooled
+        if role not in ROLES:
+            raise unknown("role or tool", role, [*ROLES, *TOOLS])
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
     if family not in NAMES:

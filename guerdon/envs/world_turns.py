@@ -78,9 +78,9 @@ class InTurns(abc.ABC):
     """
 
     waits: ClassVar[bool] = False
-    role: str
-    most: int
-    seconds: float
+    role: str = "policy"  # write these in your own class, and they are knobs of it
+    most: int = 8
+    seconds: float = 0.0
 
     @abc.abstractmethod
     def open(self, ask: Ask, seed: int) -> World:
@@ -156,12 +156,17 @@ class Shows(Protocol):
 
 class PlayedOut:
     """Base of task sources whose truth is how an episode went, not what was said last: `goal` in its `info`, for a game of
-    several the goal of the track's own role. `home` is where its problems are played unless another environment is given.
+    several the goal of the track's own role. `home` is where its problems are played unless another environment is given: the
+    source itself, where it is one.
 
     >>> import guerdon as gd
     >>> gd.envs.PlayedOut().check(gd.Task("1", "Find the key."), "I have it.") is None
     True
     """
+
+    @property
+    def home(self) -> Any:
+        return self if hasattr(self, "play") else None
 
     def check(self, task: Task, completion: str) -> float | None:
         """A text alone does not tell."""
