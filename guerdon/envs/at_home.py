@@ -13,7 +13,7 @@ from guerdon.core.part import label, part
 from guerdon.core.play import Env, Seats, awaits_seats_alone, seats_alone
 from guerdon.core.task import Ask
 from guerdon.envs.simple import single_turn
-from guerdon.envs.turns import Shows
+from guerdon.envs.world_turns import Shows
 
 
 def home_of(source: Any) -> Env | None:

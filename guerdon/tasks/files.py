@@ -184,11 +184,11 @@ class rows:
         for split, by_kind in numbers.items():
             looked, places = self._span(split)
             if not self.kind:
-                by_kind[self.get("train", 0).kind] = tuple(range(len(places)))
+                by_kind[self.open().own.task(0).kind] = tuple(range(len(places)))
             for kind, at in looked.kinds.items():
                 mine = at[(at >= places.start) & (at < places.stop)] - places.start
                 by_kind[kind] = tuple(mine.tolist())
-        train = {kind: at for kind, at in numbers["train"].items() if at}
+        train = {kind: at for kind, at in numbers["train"].items() if at or self.held_out == 1}
         return {kind: chosen(self, at, numbers["test"].get(kind, ())) for kind, at in train.items()}
 
     def check(self, task: Task, completion: str) -> float | None:

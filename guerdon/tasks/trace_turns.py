@@ -8,6 +8,7 @@ Leaves out: what a line must be (`data/trace_messages.py`), scoring of traces (`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guerdon.core.call_formats import CallFormat, call_format
@@ -127,9 +128,15 @@ def _messages(view: Any) -> list[dict[str, Any]]:
 
 
 def hold_calls(data: Any) -> bool:
-    """Whether some rows are traces of tools: the assistant calls one in the first of them."""
+    """Whether some rows are traces of tools: the assistant calls one in the first of them. Only what can be read twice is
+    looked at, a file or a list; what is wrong with it is for others to say."""
     path = data["path"] if isinstance(data, Mapping) and "path" in data else data
-    records = open_records(path)
+    try:
+        if not (isinstance(path, list | tuple) or (isinstance(path, str | Path) and Path(path).is_file())):
+            return False
+        records = open_records(path)
+    except (UserError, OSError, ValueError):
+        return False
     rows = [records[n].value for n in range(min(len(records), LOOKED_AT))]
     return any(_calls(row) for row in rows if row is not None)
 

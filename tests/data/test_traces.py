@@ -259,3 +259,13 @@ def test_sft_learns_from_a_file_of_traces(tmp_path, capsys):
     assert main(["export", str(tmp_path / "run"), "--traces", str(tmp_path / "out.jsonl")]) == 0
     assert "3 conversations" in capsys.readouterr().out
     assert len(gd.read_traces(tmp_path / "out.jsonl")) == 3
+
+
+def test_what_can_be_read_once_alone_is_left_to_others():
+    from guerdon.loop.build import find_task
+
+    once = ({"question": f"{n}+1?", "answer": n + 1} for n in range(10))
+    assert find_task(None, once).size("train") == 9
+    assert type(find_task(None, [trace(n) for n in range(3)])).__name__ == "traces"
+    with pytest.raises(gd.UserError, match="cannot read --data"):
+        find_task(None, __file__ + "x")

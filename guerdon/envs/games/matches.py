@@ -20,7 +20,7 @@ from guerdon.core.play import Seats, seats_alone
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split, Task
 from guerdon.envs.games.fixed_opponents import Opponent, opponent
-from guerdon.envs.turns import InTurns, Observed, PlayedOut
+from guerdon.envs.world_turns import InTurns, Observed, PlayedOut
 from guerdon.tasks.family import HELD_OUT
 
 SEATS = ("first", "second", "third", "fourth", "fifth", "sixth")

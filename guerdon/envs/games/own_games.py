@@ -15,7 +15,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split, Task
 from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent, opponent
 from guerdon.envs.games.matches import AGAINST, Game
-from guerdon.envs.turns import InTurns, Observed, PlayedOut
+from guerdon.envs.world_turns import InTurns, Observed, PlayedOut
 from guerdon.tasks.family import HELD_OUT
 
 # level: how many heaps, and the largest

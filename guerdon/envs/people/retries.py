@@ -16,7 +16,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask, Conversation, Split, Task
-from guerdon.envs.turns import PlayedOut
+from guerdon.envs.world_turns import PlayedOut
 from guerdon.tasks.family import ANSWER, Family, read_solution
 from guerdon.tasks.roles import said, verify_view
 from guerdon.tasks.stepwise import by_steps, has_steps

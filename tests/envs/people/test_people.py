@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import guerdon as gd
 from guerdon.core.errors import UserError
-from guerdon.core.task import Task
 from guerdon.engine.player import Player
 from guerdon.envs.people.errands import ERRANDS
 from guerdon.envs.people.simulated_user import UserAtHand
@@ -126,35 +128,17 @@ def test_limits_of_a_talk():
     assert short.info["cut"] == "tokens"
 
 
-def test_another_seat_plays_the_user():
-    """The example of docs/people_and_games.md."""
-    source = gd.envs.asking(level=2, user="user")
-
-    def clerk(view, past, seed):  # asks about each field that the user named, then commits
-        fields = past[0][0] if past else view
-        names = fields.partition("ask about ")[2].partition(", then")[0].split(", ")
-        if len(past) < len(names):
-            return f"what is the {names[len(past)]}?"
-        answers = [shown for shown, _ in past[1:]] + [view]
-        known = [f"{n}={a.split()[-1]}" for n, a in zip(names, answers, strict=True) if a != "no matter"]
-        return fields.partition("say ")[2].partition(":")[0] + ": " + ", ".join(known)
-
-    def person(view, past, seed):  # a user of one's own: curt, and knows what it was told
-        wants = (past[0][0] if past else view).partition("you want: ")[2].partition(". ")[0]
-        facts = dict(part.removeprefix("the ").split(" is ") for part in wants.split(", "))
-        asked = view.splitlines()[-1].removesuffix("?").split()[-1]
-        return facts.get(asked, "no matter")
-
-    source.most, tasks = 0, 6
-    exam = gd.Exam(source, env=source, seats={"policy": "policy", "user": "user"})
-    result = gd.evaluate(gd.models.scripted(clerk), exam=exam, models={"user": gd.models.scripted(person)}, tasks=tasks)
-    assert result["pass@1"] == 0.0  # six questions are more than patience for two facts has
-    asks = [
-        gd.Ask(Task("1", "", "", "asking", 1, {**source.get("train", i).meta, "patience": 9})) for i in range(tasks)
-    ]
-    for episode in played(source, asks, policy=clerk, user=person):
-        assert episode.info["goal"] == {"policy": 1.0, "user": 1.0}, episode.info
-        assert episode.info["questions"] == 6 and {s.role for s in episode.segments} == {"policy", "user"}
+def test_another_seat_plays_the_user_as_the_page_shows(capsys):
+    page = (Path(__file__).parents[3] / "docs" / "people_and_games.md").read_text()
+    example, told = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL).groups()
+    assert len(example.splitlines()) < 40
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert capsys.readouterr().out == told
+    source = names["source"]
+    (episode,) = played(source, [gd.Ask(source.get("train", 0))], policy=names["clerk"], user=names["person"])
+    assert episode.info["goal"] == {"policy": 1.0, "user": 1.0} and episode.info["questions"] == 6
+    assert [s.role for s in episode.segments] == ["policy", "user"] * 6 + ["policy"]
     assert gd.check_env(source, episodes=4)["goals"] == 4
 
 
