@@ -63,7 +63,7 @@ class tool_turns(InTurns):
             if not isinstance(each, Tool) and (isinstance(each, type) or not is_part(each)):
                 name = each.__name__ if isinstance(each, type) else type(each).__name__
                 raise UserError(
-                    f"{name} has open(seed, meta) and is no part: write @gd.part above its class, and give {name}()"
+                    f"{name} has open(seed, meta) and is no part: write @gd.part above it, and give {name}()"
                 )
         names = [tool.name for tool in self.every_tool]
         twice = sorted({name for name in names if names.count(name) > 1})

@@ -141,7 +141,7 @@ def test_tools_of_an_environment_have_names_of_their_own():
             return self
 
     for bare in (Bare, Bare()):
-        with pytest.raises(gd.UserError, match="Bare has open.* and is no part: write @gd.part above its class"):
+        with pytest.raises(gd.UserError, match=r"Bare has open.* and is no part: write @gd.part above it"):
             gd.envs.tool_turns([bare])
     with pytest.raises(gd.UserError, match="a tool's name is letters"):
         gd.tool(lambda x: x)
