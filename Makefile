@@ -16,9 +16,10 @@ PEERS ?= .venv-peers
 
 test: lint types suite
 
-$(VENV)/.installed: pyproject.toml requirements/dev.txt
+$(VENV)/.installed: pyproject.toml requirements/dev.txt requirements/dev_bare.txt
 	test -x $(BIN)/python || $(PY) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/dev_bare.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
@@ -103,6 +104,7 @@ pages: $(VENV)/.installed
 	$(BIN)/python scripts/document_families.py
 	$(BIN)/python scripts/document_promises.py
 	$(BIN)/python scripts/document_check.py
+	$(BIN)/python scripts/document_gallery.py
 	$(BIN)/python scripts/run_notebook.py docs/notebooks/*.ipynb
 
 clean:

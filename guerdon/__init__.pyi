@@ -122,6 +122,9 @@ from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
 from guerdon.rewards.text.exact_lines import true_lines as true_lines
+from guerdon.rewards.text.form_reward import json_fields as json_fields
+from guerdon.rewards.text.plain_maths_reward import plain_maths as plain_maths
+from guerdon.rewards.text.program_reward import unit_tests as unit_tests
 from guerdon.rewards.text.retrieval import ndcg as ndcg
 from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive
 from guerdon.rewards.text.retrieval import recall as recall
@@ -131,6 +134,7 @@ from guerdon.rewards.text.shape import has_format as has_format
 from guerdon.rewards.text.shape import length as length
 from guerdon.rewards.text.shape import overlong as overlong
 from guerdon.rewards.text.shape import repetition as repetition
+from guerdon.rewards.text.sql_reward import sql_answer as sql_answer
 from guerdon.store.run import Run as Run
 from guerdon.tasks.contract import check_task as check_task
 

@@ -133,8 +133,8 @@ DATA_OPTIONS: dict[str, Any] = {
     "check": typer.Option(
         "--check",
         metavar="NAME",
-        help="Whether an answer in --data is given: by exact, number, choice, contains, math, json, or FILE.py:NAME."
-        "  [default: guessed]",
+        help="Whether an answer in --data is given: by exact, number, choice, contains, math, plain_maths, json, python, or"
+        " FILE.py:NAME.  [default: guessed]",
     ),
     "system": typer.Option("--system", metavar="TEXT|FILE", help="A system message before each prompt of --data."),
     "template": typer.Option(

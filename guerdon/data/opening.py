@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,8 @@ def _open(source: Any, name: str) -> Records:
 def _open_file(path: Path, name: str) -> Records:
     with opened(path, name) as file:
         head = file.read(64)
+    if head.startswith(b"\x1f\x8b") and path.suffixes[-2:] in ([".jsonl", ".gz"], [".ndjson", ".gz"]):
+        return _unpacked(path, name)
     for begin, kind in PACKED.items():
         if head.startswith(begin):
             raise UserError(f"cannot read {name}: it is {kind}")
@@ -65,6 +69,25 @@ def _open_file(path: Path, name: str) -> Records:
     if suffix == ".json" and head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
         return _listed(path, name)
     return JsonLines(path, name)
+
+
+def _unpacked(path: Path, name: str) -> Records:
+    """JSON lines in gzip, which data sets are handed out as: they are unpacked in memory."""
+    try:
+        with opened(path, name) as file, gzip.open(file) as inner:
+            text = inner.read(MOST_WHOLE + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UserError(f"cannot read {name}: it is no whole gzip ({error}): fetch it again") from error
+    if len(text) > MOST_WHOLE:
+        raise UserError(f"cannot read {name}: more than {MOST_WHOLE >> 30} GiB when unpacked; unpack it with gunzip")
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                rows.append(parse(line.decode()))
+            except ValueError as error:
+                raise UserError(f"cannot read {name}, line {number}: {error}") from error
+    return Held(rows, name)
 
 
 def _listed(path: Path, name: str) -> Records:

@@ -63,10 +63,13 @@ from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
 from guerdon.rewards.text.exact_lines import true_lines as true_lines
+from guerdon.rewards.text.form_reward import json_fields as json_fields
 from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
+from guerdon.rewards.text.plain_maths_reward import plain_maths as plain_maths
+from guerdon.rewards.text.program_reward import unit_tests as unit_tests
 from guerdon.rewards.text.retrieval import ndcg as ndcg
 from guerdon.rewards.text.retrieval import rank_incentive as rank_incentive
 from guerdon.rewards.text.retrieval import recall as recall
@@ -76,3 +79,4 @@ from guerdon.rewards.text.shape import has_format as has_format
 from guerdon.rewards.text.shape import length as length
 from guerdon.rewards.text.shape import overlong as overlong
 from guerdon.rewards.text.shape import repetition as repetition
+from guerdon.rewards.text.sql_reward import sql_answer as sql_answer

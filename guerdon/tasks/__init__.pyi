@@ -24,6 +24,11 @@ from guerdon.tasks.families.unit_conversion import units as units
 from guerdon.tasks.family import Family as Family
 from guerdon.tasks.family import NearMiss as NearMiss
 from guerdon.tasks.family import Problem as Problem
+from guerdon.tasks.field.gym_datasets import gym as gym
+from guerdon.tasks.field.gym_datasets import gym_dataset as gym_dataset
+from guerdon.tasks.field.json_form_tasks import json_forms as json_forms
+from guerdon.tasks.field.program_rows import programs as programs
+from guerdon.tasks.field.sql_tasks import text_to_sql as text_to_sql
 from guerdon.tasks.files import rows as rows
 from guerdon.tasks.mixtures import mixture as mixture
 from guerdon.tasks.preference_files import preferences as preferences

@@ -1,7 +1,8 @@
 """Whether a completion gives the answer of a row: the checks that `--check` names, and which of them answers look like.
 
 A check is the truth that accuracy is made of. `exact` and `number` read text as the rewards `gd.exact` and `gd.numeric` do,
-`math` is `gd.maths`; `exact` also takes what the last line gives as the answer, `= 24`, as solutions of generated families do.
+`math` is `gd.maths`, `plain_maths` the same without a package; `exact` also takes what the last line gives as the answer,
+`= 24`, as solutions of generated families do. `python` runs unit tests in the sandbox.
 What may hang (formulas, schemas, functions of the user's) runs in a worker process and is stopped after some seconds.
 Leaves out: where answers come from (`files.py`).
 """
@@ -22,6 +23,8 @@ from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.task import Task
 from guerdon.core.user_file import find_in_file
 from guerdon.tasks.family import read_solution
+from guerdon.tasks.field.plain_formula import plainly_equal
+from guerdon.tasks.field.program_tests import passes_tests
 from guerdon.tasks.slow_comparisons import fits_schema, same_formula
 
 SECONDS, SECONDS_OWN = 5.0, 30.0  # that a formula or schema may take, and a function of the user's
@@ -191,7 +194,9 @@ CHECKS = {
         AnswerCheck("choice", "the option that the text chooses, by letter or words", same_choice),
         AnswerCheck("contains", "the answer standing anywhere in the text", holds),
         AnswerCheck("math", "formulas that Math-Verify finds equal", same_formula, SECONDS),
+        AnswerCheck("plain_maths", "formulas that come to the same, by a checker that needs no package", plainly_equal),
         AnswerCheck("json", "the JSON value in the text", fits_or_same, SECONDS),
+        AnswerCheck("python", "unit tests of the program in the text, run in the sandbox", passes_tests),
     )
 }
 EXTRAS = {"math": ("math_verify", "math-verify", "maths")}
@@ -205,7 +210,7 @@ def find_check(wanted: Any) -> AnswerCheck:
         if wanted not in CHECKS:
             raise unknown("check", wanted, [*CHECKS, "FILE.py:NAME"])
         if wanted in EXTRAS and importlib.util.find_spec(EXTRAS[wanted][0]) is None:
-            raise require_extra(*EXTRAS[wanted][1:])
+            raise UserError(f"{require_extra(*EXTRAS[wanted][1:])} (or --check plain_maths, which needs nothing)")
         return CHECKS[wanted]
     function = find_in_file(wanted, "check") if isinstance(wanted, str) else wanted
     if not callable(function):
@@ -243,6 +248,6 @@ class AnswersSeen:
         for name, seen in shares.items():
             if self.count and seen == self.count:
                 return CHECKS[name]
-        if self.formulas * 10 >= self.count > 0 and importlib.util.find_spec("math_verify") is not None:
-            return CHECKS["math"]
+        if self.formulas * 10 >= self.count > 0:
+            return CHECKS["math" if importlib.util.find_spec("math_verify") is not None else "plain_maths"]
         return CHECKS["exact"]

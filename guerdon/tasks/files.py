@@ -50,10 +50,10 @@ class rows:
 
     `prompt`, `answer` and `solution_in` name columns, and are guessed by usual names where they are not given; `answer="none"`:
     there are none. The last `held_out` share of the rows is never trained on; with `test`, another file, all of its rows are.
-    `check_by` says how answers are checked: exact, number, choice, contains, math, json, FILE.py:NAME or a function; it too is
-    guessed. `system` goes before every prompt, `template` is written over the columns; both may be files. `kind` names a column
-    that sorts problems into kinds, for curricula to choose among: a whole number is a level, other text a family of its own.
-    Other columns go to `meta`.
+    `check_by` says how answers are checked: exact, number, choice, contains, math, plain_maths, json, python, FILE.py:NAME or
+    a function; it too is guessed. `system` goes before every prompt, `template` is written over the columns; both may be files.
+    `kind` names a column that sorts problems into kinds, for curricula to choose among: a whole number is a level, other text a
+    family of its own. Other columns go to `meta`.
 
     A malformed row is refused with its line number, all of them before anything runs; `skip_bad` drops them instead and names
     them. So is a row whose prompt leaves the model no room for an answer. What is malformed: docs/your_own_data.md.
@@ -184,11 +184,11 @@ class rows:
         for split, by_kind in numbers.items():
             looked, places = self._span(split)
             if not self.kind:
-                by_kind[self.get("train", 0).kind] = tuple(range(len(places)))
+                by_kind[self.open().own.task(0).kind] = tuple(range(len(places)))
             for kind, at in looked.kinds.items():
                 mine = at[(at >= places.start) & (at < places.stop)] - places.start
                 by_kind[kind] = tuple(mine.tolist())
-        train = {kind: at for kind, at in numbers["train"].items() if at}
+        train = {kind: at for kind, at in numbers["train"].items() if at or self.held_out == 1}
         return {kind: chosen(self, at, numbers["test"].get(kind, ())) for kind, at in train.items()}
 
     def check(self, task: Task, completion: str) -> float | None:
@@ -238,7 +238,7 @@ def name_of(path: Any) -> str:
     text = str(path)
     if text.startswith(PREFIX):
         return text.removeprefix(PREFIX).partition(":")[0].rpartition("/")[2]
-    return Path(text).stem.partition(":")[0]
+    return Path(text.removesuffix(".gz")).stem.partition(":")[0]
 
 
 DATA_KNOBS = {"check": "check_by", "solution": "solution_in"}  # words of `data=` and flags that methods have for names

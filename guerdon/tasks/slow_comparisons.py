@@ -6,11 +6,13 @@ Plain functions for worker processes, which stop them after some seconds: so the
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from typing import Any
 
 from guerdon.core.answer_text import NOTHING, find_json, whole_json
 from guerdon.core.errors import UserError
+from guerdon.tasks.field.plain_schema import plainly_fits
 
 
 def same_formula(completion: str, answer: str = "", digits: int = 6, strict: bool = True) -> float | None:
@@ -27,12 +29,14 @@ def same_formula(completion: str, answer: str = "", digits: int = 6, strict: boo
 
 
 def fits_schema(completion: str, schema: Any = None, whole: bool = False) -> float | None:
-    """1 if the completion's JSON fits the schema, else 0; None without a schema."""
+    """1 if the completion's JSON fits the schema, else 0; None without a schema. Without jsonschema, by the plain validator."""
     if schema is None:
         return None
     value = whole_json(completion) if whole else find_json(completion)
     if value is NOTHING:
         return 0.0
+    if importlib.util.find_spec("jsonschema") is None:
+        return float(plainly_fits(value, schema))
     referencing = importlib.import_module("referencing.exceptions")
     try:
         return float(validator(schema).is_valid(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from typing import Any
 
 from guerdon.core.arguments import check_arguments
@@ -27,6 +28,9 @@ NAMES = {  # family: the module that defines it
     "grid": "guerdon.tasks.families.grid_paths",
     "lookup": "guerdon.tasks.families.table_lookup",
     "trace": "guerdon.tasks.families.program_traces",
+    "gym": "guerdon.tasks.field.gym_datasets",
+    "json_forms": "guerdon.tasks.field.json_form_tasks",
+    "text_to_sql": "guerdon.tasks.field.sql_tasks",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",
@@ -96,7 +100,9 @@ def knows(name: str) -> bool:
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
-    if family in BY_NAME:
+    if family == "gym" and re.fullmatch(r"gym:[^:]+:[0-9]+-[0-9]+", name):  # its data sets have levels
+        family, _, level = name.rpartition(":")
+    elif family in BY_NAME:
         return [name]
     low, dash, high = level.partition("-")
     if not dash:

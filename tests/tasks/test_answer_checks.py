@@ -131,4 +131,4 @@ def test_unknown_checks_are_refused():
         find_check("numbr")
     with pytest.raises(UserError, match="there is no check file"):
         find_check("none.py:f")
-    assert {"exact", "number", "choice", "contains", "math", "json"} == set(CHECKS)
+    assert {"exact", "number", "choice", "contains", "math", "plain_maths", "json", "python"} == set(CHECKS)

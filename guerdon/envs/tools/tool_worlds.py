@@ -19,7 +19,7 @@ from guerdon.core.play import Seats
 from guerdon.core.task import Ask
 from guerdon.envs.tools.tool_calling import EpisodeTools
 from guerdon.envs.tools.tool_schema import Tool, as_tool, schemas, tools_of
-from guerdon.envs.turns import InTurns, Observed, played_in_turns
+from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
 
 AUTO = "auto"
 GOLD = "gold"  # in a task's meta: what one who knows everything says, turn by turn; a call is its name and arguments

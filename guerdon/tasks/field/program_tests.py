@@ -1,0 +1,96 @@
+"""Programs held against unit tests, in the sandbox: one verdict, or how many of the tests were passed.
+
+Tests run in another process than the program, which can neither see nor forge them (`guerdon/sandbox`).
+Leaves out: which text is the program (`program_text.py`), and rows of files (`program_rows.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.score import Score
+from guerdon.sandbox.limits import Limits
+from guerdon.sandbox.ran_program import Cause, Ran
+from guerdon.sandbox.sandbox_pool import shared_sandbox
+from guerdon.tasks.field.program_text import program_of, single_tests
+
+LIMITS = Limits(cpu=3.0, wall=20.0)  # the clock is generous: a busy machine is not the program's fault
+ONE_TEST = Limits(cpu=1.0, wall=20.0)
+
+
+class SandboxBroke(Exception):
+    """The sandbox, or the tests themselves, failed: the program is neither right nor wrong."""
+
+
+@dataclass(frozen=True)
+class UnitTests:
+    """The tests of a row: HumanEval's `check(candidate)` with its entry point, or MBPP's list of asserts and their setup."""
+
+    test: str = ""
+    entry: str = ""
+    listed: tuple[str, ...] = ()
+    setup: str = ""
+
+    @property
+    def source(self) -> str:
+        """All tests, as the sandbox takes them."""
+        return "\n".join([self.setup, *self.listed]) if self.listed else self.test
+
+
+def row_tests(test: Any = "", entry_point: Any = "", test_list: Any = (), test_setup_code: Any = "") -> UnitTests:
+    """The tests of a row by its columns, which HumanEval's and MBPP's rows have."""
+    if isinstance(test_list, str):
+        raise UserError("test_list must be a list of asserts, as MBPP has it; one text with all tests goes into `test`")
+    setup = str(test_setup_code or "")
+    tests = UnitTests(str(test or ""), str(entry_point or ""), tuple(str(each) for each in test_list or ()), setup)
+    if not tests.test.strip() and not tests.listed:
+        raise UserError("a row has no unit tests: it needs a column `test` (with `entry_point`) or `test_list`")
+    return tests
+
+
+def passes_tests(
+    completion: str,
+    prompt: str = "",
+    test: Any = "",
+    entry_point: Any = "",
+    test_list: Any = (),
+    test_setup_code: Any = "",
+) -> float:
+    """1 if the program in a completion passes all of a row's tests, else 0.
+
+    >>> from guerdon.tasks.field.program_tests import passes_tests
+    >>> passes_tests("def f(x): return 2 * x", test_list=["assert f(2) == 4"])
+    1.0
+    >>> passes_tests("print('passed'); import os; os._exit(0)", test_list=["assert f(2) == 4"])
+    0.0
+    """
+    tests = row_tests(test, entry_point, test_list, test_setup_code)
+    program = program_of(completion, prompt, tests.entry)
+    return float(judged(shared_sandbox().check_now(program, tests.source, tests.entry, limits=LIMITS)))
+
+
+def judged(ran: Ran) -> bool:
+    """Whether a program passed; raises where that cannot be said."""
+    if ran.cause is Cause.BROKEN:
+        raise SandboxBroke(ran.error)
+    return ran.ok
+
+
+async def share_passed(completion: str, prompt: str, tests: UnitTests, partial: bool) -> Score:
+    """How many of the tests a completion's program passes, as a share, and why not all; without `partial`, all or nothing."""
+    pool, program = shared_sandbox(), program_of(completion, prompt, tests.entry)
+    ran = await pool.check(program, tests.source, tests.entry, limits=LIMITS)
+    if judged(ran):
+        return Score(1.0, why="all tests passed")
+    why = f"{ran.cause}: {ran.error}"
+    singles: Sequence[str] = single_tests(tests.test, tests.listed, tests.setup) if partial else ()
+    if len(singles) < 2:
+        return Score(0.0, why=why)
+    each = await asyncio.gather(*(pool.check(program, one, tests.entry, limits=ONE_TEST) for one in singles))
+    passed = sum(judged(one) for one in each)
+    # All asserts alone may pass where together they do not: a program that counts its calls is not right.
+    return Score(min(passed, len(singles) - 1) / len(singles), why=f"{passed} of {len(singles)} tests passed; {why}")

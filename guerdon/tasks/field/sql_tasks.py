@@ -1,0 +1,151 @@
+"""Text to SQL on SQLite: generated databases and questions, judged by what a query answers.
+
+Queries that a model wrote run in the sandbox. A query is right if it answers as ours does on two databases of one schema, so
+that few wrong ones are right by chance (arXiv:2010.02840).
+Leaves out: questions (`sql_questions.py`), databases (`sql_databases.py`), comparing answers (`sql_results.py`).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from guerdon.core.part import knob, part
+from guerdon.core.score import Score
+from guerdon.core.seeds import derive
+from guerdon.core.task import Split, Task
+from guerdon.sandbox.limits import Limits
+from guerdon.sandbox.sandbox_pool import shared_sandbox
+from guerdon.tasks.family import HELD_OUT, NearMiss
+from guerdon.tasks.field.program_tests import judged
+from guerdon.tasks.field.sql_databases import WORLDS, filled, schema
+from guerdon.tasks.field.sql_parts import share_of_parts
+from guerdon.tasks.field.sql_questions import KINDS, SqlQuestion
+from guerdon.tasks.field.sql_results import query_of, rows_of_query, same_rows
+
+LIMITS = Limits(cpu=2.0, wall=20.0)
+NAME = "text_to_sql"
+ASKED = "{schema}\n-- {question}\n-- One SQLite query that answers this:\n"
+
+
+@part
+class text_to_sql:
+    """Questions in plain words about a small database; the answer is one SQLite query that answers them.
+
+    A level each: rows by a condition, a count, an aggregate, the first few in order, a join, groups, groups with a condition,
+    and nested queries. What counts is what the query answers, on two databases: duplicates count, order only where it is
+    asked for. The query is the last fenced block of a completion, else all of it, and runs in the sandbox.
+
+    >>> import guerdon as gd
+    >>> family = gd.tasks.text_to_sql(level=1)
+    >>> problem = family.get("train", 0)
+    >>> print(problem.prompt.splitlines()[2])
+    -- What is the name of every airport whose country is Austria?
+    >>> family.check(problem, f"```sql\\n{problem.answer};\\n```"), family.check(problem, "SELECT name FROM airports")
+    (1.0, 0.0)
+    """
+
+    level: int = knob(default=1, ge=1, le=8)
+
+    @property
+    def name(self) -> str:
+        return NAME
+
+    def size(self, split: Split) -> int | None:
+        return None
+
+    def get(self, split: Split, index: int) -> Task:
+        """Problem number `index`. Its schema and question decide its split; its rows do not."""
+        draw = random.Random(derive(NAME, self.level, split, index))
+        while True:
+            world = draw.choice(WORLDS)
+            question = KINDS[self.level - 1](world, draw)
+            prompt = ASKED.format(schema=schema(world), question=question.words)
+            databases = [filled(world, draw) for _ in range(2)]
+            held_out = derive(NAME, prompt) % HELD_OUT == 0
+            if held_out == (split == "test") and is_sound(question, databases):
+                break
+        meta = {
+            "databases": databases,
+            "query": question.query,
+            "ordered": question.ordered,
+            "wrong": [list(each) for each in question.wrong],
+        }
+        key = f"{index}-{derive(prompt, *databases) % (1 << 32):08x}"
+        return Task(key, prompt, question.query, NAME, self.level, meta)
+
+    def check(self, task: Task, completion: str) -> float | None:
+        return float(answers_alike(query_of(completion), task.meta["databases"], task.answer, task.meta["ordered"]))
+
+    def solution(self, task: Task) -> str:
+        return task.answer
+
+    def near_misses(self, task: Task, draw: random.Random) -> list[NearMiss]:
+        """Queries with one typical error each, that answer otherwise on one of the databases."""
+        misses = [NearMiss(query, kind, 0) for kind, query in task.meta["wrong"] if _differs(query, task)]
+        draw.shuffle(misses)
+        return misses
+
+
+def _differs(query: str, task: Task) -> bool:
+    ordered, right = task.meta["ordered"], task.answer
+    return any(
+        not same_rows(rows_of_query(db, query), rows_of_query(db, right), ordered) for db in task.meta["databases"]
+    )
+
+
+def is_sound(question: SqlQuestion, databases: Sequence[str]) -> bool:
+    """Whether a question tells right queries from wrong ones: it has an answer, one order where it asks for one, and two kinds
+    of error show."""
+    answers = [rows_of_query(database, question.query) for database in databases]
+    if not all(answers) or any(row[0] is None or row[-1] is None for rows in answers for row in rows):
+        return False
+    if question.ordered:
+        limit = question.query.partition(" LIMIT ")
+        for way in (", 1 ASC", ", 1 DESC"):
+            again = limit[0] + way + limit[1] + limit[2]
+            if [rows_of_query(database, again) for database in databases] != answers:
+                return False
+    shown = sum(
+        any(
+            not same_rows(rows_of_query(database, query), rows, question.ordered)
+            for database, rows in zip(databases, answers, strict=True)
+        )
+        for _, query in question.wrong
+    )
+    return shown >= 2
+
+
+def answers_alike(query: str, databases: Sequence[str], right: str, ordered: bool) -> bool:
+    """Whether a query that nobody trusts answers as ours does on every database."""
+    if not query:
+        return False
+    for database in databases:
+        ran = shared_sandbox().sql_now(database, query, LIMITS)
+        if not judged(ran) or not same_rows(ran.value["rows"], rows_of_query(database, right), ordered):
+            return False
+    return True
+
+
+async def query_score(query: str, databases: Sequence[str], right: str, ordered: bool, parts: float) -> Score:
+    """1 for a query that answers as ours does, else `parts` times the share of its parts that are right; and why."""
+    why = "no query"
+    for number, database in enumerate(databases if query else (), 1):
+        ran = await shared_sandbox().sql(database, query, LIMITS)
+        if not judged(ran):
+            why = f"{ran.cause}: {ran.error}"
+            break
+        wanted = rows_of_query(database, right)
+        if not same_rows(ran.value["rows"], wanted, ordered):
+            why = (
+                f"{len(ran.value['rows'])} rows for {len(wanted)}"
+                if len(ran.value["rows"]) != len(wanted)
+                else "other rows"
+            )
+            why += f" on database {number}"
+            break
+    else:
+        if query:
+            return Score(1.0, why="the right rows")
+    share = share_of_parts(query, right) if parts and query else 0.0
+    return Score(parts * share, why=why, parts={"parts": share} if parts else {})
