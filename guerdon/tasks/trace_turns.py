@@ -24,7 +24,7 @@ from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows
 if TYPE_CHECKING:
     from guerdon.core.model import Model
 
-AUTO, OPENING = "auto", "opening"
+AUTO, ASKED = "auto", "asked"  # in a task's meta: all that the user says in the conversation
 
 
 @part
@@ -85,13 +85,14 @@ class traces(RecitedRows):
         except BadTrace as error:
             raise BadRow(str(error)) from error
         way, shown = self.way, list[dict[str, Any]]()
-        opening, tasks = text_of_message(trace.turns[0].view[-1]), []
+        asked = [text_of_message(each) for turn in trace.turns for each in turn.view if each["role"] == "user"]
+        tasks = []
         for place, turn in enumerate(trace.turns):
             shown = [*shown, *shown_turn(trace, place, way)]
             if turn.said is None:
                 break
             said = way.write(turn.turn)
-            meta = {SAY: [said], WORTH: [1.0], OPENING: opening}
+            meta = {SAY: [said], WORTH: [1.0], ASKED: "\n".join(asked)}
             talk = Conversation(shown)
             view = talk if len(talk) > 1 else None
             tasks.append(Task(f"{number}.{place + 1}", talk.asked, said, self.name, 1, meta, view))
@@ -99,8 +100,8 @@ class traces(RecitedRows):
         return tasks, 0
 
     def begins_with(self, task: Task) -> Any:
-        """The turns of one conversation, and of others that begin alike, are held out together."""
-        return task.meta[OPENING]
+        """The turns of one conversation, and of others in which the user says the same, are held out together."""
+        return task.meta[ASKED]
 
     def solution(self, task: Task) -> str:
         return str(task.meta[SAY][0])

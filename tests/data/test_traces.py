@@ -221,10 +221,7 @@ def test_every_turn_of_the_assistants_is_learned_in_the_models_own_format():
     assert source.check(first, first.answer.replace("2", "3")) == source.check(first, "It is 5.") == 0.0
     second = source.get("train", 1)
     assert (source.check(second, " It is 2, and 2."), source.check(second, "It is 3.")) == (1.0, 0.0)
-    assert {source.get("test", i).meta["opening"] for i in range(6)} == {
-        "2+8, and 1+1?",
-        "2+9, and 1+1?",
-    }
+    assert {source.get("test", i).meta["asked"] for i in range(6)} == {f"2+{n}, and 1+1?\nThanks." for n in (8, 9)}
     llama = gd.tasks.traces(rows, format="llama").get("train", 1).view
     assert llama[-1] == {"role": "ipython", "content": "2"}
 

