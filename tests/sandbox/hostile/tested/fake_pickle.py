@@ -5,7 +5,7 @@ import os
 
 class Trap:
     def __reduce__(self):
-        return os.system, ("echo LOOT > /tmp/guerdon-trap",)
+        return os.system, ("echo LOOT > /tmp/guerdon-test-trap",)
 
 
 def square(x):
