@@ -13,7 +13,6 @@ from guerdon.cli.options import Json, Trust
 from guerdon.cli.output import Output
 from guerdon.cli.scored_traces import replay_traces
 from guerdon.cli.streams import live, shown
-from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.loop.replaying import Replay
@@ -55,11 +54,15 @@ def replay(
     """
     output = Output(as_json)
     if Path(run).is_file():
+<<<<<<< HEAD
         if step or column:
             raise UserError(f"{run} is a file of traces, which have no steps or columns: leave --step and --column out")
         return replay_traces(output, run, reward, top)
     from guerdon.loop import replaying as loop
 
+=======
+        return replay_traces(output, run, reward, top, alone=not (step or column))
+>>>>>>> tools
     bar = Progress(
         TextColumn("step"),
         MofNCompleteColumn(),
