@@ -54,15 +54,9 @@ def replay(
     """
     output = Output(as_json)
     if Path(run).is_file():
-<<<<<<< HEAD
-        if step or column:
-            raise UserError(f"{run} is a file of traces, which have no steps or columns: leave --step and --column out")
-        return replay_traces(output, run, reward, top)
+        return replay_traces(output, run, reward, top, alone=not (step or column))
     from guerdon.loop import replaying as loop
 
-=======
-        return replay_traces(output, run, reward, top, alone=not (step or column))
->>>>>>> tools
     bar = Progress(
         TextColumn("step"),
         MofNCompleteColumn(),
