@@ -2,8 +2,9 @@
 episode of a hundred: is every one accounted for, does memory stay flat, and how many a second are they?
 
 `python -m bench.episodes`: the same script plays, so no model's time is in it; what is measured is the loop around it. Beside
-ours stands the least that an asyncio program could do: the same texts, calls and failures, and nothing kept but the messages. With
-`--arm verifiers`, where that library is installed, the same in its tool environment. Arms alternate, and ratios are of one round.
+ours stands the least that an asyncio program could do: the same texts, calls and failures, and nothing kept but the messages.
+With `--arm verifiers`, where that library is installed, the same in its tool environment. Arms alternate, and ratios are of one
+round.
 """
 
 from __future__ import annotations

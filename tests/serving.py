@@ -190,7 +190,7 @@ def in_process(
 ) -> Iterator[Application]:
     """The application alone, with these limits."""
     from guerdon.bridges.serve.app import make_app
-    from guerdon.bridges.serve.limits import Limits
+    from guerdon.bridges.serve.serve_limits import ServeLimits
     from guerdon.rewards.asking.by_name import find_reward
 
     (folder / "my.py").write_text(REWARDS)
@@ -199,7 +199,7 @@ def in_process(
     thread.start()
     try:
         formula = find_reward(f"{folder}/my.py:{reward}")
-        app = make_app(formula, token=token, missing=missing, limits=Limits(**limits), tokenizer=tokenizer)
+        app = make_app(formula, token=token, missing=missing, limits=ServeLimits(**limits), tokenizer=tokenizer)
         yield Application(app, loop)
     finally:
         loop.call_soon_threadsafe(loop.stop)

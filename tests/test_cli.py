@@ -14,6 +14,7 @@ from command_line import SMALL, TRAIN, Cli, command_line, process_of
 from rich.console import Console
 
 import guerdon
+from guerdon import sandbox
 from guerdon.cli import doctor
 from guerdon.cli.output import Output
 from guerdon.cli.progress import Watch, clock, short
@@ -172,7 +173,10 @@ def test_show_tells_of_a_run(cli: Cli) -> None:
 
 
 def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = sandbox.Guarantee("network", True, "no socket can be made")
+    monkeypatch.setattr(sandbox, "guarantees", lambda isolation="full": (held,))  # tried in tests/sandbox
     said = cli("doctor")
+    assert "ok    sandbox: full isolation: network\n" in said.out
     assert said.code == 0 and said.out.splitlines()[-1] == "all is well"
     found = cli("doctor", "--json").json
     checks = {c["name"]: c for c in found["checks"]}
@@ -182,6 +186,22 @@ def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = {c["name"]: c for c in said.json["checks"]}
     assert said.code == 1 and not checks["libraries"]["ok"] and "training" not in checks
     assert checks["extra wandb"]["mend"] == "pip install 'guerdon[wandb]'" and not checks["extra wandb"]["required"]
+
+
+def test_the_doctor_says_what_does_not_hold(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_training", lambda: doctor.Check("training", True, ""))
+    held, lost = (
+        sandbox.Guarantee("memory", True, "bounded"),
+        sandbox.Guarantee("files", False, "not held: it went through"),
+    )
+    refused = sandbox.Guarantee("full", False, "this machine can not give isolation='full': no user namespaces")
+    for full, words in (((held, lost), "files: not held: it went through; still held: memory"),
+                        ((refused,), f"{refused.detail}; landlock would hold: memory")):  # fmt: skip
+        monkeypatch.setattr(
+            sandbox, "guarantees", lambda isolation="full", full=full: full if isolation == "full" else (held,)
+        )
+        said = cli("doctor")
+        assert said.code == 0 and f"-     sandbox: {words}  (" in said.out and "all is well" in said.out
 
 
 def test_help_teaches_by_examples(cli: Cli) -> None:

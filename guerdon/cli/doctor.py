@@ -21,6 +21,7 @@ from guerdon.core.errors import UserError
 OLDEST = (3, 11)
 LOW_DISK = 1 << 30
 STEPS = 5
+SANDBOX_MEND = {"linux": "see docs/sandbox.md, Machines that refuse"}
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ class Check:
 def doctor(as_json: Json = False) -> int:
     """Check that a training can run here, and how fast.
 
-    Looks at Python, libraries, processor, graphics cards and disk, and trains a tiny model for a few steps. Exits with 0
-    when everything required works, with 1 otherwise.
+    Looks at Python, libraries, processor, graphics cards and disk, tries whether the sandbox holds, and trains a tiny model
+    for a few steps. Exits with 0 when everything required works, with 1 otherwise.
     """
     output = Output(as_json)
     checks = [_python(), *_libraries(), _torch()]
     if checks[-1].ok:
         checks += [_processor(), _cards()]
-    checks.append(_disk())
+    checks += [_disk(), _sandbox()]
     if all(c.ok for c in checks if c.required):
         checks.append(_training())
     healthy = all(c.ok for c in checks if c.required)
@@ -130,6 +131,21 @@ def _disk() -> Check:
         mend = "free some space: runs are kept here unless --out says otherwise"
     detail = f"{free / (1 << 30):.1f} GiB free in the working folder" + ("" if writable else ", which is read-only")
     return Check("disk", not mend, detail, required=False, mend=mend)
+
+
+def _sandbox() -> Check:
+    """Whether code that nobody trusts can be held here, each guarantee by really trying."""
+    from guerdon.sandbox import guarantees
+
+    tried = guarantees()
+    held = [each.name for each in tried if each.holds]
+    if len(held) == len(tried):
+        return Check("sandbox", True, f"full isolation: {', '.join(held)}", required=False)
+    lost = "; ".join(each.detail if not held else f"{each.name}: {each.detail}" for each in tried if not each.holds)
+    weaker = [each.name for each in guarantees("landlock") if each.holds] if not held else []
+    names = ", ".join(held or weaker)
+    still = f"; {'still held' if held else 'landlock would hold'}: {names}" if names else ""
+    return Check("sandbox", False, f"{lost}{still}", required=False, mend=SANDBOX_MEND.get(sys.platform, "use Linux"))
 
 
 def _training() -> Check:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -26,6 +27,7 @@ from guerdon.store.evidence_words import (
     outcome,
     plain,
     registration,
+    renewal,
     signed,
     unfinished,
 )  # fmt: skip
@@ -33,6 +35,7 @@ from guerdon.store.evidence_words import (
 if TYPE_CHECKING:
     from guerdon.loop.proof.jobs import RunJob
     from guerdon.loop.proof.proving import How
+    from guerdon.loop.proof.renewal import Renewal
 
 
 Student = Annotated[
@@ -40,6 +43,9 @@ Student = Annotated[
     typer.Option(
         "--student", metavar="DIR|FILE", help="A model in place of the shipped one: taught first, by a LoRA adapter."
     ),
+]
+Renew = Annotated[
+    bool, typer.Option("--renew", help="Stale evidence: make a few of its runs again, and keep it if all are the same.")
 ]
 
 
@@ -59,6 +65,7 @@ def prove(
         bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
     ] = False,
     tell: Annotated[bool, typer.Option("--tell", help="Run nothing: write evidence anew from what is known.")] = False,
+    renew: Renew = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
@@ -81,11 +88,15 @@ def prove(
     tuned first; after *better* the ablation is run, and 8 fresh seeds as a replication. Register claims before you prove them
     (--register). What is known, from runs or from evidence, is not run again: after an interruption the same command goes on.
     Writes DIR/NAME.json with every seed's curve, and a page with its figure; DIR/NAME@MODEL.json for another --student.
+    When code changes and no result does, --renew makes a few recorded runs again instead of all.
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
     asked = {"task": task, "model": model, "student": student, "budget": budget}
     how = _how(asked, rows, quick, jobs, out, runs, tell)
+    _one_of(register=register, calibrate=calibrate, tell=tell, renew=renew)
+    if renew:
+        return _renew(output, [n for n in chosen if names or how.has_evidence(n)], how)
     if register:
         return _register(output, chosen, how)
     if calibrate:
@@ -174,6 +185,35 @@ def _register(output: Output, names: list[str], how: How) -> int:
         output.say("commit register.json before you run them: then everybody can see what came first")
     output.finish({"batch": batch})
     return 0
+
+
+def _one_of(**asked: bool) -> None:
+    given = [f"--{name}" for name, is_asked in asked.items() if is_asked]
+    if len(given) > 1:
+        raise UserError(f"{' and '.join(given)} are two things to do: give one of them")
+
+
+def _renew(output: Output, names: list[str], how: How) -> int:
+    if how.quick:
+        raise UserError("--renew is for evidence, and a quick look is none: leave --quick out")
+    from guerdon.loop.proof.renewal import renew
+
+    with Tally(output.console) as tally:
+        renewals = _until_interrupted(lambda: renew(names, how, tally))
+    for each in renewals if not output.as_json else ():
+        output.say(f"{each.name}: {renewal_line(each)}")
+    output.finish({"renewals": [dataclasses.asdict(each) for each in renewals]})
+    left = [each.name for each in renewals if each.is_left_stale]
+    if left:
+        raise RunStopped(f"{len(left)} of {len(renewals)} proofs stay stale: {', '.join(left)}")
+    return 0
+
+
+def renewal_line(each: Renewal) -> str:
+    """What came of renewing a proof."""
+    if each.note is not None:
+        return f"renewed; {renewal(each.note)}"
+    return f"stays stale: {each.why}" if each.is_left_stale else "of today's code, nothing to renew"
 
 
 def _calibrate(output: Output, how: How) -> int:

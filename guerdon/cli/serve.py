@@ -65,8 +65,8 @@ def serve(
     Who asks needs a token: the one in the environment variable GUERDON_TOKEN, or one that is made up and printed at the
     start. Ctrl-C finishes what is under way; a second one does not wait.
     """
-    from guerdon.bridges.serve.limits import Limits
     from guerdon.bridges.serve.runner import serve as run
+    from guerdon.bridges.serve.serve_limits import ServeLimits
     from guerdon.rewards.asking.by_name import find_reward
     from guerdon.rewards.asking.token_ids import ids_by
 
@@ -74,7 +74,7 @@ def serve(
     made_up = not no_token and not os.environ.get(TOKEN)
     token = None if no_token else own_token()
     ids = None if tokenizer is None else ids_by(tokenizer)
-    limits = Limits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout, connections, headers)
+    limits = ServeLimits(int(max_body * (1 << 20)), max_samples, at_once, queue, timeout, connections, headers)
 
     def started(url: str, formula: Any) -> None:
         output.finish({"url": url, "reward": str(formula), "token": token if made_up else None})

@@ -133,6 +133,7 @@ class SprigCalls(CallFormat):
     name = "sprig"
 
     def opening(self, messages: Messages, tools: Sequence[Schema]) -> str:
+        only_argument(tools)
         return "tool\n" + "\n".join(message["content"] for message in messages)
 
     def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
@@ -176,7 +177,7 @@ def only_argument(tools: Sequence[Schema]) -> tuple[str, str]:
     ]
     if len(tools) != 1 or len(fits) != 1:
         raise UserError(
-            "sprig calls one tool with one argument, and there are others: give calculator() alone, or another model"
+            "sprig calls one tool with one argument, and there are others: give gd.envs.calculator alone, or another model"
         )
     return fits[0]
 

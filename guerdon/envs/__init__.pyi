@@ -38,8 +38,8 @@ from guerdon.envs.tools.tool_calling import ToolBroken as ToolBroken
 from guerdon.envs.tools.tool_schema import Tool as Tool
 from guerdon.envs.tools.tool_tasks import with_tools as with_tools
 from guerdon.envs.tools.tool_worlds import tool_turns as tool_turns
-from guerdon.envs.turns import InTurns as InTurns
-from guerdon.envs.turns import Observed as Observed
-from guerdon.envs.turns import PlayedOut as PlayedOut
-from guerdon.envs.turns import Shows as Shows
-from guerdon.envs.turns import World as World
+from guerdon.envs.world_turns import InTurns as InTurns
+from guerdon.envs.world_turns import Observed as Observed
+from guerdon.envs.world_turns import PlayedOut as PlayedOut
+from guerdon.envs.world_turns import Shows as Shows
+from guerdon.envs.world_turns import World as World

@@ -13,7 +13,7 @@ from guerdon.core.part import label, part
 from guerdon.core.play import Env, Seats, awaits_seats_alone, seats_alone
 from guerdon.core.task import Ask
 from guerdon.envs.simple import single_turn
-from guerdon.envs.turns import Shows
+from guerdon.envs.world_turns import Shows
 
 
 def home_of(source: Any) -> Env | None:
@@ -26,7 +26,10 @@ def home_of(source: Any) -> Env | None:
     own: Env | None = getattr(source, "home", None)
     if own is not None or not hasattr(source, "kinds"):
         return own
-    homes = {kind: home_of(each) for kind, each in source.kinds().items()}
+    kinds = source.kinds()
+    if len(kinds) < 2:  # rows of one kind tell of themselves
+        return getattr(next(iter(kinds.values()), None), "home", None)
+    homes = {kind: home_of(each) for kind, each in kinds.items()}
     return by_kind({kind: home or single_turn() for kind, home in homes.items()}) if any(homes.values()) else None
 
 

@@ -16,7 +16,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, TaskSource, truth_of
 from guerdon.engine.player import Player
 from guerdon.envs.at_home import demonstrated, home_of
-from guerdon.envs.turns import Shows
+from guerdon.envs.world_turns import Shows
 from guerdon.loop.build import find_task
 from guerdon.loop.homes import silent
 from guerdon.models.scripted_model import Past, scripted

@@ -21,14 +21,16 @@ from guerdon.models.scripted_model import scripted
 
 
 def move_home(recipe: Recipe, source: Any) -> None:
-    """Have a recipe's problems played at home, in training and in its exams. Roles that the home has and the recipe does not
-    are the policy's: it plays against itself."""
+    """Have a recipe's problems played at home, in training and in its exams. What was to be recited in one turn is shown there
+    turn by turn. Roles that the home has and the recipe does not are the policy's: it plays against itself."""
     home = home_of(source)
     if home is None:
         return
     for holder in (recipe, *recipe.exams):
         if type(holder.env) is single_turn:
             holder.env = home
+        elif isinstance(holder.env, single_turn | recital):  # one that puts the solution in the role's mouth
+            holder.env = demonstrated(home)
     recipe.seats = {**{role: recipe.seats["policy"] for role in home.roles if "policy" in recipe.seats}, **recipe.seats}
 
 

@@ -2,11 +2,11 @@
 
 From the caller to the program:
 
-- `run_now`, `sandbox_pool`: what callers use.
+- `run_now`, `sandbox_pool`, `probed_guarantees`: what callers use.
 - `limits`, `ran_program`, `box_requests`: what is asked, what may be used, and what came of it.
-- `zygote_handle`, `zygote`: a warm interpreter inside namespaces, seen from outside and from inside.
+- `zygote_handle`, `zygote`, `fork_hooks`: a warm interpreter inside namespaces, seen from outside and from inside.
 - `boxed_root`: those namespaces, and a root with nothing of the user's in it.
-- `box_init`: the first process of a box, which watches limits.
+- `box_init`, `box_processes`: the first process of a box, which watches limits.
 - `boxed_program`, `unit_tests`, `boxed_sql`: what runs in it.
 - `seccomp_filter`, `syscall_numbers`, `kernel_calls`, `plain_data`: what they stand on.
 """

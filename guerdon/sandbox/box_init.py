@@ -1,7 +1,8 @@
 """The first process of a box: it makes the working folder, starts the program, watches every limit, and tells what came of it.
 
-The program cannot reach it: where a box has process ids of its own this is number 1, which no signal from inside ends, and when it ends
-everything in the box ends. It answers refused system calls and knows them by name. All it reads of the program is bounded.
+The program cannot reach it: where a box has process ids of its own this is number 1, which no signal from inside ends,
+and when it ends everything in the box ends. It answers refused system calls and knows them by name. All it reads of the
+program is bounded.
 Leaves out: what the program's own process does (`boxed_program.py`), and what the facts mean (`ran_program.py`).
 """
 
@@ -19,33 +20,19 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
-from guerdon.sandbox.boxed_program import Ends, be_program
+from guerdon.sandbox.box_processes import BoxConfig, BoxProcesses
+from guerdon.sandbox.boxed_program import BOXED, Ends, be_program
 from guerdon.sandbox.boxed_root import WORK
 from guerdon.sandbox.plain_data import MOST_BYTES, read_frame, write_all
 from guerdon.sandbox.syscall_numbers import CALLS
 
 MOST_REQUEST = 256 << 20
+MOST_SAID = 1 << 16  # bytes of what a program says of itself
 MOST_REFUSED = 1000  # refused calls that are answered; whoever goes on trying is ended
 _FORKS = {"fork", "vfork", "clone"}
-
-
-@dataclass(frozen=True)
-class BoxConfig:
-    """What all boxes of a zygote have in common."""
-
-    isolation: str
-    see: tuple[str, ...]
-    landlock: int  # its version, or 0
-    scratch: str  # where working folders are made, where there are no mounts
-    addresses: int  # bytes of addresses that the interpreter has itself
-    resident: int  # and of memory
-    counts_apart: bool  # whether the processes of a user namespace are counted by themselves
-    proc: int  # a descriptor of /proc, which no program has
-    fork_hooks: tuple[dict[str, Any], ...]  # what modules want done where a program forks
 
 
 def look_after(channel: int, config: BoxConfig) -> None:
@@ -53,6 +40,8 @@ def look_after(channel: int, config: BoxConfig) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if sys.platform == "linux":
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if config.isolation != "full":
+            kernel_calls.prctl(kernel_calls.PR_SET_CHILD_SUBREAPER, 1)
     work = ""
     try:
         request = json.loads(read_frame(channel, MOST_REQUEST))
@@ -83,7 +72,7 @@ def _working_folder(request: dict[str, Any], config: BoxConfig) -> str:
     disk = int(request["limits"]["disk"])
     if config.isolation == "full":
         kernel_calls.unshare(kernel_calls.CLONE_NEWNS | kernel_calls.CLONE_NEWIPC)
-        inodes = max(64, min(disk >> 10, 1 << 16))
+        inodes = max(64, min(disk >> 12, 4096))
         options = f"size={disk},nr_inodes={inodes},mode=700"
         kernel_calls.mount("work", WORK, "tmpfs", kernel_calls.MS_NOSUID | kernel_calls.MS_NODEV, options)
         work = WORK
@@ -97,40 +86,6 @@ def _working_folder(request: dict[str, Any], config: BoxConfig) -> str:
         with open(name, "wb") as file:
             file.write(bytes.fromhex(text))
     return work
-
-
-def _is_process(pid: int) -> bool:
-    """Whether there is a process, and not a thread, of this id in the box."""
-    try:
-        kernel_calls.syscall("tgkill", pid, pid, 0)
-    except OSError:
-        return False
-    return True
-
-
-def _memory_of(pid: int, config: BoxConfig) -> int:
-    """Bytes that a process of the box has beyond an interpreter's own; 0 where there is none. /proc knows it by another number."""
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:
-        return 0
-    try:
-        lines = _proc_text(f"self/fdinfo/{handle}", config.proc).splitlines()
-        outside = next(line.split()[1] for line in lines if line.startswith("Pid:"))
-        resident, shared = (int(word) for word in _proc_text(f"{outside}/statm", config.proc).split()[1:3])
-        return max(0, (resident - shared) * os.sysconf("SC_PAGE_SIZE") - config.resident)
-    except (OSError, StopIteration, ValueError):
-        return 0
-    finally:
-        os.close(handle)
-
-
-def _proc_text(path: str, proc: int) -> str:
-    end = os.open(path, os.O_RDONLY, dir_fd=proc)
-    try:
-        return os.read(end, 4096).decode()
-    finally:
-        os.close(end)
 
 
 def _remove(work: str) -> None:
@@ -153,11 +108,11 @@ class _Box:
         self.forbidden: list[str] = []
         self.refused = 0
         self.statuses: dict[int, int] = {}  # of those that were reaped
+        self.program_status: int | None = None
         self.began = time.monotonic()
         self.program = self.tester = 0
         self.full = False
-        self.started = 0  # processes and threads that the program started
-        self.living: set[int] = {2}  # process ids that may be alive
+        self.processes = BoxProcesses(self.limits["processes"], config)
 
     def run(self) -> None:
         """Start it, watch it to its end, and leave nothing of it alive."""
@@ -210,7 +165,8 @@ class _Box:
             finally:
                 os._exit(1)
         tell.close()
-        self._watch(hear.detach(), self._take_listener)
+        end = hear.detach()
+        self._watch(end, lambda event: self._take_listener(end))
         if hasattr(os, "pidfd_open"):
             gone = os.pidfd_open(pid)  # readable once it has ended
             self._watch(gone, lambda event: self._forget(gone) if event else None)
@@ -253,17 +209,20 @@ class _Box:
             return
         stream += part
         if stream is self.report or stream is self.verdict:
-            if len(stream) > MOST_BYTES:
-                self._stop("output", f"gave back more than {MOST_BYTES:,} bytes")
+            most = MOST_BYTES if self.kind in ("sql", "call") else MOST_SAID
+            if len(stream) > most:
+                self._stop("output", f"gave back more than {most:,} bytes")
         elif len(self.out) + len(self.err) > self.limits["output"]:
             self._stop("output", f"printed more than {self.limits['output']:,} bytes")
 
-    def _take_listener(self, event: int) -> None:
-        """The descriptor on which refused calls are told comes from the program, before it is one."""
-        end = next(end for end, handler in self.handlers.items() if handler == self._take_listener)
+    def _take_listener(self, end: int) -> None:
+        """The program's process says, before it is the program's, that it is boxed, or why it could not be. With that comes the
+        descriptor on which refused calls are told."""
         with socket.socket(fileno=os.dup(end)) as hear:
-            _, ends, _, _ = socket.recv_fds(hear, 1, 1)
+            word, ends, _, _ = socket.recv_fds(hear, 1000, 1)
         self._forget(end)
+        if word and word != BOXED:
+            self._stop("broken", word.decode("utf-8", "replace"))
         for listener in ends:
             self._watch(listener, lambda event, listener=listener: self._refuse(listener, event))  # type: ignore[misc]
 
@@ -276,7 +235,7 @@ class _Box:
             fcntl.ioctl(listener, seccomp_filter.RECEIVE, record)
             ident, number, first = seccomp_filter.told(record)
             name = CALLS.get(number, f"number {number}")
-            error = self._start_refused(name, first) if name in _FORKS else errno.EPERM
+            error = self.processes.start_refused(name, first) if name in _FORKS else errno.EPERM
             fcntl.ioctl(listener, seccomp_filter.ANSWER, bytearray(seccomp_filter.answer(ident, error)))
         except OSError:
             return  # it died in the middle of the call
@@ -288,22 +247,8 @@ class _Box:
         if self.refused >= MOST_REFUSED:
             self._stop("forbidden", f"went on making system calls that it is refused: {name}")
 
-    def _start_refused(self, name: str, flags: int) -> int:
-        """Whether a process or thread may be started: 0, or the error it fails with."""
-        if self.limits["processes"] == 1:
-            return errno.EAGAIN
-        self.started += 1
-        if not seccomp_filter.starts_process(name, flags):
-            return 0  # a thread; of those there is a limit for all together
-        # Process ids count up from 2, and every start is told here: what lives is among the ids given so far.
-        newest = self.started + 2
-        self.living |= set(range(max(2, newest - 64), newest + 1))
-        alive = {pid for pid in self.living if _is_process(pid)}
-        self.living = alive | {pid for pid in self.living if pid > newest - 64}
-        return errno.EAGAIN if len(alive) >= self.limits["processes"] else 0
-
     def _seconds_to_next_look(self) -> float:
-        left = self.limits["wall"] - (time.monotonic() - self.began)
+        left: float = self.limits["wall"] - (time.monotonic() - self.began)
         spare = min((self.limits["cpu"] - used for used in self._cpu_used()), default=left)
         most = 0.25 if hasattr(os, "pidfd_open") else 0.005
         if self.limits["processes"] > 1:
@@ -311,7 +256,9 @@ class _Box:
         return max(0.005, min(left, spare / 2 if spare > 0.05 else spare, most))
 
     def _cpu_used(self) -> list[float]:
-        """Seconds of processor that each of the processes took so far."""
+        """Seconds of processor that each of the processes took so far; of several that the program may have, all together."""
+        if self.limits["processes"] > 1 and self.config.isolation == "full":
+            return [self.processes.cpu()]
         used = []
         for pid in (self.program, self.tester):
             if pid and pid not in self.statuses and sys.platform == "linux":
@@ -328,10 +275,7 @@ class _Box:
 
     def _check_memory(self) -> None:
         """Of several processes, each of which has its own limit, what they take together."""
-        if self.limits["processes"] == 1 or self.config.proc < 0 or self.config.isolation != "full":
-            return
-        taken = sum(_memory_of(pid, self.config) for pid in self.living)
-        if taken > self.limits["memory"]:
+        if self.limits["processes"] > 1 and self.processes.memory() > self.limits["memory"]:
             self._stop("memory", f"its processes took more than {self.limits['memory']:,} bytes of memory together")
 
     def _ended(self) -> bool:
@@ -351,9 +295,7 @@ class _Box:
                     return
                 self.statuses[pid] = os.waitstatus_to_exitcode(status)
                 if pid == self.program:
-                    self.program_status: int | None = self.statuses[pid]
-
-    program_status = None
+                    self.program_status = self.statuses[pid]
 
     def _end_all(self) -> None:
         """Kill whatever is left in the box, and wait until it is gone."""
@@ -372,11 +314,20 @@ class _Box:
         self.program_status = said
 
     def _kill_groups(self) -> None:
-        for pid in (self.program, self.tester):
-            if pid:
+        """Without process ids of its own: its groups, and then whatever left them and came to us as orphans."""
+        pids = {self.program, self.tester} - {0}
+        while pids:
+            for pid in pids:
                 for kill in (os.killpg, os.kill):
                     with contextlib.suppress(OSError):
                         kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(-1, 0)
+            try:
+                with open(f"/proc/self/task/{os.getpid()}/children") as file:
+                    pids = {int(word) for word in file.read().split()}
+            except OSError:
+                return
 
     def _drain(self, end: int) -> None:
         """What is in a pipe still, now that nobody writes to it."""
@@ -396,6 +347,7 @@ class _Box:
             "over": self.over,
             "error": self.error,
             "status": self.program_status,
+            "processes": self.limits["processes"],
             "tester": self.statuses.get(self.tester),
             "cpu": used.ru_utime + used.ru_stime,
             "wall": self.wall,

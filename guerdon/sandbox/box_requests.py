@@ -16,6 +16,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.plain_data import NotPlain, plain_form
+from guerdon.sandbox.unit_tests import CANDIDATE
 
 Files = Mapping[str, str | bytes]
 MOST_FILES = 1000
@@ -37,15 +38,28 @@ def _frame(kind: str, limits: Limits, *, stdin: str | None = None, files: Files 
 
 def _checked_files(files: Files, limits: Limits) -> dict[str, str]:
     """Files by their names in the working folder, as hexadecimal text."""
-    contents = {name: text.encode() if isinstance(text, str) else bytes(text) for name, text in files.items()}
+    contents = {
+        name: text.encode("utf-8", "backslashreplace") if isinstance(text, str) else bytes(text)
+        for name, text in files.items()
+    }
     for name in contents:
-        parts = name.split("/")
-        if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
+        if not _is_file_name(name):
             raise UserError(f"files are named from the working folder on, as in 'data/input.txt', not {name!r}")
+        for folder in (name[:at] for at, letter in enumerate(name) if letter == "/"):
+            if folder in contents:
+                raise UserError(f"{folder!r} is a file, and can not hold {name!r}")
     size = sum(len(content) for content in contents.values())
     if size > limits.disk // 2 or len(contents) > MOST_FILES:
         raise UserError(f"{len(contents)} files of {size:,} bytes are too much for disk={limits.disk:,}: raise it")
     return {name: content.hex() for name, content in contents.items()}
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether a name is one of a file in a folder or below it, and the file system has such names."""
+    encoded = name.encode("utf-8", "replace")
+    parts = encoded.split(b"/")
+    odd = "\0" in name or encoded.decode() != name or len(encoded) > 1000
+    return not odd and all(part not in (b"", b".", b"..") and len(part) <= 255 for part in parts)
 
 
 def python_request(source: str, stdin: str, files: Files, limits: Limits) -> BoxRequest:
@@ -91,10 +105,10 @@ def check_request(
     if entry:
         if not entry.isidentifier():
             raise UserError(f"entry must be the name of a function, not {entry!r}")
-        text += f"\ncheck({entry})\n"
+        text += f"\ncheck({CANDIDATE})\n"
     _refuse_empty_tests(text)
     first = _frame("check", limits, stdin=stdin, files=files, source=_text(program))
-    return BoxRequest((first, _frame("tests", limits, source=_text(text))), limits)
+    return BoxRequest((first, _frame("tests", limits, source=_text(text), entry=entry)), limits)
 
 
 def _refuse_empty_tests(text: str) -> None:

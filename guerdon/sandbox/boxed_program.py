@@ -1,7 +1,7 @@
 """The program's own process: it gives up everything, in the order that lets it, and then runs what it was asked to.
 
-The filter of system calls comes last: nothing after it is ours but plain Python. What this process says of itself on `report` is
-the program's word, and is believed no further than that.
+The filter of system calls comes last: nothing after it is ours but plain Python. What this process says of itself on
+`report` is the program's word, and is believed no further than that.
 Leaves out: watching it (`box_init.py`), unit tests (`unit_tests.py`), SQL (`boxed_sql.py`).
 """
 
@@ -27,23 +27,28 @@ import threading
 import traceback
 import types
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from guerdon.sandbox import kernel_calls, seccomp_filter
+from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_root import DEVICES, SETTINGS, SYSTEM, WORK, python_places
-from guerdon.sandbox.boxed_sql import answer_query
+from guerdon.sandbox.boxed_sql import RefusedQuery, answer_query
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, to_json, write_all
 from guerdon.sandbox.unit_tests import serve_tests, take_tests
 
-if TYPE_CHECKING:
-    from guerdon.sandbox.box_init import BoxConfig
-
+BOXED = b"boxed"  # what a process says when it has given up all it had
 FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 _STACK = 64 << 20
 _OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
-ENVIRONMENT = dict(HOME=WORK, TMPDIR=WORK, PATH="/usr/local/bin:/usr/bin:/bin", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+ENVIRONMENT = {
+    "HOME": WORK,
+    "TMPDIR": WORK,
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+}
 _THREADS = 64
 _FILES = 128
 
@@ -67,7 +72,7 @@ def be_program(request: dict[str, Any], ends: Ends, tell: int, config: BoxConfig
     try:
         _give_up(request, config, work, parent)
     except BaseException as error:  # noqa: BLE001  nothing untrusted ran
-        _say({"end": "raised", "kind": "broken", "error": f"could not be boxed: {type(error).__name__}: {error}"})
+        os.write(_TELL, f"could not be boxed: {type(error).__name__}: {error}".encode()[:1000])
         os._exit(1)
     if kind == "program":
         _execute([str(word) for word in request["argv"]])
@@ -92,10 +97,7 @@ def be_program(request: dict[str, Any], ends: Ends, tell: int, config: BoxConfig
 
 def _take_descriptors(ends: Ends, tell: int, stdin: str | None) -> None:
     """Put what the program has at its numbers, and close everything else."""
-    if stdin is None:
-        given = os.open(os.devnull, os.O_RDONLY)
-    else:
-        given = _sealed(stdin.encode("utf-8", "surrogateescape"))
+    given = os.open(os.devnull, os.O_RDONLY) if stdin is None else _sealed(stdin.encode("utf-8", "backslashreplace"))
     wanted = [given, ends.out, ends.err, ends.report, ends.hear, ends.say, tell]
     high = [fcntl.fcntl(end, fcntl.F_DUPFD, 100) if end >= 0 else -1 for end in wanted]
     for number, end in enumerate(high):
@@ -137,7 +139,9 @@ def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> 
         os.chdir("/")  # what the program wrote is none of their business
     else:
         sys.path.insert(0, work)
-    sys.path += [place for place in config.see if os.path.isdir(place)]
+    # A package's own folder is imported from the one above it, of which nothing else is seen.
+    places = (place for place in config.see if os.path.isdir(place))
+    sys.path += [os.path.dirname(place) if os.path.exists(f"{place}/__init__.py") else place for place in places]
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -151,23 +155,29 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
             os._exit(1)
     _set_limits(limits, config)
     if not linux:
+        os.close(_TELL)
         return
     with contextlib.suppress(OSError):
         kernel_calls.drop_capabilities()
+    kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
     kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+    boxed = config.isolation == "full"
     if config.landlock:
-        boxed = config.isolation == "full"
         readable = ["/"] if boxed else [place for place in _readable(config) if os.path.exists(place)]
         devices = [place for place in ("/dev/null", "/dev/zero", "/dev/full") if os.path.exists(place)]
         kernel_calls.restrict_files(config.landlock, readable, [] if kind == "tests" else [work], devices)
     if config.isolation == "limits":
+        os.close(_TELL)
         return
     program = seccomp_filter.filter_for(
-        os.getpid(), processes=many, executes=kind == "program", sessions=config.isolation == "full", notify=True
+        processes=many,
+        executes=kind == "program",
+        sessions=boxed,
+        signals=many and (boxed or config.landlock >= kernel_calls.SCOPES),
     )
-    listener = seccomp_filter.install(program, listen=True)
+    listener = seccomp_filter.install(program, os.getpid())
     with socket.socket(fileno=_TELL) as tell:
-        socket.send_fds(tell, [b"x"], [listener])
+        socket.send_fds(tell, [BOXED], [listener])
     os.close(listener)
 
 
@@ -178,7 +188,7 @@ def _readable(config: BoxConfig) -> list[str]:
 def _set_limits(limits: dict[str, Any], config: BoxConfig) -> None:
     seconds = math.ceil(limits["cpu"]) + 1
     _limit(resource.RLIMIT_CPU, seconds, seconds + 1)
-    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CORE, 1)  # at 0 it would still be piped to a machine's collector of crashes
     _limit(resource.RLIMIT_NOFILE, _FILES)
     _limit(resource.RLIMIT_FSIZE, limits["disk"])
     _limit(resource.RLIMIT_STACK, _STACK)
@@ -207,8 +217,8 @@ def _execute(argv: list[str]) -> NoReturn:
         signal.signal(number, signal.SIG_DFL)
     try:
         os.execve(argv[0], argv, dict(os.environ))
-    except OSError as error:
-        _say({"end": "raised", "error": f"can not execute {argv[0]}: {error.strerror}"})
+    except (OSError, ValueError) as error:
+        _say({"end": "raised", "error": f"can not execute {argv[0]}: {getattr(error, 'strerror', None) or error}"})
     os._exit(127)
 
 
@@ -234,27 +244,22 @@ def _main() -> dict[str, Any]:
     return module.__dict__
 
 
-def _compiled(source: str) -> tuple[types.CodeType, int]:
-    """The program's code, and the line its last statement begins on."""
+def _compiled(source: str) -> types.CodeType:
     linecache.cache[FILE] = (len(source), None, source.splitlines(keepends=True), FILE)
-    tree = ast.parse(source, FILE)
-    return compile(tree, FILE, "exec", dont_inherit=True), tree.body[-1].lineno if tree.body else 0
+    return compile(source, FILE, "exec", dont_inherit=True)
 
 
 def _run_source(source: str) -> None:
     namespace = _main()
-    last = 0
 
     def run() -> None:
-        nonlocal last
-        code, last = _compiled(source)
-        exec(code, namespace)
+        exec(_compiled(source), namespace)
         _wind_up()
 
     def at_its_end(error: SystemExit) -> bool:
         """Whether it left by its last statement, as `sys.exit(main())` does."""
         frames = [line for frame, line in traceback.walk_tb(error.__traceback__) if frame.f_globals is namespace]
-        return bool(frames) and frames[0] >= last
+        return bool(frames) and frames[0] >= ast.parse(source).body[-1].lineno
 
     _finish(run, at_its_end)
 
@@ -263,7 +268,8 @@ def _wind_up() -> None:
     """What Python does when a script is through."""
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
-    sys.stdout.flush()
+    with contextlib.suppress(Exception):  # whatever the program has put there
+        sys.stdout.flush()
 
 
 def _called(request: dict[str, Any]) -> Any:
@@ -274,7 +280,7 @@ def _called(request: dict[str, Any]) -> Any:
         function = cloudpickle.loads(bytes.fromhex(request["pickled"]))
     else:
         namespace = _main()
-        exec(_compiled(request["source"])[0], namespace)
+        exec(_compiled(request["source"]), namespace)
         function = namespace[request["name"]]
     arguments = plain_value(request["arguments"])
     values = [function(**given) for given in arguments]
@@ -284,7 +290,7 @@ def _called(request: dict[str, Any]) -> Any:
 
 
 def _served(request: dict[str, Any], namespace: dict[str, Any]) -> None:
-    exec(_compiled(request["source"])[0], namespace)
+    exec(_compiled(request["source"]), namespace)
     serve_tests(namespace, _FROM, _TO)
 
 
@@ -332,6 +338,8 @@ def _raised(error: BaseException) -> bytes:
         with contextlib.suppress(ValueError, OSError):
             hard = resource.getrlimit(resource.RLIMIT_AS)[1]
             resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    elif isinstance(error, RefusedQuery):
+        kind = "forbidden"
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
         kind = "disk"
     elif isinstance(error, RuntimeError) and str(error) == "can't start new thread":
@@ -341,6 +349,8 @@ def _raised(error: BaseException) -> bytes:
         line = f"{line}: {str(error)[:1000]}" if str(error) else line
     if kind == "memory":
         line = "ran out of memory"
+    if kind == "forbidden":
+        line = str(error)
     with contextlib.suppress(BaseException):
         frames = error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_OURS):

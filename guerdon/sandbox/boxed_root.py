@@ -1,7 +1,7 @@
-"""Namespaces of one's own, and a root in which there is nothing but the interpreter and the system's libraries, all of it read-only.
+"""Namespaces of one's own, and a root with nothing in it but the interpreter and the system's libraries, all of it read-only.
 
-Runs once in each zygote, before anything untrusted. Unprivileged it works through a user namespace. Root builds the root as root,
-whom every folder opens, and then becomes an unprivileged user in a user namespace: root would escape limits.
+Runs once in each zygote, before anything untrusted. Unprivileged it works through a user namespace. Root builds the root
+as root, whom every folder opens, and then becomes an unprivileged user in a user namespace: root would escape limits.
 Leaves out: what each program gets of its own, its process ids and its working folder (`box_init.py`).
 """
 
@@ -48,7 +48,7 @@ def enter(see: Sequence[str]) -> None:
     """Namespaces, and the root. Afterwards the next process that is forked is the first of its own process ids."""
     if os.geteuid() == 0:
         # Root of a user namespace has perhaps no other user to become: it is nobody's root then, and stays who it is.
-        told, tell = _mapper(os.getpid())  # while there is still a /proc for it
+        mapper, told, tell = _mapper(os.getpid())  # while there is still a /proc for it
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
         _build(see)
         unshare(CLONE_NEWUSER | CLONE_NEWPID)
@@ -57,6 +57,7 @@ def enter(see: Sequence[str]) -> None:
             raise OSError("root could not map an unprivileged user into a user namespace")
         os.close(tell)
         os.close(told)
+        os.waitpid(mapper, 0)
         with contextlib.suppress(PermissionError):  # forbidden in some user namespaces, where there is nothing to gain
             syscall("setgroups", 0, None)
     else:
@@ -72,18 +73,17 @@ def enter(see: Sequence[str]) -> None:
         _build(see)
     os.setresgid(INSIDE, INSIDE, INSIDE)
     os.setresuid(INSIDE, INSIDE, INSIDE)
-    with contextlib.suppress(OSError):
-        syscall("sethostname", b"box", 3)
 
 
-def _mapper(pid: int) -> tuple[int, int]:
+def _mapper(pid: int) -> tuple[int, int, int]:
     """A process that stays root, waits for a word, gives our user namespace its one user, and ends."""
     hear, tell = os.pipe()
     told, say = os.pipe()
-    if os.fork():
+    mapper = os.fork()
+    if mapper:
         os.close(hear)
         os.close(say)
-        return told, tell
+        return mapper, told, tell
     os.close(tell)
     try:
         if not os.read(hear, 1):
@@ -106,10 +106,9 @@ def _unprivileged(name: str) -> int:
 
 
 def _build(see: Sequence[str]) -> None:
-    """The root: an empty file system in memory, with read-only views of what is needed to run."""
-    places = [
-        place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)
-    ]
+    """The root: an empty file system in memory, with read-only views of what is needed to run. And the machine's name."""
+    syscall("sethostname", b"box", 3)
+    places = [place for place in dict.fromkeys([*SYSTEM, *SETTINGS, *python_places(), *see]) if os.path.lexists(place)]
     base = next(folder for folder in ("/tmp", "/mnt", "/var", "/usr") if os.path.isdir(folder))
     mount("none", "/", "", MS_REC | MS_PRIVATE)
     mount("base", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")
@@ -119,14 +118,17 @@ def _build(see: Sequence[str]) -> None:
     syscall("pivot_root", b".", b"old")  # which also uncovers what the base had covered
     os.chdir("/")
     mount("root", "/new", "tmpfs", MS_NOSUID | MS_NODEV, "size=256k,mode=755")
+    folders = [place for place in places if not os.path.islink(f"/old{place}")]
     for place in places:
-        if not any(
-            place != other and place.startswith(f"{other}/") and not os.path.islink(f"/old{other}") for other in places
-        ):
+        if not any(place.startswith(f"{folder}/") for folder in folders):
             _show(place)
-    for folder in hidden_packages():
-        if os.path.isdir(f"/new{folder}") and folder not in see:
-            mount("none", f"/new{folder}", "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=555")
+    for hidden in hidden_packages():
+        if os.path.isdir(f"/new{hidden}") and hidden not in see:
+            mount("none", f"/new{hidden}", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")
+            for place in see:
+                if place.startswith(f"{hidden}/"):
+                    _show(place)
+            make_read_only(f"/new{hidden}", recursive=False)
     for device in DEVICES:
         _show(device, device=True)
     for folder in (WORK, "/etc"):

@@ -1,7 +1,7 @@
 """The first lines of a zygote: modules that want something done at every fork are noted, and not obeyed.
 
-`random`, `threading` and others register such hooks when they are imported. A zygote has one thread and forks twice for every box, and
-the hooks took a tenth of a box's time; only a program that forks has a use for them, and is given them (`boxed_program.py`).
+`random`, `threading` and others register such hooks when they are imported. A zygote has one thread and forks twice for
+every box, where the hooks cost time and do nothing; a program that may fork is given them back (`boxed_program.py`).
 Leaves out: the zygote (`zygote.py`).
 """
 
@@ -10,13 +10,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-NOTED: list[dict[str, Any]] = []
-
 
 def start(control_end: int) -> None:
     """Become a zygote."""
-    register = os.register_at_fork
-    os.register_at_fork = lambda **given: NOTED.append(given)  # type: ignore[assignment]
+    register, hooks = os.register_at_fork, list[dict[str, Any]]()
+    os.register_at_fork = lambda **given: hooks.append(given)
     from guerdon.sandbox.zygote import main
 
-    main(control_end, register)
+    main(control_end, register, hooks)

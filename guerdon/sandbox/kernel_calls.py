@@ -1,6 +1,7 @@
 """The few system calls that Python 3.11 has no name for, by ctypes: namespaces, mounts, capabilities, Landlock.
 
-Imported inside boxes: needs the standard library alone. Leaves out: what they are called for (`boxed_root.py`, `boxed_program.py`).
+Imported inside boxes: needs the standard library alone.
+Leaves out: what they are called for (`boxed_root.py`, `boxed_program.py`).
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 
 
 def make_read_only(target: str, *, recursive: bool = True, devices: bool = False) -> None:
-    """A mount, and all below it: nothing can be written, no set-uid program gains anything, no device opened unless it may be."""
+    """A mount, and all below it: nothing can be written, no set-uid program gains anything, no device opened unless it may."""
     attributes = struct.pack("<QQQQ", MOUNT_READ_ONLY | MOUNT_NOSUID | (0 if devices else MOUNT_NODEV), 0, 0, 0)
     below = _AT_RECURSIVE if recursive else 0
     try:
@@ -99,6 +100,7 @@ def drop_capabilities() -> None:
 
 # --- Landlock ---------------------------------------------------------------------------------------------------------
 
+SCOPES = 6  # the version from which on no signal leaves
 _READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read files, read folders
 _WRITE = 1 << 1 | 1 << 14  # write files, truncate
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}  # by ABI
@@ -118,8 +120,8 @@ def restrict_files(abi: int, readable: Iterable[str], writable: Iterable[str], d
     signal or abstract socket beyond those it starts itself."""
     rights = _FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= abi)]
     network = 3 if abi >= 4 else 0
-    scoped = 3 if abi >= 6 else 0
-    attributes = struct.pack("<QQQ", rights, network, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    scoped = 3 if abi >= SCOPES else 0
+    attributes = struct.pack("<QQQ", rights, network, scoped)[: 8 if abi < 4 else 16 if abi < SCOPES else 24]
     ruleset = syscall("landlock_create_ruleset", attributes, len(attributes), 0)
     try:
         for paths, allowed in ((readable, _READ), (writable, rights), (devices, _READ | _WRITE)):

@@ -19,7 +19,8 @@ class Limits:
     """What a program in a box may use: seconds of processor and of waiting, bytes of memory, disk and output, processes.
 
     `output` is for what it prints to both streams together; `memory` is on top of what Python itself needs.
-    `processes` is the program and those it starts: with 1, which is the default, it can start threads but no process.
+    `processes` is the program and those it starts: with 1, which is the default, it can start threads but no process. Threads
+    are 64 at most, and open files 128.
 
     >>> from guerdon.sandbox import Limits, run_python
     >>> run_python("while True: pass", limits=Limits(cpu=0.2)).cause

@@ -1,7 +1,7 @@
 """Plain data into text and back: what may pass between a box and the world, and between a program and its tests.
 
-Plain is None, bool, int, float, complex, str, bytes, and lists, tuples, dicts, sets and frozensets of it. What comes out of a box is
-read as hostile: its size, its depth and the number of its parts are bounded, and nothing in it can name a class.
+Plain is None, bool, int, float, complex, str, bytes, and lists, tuples, dicts, sets and frozensets of it. What comes out
+of a box is read as hostile: its size, its depth and the number of its parts are bounded, and nothing in it can name a class.
 Leaves out: pickles, in which whoever wrote them runs code.
 """
 
@@ -19,7 +19,7 @@ MOST_OF_ONE_HASH = 50
 MOST_PARTS = 1_000_000
 MOST_BYTES = 8 << 20
 _SMALL = 1 << 53
-_KINDS: tuple[tuple[type, str], ...] = ((list, "l"), (tuple, "t"), (dict, "d"), (set, "s"), (frozenset, "z"))
+_KINDS: tuple[tuple[type[Any], str], ...] = ((list, "l"), (tuple, "t"), (set, "s"), (frozenset, "z"))
 
 
 class NotPlain(ValueError):
@@ -51,10 +51,10 @@ def _form(value: Any, depth: int, left: list[int]) -> Any:
         return ["c", float.hex(value.real), float.hex(value.imag)]
     if isinstance(value, bytes | bytearray):
         return ["b", bytes(value).hex()]
+    if isinstance(value, dict):
+        return ["d", *(_form(part, depth + 1, left) for pair in dict.items(value) for part in pair)]
     for kind, mark in _KINDS:
         if isinstance(value, kind):
-            if kind is dict:
-                return [mark, *(_form(part, depth + 1, left) for pair in dict.items(value) for part in pair)]
             return [mark, *(_form(part, depth + 1, left) for part in kind.__iter__(value))]
     raise NotPlain(f"a {type(value).__name__} is not plain data (numbers, text, lists, tuples, dicts, sets)")
 
@@ -79,7 +79,7 @@ def _value(form: Any, depth: int, left: list[int]) -> Any:
         raise NotPlain("not a form of plain data")
     mark, *parts = form
     if mark == "i":
-        return int(*_texts(parts, 1), 16)
+        return int(_texts(parts, 1)[0], 16)
     if mark == "f":
         return float(*_texts(parts, 1))
     if mark == "c":

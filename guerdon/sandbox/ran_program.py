@@ -17,6 +17,8 @@ from guerdon.sandbox.unit_tests import GONE
 
 LONGEST_LINE = 500
 _ORDINARY_END = {"done", "value", "raised", "left"}
+_TOLD = {"memory", "disk", "processes", "forbidden"}
+_TOLD_BY_TESTS = {"assertion", "broken"}
 
 
 class Cause(StrEnum):
@@ -77,8 +79,9 @@ def broken(error: str) -> Ran:
 
 
 def one_line(text: str) -> str:
-    """The first line of a text, cut to a length, that can be written anywhere."""
-    line = text.strip().partition("\n")[0].encode("utf-8", "backslashreplace").decode()
+    """The first line of a text, cut to a length; what would steer a terminal, or has no UTF-8, is written out."""
+    first = next(iter(text.strip().splitlines()), "")
+    line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[: LONGEST_LINE + 1])
     return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
 
 
@@ -88,7 +91,11 @@ def heard(report: bytes) -> dict[str, Any]:
         said = json.loads(report)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) and said.get("end") in _ORDINARY_END else {}
+    if not isinstance(said, dict) or str(said.get("end")) not in _ORDINARY_END:
+        return {}
+    return {name: said.get(name) for name in ("end", "value")} | {
+        name: str(said.get(name, "")) for name in ("kind", "error")
+    }
 
 
 def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
@@ -99,7 +106,7 @@ def ran_from(facts: dict[str, Any], blobs: list[bytes]) -> Ran:
     said = heard(verdict) if facts["kind"] == "check" else heard(report)
     cause, error = _judged(facts, said, heard(report))
     value = None
-    if cause is Cause.DONE and said.get("end") == "value":
+    if cause is Cause.DONE and facts["kind"] in ("sql", "call"):  # nobody else has one to give
         try:
             value = plain_value(said.get("value"))
         except NotPlain as trouble:
@@ -129,7 +136,9 @@ def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]
         return Cause(over), str(facts["error"])
     if kind == "check":
         if said:
-            return _told(said)
+            return _told(said, of_tests=True)
+        if facts["tester"] != GONE and facts["processes"] > 1:
+            return Cause.RAISED, "the tests were ended from inside the box"  # no program of one process can
         if facts["tester"] != GONE:
             return Cause.BROKEN, f"the tests ended without a verdict: {_by_status(facts['tester'], facts)[1]}"
         if program.get("end") in ("raised", "left"):
@@ -144,15 +153,14 @@ def _judged(facts: dict[str, Any], said: dict[str, Any], program: dict[str, Any]
     return (Cause.LEFT, "ended before it was through") if status == 0 else _by_status(status, facts)
 
 
-def _told(said: dict[str, Any]) -> tuple[Cause, str]:
+def _told(said: dict[str, Any], *, of_tests: bool = False) -> tuple[Cause, str]:
+    """What a process said of itself. That the fault is nobody's is believed of the tests' own alone."""
     if said["end"] in ("done", "value"):
         return Cause.DONE, ""
-    error, kind = str(said.get("error", ""))[: 2 * LONGEST_LINE], said.get("kind")
+    error, kind = said["error"][: 2 * LONGEST_LINE], said["kind"]
     if said["end"] == "left":
         return Cause.LEFT, error
-    if kind in ("memory", "disk", "assertion", "processes", "broken"):
-        return Cause(kind), error
-    return Cause.RAISED, error
+    return Cause(kind) if kind in _TOLD or (of_tests and kind in _TOLD_BY_TESTS) else Cause.RAISED, error
 
 
 def _by_status(status: int, facts: dict[str, Any]) -> tuple[Cause, str]:

@@ -20,7 +20,7 @@ _NONE: Files = MappingProxyType({})
 def run_python(
     source: str, stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT, isolation: Isolation = "full"
 ) -> Ran:
-    """Run a Python script that nobody trusts: no network, no file of yours, an empty folder to work in, and limits on all it uses.
+    """Run a Python script that nobody trusts: no network, no file of yours, an empty folder, and limits on all it uses.
 
     >>> from guerdon.sandbox import run_python
     >>> ran = run_python("import os; print(sorted(os.listdir('.')), dict(os.environ)['HOME'])")

@@ -1,7 +1,7 @@
 """The pool of sandboxes: programs go in from any thread or event loop, and what came of each comes out.
 
-Each worker is a thread with a zygote of its own (`zygote_handle.py`) that runs one program at a time. A zygote that is lost is started again, its
-program tried once more, and nobody else notices.
+Each worker is a thread with a zygote of its own (`zygote_handle.py`) that runs one program at a time. A zygote that is lost
+is started again, its program tried once more, and nobody else notices.
 Leaves out: what a box is (`box_init.py`), reward functions that are trusted (`guerdon/workers`).
 """
 
@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -69,9 +70,10 @@ def _hang_up(channel: socket.socket) -> None:
 class SandboxPool:
     """Sandboxes that are kept warm: programs that nobody trusts run in them, many a second, each in a box of its own.
 
-    `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or "limits" (no more
-    than limits). A machine that can not give it refuses. `see` are files and folders that programs may read besides the
-    interpreter's own; a folder is also where they may import from.
+    `isolation` is "full" (namespaces, a filter of system calls, limits), or by name less: "landlock" (no namespaces) or
+    "limits" (no more than limits). A machine that can not give it refuses. `see` are files and folders that programs may read
+    besides the interpreter's own; a folder is also where they may import from.
+    `warm` are modules to load once, for all programs.
 
     Every method waits to be awaited; its twin with `_now` waits where it stands.
 
@@ -83,14 +85,19 @@ class SandboxPool:
     """
 
     def __init__(
-        self, workers: int | None = None, isolation: Isolation = "full", see: Sequence[str | os.PathLike[str]] = ()
+        self,
+        workers: int | None = None,
+        isolation: Isolation = "full",
+        see: Sequence[str | os.PathLike[str]] = (),
+        warm: Sequence[str] = (),
     ):
         if workers is not None and workers < 1:
             raise UserError(f"workers must be 1 or more, not {workers}")
         self.workers = workers or min(8, _cores())
         self.isolation = known_isolation(isolation)
-        self.see = tuple(os.path.abspath(os.fspath(place)) for place in see)
-        missing = [place for place in self.see if not os.path.exists(place)]
+        self.see = tuple(str(Path(place).resolve()) for place in see)
+        self.warm = tuple(warm)
+        missing = [place for place in self.see if not Path(place).exists()]
         if missing:
             raise UserError(f"there is no {missing[0]} for programs to see")
         if sys.platform != "linux" and isolation != "limits":
@@ -103,6 +110,8 @@ class SandboxPool:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._idle = 0
+        self._running: set[_Job] = set()
+        self._started = False  # whether a zygote ever was ready
 
     # --- what can be asked
 
@@ -146,7 +155,9 @@ class SandboxPool:
         """The same, for a caller that cannot await."""
         return self._begun(sql_request(script, query, limits)).result()
 
-    async def program(self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT) -> Ran:
+    async def program(
+        self, argv: Sequence[str], stdin: str = "", files: Files = _NONE, limits: Limits = _DEFAULT
+    ) -> Ran:
         """Execute an installed program by its path, without a shell."""
         return await asyncio.wrap_future(self._begun(program_request(argv, stdin, files, limits)))
 
@@ -179,6 +190,15 @@ class SandboxPool:
     ) -> Ran:
         """The same, for a caller that cannot await."""
         return self._begun(call_request(function, arguments, name, files, limits)).result()
+
+    def _end(self) -> None:
+        """When this process ends: nobody waits any more."""
+        with contextlib.suppress(queue.Empty):
+            while job := self._jobs.get_nowait():
+                job.done.cancel()
+        for job in list(self._running):
+            job.done.cancel()
+        self.close()
 
     def close(self) -> None:
         """End all sandboxes, once what was asked before is done. The pool starts again when it is next used."""
@@ -222,31 +242,37 @@ class SandboxPool:
                 if job is None:
                     return
                 if not job.done.cancelled():
+                    self._running.add(job)
                     zygote = self._run(job, zygote)
+                    self._running.discard(job)
         finally:
             if zygote is not None:
                 zygote.close()
 
     def _run(self, job: _Job, zygote: ZygoteHandle | None) -> ZygoteHandle | None:
         """Do one job; gives the zygote to go on with."""
-        ran, error = broken("the sandbox was lost"), None
+        ran: Ran | None = None
+        error: Exception = UserError("the sandbox was lost")
         for _ in range(TRIES):
             try:
-                zygote = zygote or ZygoteHandle(self.isolation, self.see)
+                zygote = zygote or ZygoteHandle(self.isolation, self.see, self.warm)
+                self._started = True
                 ran = zygote.run(job.request, job.began)
                 break
             except SandboxLost as lost:
-                ran = broken(str(lost))
-                if zygote is not None and not job.done.cancelled():
+                error = UserError(str(lost))
+                if job.done.cancelled():
+                    break  # which is why it did not answer
+                if zygote is not None:
                     zygote.close()
                     zygote = None
-                if job.done.cancelled():
-                    break
-            except UserError as refused:
-                error = refused
+                if self._started:  # one that never did is no accident
+                    ran = broken(str(lost))
+            except Exception as trouble:  # noqa: BLE001  a refusal, or a bug of ours: whoever waits is told
+                error = trouble
                 break
         with contextlib.suppress(InvalidStateError):  # cancelled
-            if error is not None:
+            if ran is None:
                 job.done.set_exception(error)
             else:
                 job.done.set_result(ran)
@@ -272,7 +298,7 @@ def shared_sandbox(isolation: Isolation = "full") -> SandboxPool:
     with _making:
         if isolation not in _shared:
             _shared[isolation] = SandboxPool(isolation=isolation)
-            atexit.register(_shared[isolation].close)
+            atexit.register(_shared[isolation]._end)
         return _shared[isolation]
 
 

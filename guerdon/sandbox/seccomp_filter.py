@@ -1,7 +1,8 @@
 """The filter of system calls that a boxed program runs under: a list of what is let through, as Linux's own byte code.
 
-A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told to the process
-that looks after the box, which knows it by its name. A call of another machine's table kills; one that no table knows does not exist.
+A call of this list is let through, some only with certain arguments. A call that is known and not in it is refused, and told
+to the process that looks after the box, which knows it by its name. A call of another machine's table kills; one that no
+table knows does not exist.
 Leaves out: who answers (`box_init.py`).
 """
 
@@ -23,20 +24,22 @@ _SET_MODE_FILTER = 1
 
 _ALLOWED = """
 read write close lseek mmap munmap mprotect brk futex fstat newfstatat openat rt_sigaction rt_sigprocmask rt_sigreturn
-clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll ppoll select
-pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3 sched_yield mremap msync mincore
-madvise pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer sendfile copy_file_range flock fsync fdatasync
-sync_file_range truncate ftruncate fallocate fadvise64 readahead getdents getdents64 getcwd chdir fchdir rename renameat renameat2
-mkdir mkdirat rmdir creat link linkat unlink unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown
-fchown lchown fchownat umask utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid
-geteuid getegid getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
-rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min
-sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address set_robust_list get_robust_list restart_syscall
-rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr timer_create timer_settime
-timer_gettime timer_getoverrun timer_delete timerfd_create timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_ctl
-epoll_wait epoll_pwait epoll_pwait2 eventfd eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch
-inotify_rm_watch wait4 waitid close_range futex_waitv futex_wake futex_wait futex_requeue mseal munlock
-sendto recvfrom sendmsg recvmsg shutdown getsockname getpeername getsockopt setsockopt
+clock_gettime gettimeofday time getpid gettid exit exit_group open stat lstat statx access faccessat faccessat2 poll
+ppoll select pselect6 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 pipe pipe2 dup dup2 dup3
+sched_yield mremap msync mincore madvise pause nanosleep clock_nanosleep clock_getres getitimer alarm setitimer
+sendfile copy_file_range flock fsync fdatasync sync_file_range truncate ftruncate fallocate fadvise64 readahead
+getdents getdents64 getcwd chdir fchdir rename renameat renameat2 mkdir mkdirat rmdir creat link linkat unlink
+unlinkat symlink symlinkat readlink readlinkat chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat umask
+utime utimes futimesat utimensat getrlimit setrlimit getrusage sysinfo times uname getuid getgid geteuid getegid
+getresuid getresgid getgroups getppid getpgrp getpgid getsid getpriority capget rt_sigpending rt_sigtimedwait
+rt_sigsuspend sigaltstack statfs fstatfs sched_getparam sched_getscheduler sched_get_priority_max
+sched_get_priority_min sched_rr_get_interval sched_getaffinity sched_getattr arch_prctl set_tid_address
+set_robust_list get_robust_list restart_syscall rseq membarrier getcpu getrandom getxattr lgetxattr fgetxattr
+listxattr llistxattr flistxattr timer_create timer_settime timer_gettime timer_getoverrun timer_delete timerfd_create
+timerfd_settime timerfd_gettime epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 eventfd
+eventfd2 signalfd signalfd4 inotify_init inotify_init1 inotify_add_watch inotify_rm_watch wait4 waitid close_range
+futex_waitv futex_wake futex_wait futex_requeue mseal munlock sendto recvfrom sendmsg recvmsg shutdown getsockname
+getpeername getsockopt setsockopt
 """  # of sockets only what can be done to the ends of a socketpair: no other socket can be made
 _SILENT = {  # refused so often, by libraries that then do without, that it says nothing of a program
     "clone3": errno.ENOSYS,
@@ -57,6 +60,7 @@ _IOCTLS = (
 )  # of terminals (asked only), bytes waiting, non-blocking, close on exec
 _PRCTLS = (1, 2, 3, 15, 16, 21, 23, 39, 0x53564D41)  # names, death signals of one's own children, and questions
 _FCNTLS_REFUSED = (8, 10, 15, 1024, 1026, 1031)  # who is signalled, leases, watches, larger pipes
+_OWN = 0x7FFFFFF1  # stands for a program's own process id, until that is known
 _THREAD = 0x10000  # CLONE_THREAD
 _NAMESPACES = 0x7E020080  # flags of clone that make namespaces
 
@@ -100,28 +104,28 @@ def _unix_stream(otherwise: int) -> list[bytes]:
 
 
 @functools.cache
-def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool, notify: bool) -> bytes:
-    """The filter for a program of this pid: whether it may start processes, execute files, leave its session, and whether what is
-    refused is told."""
-    refused = NOTIFY if notify else ERRNO | errno.EPERM
+def filter_for(*, processes: bool, executes: bool, sessions: bool, signals: bool) -> bytes:
+    """The filter for a program: whether it may start processes, execute files, leave its session, and send signals to others
+    than itself."""
+    refused = NOTIFY
     free = [name for name in _ALLOWED.split() if name in NUMBERS]
     judged = {
         "ioctl": _one_of(1, _IOCTLS, ERRNO | errno.ENOTTY),
         "prctl": _one_of(0, _PRCTLS, refused),
         "fcntl": _none_of(1, _FCNTLS_REFUSED, refused),
-        "prlimit64": _one_of(0, (0, own_pid), refused),
-        "sched_setaffinity": _one_of(0, (0, own_pid), refused),
+        "prlimit64": _one_of(0, (0, _OWN), refused),
+        "sched_setaffinity": _one_of(0, (0, _OWN), refused),
         "socketpair": _unix_stream(refused),
         "personality": _one_of(0, (0xFFFFFFFF,), refused),
     }
-    if processes:  # every start of a process or thread is told, and whoever is told counts; without that, let through
-        started = NOTIFY if notify else ALLOW
-        judged["clone"] = [*_unless(0, _NAMESPACES, refused), _step(_RETURN, started)]
-        judged["fork"] = judged["vfork"] = [_step(_RETURN, started)]
-        free += ["kill", "tkill", "tgkill"]
+    if processes:  # every start of a process or thread is told, and whoever is told counts
+        judged["clone"] = [*_unless(0, _NAMESPACES, ERRNO | errno.EPERM), _step(_RETURN, NOTIFY)]
     else:
         judged["clone"] = [*_unless(0, _NAMESPACES, refused), *_unless(0, _THREAD, ALLOW), _step(_RETURN, refused)]
-        judged["kill"] = judged["tgkill"] = _one_of(0, (own_pid,), refused)
+    if signals:
+        free += ["kill", "tkill", "tgkill"]
+    else:
+        judged["kill"] = judged["tgkill"] = _one_of(0, (_OWN,), refused)
     if sessions:
         free += ["setsid", "setpgid"]
     if executes or processes:
@@ -130,9 +134,9 @@ def filter_for(own_pid: int, *, processes: bool, executes: bool, sessions: bool,
 
 
 def _assembled(free: list[str], judged: dict[str, list[bytes]], refused: int) -> bytes:
-    """Find the number's action by halving: the kernel goes through the filter once for every number there is when it is installed, and
-    that is most of what it costs."""
-    actions: dict[int, list[bytes]] = dict.fromkeys(NUMBERS.values(), [_step(_RETURN, refused)])
+    """Find the number's action by halving: when it is installed the kernel goes through the filter once for every number
+    there is, and that is most of what it costs."""
+    actions = {number: [_step(_RETURN, refused)] for number in NUMBERS.values()}
     actions |= {NUMBERS[name]: [_step(_RETURN, ERRNO | error)] for name, error in _SILENT.items() if name in NUMBERS}
     actions |= {NUMBERS[name]: [_step(_RETURN, ALLOW)] for name in free if name in NUMBERS}
     actions |= {NUMBERS[name]: body for name, body in judged.items() if name in NUMBERS}
@@ -158,11 +162,17 @@ def _halved(runs: list[tuple[int, list[bytes]]]) -> list[bytes]:
     return [_step(_AT_LEAST, runs[middle][0], 0, 1), _step(_JUMP, len(below)), *below, *above]
 
 
-def install(program: bytes, *, listen: bool) -> int:
-    """Put this thread and all it starts under a filter, for good. Gives the descriptor on which refusals are told, if any."""
+def install(program: bytes, own_pid: int) -> int:
+    """Put this thread and all it starts under a filter, for good. Gives the descriptor on which refusals are told."""
+    program = with_pid(program, own_pid)
     body = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(body))
-    return syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER if listen else 0, header)
+    return syscall("seccomp", _SET_MODE_FILTER, _NEW_LISTENER, header)
+
+
+def with_pid(program: bytes, own_pid: int) -> bytes:
+    """A filter for the program of this process id."""
+    return program.replace(_step(_EQUAL, _OWN, 0, 1), _step(_EQUAL, own_pid, 0, 1))
 
 
 # --- the descriptor on which refusals are told ------------------------------------------------------------------------
@@ -170,7 +180,7 @@ def install(program: bytes, *, listen: bool) -> int:
 RECEIVE, ANSWER = 0xC0502100, 0xC0182101
 
 
-def told(record: bytes) -> tuple[int, int, int]:
+def told(record: bytes | bytearray) -> tuple[int, int, int]:
     """Of a record of a call: its id, the call's number, and its first argument."""
     ident, _, _, number, _, _, first = struct.unpack_from("<QIIiIQQ", record)
     return ident, number, first

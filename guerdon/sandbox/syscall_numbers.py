@@ -1,4 +1,4 @@
-"""The numbers of Linux's system calls, for the two machines that boxes run on. A number is followed by its call and those after it.
+"""The numbers of Linux's system calls, for the two machines that boxes run on: a number, its call, and those that follow it.
 
 Leaves out: every other machine, for which there is no full isolation; which calls are let through (`seccomp_filter.py`).
 """

@@ -1,7 +1,8 @@
 """Unit tests that a program cannot forge: they run in another process, and only that process says what came of them.
 
-The names that tests use and the program defines are proxies there: a call goes to the program's process as plain data, and plain data or
-the name of an exception comes back. So whatever the program prints, patches or returns, no object of its own is ever compared.
+The names that tests use and the program defines are proxies there: a call goes to the program's process as plain data, and
+plain data or the name of an exception comes back. So whatever the program prints, patches or returns, no object of its own
+is ever compared.
 Runs inside a box. Leaves out: tests that need a class of the program's, or hand it a function; they are told so.
 """
 
@@ -22,6 +23,7 @@ from typing import Any, NoReturn
 from guerdon.sandbox.plain_data import NotPlain, plain_form, plain_value, read_frame, send_frame, to_json, write_all
 
 FILE = "tests.py"
+CANDIDATE = "__candidate__"  # what `check` is called with
 GONE = 3  # how the tests' process ends where the program's is gone: what became of that is told by others
 _MUTABLE = (list, dict, set)
 
@@ -78,6 +80,10 @@ class _CannotTest(BaseException):
     """The tests want what can not be had from another process."""
 
 
+class _NothingToTest(BaseException):
+    """The program has not what the tests are for."""
+
+
 class _ProgramLeft(BaseException):
     """The program wanted to end in the middle of a call."""
 
@@ -122,7 +128,9 @@ class _Link:
         self.raised_in = name
         if "SystemExit" in kinds:
             return _ProgramLeft(f"{name}() raised SystemExit")
-        for kind in kinds:
+        for kind in (
+            ["RuntimeError"] if "StopIteration" in kinds else kinds
+        ):  # it would end a `map` of the tests in peace
             known = getattr(builtins, kind, None)
             if isinstance(known, type) and issubclass(known, Exception):
                 with contextlib.suppress(TypeError):  # those of Unicode want more than a text
@@ -130,11 +138,11 @@ class _Link:
                     break
         else:
             self.raised = Exception(text)
-        self.raised_kind = kinds[0] if kinds else "Exception"
+        self.raised_kind, self.raised_text = kinds[0] if kinds else "Exception", text
         assert self.raised is not None
         return self.raised
 
-    raised_kind = ""
+    raised_kind = raised_text = ""
 
 
 class _Proxy:
@@ -158,10 +166,19 @@ class _Unreachable:
 
     def __call__(self, *given: Any, **named: Any) -> NoReturn:
         name = object.__getattribute__(self, "_name")
-        raise _CannotTest(f"the tests need the program's class {name}: only its functions can be tested from outside")
+        raise _NothingToTest(f"the tests need the program's class {name}: only functions can be tested from outside")
 
     __getattr__ = __call__
     __instancecheck__ = __call__
+
+
+def _candidate(entry: str, names: dict[str, Any], link: _Link) -> Any:
+    """The function that is to be checked."""
+    if entry in names.get("classes", ()):
+        return _Unreachable(entry)
+    if entry not in names.get("functions", ()):
+        raise _NothingToTest(f"the program defines no function {entry}")
+    return _Proxy(link, entry)
 
 
 def _change(argument: Any, value: Any) -> None:
@@ -181,6 +198,8 @@ def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoR
     names = link.heard(None)
     try:
         namespace = _namespace(request["source"], names, link)
+        if request["entry"]:
+            namespace[CANDIDATE] = _candidate(request["entry"], names, link)
         lines = request["source"].splitlines(keepends=True)
         linecache.cache[FILE] = (len(request["source"]), None, lines, FILE)
         exec(compile(request["source"], FILE, "exec", dont_inherit=True), namespace)
@@ -193,19 +212,54 @@ def take_tests(request: dict[str, Any], hear: int, say: int, report: int) -> NoR
 
 
 def _namespace(source: str, names: dict[str, Any], link: _Link) -> dict[str, Any]:
-    """What tests find: of the program's names those that they use and Python does not have itself. A program with an `abs` of its own must not
-    come between a test and the true one. Modules are the tests' own as well, and only of the standard library."""
-    used = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)} - set(dir(builtins))
+    """What tests find: of the program's names those that are for it to define. Modules are the tests' own, and of the standard
+    library."""
+    used = program_names(ast.parse(source))
     namespace: dict[str, Any] = {"__name__": "__main__", "__builtins__": builtins}
     for kind in ("functions", "classes", "modules"):
         listed = names.get(kind)
-        for name in used.intersection(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ():
+        for name in (
+            used.intersection(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
+        ):
             if kind != "modules":
                 namespace[name] = _Proxy(link, name) if kind == "functions" else _Unreachable(name)
             elif name in sys.stdlib_module_names:
                 with contextlib.suppress(ImportError):
                     namespace[name] = importlib.import_module(name)
     return namespace
+
+
+def program_names(tree: ast.Module) -> set[str]:
+    """The names that tests leave to the program, by the tests alone. Python's own are never among them, for a program with an
+    `abs` of its own must not come between a test and the true one; unless nothing else is left: then it is what the asserts
+    call."""
+    nodes = list(ast.walk(tree))
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    names = used - _bound(nodes) - set(dir(builtins))
+    if names:
+        return names
+    held = [node.test for node in nodes if isinstance(node, ast.Assert)]
+    lefts = [test.left if isinstance(test, ast.Compare) else test for test in held]
+    return {left.func.id for left in lefts if isinstance(left, ast.Call) and isinstance(left.func, ast.Name)} - _bound(
+        nodes
+    )
+
+
+def _bound(nodes: list[ast.AST]) -> set[str]:
+    """Names that the tests give a value to themselves."""
+    names = {CANDIDATE}
+    for node in nodes:
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
+    return names
 
 
 def _verdict(error: BaseException, link: _Link) -> dict[str, Any]:
@@ -216,11 +270,13 @@ def _verdict(error: BaseException, link: _Link) -> dict[str, Any]:
     line = (place[-1].line or "") if place else ""
     if isinstance(error, _CannotTest):
         return {"end": "raised", "kind": "broken", "error": text}
+    if isinstance(error, _NothingToTest):
+        return {"end": "raised", "error": text}
     if isinstance(error, _ProgramLeft):
         return {"end": "left", "error": text}
     if error is link.raised:
         kind = "memory" if isinstance(error, MemoryError) else ""
-        said = f"{link.raised_kind}: {text}" if text else link.raised_kind
+        said = f"{link.raised_kind}: {link.raised_text}" if link.raised_text else link.raised_kind
         return {"end": "raised", "kind": kind, "error": f"{link.raised_in}() raised {said}, in: {line}"}
     if isinstance(error, AssertionError):
         return {"end": "raised", "kind": "assertion", "error": f"{line}{f': {text}' if text else ''}"}

@@ -20,26 +20,28 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-from guerdon.sandbox import boxed_root, fork_hooks, kernel_calls
-from guerdon.sandbox.box_init import BoxConfig, look_after
+from guerdon.sandbox import boxed_root, kernel_calls
+from guerdon.sandbox.box_init import look_after
+from guerdon.sandbox.box_processes import BoxConfig
 from guerdon.sandbox.boxed_program import ENVIRONMENT
 from guerdon.sandbox.plain_data import read_frame, send_frame
-from guerdon.sandbox.seccomp_filter import filter_for
-from guerdon.sandbox.syscall_numbers import NUMBERS
+from guerdon.sandbox.seccomp_filter import filter_for, install
+from guerdon.sandbox.syscall_numbers import MACHINE, NUMBERS, TABLES
 
 WARM = """
-array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator queue
-random re statistics string textwrap threading time types typing unicodedata
+array bisect cmath collections.abc copy datetime decimal enum fractions functools heapq itertools json math numbers operator
+queue random re statistics string textwrap threading time types typing unicodedata
 """  # what programs most often import: loaded once, for all. Every megabyte more makes each box dearer, used or not
 _M_ARENA_MAX = -8
 
 
-def main(control_end: int, register_at_fork: Any) -> None:
-    """Serve whoever holds the other end of this socket. `register_at_fork` is Python's own (`fork_hooks.py`)."""
+def main(control_end: int, register_at_fork: Any, hooks: list[dict[str, Any]]) -> None:
+    """Serve whoever holds the other end of this socket. `register_at_fork` is Python's own, `hooks` what modules would have
+    registered with it (`fork_hooks.py`)."""
     control = socket.socket(fileno=control_end)
     config = json.loads(read_frame(control_end))
     try:
-        ready = _prepared(config)
+        ready = _prepared(config, hooks)
     except BaseException as error:  # noqa: BLE001  whoever started it is told, and decides
         text = getattr(error, "strerror", None) or str(error) or type(error).__name__
         send_frame(control_end, json.dumps({"error": text, "trace": traceback.format_exc()}).encode())
@@ -57,36 +59,68 @@ def main(control_end: int, register_at_fork: Any) -> None:
     _serve(control, ready)
 
 
-def _prepared(config: dict[str, Any]) -> BoxConfig:
+def _prepared(config: dict[str, Any], hooks: list[dict[str, Any]]) -> BoxConfig:
     """Load what programs want, then leave the world behind."""
     sys.path[:] = [place for place in sys.path if place != config["root"]]
     sys.argv[:] = sys.orig_argv[:] = ["python"]
     os.environ.clear()
     os.environ.update(ENVIRONMENT)
-    for name in WARM.split():
+    own = sys.path[:]
+    sys.path += [str(place) for place in config["see"]]
+    for name in [*WARM.split(), *config["warm"]]:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    sys.path[:] = own
     linux = sys.platform == "linux"
     if linux:
         with contextlib.suppress(AttributeError):
-            ctypes.CDLL(None).mallopt(
-                _M_ARENA_MAX, 1
-            )  # or each thread reserves 64 MiB of the addresses a program may have
+            # Or each thread reserves 64 MiB of the addresses that a program may have.
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
     addresses, resident = _memory()
-    processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1  # how a box's first process sees what others take
+    proc = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY) if linux else -1
     isolation, see = config["isolation"], [str(place) for place in config["see"]]
+    if isolation != "limits":
+        _try_filter()
     if isolation == "full":
         boxed_root.enter(see)
+        kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)  # which a change of user has undone
     abi = kernel_calls.landlock_abi() if linux and isolation != "limits" else 0
     if isolation == "landlock" and not abi:
         raise OSError("this kernel has no Landlock")
     if isolation != "limits":
-        if not NUMBERS:
-            raise OSError("there is no filter of system calls for this machine")
-        for pid in (2, 3):
-            filter_for(pid, processes=False, executes=False, sessions=True, notify=True)
-    return BoxConfig(isolation, tuple(see), abi, config["scratch"], addresses, resident, _counts_apart(), processes, tuple(fork_hooks.NOTED))
+        filter_for(processes=False, executes=False, sessions=isolation == "full", signals=False)  # made once, for all
+    if isolation != "full":
+        importlib.import_module("shutil")  # with which working folders are removed
+    return BoxConfig(
+        isolation,
+        tuple(see),
+        abi,
+        config["scratch"],
+        addresses,
+        resident,
+        _counts_apart(),
+        proc,
+        tuple(hooks),
+    )
+
+
+def _try_filter() -> None:
+    """That programs can be put under a filter is known before there is one."""
+    if not NUMBERS:
+        raise OSError(f"there is no filter of system calls for {MACHINE}, but for {' and '.join(sorted(TABLES))}")
+    child = os.fork()
+    if child == 0:
+        try:
+            kernel_calls.prctl(kernel_calls.PR_SET_NO_NEW_PRIVS, 1)
+            install(filter_for(processes=False, executes=False, sessions=True, signals=False), os.getpid())
+            os._exit(0)
+        except OSError as error:
+            os._exit((error.errno or 1) & 0xFF)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        why = os.strerror(code) if code > 0 else f"signal {-code}"
+        raise OSError(code, f"system calls can not be filtered here (seccomp): {why}")
 
 
 def _counts_apart() -> bool:

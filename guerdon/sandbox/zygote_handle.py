@@ -27,7 +27,9 @@ from guerdon.sandbox.ran_program import Ran, ran_from
 START = 60.0  # seconds that a zygote may take to start
 GRACE = 10.0  # seconds beyond its wall time after which a box is given up
 _HEAD = 1 << 20
-_BEGIN = "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.fork_hooks import start; start(int(sys.argv[2]))"
+_BEGIN = (
+    "import sys; sys.path.append(sys.argv[1]); from guerdon.sandbox.fork_hooks import start; start(int(sys.argv[2]))"
+)
 
 
 class SandboxLost(Exception):
@@ -37,7 +39,7 @@ class SandboxLost(Exception):
 class ZygoteHandle:
     """One zygote and the socket to it."""
 
-    def __init__(self, isolation: Isolation, see: Sequence[str]) -> None:
+    def __init__(self, isolation: Isolation, see: Sequence[str], warm: Sequence[str] = ()) -> None:
         self.control, theirs = socket.socketpair()
         root = str(Path(__file__).parents[2])
         python = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
@@ -49,18 +51,21 @@ class ZygoteHandle:
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL if not os.environ.get("GUERDON_SANDBOX_TALKS") else None,
+                stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        config = {"isolation": isolation, "see": list(see), "root": root, "scratch": tempfile.gettempdir()}
+        config = {"isolation": isolation, "see": list(see), "warm": list(warm), "root": root}
+        config["scratch"] = tempfile.gettempdir()
         try:
             self.control.settimeout(START)
             _send(self.control, json.dumps(config).encode())
             ready = json.loads(_receive(self.control, _head(self.control)))
         except (OSError, ValueError, SandboxLost) as error:
             self.close()
-            raise SandboxLost(f"the sandbox did not start: {error}") from None
+            raise SandboxLost(
+                f"the sandbox did not start: {python} ended with {self.process.returncode}: {error}"
+            ) from None
         if not ready.get("ready"):
             self.close()
             raise UserError(refusal(isolation, str(ready.get("error"))))

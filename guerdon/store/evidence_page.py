@@ -16,6 +16,7 @@ from guerdon.store.evidence_words import (
     outcome,
     plain,
     registration,
+    renewal,
     signed,
     unfinished,
 )  # fmt: skip
@@ -32,10 +33,13 @@ def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str
     if quick:
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
     if stale:
-        parts.append(f"*Stale*: {stale}. The command at the end makes it anew.")
+        parts.append(
+            f"*Stale*: {stale}. The command at the end makes it anew, or keeps it (`--renew`) if results are the same."
+        )
     parts.append(elsewhere(others))
     for i, claim in enumerate(proof["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg")
+    parts.append(_renewals(proof))
     parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -284,6 +288,15 @@ def _again(claim: Mapping[str, Any]) -> str:
         return ""
     same = "came to the same weights" if claim["again"]["same"] else "came to **other weights**"
     return f"Seed 0 of the first arm, run again from nothing on the same machine, {same}."
+
+
+def _renewals(proof: Mapping[str, Any]) -> str:
+    """What was changed after the runs were made."""
+    lines = [f"- {renewal(note)}" for note in proof.get("renewed", ())]
+    if not lines:
+        return ""
+    head = "Its runs were made with earlier code. What changed after them, and which of them came out the same with the change:"
+    return "\n".join(["## Changed since, with the same results", "", head, "", *lines])
 
 
 def _provenance(proof: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ RESULTS = (
 )
 HOUSE = Path(__file__).resolve().parent.parent
 GROUND = ("core", "engine", "models")  # what RESULTS stands for
-AROUND = (*GROUND, "store", "loop", "cli")  # what a study's code does not reach into
+AROUND = (*GROUND, "store", "loop", "cli", "sandbox")  # what a study's code does not reach into
 
 
 def modules_of(recipe: Any, functions: Iterable[Callable[..., Any]] = ()) -> tuple[str, ...]:
@@ -45,6 +45,11 @@ def code_hash(modules: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
+def code_digests(modules: Iterable[str]) -> dict[str, str]:
+    """The same of each by itself, to tell which of them has changed."""
+    return {name: _digest(name) for name in modules}
+
+
 def _digest(module: str) -> str:
     file = _file(module)
     return _read(file, file.stat().st_mtime_ns)[0] if file is not None else module
@@ -62,11 +67,16 @@ def _room(module: str) -> str:
 
 def _file(module: str) -> Path | None:
     if _room(module):
-        path = HOUSE.joinpath(*module.split(".")[1:])
-        options = [path.with_suffix(".py"), path / "__init__.py"]
-    else:
-        options = [Path(getattr(sys.modules.get(module), "__file__", None) or "")]
-    return next((each for each in options if each.is_file()), None)
+        return _house_file(HOUSE, module)
+    path = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    return path if path.is_file() else None
+
+
+@functools.cache
+def _house_file(house: Path, module: str) -> Path | None:
+    """Asked some hundred times for one recipe: where the files of the house are does not change while it runs."""
+    path = house.joinpath(*module.split(".")[1:])
+    return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
 
 
 @functools.cache

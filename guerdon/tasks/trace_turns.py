@@ -8,6 +8,7 @@ Leaves out: what a line must be (`data/trace_messages.py`), scoring of traces (`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guerdon.core.call_formats import CallFormat, call_format
@@ -23,7 +24,7 @@ from guerdon.tasks.recited_rows import SAY, WORTH, OpenedAnswers, RecitedRows
 if TYPE_CHECKING:
     from guerdon.core.model import Model
 
-AUTO, OPENING = "auto", "opening"
+AUTO, ASKED = "auto", "asked"  # in a task's meta: all that the user says in the conversation
 
 
 @part
@@ -84,13 +85,14 @@ class traces(RecitedRows):
         except BadTrace as error:
             raise BadRow(str(error)) from error
         way, shown = self.way, list[dict[str, Any]]()
-        opening, tasks = text_of_message(trace.turns[0].view[-1]), []
+        asked = [text_of_message(each) for turn in trace.turns for each in turn.view if each["role"] == "user"]
+        tasks = []
         for place, turn in enumerate(trace.turns):
             shown = [*shown, *shown_turn(trace, place, way)]
             if turn.said is None:
                 break
             said = way.write(turn.turn)
-            meta = {SAY: [said], WORTH: [1.0], OPENING: opening}
+            meta = {SAY: [said], WORTH: [1.0], ASKED: "\n".join(asked)}
             talk = Conversation(shown)
             view = talk if len(talk) > 1 else None
             tasks.append(Task(f"{number}.{place + 1}", talk.asked, said, self.name, 1, meta, view))
@@ -98,8 +100,8 @@ class traces(RecitedRows):
         return tasks, 0
 
     def begins_with(self, task: Task) -> Any:
-        """The turns of one conversation, and of others that begin alike, are held out together."""
-        return task.meta[OPENING]
+        """The turns of one conversation, and of others in which the user says the same, are held out together."""
+        return task.meta[ASKED]
 
     def solution(self, task: Task) -> str:
         return str(task.meta[SAY][0])
@@ -127,9 +129,15 @@ def _messages(view: Any) -> list[dict[str, Any]]:
 
 
 def hold_calls(data: Any) -> bool:
-    """Whether some rows are traces of tools: the assistant calls one in the first of them."""
+    """Whether some rows are traces of tools: the assistant calls one in the first of them. Only what can be read twice is
+    looked at, a file or a list; what is wrong with it is for others to say."""
     path = data["path"] if isinstance(data, Mapping) and "path" in data else data
-    records = open_records(path)
+    try:
+        if not (isinstance(path, list | tuple) or (isinstance(path, str | Path) and Path(path).is_file())):
+            return False
+        records = open_records(path)
+    except (UserError, OSError, ValueError):
+        return False
     rows = [records[n].value for n in range(min(len(records), LOOKED_AT))]
     return any(_calls(row) for row in rows if row is not None)
 

@@ -10,4 +10,5 @@ The design, and the reasons for it, are in docs/workers.md. From the caller to t
 - `template_process`: the process that forks workers.
 - `worker`: the process that calls the function.
 - `foreign_code`, `seeded_calls`, `processes`, `call_meter`: what workers and dispatcher stand on.
+- `plain_result`: a function as boxes of the sandbox call it, beside `seeded_calls`.
 """

@@ -221,10 +221,7 @@ def test_every_turn_of_the_assistants_is_learned_in_the_models_own_format():
     assert source.check(first, first.answer.replace("2", "3")) == source.check(first, "It is 5.") == 0.0
     second = source.get("train", 1)
     assert (source.check(second, " It is 2, and 2."), source.check(second, "It is 3.")) == (1.0, 0.0)
-    assert {source.get("test", i).meta["opening"] for i in range(6)} == {
-        "2+8, and 1+1?",
-        "2+9, and 1+1?",
-    }
+    assert {source.get("test", i).meta["asked"] for i in range(6)} == {f"2+{n}, and 1+1?\nThanks." for n in (8, 9)}
     llama = gd.tasks.traces(rows, format="llama").get("train", 1).view
     assert llama[-1] == {"role": "ipython", "content": "2"}
 
@@ -259,3 +256,13 @@ def test_sft_learns_from_a_file_of_traces(tmp_path, capsys):
     assert main(["export", str(tmp_path / "run"), "--traces", str(tmp_path / "out.jsonl")]) == 0
     assert "3 conversations" in capsys.readouterr().out
     assert len(gd.read_traces(tmp_path / "out.jsonl")) == 3
+
+
+def test_what_can_be_read_once_alone_is_left_to_others():
+    from guerdon.loop.build import find_task
+
+    once = ({"question": f"{n}+1?", "answer": n + 1} for n in range(10))
+    assert find_task(None, once).size("train") == 9
+    assert type(find_task(None, [trace(n) for n in range(3)])).__name__ == "traces"
+    with pytest.raises(gd.UserError, match="cannot read --data"):
+        find_task(None, __file__ + "x")

@@ -151,7 +151,7 @@ def test_a_view_that_the_context_has_no_room_for_ends_it_cut() -> None:
 
 def test_the_time_of_an_episode_ends_it_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(0.0, 10.0)  # ten seconds between two looks
-    monkeypatch.setattr("guerdon.envs.turns.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("guerdon.envs.world_turns.time.monotonic", lambda: next(clock))
     assert played(counting(seconds=15.0), word).info == {"goal": 0.0, "turns": 2, "cut": "time"}
 
 

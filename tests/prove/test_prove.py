@@ -175,7 +175,8 @@ def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
     assert proof["results"] == RESULTS and evidence.stale(proof) == ""
     Path("thrice.py").write_text(example().replace("epochs: int = 3", "epochs: int = 4"))
     said = cli("show", "./thrice.py")
-    assert "evidence: stale, the code of its method and ablation has changed since (guerdon prove thrice)" in said.out
+    stale = "evidence: stale, the code of its method and ablation has changed since (guerdon prove thrice, with --renew"
+    assert f"{stale} where results are the same)" in said.out
     assert cli("show", "./thrice.py", "--json").json["evidence"]["stale"].startswith("the code of its method")
     older = evidence.stale({**proof, "results": RESULTS - 1})
     assert older == f"what all recipes stand on comes to other results since (number {RESULTS - 1} then, {RESULTS} now)"

@@ -15,7 +15,7 @@ from guerdon.loop.proof.claim_results import judged
 from guerdon.loop.proof.known import LEDGER, Known
 from guerdon.loop.proof.proving import tell
 from guerdon.loop.proof.testability import closed, solutions_fit
-from guerdon.loop.proof.trial import FRESH, Trial
+from guerdon.loop.proof.trial import AGAIN, FRESH, Trial
 from guerdon.loop.proof.tuning import TUNING_SEEDS
 
 SWING = (0.01, -0.01, 0.02, -0.02, 0.005, -0.005, 0.015, -0.015)  # a spread without a mean, over eight seeds
@@ -55,7 +55,7 @@ def counts(runs: list[Any]) -> dict[str, int]:
         "look": sum(run.seed < 32 and not run.again and run.arm.what != "mine idea=0" for run in runs),
         "ablation": sum(run.arm.what == "mine idea=0" for run in runs),
         "fresh": sum(run.seed in FRESH for run in runs),
-        "again": sum(run.again for run in runs),
+        "again": sum(run.again == AGAIN for run in runs),
     }
 
 

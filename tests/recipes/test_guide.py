@@ -342,7 +342,7 @@ def test_where_all_is_solved_it_is_grpo():
     assert torch.equal(guided.weights, plain.weights)
 
 
-@pytest.mark.parametrize("how", ["start", "prompt"])
+@pytest.mark.parametrize("how", ["start", pytest.param("prompt", marks=pytest.mark.slow)])
 def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path):
     small_lm(tmp_path / "lm")
     small = {"prompts": 2, "tries": 2, "lr": 3e-3, "max_tokens": 32, "how": how, "kl": 0.1}

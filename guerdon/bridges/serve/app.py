@@ -25,7 +25,6 @@ from starlette.responses import Response
 import guerdon
 from guerdon.bridges import openrlhf
 from guerdon.bridges.serve.admission import Admission, error_response, json_response
-from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import CONTENT_TYPE
 from guerdon.bridges.serve.schema import (
     ErrorResponse,
@@ -36,6 +35,7 @@ from guerdon.bridges.serve.schema import (
     score_response,
 )
 from guerdon.bridges.serve.scoring_queue import ScoringQueue, check_servable, example_of
+from guerdon.bridges.serve.serve_limits import ServeLimits
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.formula.reward import as_reward
 
@@ -59,7 +59,7 @@ def make_app(
     reward: Any,
     *,
     token: str | None,
-    limits: Limits | None = None,
+    limits: ServeLimits | None = None,
     missing: float | None = None,
     tokenizer: Any = None,
 ) -> FastAPI:
@@ -70,7 +70,7 @@ def make_app(
     """
     formula = as_reward(reward)
     check_servable(formula)
-    queue = ScoringQueue(formula, limits or Limits(), None if tokenizer is None else ids_by(tokenizer))
+    queue = ScoringQueue(formula, limits or ServeLimits(), None if tokenizer is None else ids_by(tokenizer))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -136,7 +136,7 @@ def _with_nan(content: dict[str, Any]) -> Response:
     return Response(json.dumps(content), media_type="application/json")
 
 
-def _few_enough(count: int, limits: Limits) -> None:
+def _few_enough(count: int, limits: ServeLimits) -> None:
     if count > limits.samples:
         raise HTTPException(413, f"samples: {count} in one request, at most {limits.samples} are taken")
 

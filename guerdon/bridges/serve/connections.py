@@ -18,8 +18,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from guerdon.bridges.serve.admission import KNOWN
-from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import Metrics
+from guerdon.bridges.serve.serve_limits import ServeLimits
 
 HEAD = 64 << 10  # bytes of a request's first line and headers
 FIELDS = 100  # headers of a request
@@ -29,7 +29,7 @@ AHEAD = 100  # requests that may be sent before the first of them is answered
 class ConnectionTable:
     """Who is connected. Belongs to the event loop's thread."""
 
-    def __init__(self, limits: Limits, metrics: Metrics) -> None:
+    def __init__(self, limits: ServeLimits, metrics: Metrics) -> None:
         self.limits, self.metrics = limits, metrics
         self.strangers: dict[Connection, None] = {}  # the oldest first
         self.known: set[Connection] = set()

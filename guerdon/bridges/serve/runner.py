@@ -31,9 +31,9 @@ except ModuleNotFoundError as error:
     raise require_extra(error.name or "uvicorn", "serve") from error
 from guerdon.bridges.serve.app import make_app
 from guerdon.bridges.serve.connections import Connection, ConnectionTable
-from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.logs import rate_limited_log
 from guerdon.bridges.serve.scoring_queue import THREADS, ScoringQueue
+from guerdon.bridges.serve.serve_limits import ServeLimits
 from guerdon.network.listening import WAITING, is_loopback, listening, url_of
 from guerdon.rewards.formula.reward import Reward, as_reward
 
@@ -47,7 +47,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None,
-    limits: Limits | None = None,
+    limits: ServeLimits | None = None,
     grace: float = 10.0,
     missing: float | None = None,
     tokenizer: Any = None,
@@ -57,7 +57,7 @@ def serve(
     if token is None and not is_loopback(host, port):
         raise UserError(f"{host} can be reached from other machines: a server without a token must stay on 127.0.0.1")
     formula = as_reward(reward)
-    limits = limits or Limits()
+    limits = limits or ServeLimits()
     limits = dataclasses.replace(limits, connections=_places_for(limits.connections))
     app = make_app(formula, token=token, limits=limits, missing=missing, tokenizer=tokenizer)
     table = ConnectionTable(limits, app.state.queue.metrics)

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from guerdon.bridges.lacking import RUN_ONLY, filled, only_in_a_run
-from guerdon.bridges.serve.limits import Limits
 from guerdon.bridges.serve.metrics import Metrics
+from guerdon.bridges.serve.serve_limits import ServeLimits
 from guerdon.core.errors import UserError
 from guerdon.rewards.asking.function import run
 from guerdon.rewards.asking.samples import Samples
@@ -33,7 +33,7 @@ MEND = "send them with each sample, or start the server with --tokenizer MODEL"
 class ScoringQueue:
     """A reward, the requests that were let in, and what was counted. Belongs to the event loop's thread."""
 
-    def __init__(self, formula: Reward, limits: Limits, tokenizer: Any = None) -> None:
+    def __init__(self, formula: Reward, limits: ServeLimits, tokenizer: Any = None) -> None:
         self.formula, self.limits, self.metrics, self.tokenizer = formula, limits, Metrics(), tokenizer
         self.pool = ThreadPoolExecutor(min(limits.at_once, MOST_THREADS), THREADS)
         self.turn = asyncio.Semaphore(limits.at_once)

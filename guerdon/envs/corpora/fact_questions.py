@@ -15,7 +15,7 @@ from guerdon.core.task import Split, Task
 from guerdon.envs.corpora.cited_answers import judged, read_cited
 from guerdon.envs.corpora.fact_puzzles import RULES, SETTINGS, Puzzle, make_puzzle
 from guerdon.envs.corpora.search_turns import read_move, searched
-from guerdon.envs.turns import PlayedOut
+from guerdon.envs.world_turns import PlayedOut
 from guerdon.tasks.family import NearMiss
 
 UNKNOWN = "not known"
@@ -63,14 +63,22 @@ class FactSource(PlayedOut):
         goal = super().check_track(task, track)
         return goal if goal is not None else self.check(task, track["completion"])
 
+    def solution(self, task: Task) -> str:
+        """The last turn of one who has looked."""
+        return f"= {task.answer}{_citations(task)}"
+
     def near_misses(self, task: Task, draw: random.Random) -> list[NearMiss]:
         """Answers that look right and are not, the kinds of error that a search leads to."""
-        cited = "".join(f" [{one}]" for one in task.meta["relevant"]) if task.meta.get("cite") else ""
+        cited = _citations(task)
         misses = [NearMiss(f"= {wrong}{cited}", kind, 0) for kind, wrong in task.meta["misses"].items()]
         if cited:
             misses.append(NearMiss(f"= {task.answer}", "nothing cited", 0))
             misses.append(NearMiss(f"= {task.answer}{cited.rpartition(' ')[0]}", "one document too few", 0))
         return misses
+
+
+def _citations(task: Task) -> str:
+    return "".join(f" [{one}]" for one in task.meta["relevant"]) if task.meta.get("cite") else ""
 
 
 def _meta(puzzle: Puzzle) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from guerdon.envs.corpora.made_up_dialogues import DIALOGUE_LEVELS, DialogueMake
 from guerdon.envs.corpora.made_up_facts import MadeUpWorld
 from guerdon.envs.corpora.search_turns import READ, library_of, read_move
 from guerdon.envs.corpora.word_index import words_of
-from guerdon.envs.turns import InTurns, Observed, PlayedOut
+from guerdon.envs.world_turns import InTurns, Observed, PlayedOut
 from guerdon.tasks.family import NearMiss
 
 MOST_WORDS = 16  # of a query: a copy of the whole dialogue is none

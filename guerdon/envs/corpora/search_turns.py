@@ -22,7 +22,7 @@ from guerdon.core.task import Ask, Conversation, Task
 from guerdon.envs.corpora.cited_answers import judged, read_cited
 from guerdon.envs.corpora.collection import OpenedCorpus, corpus, small_library
 from guerdon.envs.corpora.documents import Document, documents_of
-from guerdon.envs.turns import InTurns, Observed
+from guerdon.envs.world_turns import InTurns, Observed
 
 READ = 20_000  # characters of a turn in which a move is looked for
 KEPT = 200  # characters of a query that are recorded

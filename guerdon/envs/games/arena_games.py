@@ -25,8 +25,8 @@ import numpy as np
 from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
+from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent
 from guerdon.envs.games.matches import AGAINST, SEATS, Game
-from guerdon.envs.games.opponents import checked_opponent
 
 ASK_THE_NETWORK = (
     "Debate",
@@ -209,9 +209,24 @@ class arena(Game):
     def told(self, meta: dict[str, Any]) -> str:
         return self.deal(meta).shown(meta["side"])
 
+    def opponent(self, draw: random.Random) -> Opponent:
+        def at_random(board: ArenaBoard) -> str:
+            words = board.suggested()
+            draw.shuffle(words)
+            return next((word for word in words if board.takes(word)), words[0] if words else "")
+
+        return at_random
+
     def deal(self, meta: dict[str, Any]) -> ArenaBoard:
         dice = Dice(derive(meta["seed"], "arena"))
         return ArenaBoard(begun(meta["game"], self.players, meta["seed"], dice), dice, self.players)
+
+
+def _read(message: tuple[Any, ...]) -> tuple[int, str, str]:
+    """Who says what, and of which kind; some games of the library mix the three up."""
+    who = next((each for each in message if isinstance(each, int)), -1)
+    text = next((each for each in message if isinstance(each, str)), "")
+    return who, text, next((str(each.name) for each in message if hasattr(each, "name")), "")
 
 
 class ArenaBoard:
@@ -237,12 +252,13 @@ class ArenaBoard:
     def shown(self, player: int) -> str:
         state = self.core.state
         messages, state.observations[player] = state.observations.get(player, []), []
-        boards = [i for i, (_, _, kind) in enumerate(messages) if getattr(kind, "name", "") == "GAME_BOARD"]
+        read = [_read(message) for message in messages]
+        boards = [i for i, (_, _, kind) in enumerate(read) if kind == "GAME_BOARD"]
         lines = []
-        for i, (who, text, _) in enumerate(messages):
+        for i, (who, text, _) in enumerate(read):
             if who == player or (i in boards and i != boards[-1]):
                 continue  # its own words, and a board that a later one shows
-            lines.append(text.strip() if who < 0 else f"Player {who}: {' '.join(str(text).split())}")
+            lines.append(text.strip() if who < 0 else f"Player {who}: {' '.join(text.split())}")
         text = "\n".join(lines)
         self.texts[player].append(text)
         return text
@@ -274,18 +290,17 @@ class ArenaBoard:
     def forfeit(self, player: int) -> None:
         raise AssertionError("the library has rules of its own")
 
-    def moves(self) -> list[str]:
-        """Some that the game would take now, of what its player was shown in brackets, with other digits too."""
+    def suggested(self) -> list[str]:
+        """What its player was shown in brackets, the latest first, and the same with other digits."""
         player = self.turn()
         assert player is not None
-        self_texts = [*self.texts[player], self.shown(player)]
-        seen = list(
-            dict.fromkeys(word for text in reversed(self_texts) for word in re.findall(r"\[[^\[\]\n]{1,30}\]", text))
-        )
-        tried = [*seen, *(re.sub(r"[0-9]", digit, word, count=1) for word in seen[:8] for digit in "0123456789")]
-        return [word for word in dict.fromkeys(tried[:60]) if self._takes(word)]
+        texts = [*self.texts[player], self.shown(player)][::-1]
+        seen = list(dict.fromkeys(word for text in texts for word in re.findall(r"\[[^\[\]\n]{1,30}\]", text)))
+        other = [re.sub(r"[0-9]", digit, word, count=1) for word in seen[:8] for digit in "0123456789"]
+        return list(dict.fromkeys([*seen, *other]))[:60]
 
-    def _takes(self, said: str) -> bool:
+    def takes(self, said: str) -> bool:
+        """Whether the game would take this as a move, tried on a copy."""
         trial = copy.copy(self)
-        trial.table, trial.dice = copy.deepcopy(self.table), copy.deepcopy(self.dice)
+        trial.table, trial.dice = copy.deepcopy(self.table), copy.copy(self.dice)
         return trial.move(said) is None

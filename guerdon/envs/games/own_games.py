@@ -13,13 +13,13 @@ from typing import Any
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split, Task
+from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent, opponent
 from guerdon.envs.games.matches import AGAINST, Game
-from guerdon.envs.games.opponents import Opponent, checked_opponent, opponent
-from guerdon.envs.turns import InTurns, Observed, PlayedOut
+from guerdon.envs.world_turns import InTurns, Observed, PlayedOut
 from guerdon.tasks.family import HELD_OUT
 
 # level: how many heaps, and the largest
-HEAPS = {1: (2, 7), 2: (2, 9), 3: (3, 5), 4: (3, 7), 5: (3, 9), 6: (4, 7), 7: (4, 9), 8: (5, 9)}
+HEAPS = {1: (2, 7), 2: (2, 12), 3: (3, 7), 4: (3, 9), 5: (3, 15), 6: (4, 7), 7: (4, 12), 8: (5, 12)}
 MOVE = re.compile(r"take ([0-9]{1,3}) from ([0-9]{1,3})")
 RULES = "take some from one heap, who takes the last wins. say: take 2 from 1"
 
@@ -28,7 +28,7 @@ RULES = "take some from one heap, who takes the last wins. say: take 2 from 1"
 class nim(Game):
     """Nim: take some from one heap; who takes the last one wins.
 
-    `level` sets the heaps, two of at most seven up to five of nine. Deals are won by who plays them perfectly, whoever the
+    `level` sets the heaps, two of at most seven up to five of twelve. Deals are won by who plays them perfectly, whoever the
     opponent is: the role moves first where it can win so, and second where that wins.
 
     `against` is "random", "greedy", "minimax:4", or "perfect", which never misses a win; "opponent" for another seat; ""
@@ -40,10 +40,10 @@ class nim(Game):
     >>> world = game.open(gd.Ask(game.get("train", 0)), seed=0)
     >>> print(world.begin())
     take some from one heap, who takes the last wins. say: take 2 from 1
-    they take 2 from 2
-    nim 2 1 1
+    they take 7 from 1
+    nim 0 4 3
     >>> world.gold(), world.step("take 2 from 1").view
-    ('take 2 from 1', 'they take 1 from 3\\nnim 0 1 0')
+    ('take 2 from 1', 'they take 1 from 2\\nnim 0 0 1')
     """
 
     level: int = knob(default=1, ge=1, le=8)
@@ -120,10 +120,11 @@ class NimBoard:
         self.player = 1 - self.player
         return None
 
-    def after(self, move: str) -> NimBoard:
-        board = NimBoard(self.heaps, self.player)
-        board.move(move)
-        return board
+    def afters(self) -> dict[str, NimBoard]:
+        boards = {move: NimBoard(self.heaps, self.player) for move in self.moves()}
+        for move, board in boards.items():
+            board.move(move)
+        return boards
 
     def key(self) -> Hashable:
         return ("nim", tuple(sorted(self.heaps)))
@@ -161,7 +162,7 @@ class hunt(InTurns, PlayedOut):
     >>> game = gd.envs.hunt(level=2)
     >>> world = game.open(gd.Ask(game.get("train", 0)), seed=0)
     >>> world.begin(), world.gold(), world.step(world.gold()).view
-    ('hunt 36 to 42 guesses 3', '39', 'up')
+    ('hunt 49 to 55 guesses 3', '52', 'down')
     """
 
     level: int = knob(default=1, ge=1, le=8)

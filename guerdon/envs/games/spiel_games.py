@@ -16,8 +16,8 @@ from typing import Any
 from guerdon.core.errors import UserError, require_extra, unknown
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
+from guerdon.envs.games.fixed_opponents import Opponent, checked_opponent, minimax_move, opponent
 from guerdon.envs.games.matches import AGAINST, SEATS, Game
-from guerdon.envs.games.opponents import Opponent, checked_opponent, minimax_move, opponent
 
 LISTED = 60  # moves a view lists at most
 LOOKING = (
@@ -68,12 +68,10 @@ class spiel(Game):
     >>> import guerdon as gd
     >>> game = gd.envs.spiel("tic_tac_toe", against="minimax")
     >>> world = game.open(gd.Ask(game.get("train", 3)), seed=0)
-    >>> print(world.begin())
-    ...
-    ...
-    x..
-    moves: o(0,0) | o(0,1) | o(0,2) | o(1,0) | o(1,1) | o(1,2) | o(2,1) | o(2,2)
+    >>> world.begin().splitlines()[:3]
+    ['...', '...', 'x..']
     >>> world.step("o(1,1)").view.splitlines()[:3]
+    ['...', '.o.', 'xx.']
     """
 
     game: str
@@ -127,8 +125,8 @@ class spiel(Game):
         draw = random.Random(derive(meta["seed"], "chance"))
         board = SpielBoard(load_spiel(meta["game"]).new_initial_state(), draw)
         for _ in range(meta["opening"]):
-            after = board.after(draw.choice(board.moves()))
-            board = after if after.turn() is not None else board
+            ways = [way for way in board.afters().values() if way.turn() is not None]
+            board = draw.choice(ways) if ways else board
         return SpielBoard(board.state, draw)
 
     def opponent(self, draw: random.Random) -> Opponent:
@@ -161,8 +159,8 @@ def tree_search(board: SpielBoard, tries: int, draw: random.Random) -> str:
 class SpielBoard:
     """A state of the library's, past its chance: it falls as the deal's own dice say."""
 
-    def __init__(self, state: Any, draw: random.Random) -> None:
-        self.state, self.draw = state, draw
+    def __init__(self, state: Any, draw: random.Random | None, title: str = "") -> None:
+        self.state, self.draw, self.title = state, draw, title or str(state.get_game())
         self.players: int = state.num_players()
         self.loser: int | None = None
         self._fall()
@@ -170,6 +168,7 @@ class SpielBoard:
     def _fall(self) -> None:
         while self.state.is_chance_node():
             outcomes, chances = zip(*self.state.chance_outcomes(), strict=True)
+            self.draw = self.draw or random.Random(derive("tried out", str(self.state)))
             self.state.apply_action(self.draw.choices(outcomes, chances)[0])
 
     def turn(self) -> int | None:
@@ -190,25 +189,26 @@ class SpielBoard:
     def spell(self, action: int) -> str:
         return " ".join(str(self.state.action_to_string(self.state.current_player(), action)).split())
 
+    def _actions(self) -> dict[str, int]:
+        return {self.spell(action): action for action in self.state.legal_actions()}
+
     def moves(self) -> list[str]:
-        return [self.spell(action) for action in self.state.legal_actions()]
+        return list(self._actions())
 
     def move(self, said: str) -> str | None:
-        word = " ".join(said.split()).casefold()
-        for action in self.state.legal_actions():
-            if self.spell(action).casefold() == word:
-                self.state.apply_action(action)
-                self._fall()
-                return None
-        return f"that is no move here: {' '.join(said.split())[:40]}. say one of the moves, as it is written"
+        words = " ".join(said.split())
+        legal = {spelled.casefold(): action for spelled, action in self._actions().items()}
+        if words.casefold() not in legal:
+            return f"that is no move here: {words[:40]}. say one of the moves, as it is written"
+        self.state.apply_action(legal[words.casefold()])
+        self._fall()
+        return None
 
-    def after(self, move: str) -> SpielBoard:
-        board = SpielBoard(self.state.clone(), random.Random(derive(str(self.state), move)))
-        board.move(move)
-        return board
+    def afters(self) -> dict[str, SpielBoard]:
+        return {spelled: SpielBoard(self.state.child(a), None, self.title) for spelled, a in self._actions().items()}
 
     def key(self) -> Hashable:
-        return (str(self.state.get_game()), str(self.state), self.state.current_player())
+        return (self.title, str(self.state), self.state.current_player())
 
     def forfeit(self, player: int) -> None:
         self.loser = player

@@ -16,7 +16,7 @@ from guerdon.core.part import knob, live, part
 from guerdon.core.task import Split, Task
 from guerdon.envs.pages.page_html import site_from_html
 from guerdon.envs.pages.page_world import Check, browsing
-from guerdon.envs.turns import PlayedOut
+from guerdon.envs.world_turns import PlayedOut
 
 GOAL = ("wanted", "answer", "plan")  # columns of a row that say what is to come of it, and how
 

@@ -181,6 +181,7 @@ class Site:
         if not self.looks.history:
             return False
         self.log.append(("back", "", ""))
+        self.looks.notices = ()
         *before, last = self.looks.history
         self.move_to(last, tuple(before))
         return True

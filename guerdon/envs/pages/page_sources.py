@@ -19,7 +19,7 @@ from guerdon.envs.pages.page_words import Words
 from guerdon.envs.pages.page_world import browsing
 from guerdon.envs.pages.shop_sites import shop_site
 from guerdon.envs.pages.table_sites import table_site
-from guerdon.envs.turns import PlayedOut
+from guerdon.envs.world_turns import PlayedOut
 
 Maker = Callable[[random.Random, Words, int], Made]
 MAKERS: dict[str, Maker] = {

@@ -1,6 +1,6 @@
 """The environment of pages: one episode is a visit to the site in its task, in one of two views.
 
-Leaves out: where problems come from (`page_sources.py`, `own_pages_source.py`) and what limits end (`envs/turns.py`).
+Leaves out: where problems come from (`page_sources.py`, `own_pages_source.py`) and what limits end (`envs/world_turns.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from guerdon.envs.pages.page_plans import next_step
 from guerdon.envs.pages.page_site import Site
 from guerdon.envs.pages.screen_view import ScreenView
 from guerdon.envs.pages.tree_view import TreeView
-from guerdon.envs.turns import InTurns, Observed
+from guerdon.envs.world_turns import InTurns, Observed
 
 Check = Callable[[dict[str, Any]], float]
 GOLD_MOST = 500  # moves after which the gold player is lost

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from guerdon.envs.pages.elements import CELLS, Element, visible_lines
@@ -88,7 +89,7 @@ class ScreenView:
         verb = verb.lower()
         if "\n" in words:
             return MoveTaken("one move a turn, on one line")
-        general = common_move(self, site, verb, rest.strip())
+        general = common_move(site, verb, rest.strip(), self.lines, self.height)
         if general is not None:
             return general
         if verb == "move":
@@ -125,7 +126,7 @@ class ScreenView:
         site.press(key)
         return MoveTaken()
 
-    def _keys(self, site: Site, change) -> MoveTaken:  # type: ignore[no-untyped-def]
+    def _keys(self, site: Site, change: Callable[[str], str]) -> MoveTaken:
         box = self._box(site.looks.focus)
         field = box.element if box is not None else None
         if field is None or field.kind != "field" or field.disabled:

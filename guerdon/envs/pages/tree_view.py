@@ -51,10 +51,10 @@ class TreeView:
             pieces = []
             for element in line:
                 self.rows[element.id] = len(whole)
-                if element.is_in_cell:
-                    self.rows.setdefault(element.parent.id, len(whole))  # type: ignore[union-attr]
+                if element.parent is not None and element.is_in_cell:
+                    self.rows.setdefault(element.parent.id, len(whole))
                 pieces.append(self._piece(element))
-            is_row = any(element.tag in CELLS or element.is_in_cell for element in line[:1])
+            is_row = line[0].tag in CELLS or line[0].is_in_cell
             whole.append((" | " if is_row else "  ").join(pieces))
         self.height = len(whole)
         self.top = site.looks.scroll = min(site.looks.scroll, max(0, len(whole) - self.lines))
@@ -91,7 +91,7 @@ class TreeView:
         verb, rest = verb.lower(), rest.strip()
         if "\n" in words:
             return MoveTaken("one move a turn, on one line")
-        general = common_move(self, site, verb, rest)
+        general = common_move(site, verb, rest, self.lines, self.height)
         if general is not None:
             return general
         if verb == "press" and rest.lower() in KEYS:
@@ -144,20 +144,21 @@ class TreeView:
         return f"{verb} {number} {what}".strip()
 
 
-def common_move(view: TreeView | object, site: Site, verb: str, rest: str) -> MoveTaken | None:
-    """Moves that are the same in every view: stop, back, scroll."""
+def common_move(site: Site, verb: str, rest: str, lines: int, height: int) -> MoveTaken | None:
+    """Moves that are the same in every view: stop, back, scroll. `lines` of `height` are in view."""
     if verb == "stop":
         return MoveTaken(answer=unquoted(rest)[:500])
     if verb == "back" and not rest:
         return MoveTaken() if site.back() else MoveTaken("there is no page before this one")
     if verb == "scroll" and rest.lower() in ("down", "up"):
-        lines, height = view.lines, view.height  # type: ignore[union-attr]
         by = max(1, lines - 2) * (1 if rest.lower() == "down" else -1)
         before = site.looks.scroll
         site.looks.scroll = min(max(before + by, 0), max(0, height - lines))
+        if site.looks.scroll == before:
+            return MoveTaken(f"there is nothing further {rest.lower()}")
         site.log.append(("scroll", "", rest.lower()))
         site.looks.notices = ()
-        return MoveTaken() if site.looks.scroll != before else MoveTaken(f"there is nothing further {rest.lower()}")
+        return MoveTaken()
     return None
 
 

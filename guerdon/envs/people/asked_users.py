@@ -16,7 +16,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Split, Task
 from guerdon.envs.people.errands import ERRANDS
 from guerdon.envs.people.simulated_user import UserAtHand
-from guerdon.envs.turns import InTurns, Observed, PlayedOut, played_in_turns
+from guerdon.envs.world_turns import InTurns, Observed, PlayedOut, played_in_turns
 from guerdon.tasks.family import HELD_OUT
 
 LEVELS: dict[int, tuple[int, tuple[str, ...]]] = {  # level: how many fields are wanted, and manners to draw from

@@ -14,17 +14,18 @@ from guerdon.envs.people.retries import OverSource, filled
 
 @part
 class planned(OverSource):
-    """The planner is shown the problem and writes a plan; the executor is shown the plan, with the problem or alone, and
-    answers. The goal, that the answer is right, is both roles'; `info` has the number of lines of the `plan`.
+    """A planner and who carries it out: the planner is shown the problem and writes a plan; the executor is shown the plan,
+    with the problem or alone, and answers. The goal, that the answer is right, is both roles'.
 
     `shows="plan"` hides the problem from the executor: a plan must then say all that matters. `ask` is what the planner is
-    shown, with `{prompt}` in it, and `carry` what the executor is, with `{plan}` in it. Two seats: one model may sit in
-    both (`seats={"planner": "policy", "executor": "policy"}`) or each have its own, and each role's tracks are learned from
-    by who sits there. `source` is a task source, or the name of one.
+    shown, with `{prompt}` in it, and `carry` what the executor is, with `{plan}` in it. The executor's seat is `policy`
+    unless it has another name, so that recipes' rewards and exams look at it. One model may sit in both (which is what
+    `guerdon train` does) or each have its own; a reward of both roles, `verified(task, role=("planner", "policy"))`,
+    teaches both. `info` has the number of lines of the `plan`. `source` is a task source, or the name of one.
 
     >>> import guerdon as gd
     >>> gd.envs.planned("chain:2").roles
-    ('planner', 'executor')
+    ('planner', 'policy')
     """
 
     source: Any
@@ -32,7 +33,7 @@ class planned(OverSource):
     ask: str = "plan\n{prompt}"
     carry: str = "{plan}"
     planner: str = "planner"
-    executor: str = "executor"
+    executor: str = "policy"
 
     def __post_init__(self) -> None:
         for name, field in (("ask", "{prompt}"), ("carry", "{plan}")):

@@ -16,10 +16,10 @@ from guerdon.core.errors import UserError
 from guerdon.core.part import knob, part
 from guerdon.core.play import Seats, seats_alone
 from guerdon.core.task import Ask, Conversation, Split, Task
-from guerdon.envs.turns import PlayedOut
+from guerdon.envs.world_turns import PlayedOut
 from guerdon.tasks.family import ANSWER, Family, read_solution
 from guerdon.tasks.roles import said, verify_view
-from guerdon.tasks.stepwise import by_steps
+from guerdon.tasks.stepwise import by_steps, has_steps
 from guerdon.tasks.task_loading import load
 
 Feedback = str | Callable[[Task, str], str]
@@ -51,7 +51,7 @@ class OverSource(PlayedOut):
 
     def gold(self, task: Task) -> str:
         """A right answer: a worked solution, of families that have one."""
-        return self.inner.solution(task) if isinstance(self.inner, Family) else task.answer
+        return by_steps(self.inner).solution(task) if has_steps(self.inner) else task.answer
 
     def is_right(self, task: Task, answer: str) -> bool:
         verdict = self.inner.check(task, answer)

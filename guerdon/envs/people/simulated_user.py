@@ -14,7 +14,7 @@ from typing import Any
 
 from guerdon.core.seeds import derive
 from guerdon.envs.people.errands import ERRANDS
-from guerdon.envs.turns import Observed
+from guerdon.envs.world_turns import Observed
 
 MANNERS = ("plain", "terse", "chatty", "two", "fickle")
 NOT_UNDERSTOOD = "i do not understand."

@@ -98,7 +98,7 @@ def tool(
 
     It may be `async`. One that could crash or never end is run `apart`, in a process of its own, which is ended when its time
     is up; others run in a thread, which goes on in the background then. One that `keeps_time` is never stopped: it ends by
-    itself. In a class with `open(seed, meta)`, methods are tools of an episode's own object (docs/tools.md).
+    itself. In a part with `open(seed, meta)`, methods are tools of an episode's own object (docs/tools.md).
 
     >>> import guerdon as gd
     >>> @gd.tool
@@ -117,7 +117,7 @@ def as_tool(given: Any) -> Tool:
     if isinstance(given, Tool):
         return given
     if not callable(given) or isinstance(given, type):
-        raise UserError(f"a tool is a function with types, or an object with open(seed, meta), not {given!r}")
+        raise UserError(f"a tool is a function with types, or a part with open(seed, meta), not {given!r}")
     return _made(given)
 
 

@@ -12,7 +12,11 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.part import part
 from guerdon.core.task import Split, Task, TaskSource, kinds_of
+from guerdon.envs.tools.exact_arithmetic import calculator
 from guerdon.envs.tools.tool_worlds import GOLD, tool_turns
+
+CALCULATOR = calculator.__name__
+MOST = 16  # turns of problems that are named: a step of the longest chains is a call
 
 
 @part
@@ -57,9 +61,28 @@ class with_tools:
 
     def get(self, split: Split, index: int) -> Task:
         task: Task = self.source.get(split, index)
+        return dataclasses.replace(task, family=self.prefix + task.family, meta={**task.meta, GOLD: self._gold(task)})
+
+    def _gold(self, task: Task) -> list[Any]:
+        """What one who knows everything says: as the task has it; every step as a call of the calculator, where all of them are
+        such; or the answer at once."""
+        if isinstance(task.meta.get(GOLD), list):
+            return list(task.meta[GOLD])
+        text = self._worked(task)
+        *steps, answer = text.splitlines() or [""]
+        sums = [step.partition("=") for step in steps]
+        has_one = any(tool.name == CALCULATOR for tool in self.home.every_tool)
+        if not has_one or len(steps) >= self.home.most or not all(_comes_to(left, right) for left, _, right in sums):
+            return [text]
+        return [*({"name": CALCULATOR, "arguments": {"expression": left}} for left, _, _ in sums), answer]
+
+    def _worked(self, task: Task) -> str:
         solve = getattr(self.source, "solution", None)
-        gold = task.answer if solve is None else str(solve(task))
-        return dataclasses.replace(task, family=self.prefix + task.family, meta={**task.meta, GOLD: gold})
+        return task.answer if solve is None else str(solve(task))
+
+    def solution(self, task: Task) -> str:
+        """Worked out without tools: what recipes recite that know of one turn alone."""
+        return self._worked(self._bare(task))
 
     def kinds(self) -> dict[str, Any]:
         inner = kinds_of(self.source)
@@ -81,9 +104,15 @@ class with_tools:
         return dataclasses.replace(task, family=task.family.removeprefix(self.prefix))
 
 
+def _comes_to(left: str, right: str) -> bool:
+    try:
+        return calculator(left) == right
+    except ValueError:
+        return False
+
+
 def named_tools(name: str, source: TaskSource) -> with_tools:
     """A source with tools that have a name on the command line."""
     from guerdon.envs.tools.boxed_tools import interpreter
-    from guerdon.envs.tools.exact_arithmetic import calculator
 
-    return with_tools(source, [interpreter()] if name == "python" else [calculator])
+    return with_tools(source, tool_turns([interpreter()] if name == "python" else [calculator], most=MOST))

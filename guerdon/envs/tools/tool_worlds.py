@@ -11,25 +11,25 @@ import copy
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from guerdon.core.call_formats import CallFormat, Messages, call_format
+from guerdon.core.call_formats import CallFormat, Messages, ToolCall, ToolTurn, call_format
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError
-from guerdon.core.part import knob, part
+from guerdon.core.part import is_part, knob, part
 from guerdon.core.play import Seats
 from guerdon.core.task import Ask
 from guerdon.envs.tools.tool_calling import EpisodeTools
 from guerdon.envs.tools.tool_schema import Tool, as_tool, schemas, tools_of
-from guerdon.envs.turns import InTurns, Observed, played_in_turns
+from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
 
 AUTO = "auto"
-GOLD = "gold"  # in a task's meta: what one who knows everything says
+GOLD = "gold"  # in a task's meta: what one who knows everything says, turn by turn; a call is its name and arguments
 
 
 @part
 class tool_turns(InTurns):
     """The role may call `tools` for up to `most` turns; what it says without a call is its answer and ends the episode.
 
-    A tool is a function with type hints and a docstring, or what `gd.tool` made of one; or an object with `open(seed, meta)`,
+    A tool is a function with type hints and a docstring, or what `gd.tool` made of one; or a part with `open(seed, meta)`,
     which gives each episode its own, and whose `gd.tool` methods are tools. A call takes `timeout` seconds at most, a result is
     shown up to `longest` characters, an episode takes `seconds` at most (0: no limit). `format` is how calls are written:
     "hermes", "llama" or "sprig"; "auto" is what the model was taught.
@@ -59,12 +59,18 @@ class tool_turns(InTurns):
     def __post_init__(self) -> None:
         given = self.tools if isinstance(self.tools, list | tuple) else [self.tools]
         self.tools = [each if hasattr(each, "open") else as_tool(each) for each in given]
+        for each in self.tools:
+            if not isinstance(each, Tool) and (isinstance(each, type) or not is_part(each)):
+                name = each.__name__ if isinstance(each, type) else type(each).__name__
+                raise UserError(
+                    f"{name} has open(seed, meta) and is no part: write @gd.part above it, and give {name}()"
+                )
         names = [tool.name for tool in self.every_tool]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise UserError(f"two tools are called {twice[0]}: name one of them otherwise, gd.tool(name=...)")
         if not names:
-            raise UserError("tool_turns has no tools: give functions with types, or gd.envs.calculator()")
+            raise UserError("tool_turns has no tools: give functions with types, or gd.envs.calculator")
         if self.format != AUTO:
             call_format(self.format)
 
@@ -88,12 +94,13 @@ class tool_turns(InTurns):
         return self._in_format
 
     async def _in_format(self, ask: Ask, seats: Seats) -> Episode:
-        world = self.world(ask, seats.seed, getattr(seats[self.role], "calls", "hermes"))
+        world = self.world(ask, seats.seed, seats[self.role].calls)
         return await played_in_turns(world, seats, self.role, self.most, self.seconds)
 
-    def gold(self, ask: Ask, seed: int, said: Sequence[str]) -> str:
-        """The answer at once: what tools would say is known."""
-        return str(ask.task.meta.get(GOLD, ask.task.answer))
+    async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
+        """The same with what a task brings (`meta["gold"]`) in the role's mouth: calls, then the answer; or that at once."""
+        world = self.world(ask, seats.seed, seats[self.role].calls)
+        return await played_in_turns(world, seats, self.role, self.most, self.seconds, gold=True)
 
 
 def _listed(given: Sequence[Any]) -> list[Tool]:
@@ -121,7 +128,9 @@ class ToolWorld:
         return Observed(self.way.results(texts))
 
     def gold(self) -> str:
-        return str(self.ask.task.meta.get(GOLD, self.ask.task.answer))
+        says = self.ask.task.meta.get(GOLD) or [self.ask.task.answer]
+        now = says[min(self.turn, len(says) - 1)]
+        return now if isinstance(now, str) else self.way.write(ToolTurn("", (ToolCall(**now),)))
 
     def outcome(self) -> dict[str, Any]:
         tools = self.tools

@@ -25,7 +25,7 @@ from guerdon.loop.proof.records import (
 )
 from guerdon.loop.proof.replication import replicated
 from guerdon.loop.proof.testability import closed
-from guerdon.loop.proof.trial import FRESH, Trial, WantedRun
+from guerdon.loop.proof.trial import AGAIN, FRESH, Trial, WantedRun
 from guerdon.loop.proof.tuning import FACTORS, TUNING_SEEDS
 from guerdon.loop.proof.verdict import Comparison, p_no_worse
 
@@ -152,7 +152,7 @@ def _replication(trial: Trial, known: Known, comparison: Comparison) -> dict[str
 
 def _again(trial: Trial, known: Known, arms: Mapping[str, Arm]) -> dict[str, Any] | None:
     """Whether a run that was made again from nothing came to the same weights."""
-    run = WantedRun(next(iter(arms.values())), 0, again=True)
+    run = WantedRun(next(iter(arms.values())), 0, again=AGAIN)
     once, twice = known.get(run.arm.key(0)), known.get(run.key)
     if once is None or twice is None:
         return None
@@ -174,7 +174,7 @@ def _tried(trial: Trial, known: Known) -> list[dict[str, Any]]:
     runs: Iterable[WantedRun] = [
         *trial.tuning_runs(),
         *(WantedRun(arm, seed) for arm in arms.values() for seed in FRESH),
-        WantedRun(next(iter(arms.values())), 0, again=True),
+        WantedRun(next(iter(arms.values())), 0, again=AGAIN),
     ]
     by_key = {run.key: run for run in runs}
     there = {key: known.get(key) for key in by_key}

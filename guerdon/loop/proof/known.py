@@ -7,6 +7,8 @@ and evidence that was made elsewhere is gone on with rather than made again.
 from __future__ import annotations
 
 import copy
+import functools
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -61,17 +63,28 @@ class Known:
 
 
 def _in_evidence(folder: Path) -> list[Mapping[str, Any]]:
-    records = []
-    for path in sorted(folder.glob("*.json")):
-        try:
-            proof = evidence.read(folder, path.stem)
-        except UserError:  # of another edition, or damaged: it is made again
-            continue
-        for claim in proof.get("claims", ()):
-            records += [run for arm in claim["arms"].values() for run in arm["runs"]]
-            records += claim["tried"]
-        records += proof.get("runs", ())
-    return records
+    return [record for path in sorted(folder.glob("*.json")) for record in _in_file(path, _digest(path))]
+
+
+def _digest(path: Path) -> bytes:
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError:  # whoever reads it says so
+        return b""
+
+
+@functools.lru_cache(maxsize=1024)
+def _in_file(path: Path, digest: bytes) -> tuple[Record, ...]:
+    """The records of a file that says this: those of the package are asked for again and again, and never change."""
+    try:
+        proof = evidence.read(path.parent, path.stem)
+    except UserError:  # of another edition, or damaged: it is made again
+        return ()
+    records: list[Record] = []
+    for claim in proof.get("claims", ()):
+        records += [run for arm in claim["arms"].values() for run in arm["runs"]]
+        records += claim["tried"]
+    return (*records, *proof.get("runs", ()))
 
 
 def _in_ledger(path: Path) -> list[Mapping[str, Any]]:

@@ -71,6 +71,9 @@ class How:
         """What the files of its evidence are called."""
         return file_name(recipe, name_of(self.student) if self.student else "")
 
+    def has_evidence(self, recipe: str) -> bool:
+        return (self.folder / f"{self.file_of(recipe)}.json").is_file()
+
     @property
     def options(self) -> Options:
         return QUICK_OPTIONS if self.quick else OPTIONS
@@ -94,7 +97,7 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
     """Evidence for each recipe, written to its folder. `progress` hears how many runs of how many are done, and which one was
     last."""
     how = how.from_here()
-    entries = {name: _claiming(find_recipe(name)) for name in names}
+    entries = {name: claiming(find_recipe(name)) for name in names}
     trials = {name: trials_of(name, entry, how) for name, entry in entries.items()}
     known = how.known
     try:
@@ -115,7 +118,7 @@ def prove(names: Sequence[str], how: How, progress: Progress) -> list[dict[str, 
 def register_claims(names: Sequence[str], how: How) -> dict[str, Any] | None:
     """Date and hash the claims of recipes, before anything is run."""
     how = how.from_here()
-    entries = {name: _claiming(find_recipe(name)) for name in names}
+    entries = {name: claiming(find_recipe(name)) for name in names}
     return register(how.folder, [trial for name, entry in entries.items() for trial in trials_of(name, entry, how)])
 
 
@@ -123,7 +126,7 @@ def trials_of(name: str, entry: RecipeEntry, how: How) -> list[Trial]:
     return [_trial(name, entry, claim, how) for claim in entry.claims]
 
 
-def _claiming(entry: RecipeEntry) -> RecipeEntry:
+def claiming(entry: RecipeEntry) -> RecipeEntry:
     if not entry.claims:
         raise UserError(f"recipe {entry.name!r} claims nothing: give its @recipe a claim=Claim(...) to prove")
     return entry
@@ -208,8 +211,8 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
     """A run as a job, after the jobs of what it begins with."""
     starts = list(run.arm.starts.values())
     before = [RunJob(start, START_SEED, how.runs / start.folder(START_SEED), keeps=True) for start in starts]
-    folder = how.runs / (run.arm.folder(run.seed, run.noise) + ("-again" if run.again else ""))
-    mine = RunJob(run.arm, run.seed, folder, run.key, run.noise, after=tuple(job.folder for job in before))
+    after = tuple(job.folder for job in before)
+    mine = RunJob(run.arm, run.seed, how.runs / run.folder, run.key, run.noise, after=after)
     return [*(job for job in before if not is_done(job.folder)), mine]
 
 
@@ -221,6 +224,7 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
     for trial in trials:
         claim = judged(trial, trial.seen(known))
         claims.append({**claim, "registered": registered(how.folder, trial), "verdict": claim["alone"]})
+    renewed = _renewals(how, how.file_of(entry.name), claims)
     return {
         "format": evidence.FORMAT,
         "recipe": entry.name,
@@ -230,10 +234,20 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
         "about": entry.about.split("\n\n")[0],
         "quick": how.quick,
         "results": RESULTS,
+        "code": evidence.code_of(claims),
+        **({"renewed": renewed} if renewed else {}),
         "command": how.command(name),
         "claims": claims,
         **setting(trials[0].claim.model, claims),
     }
+
+
+def _renewals(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """What evidence said of changes of its code, while runs of before them are among its own."""
+    if not any("made_as" in run for claim in claims for arm in claim["arms"].values() for run in arm["runs"]):
+        return []
+    folders = [f for f in (how.folder, evidence.SHIPPED) if (f / f"{name}.json").is_file()]
+    return list(evidence.read(folders[0], name).get("renewed", ())) if folders else []
 
 
 def setting(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -177,6 +177,8 @@ def _by_size(values: Sequence[float], sizes: Sequence[int]) -> dict[str, list[fl
 def value_of(result: Mapping[str, Any], metric: str, levels: tuple[int, ...]) -> float:
     """A metric of an evaluation; of certain levels, where only those count."""
     if not levels:
+        if isinstance(value := result.get(metric), int | float):  # most are told by their plain name
+            return float(value)
         there = numbers_of(result)
         if metric not in there:
             raise unknown("metric of an evaluation", metric, there)

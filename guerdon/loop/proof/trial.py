@@ -45,16 +45,26 @@ QUICK = Rules(looks=(2,), tunes=False, repeats=False)
 
 @dataclass(frozen=True)
 class WantedRun:
-    """An arm with a seed, and with another for its noise where that is apart. `again`: from nothing, though it is known."""
+    """An arm with a seed, and with another for its noise where that is apart. `again` marks one that is made from nothing
+    though it is known."""
 
     arm: Arm
     seed: int
     noise: int | None = None
-    again: bool = False
+    again: str = ""
 
     @property
     def key(self) -> str:
-        return self.arm.key(self.seed, self.noise) + (f"-{AGAIN}" if self.again else "")
+        return f"{self.arm.key(self.seed, self.noise)}{self._mark}"
+
+    @property
+    def folder(self) -> str:
+        """What the folder of the run is called."""
+        return f"{self.arm.folder(self.seed, self.noise)}{self._mark}"
+
+    @property
+    def _mark(self) -> str:
+        return f"-{self.again}" if self.again else ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +159,7 @@ class Trial:
         if not self.rules.repeats:
             return [WantedRun(arms[ABLATION], s) for s in range(self.rules.looks[0])] if ABLATION in arms else []
         seeds, word = self.seeds(known), self.comparison(known).alone
-        runs = [WantedRun(next(iter(arms.values())), 0, again=True)]
+        runs = [WantedRun(next(iter(arms.values())), 0, again=AGAIN)]
         if word == "better" and ABLATION in arms:
             runs += [WantedRun(arms[ABLATION], seed) for seed in seeds]
         if word in ("better", "worse"):
@@ -172,7 +182,10 @@ class Trial:
 
     def tuned(self, known: Known) -> dict[str, Arm]:
         """The arms as they are run."""
-        factors = self.factors(known)
+        return self.at_rates(self.factors(known))
+
+    def at_rates(self, factors: Mapping[str, float]) -> dict[str, Arm]:
+        """The arms at so many times the learning rates of those that are tuned."""
         own = factors.get(next(iter(self.arms)), 1.0)  # of the ablation too, and of all points of a slope
         return {n: a.at_rate(factors.get(n, 1.0) if n in (BASELINE, PLAIN) else own) for n, a in self.arms.items()}
 

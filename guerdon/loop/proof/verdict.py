@@ -35,13 +35,15 @@ value itself decides: p is 0 for what is true of it and 1 for the rest, and a va
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
+import numpy.typing as npt
 
 from guerdon.exams.statistics import mean_and_spread, t_above, t_interval
 
@@ -228,14 +230,18 @@ def sign_flip(differences: Sequence[float]) -> float:
     0.25
     """
     values = np.asarray(differences, dtype=np.float64)
-    n = len(values)
-    if n <= EXACT:
-        ways = np.arange(2**n)[:, None] >> np.arange(n) & 1
-    else:
-        ways = np.random.default_rng(0).integers(0, 2, size=(FLIPS, n))
-    sums = np.abs((2.0 * ways - 1.0) @ values)
+    signs = _ways_to_turn(len(values))
+    sums = np.abs(signs @ values)
     as_far = int(np.sum(sums >= abs(values.sum()) - ROUNDING * np.abs(values).sum()))
-    return as_far / len(ways) if n <= EXACT else (as_far + 1) / (len(ways) + 1)
+    return as_far / len(signs) if len(values) <= EXACT else (as_far + 1) / (len(signs) + 1)
+
+
+@functools.lru_cache(maxsize=len(LOOKS))
+def _ways_to_turn(n: int) -> npt.NDArray[np.floating[Any]]:
+    """Signs for n differences, a row for each way. Making them takes longer than using them, and a proof asks often."""
+    if n <= EXACT:
+        return 2.0 * (np.arange(2**n)[:, None] >> np.arange(n) & 1) - 1.0
+    return 2.0 * np.random.default_rng(0).integers(0, 2, size=(FLIPS, n)) - 1.0
 
 
 def collapses(scores: Sequence[float], effect: float, better: str = "higher") -> int:

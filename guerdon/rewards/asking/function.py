@@ -15,18 +15,20 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from guerdon.core.column import Reason
 from guerdon.core.errors import UserError, broken_as, unknown
 from guerdon.core.part import knob, live, part
 from guerdon.core.score import CallResult
+from guerdon.rewards.asking.boxed_calls import call_in_boxes, fields_that_cross, refuse_what_stays
 from guerdon.rewards.asking.calls import Given, call_here, call_in_workers, retried, turn
 from guerdon.rewards.asking.outcomes import outcomes_from, passed, shared_out
 from guerdon.rewards.asking.samples import FIELDS, Samples
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.scores import Outcome
 from guerdon.workers.carry import carry
+from guerdon.workers.plain_result import PlainResult
 from guerdon.workers.seeded_calls import Seeded, seeded
 
 T = TypeVar("T")
@@ -136,6 +138,9 @@ class reward(Leaf):
     A function that executes other code than its own, as one that calls `exec` on the completion, has each of its calls made in
     a process that ends with the call; one whose every `exec` and `eval` is harmless may say that it is `trusted`.
 
+    With `isolate="sandbox"` each call is made in a box of its own, where the function sees nothing of the user's: no file, no
+    variable of the environment, no network. It gets the sample's plain fields, and its own code travels with it.
+
     A call that raises or runs out of time is made again up to `retries` times. With `batched` there is one call for all
     samples of a step, each argument a list, which returns a list of scores. If it breaks it is called for each sample alone.
 
@@ -148,7 +153,7 @@ class reward(Leaf):
     """
 
     function: Callable[..., Any] | None = None
-    isolate: bool = True
+    isolate: bool | Literal["sandbox"] = True
     timeout: float | None = knob(default=None, ge=0.0)
     retries: int = knob(default=0, ge=0)
     concurrency: int = knob(default=0, ge=0)
@@ -168,6 +173,8 @@ class reward(Leaf):
             )
         if self.concurrency and not self.is_async:
             raise UserError(f"reward {self.name}: concurrency is for async functions; plain ones have a worker a core")
+        if self.isolate == "sandbox":
+            refuse_what_stays(self.name, self.wants.names, self.is_async)
 
     @property
     def name(self) -> str:
@@ -186,7 +193,7 @@ class reward(Leaf):
 
     @property
     def waits(self) -> bool:
-        return self.is_async or self.isolate
+        return self.is_async or bool(self.isolate)
 
     @property
     def apart(self) -> bool:
@@ -207,6 +214,8 @@ class reward(Leaf):
 
     async def score(self, samples: Samples) -> list[Outcome]:
         each = samples.once(("given", self.wants), lambda: [self._arguments(fields) for fields in samples.fields])
+        if self.isolate == "sandbox" and self.wants.any_name:
+            each = [fields_that_cross(given) for given in each]
 
         async def call(given: Sequence[Given], seeds: Sequence[int]) -> list[CallResult]:
             return await self._call(samples, given, seeds)
@@ -230,6 +239,8 @@ class reward(Leaf):
             ready = samples.once(("seeded", self.wants), lambda: seeded(given, seeds))
         else:
             ready = seeded(given, seeds)
+        if self.isolate == "sandbox":
+            return await call_in_boxes(self._carried(samples), ready, self.limit)
         return await call_in_workers(self._carried(samples), ready, self.limit, self.trusted)
 
     async def _call_in_turn(self, given: Given) -> CallResult:
@@ -238,7 +249,7 @@ class reward(Leaf):
 
     def _carried(self, samples: Samples) -> Callable[..., Any] | bytes:
         """What to send to workers. In a run the function is made ready once a step: samples come one by one there."""
-        function = Seeded(self.called)
+        function = Seeded(PlainResult(self.called) if self.isolate == "sandbox" else self.called)
         if samples.batch is None:
             return function
         step = samples.fields[0]["episode"].step

@@ -64,7 +64,7 @@ def tasks_of(source, count):
     return [source.get(split, index) for split in ("train", "test") for index in range(count)]
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, pytest.param(50, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_texts_alone_lead_to_the_answer(level, count):
     for task in tasks_of(gd.envs.hops(level), count):
@@ -89,7 +89,7 @@ def test_gold_reaches_the_goal_and_all_is_as_the_contract_has_it(name, level, co
 def test_near_misses_fail_and_gold_does_not(source):
     for task in tasks_of(source, 6):
         cited = "".join(f" [{one}]" for one in task.meta["relevant"]) if task.meta.get("cite") else ""
-        assert source.check(task, f"so:\n= {task.answer}{cited}") == 1.0
+        assert source.check(task, f"so:\n= {task.answer}{cited}") == source.check(task, source.solution(task)) == 1.0
         assert all(source.check(task, f"= {alias.title()}{cited}") == 1.0 for alias in task.meta.get("aliases", ()))
         misses = source.near_misses(task, random.Random(0))
         assert len({miss.kind for miss in misses}) >= 2

@@ -136,3 +136,9 @@ def test_rows_with_documents_of_their_own_and_a_reward_for_what_was_shown():
     model = gd.models.scripted(lambda view, past, seed: says[len(past)])
     result = gd.evaluate(model, data=rows, env=gd.envs.searched(), reward=retrieved, tasks=1)
     assert result["pass@1"] == 1.0 and result["reward"] == 1.0
+
+
+def test_rows_of_a_file_are_at_home_nowhere_and_chosen_ones_where_all_are():
+    rows = gd.tasks.rows([{"question": f"q{n}", "answer": n, "sort": str(n % 2)} for n in range(6)], kind="sort")
+    assert gd.envs.home_of(rows) is None and gd.envs.home_of(gd.tasks.rows(rows.path)) is None
+    assert repr(gd.envs.home_of(gd.tasks.load("hops:1@16"))) == repr(gd.envs.hops(1).home)

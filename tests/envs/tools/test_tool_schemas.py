@@ -135,5 +135,13 @@ def test_tools_of_an_environment_have_names_of_their_own():
         gd.envs.tool_turns([])
     with pytest.raises(gd.UserError, match="unknown call format 'hermse': did you mean 'hermes'"):
         gd.envs.tool_turns([gd.envs.calculator], format="hermse")
+
+    class Bare:
+        def open(self, seed, meta):
+            return self
+
+    for bare in (Bare, Bare()):
+        with pytest.raises(gd.UserError, match=r"Bare has open.* and is no part: write @gd.part above it"):
+            gd.envs.tool_turns([bare])
     with pytest.raises(gd.UserError, match="a tool's name is letters"):
         gd.tool(lambda x: x)

@@ -28,8 +28,8 @@ class Searchable(Protocol):
     def moves(self) -> list[str]:
         """All that whoever's turn it is may say."""
 
-    def after(self, move: str) -> Any:
-        """The board as it would be after a move, on its own; chance falls otherwise there than it will."""
+    def afters(self) -> dict[str, Any]:
+        """The board as it would be after each move; chance falls otherwise there than it will."""
 
     def paid(self) -> list[float]: ...
 
@@ -66,8 +66,7 @@ def best_of(board: Searchable, worth: Callable[[Searchable], float], draw: rando
     player, before = board.turn(), board.paid()
     assert player is not None
     values: dict[str, float] = {}
-    for move in board.moves():
-        after = board.after(move)
+    for move, after in board.afters().items():
         values[move] = after.paid()[player] - before[player] + worth(after)
     top = max(values.values())
     return draw.choice([move for move, value in values.items() if value == top])
@@ -97,8 +96,7 @@ def _worth(board: Searchable, depth: int, seen: list[int], deep: int) -> float:
         if seen[0] > POSITIONS or deep > 300:
             raise UserError("minimax cannot see the end of this game: look some moves ahead, against='minimax:4'")
         before, values = board.paid()[player], []
-        for move in board.moves():
-            after = board.after(move)
+        for after in board.afters().values():
             still = _worth(after, depth - 1, seen, deep + 1)
             values.append(after.paid()[player] - before + (still if after.turn() == player else -still))
         VALUES[place] = max(values)

@@ -8,7 +8,7 @@ from guerdon.core.errors import UserError
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServeLimits:
     """Beyond them a request is refused with a reason; nothing is cut short in silence."""
 
     body: int = 16 << 20  # bytes of a request

@@ -1,0 +1,3 @@
+-- Overflows the parser with an expression that is nested too deep.
+-- ends: raised
+SELECT {deep}

@@ -1,0 +1,3 @@
+-- Destroys the tables: they are a copy that only this query ever sees.
+-- ends: done
+DROP TABLE people

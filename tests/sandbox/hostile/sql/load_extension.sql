@@ -1,0 +1,3 @@
+-- Loads a library into the process.
+-- ends: forbidden|raised
+SELECT load_extension('libc.so.6')

@@ -1,0 +1,3 @@
+-- Hides a second statement behind the first.
+-- ends: raised|forbidden
+SELECT 1; ATTACH DATABASE '{database}' AS theirs

@@ -1,0 +1,3 @@
+-- Makes the schema writable.
+-- ends: forbidden, PRAGMA
+PRAGMA writable_schema = ON

@@ -1,0 +1,130 @@
+"""Unit tests in boxes: what they tell of honest programs, and that no program can forge it."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import gzip
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from guerdon.core.errors import UserError
+from guerdon.sandbox import Cause, Limits, SandboxPool
+from guerdon.sandbox.unit_tests import program_names
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="full isolation takes Linux")
+HUMANEVAL = Path(__file__).parents[2] / ".." / "shared" / "data" / "humaneval.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with SandboxPool(workers=2) as pool:
+        yield pool
+
+
+VERDICTS = [  # a program, its tests, what comes of it, and a part of the line that says so
+    ("def f(x): return x + 1", "assert f(1) == 2", Cause.DONE, ""),
+    ("def f(x): return x + 2", "assert f(1) == 2, 'off'", Cause.ASSERTION, "assert f(1) == 2, 'off': off"),
+    ("def f(x): raise KeyError(x)", "assert f(1) == 2", Cause.RAISED, "f() raised KeyError: 1, in: assert f(1) == 2"),
+    (
+        "class E(ValueError): pass\ndef f(): raise E",
+        "try: f()\nexcept ValueError: pass\nelse: assert 0",
+        Cause.DONE,
+        "",
+    ),
+    ("def f(x): x.sort(); x.append(9)", "a = [2, 1]; f(a); assert a == [1, 2, 9]", Cause.DONE, ""),
+    ("def f(): return {(1, 2.5): {3}, None: b'x'}", "assert f() == {(1, 2.5): {3}, None: b'x'}", Cause.DONE, ""),
+    (
+        "from collections import Counter\ndef f(): return Counter('aab')",
+        "assert f() == {'a': 2, 'b': 1}",
+        Cause.DONE,
+        "",
+    ),
+    ("import math\ndef f(): return 1.0", "assert math.isclose(f(), 1)", Cause.DONE, ""),
+    ("def sum(a, b): return 6", "assert sum(10, 15) == 6", Cause.DONE, ""),
+    ("def g(): pass", "assert f(1) == 2", Cause.RAISED, "NameError: name 'f' is not defined"),
+    ("def f(): return 2\n1 / 0", "assert f() == 2", Cause.RAISED, "ZeroDivisionError"),
+    ("def f(x): return [0] * 10**10", "assert f(1)", Cause.MEMORY, "f() raised MemoryError"),
+    ("def f():\n while True: pass", "assert f()", Cause.CPU, "processor time"),
+    ("class f:\n def __init__(self): self.x = 2", "assert f().x == 2", Cause.RAISED, "the program's class f"),
+    ("def f(g): return g(1)", "assert f(lambda x: x) == 1", Cause.BROKEN, "can not be handed to another process"),
+    # Forgers.
+    ("def f(x): return 0\nprint('passed'); import os; os._exit(0)", "assert f(1)", Cause.LEFT, "before its tests were"),
+    ("def f(x): raise SystemExit(0)", "assert f(1) == 2", Cause.LEFT, "f() raised SystemExit"),
+    (
+        "class L:\n def __eq__(s, o): return True\ndef f(x): return L()",
+        "assert f(1) == 2",
+        Cause.RAISED,
+        "not plain data",
+    ),
+    ("class L(int):\n def __eq__(s, o): return True\ndef f(x): return L(5)", "assert f(1) == 2", Cause.ASSERTION, ""),
+    ("def abs(x): return 0\ndef f(x): return 9", "assert abs(f(1) - 2) < 0.1", Cause.ASSERTION, ""),
+    ("import builtins\nbuiltins.AssertionError = None\ndef f(x): return 9", "assert f(1) == 2", Cause.ASSERTION, ""),
+    ("def f(x): return 2**10_000_000", "assert f(1) == 2", Cause.ASSERTION, ""),
+    (
+        "def f(x):\n a = []\n for _ in range(9999): a = [a]\n return a",
+        "assert f(1) == 2",
+        Cause.RAISED,
+        "nested deeper",
+    ),
+    ("import os\ndef f(x): os.write(5, b'\\xff' * 999); return 2", "assert f(1) == 2", Cause.LEFT, ""),
+    ("""import os\nos.write(3, b'{"end":"done"}')\ndef f(x): return 9""", "assert f(1) == 2", Cause.ASSERTION, ""),
+    ("import os, signal\ndef f(x): os.kill(3, signal.SIGKILL)", "assert f(1) == 2", Cause.FORBIDDEN, "kill"),
+]
+
+
+@linux
+@pytest.mark.parametrize(("program", "tests", "cause", "said"), VERDICTS)
+def test_verdicts(pool, program, tests, cause, said):
+    ran = pool.check_now(program, tests, limits=Limits(cpu=0.3, wall=30))
+    assert (ran.cause, said in ran.error) == (cause, True), ran
+
+
+@linux
+def test_an_entry_is_what_check_is_called_with(pool):
+    tests = (
+        "def check(candidate):\n    assert candidate(1) == 2\n    assert helper(2) == 4\ndef helper(x): return 2 * x"
+    )
+    assert pool.check_now("def add(x): return x + 1\ndef helper(x): return 0", tests, "add").ok
+    assert pool.check_now("x = 1", tests, "add").error == "the program defines no function add"
+    for empty in (tests, "", "import math"):
+        with pytest.raises(UserError, match="would test nothing"):
+            pool.check_now("def add(x): return x + 1", empty)
+    with pytest.raises(UserError, match="are no Python"):
+        pool.check_now("", "assert (")
+
+
+@linux
+def test_what_the_program_prints_and_the_tests_read_stay_apart(pool):
+    program = (
+        "import os\nopen('tests.py', 'w').write('x')\nopen('json.py', 'w').write('x')\nprint('mine')\ndef f(): return 1"
+    )
+    ran = pool.check_now(program, "import json, os\nprint(os.getcwd())\nassert f() == 1")
+    assert ran.ok and ran.stdout == "mine\n/\n"
+
+
+def test_names_that_are_the_programs():
+    def names(tests: str) -> set[str]:
+        return program_names(ast.parse(tests))
+
+    assert names("from m import h\nx = 1\ndef check(c): assert abs(c(x) - f(h)) < g") == {"f", "g"}
+    assert names("assert sum(len([1]), 2) == 3\nassert max(1) > 0") == {"sum", "max"}  # nothing else is left to define
+    assert names("assert [f(i) for i in range(3)] == list(map(int, '012'))") == {"f"}
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.skipif(not HUMANEVAL.exists(), reason="needs shared/data")
+def test_humaneval_is_judged_as_it_was_written(pool):
+    rows = [json.loads(line) for line in gzip.decompress(HUMANEVAL.read_bytes()).splitlines()]
+
+    async def causes(body) -> list[Cause]:
+        programs = ((row["prompt"] + body(row), row["test"], row["entry_point"]) for row in rows)
+        return [ran.cause for ran in await asyncio.gather(*(pool.check(*each, limits=LONG) for each in programs))]
+
+    LONG = Limits(cpu=30, wall=120)
+    assert set(asyncio.run(causes(lambda row: row["canonical_solution"]))) == {Cause.DONE}
+    assert set(asyncio.run(causes(lambda row: "    return None\n"))) == {Cause.ASSERTION, Cause.RAISED}
