@@ -7,6 +7,7 @@ Leaves out: watching it (`box_init.py`), unit tests (`unit_tests.py`), SQL (`box
 
 from __future__ import annotations
 
+import _socket
 import ast
 import atexit
 import builtins
@@ -39,6 +40,7 @@ from guerdon.sandbox.unit_tests import serve_tests, take_tests
 BOXED = b"boxed"  # what a process says when it has given up all it had
 FILE = "program.py"  # what a program is called in its own tracebacks
 _REPORT, _FROM, _TO, _TELL = 3, 4, 5, 6  # where descriptors are put; there are no others
+_DONE = b'{"end":"done"}'
 _SPARE = 16 << 20  # bytes with which a program that ran out of memory can still say so
 _STACK = 64 << 20
 _OURS = __file__.rpartition("/")[0]  # whose lines no traceback shows
@@ -142,7 +144,6 @@ def _take_environment(request: dict[str, Any], work: str, config: BoxConfig) -> 
     # A package's own folder is imported from the one above it, of which nothing else is seen.
     places = (place for place in config.see if os.path.isdir(place))
     sys.path += [os.path.dirname(place) if os.path.exists(f"{place}/__init__.py") else place for place in places]
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int) -> None:
@@ -176,8 +177,9 @@ def _give_up(request: dict[str, Any], config: BoxConfig, work: str, parent: int)
         signals=many and (boxed or config.landlock >= kernel_calls.SCOPES),
     )
     listener = seccomp_filter.install(program, os.getpid())
-    with socket.socket(fileno=_TELL) as tell:
-        socket.send_fds(tell, [BOXED], [listener])
+    tell = _socket.socket(fileno=_TELL)
+    socket.send_fds(tell, [BOXED], [listener])  # type: ignore[arg-type]
+    tell.close()
     os.close(listener)
 
 
@@ -299,8 +301,7 @@ def _finish(run: Any, at_its_end: Any = None, *, say_done: bool = True) -> NoRet
     own = os.getpid()
     try:
         value = run()
-        said = {"end": "done"} if value is None else {"end": "value", "value": plain_form(value)}
-        report = to_json(said)
+        report = _DONE if value is None else to_json({"end": "value", "value": plain_form(value)})
         code = 0
     except NotPlain as error:
         report, code = to_json({"end": "raised", "error": str(error)}), 1
@@ -326,7 +327,7 @@ def _left(error: SystemExit, at_its_end: Any) -> tuple[int, bytes]:
     if at_its_end is not None and at_its_end(error):
         with contextlib.suppress(BaseException):
             _wind_up()
-        return 0, to_json({"end": "done"})
+        return 0, _DONE
     return 0, to_json({"end": "left", "error": "SystemExit before it was through"})
 
 

@@ -93,7 +93,7 @@ class SandboxPool:
     ):
         if workers is not None and workers < 1:
             raise UserError(f"workers must be 1 or more, not {workers}")
-        self.workers = workers or min(8, _cores())
+        self.workers = workers or min(8, _cores() + 1)  # one more: while a box is cleared away another runs
         self.isolation = known_isolation(isolation)
         self.see = tuple(str(Path(place).resolve()) for place in see)
         self.warm = tuple(warm)

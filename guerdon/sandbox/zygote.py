@@ -142,7 +142,6 @@ def _memory() -> tuple[int, int]:
 def _settle() -> None:
     """What can be given up for good before the first box."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # boxes that ended are nobody's: no zombies
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         kernel_calls.prctl(kernel_calls.PR_SET_PDEATHSIG, signal.SIGKILL)
         kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 0)
