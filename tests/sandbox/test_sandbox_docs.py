@@ -8,7 +8,7 @@ import pytest
 from attacks import PAGE
 
 from guerdon.core.errors import UserError
-from guerdon.rewards.asking.boxed_calls import CROSS, LATE, STAY
+from guerdon.rewards.asking.boxed_calls import CROSS, LATE, SPARE, STAY
 from guerdon.sandbox import Cause, Limits, run_python
 
 BLOCKS = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -27,7 +27,7 @@ def test_the_page_runs_and_prints_what_it_says(number, capsys):
 
 def test_the_page_says_what_the_code_says():
     text = PAGE.read_text()
-    assert len(BLOCKS) == 3 and all(f"`{cause}`" in text for cause in Cause) and LATE == 10.0
+    assert len(BLOCKS) == 3 and all(f"`{cause}`" in text for cause in Cause) and (LATE, SPARE) == (10.0, 30.0)
     assert all(f"`{field}`" in text for field in (*CROSS, *STAY))
     plain = Limits()
     assert (plain.memory, plain.disk, plain.output) == (256 << 20, 16 << 20, 64 << 10)

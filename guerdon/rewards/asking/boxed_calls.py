@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 MEMORY = 2 << 30  # bytes of a call, as in a worker
 OUTPUT = 1 << 20  # what a function prints goes nowhere, but it may print
-LATE = 10.0  # times its limit, by the clock, that a call may take in any case: machines are busy
+LATE, SPARE = (
+    10.0,
+    30.0,
+)  # by the clock a call may take so many times its limit, and so many seconds more: machines are busy
 WARM = ("cloudpickle", "dataclasses", "hashlib", "pathlib", "pickle", "traceback")  # what loading a function takes
 CROSS = (
     "prompt",
@@ -82,7 +85,7 @@ async def _call(pickled: bytes, given: Mapping[str, Any], seconds: float) -> Cal
     except NotPlain as error:  # this sample's alone: others have plain data
         return CallResult("failed", error=f"TypeError: the arguments can not go into the sandbox: {error}")
     seconds = seconds or FOREVER
-    limits = Limits(cpu=seconds, wall=LATE * seconds, memory=MEMORY, output=OUTPUT)
+    limits = Limits(cpu=seconds, wall=max(LATE * seconds, seconds + SPARE), memory=MEMORY, output=OUTPUT)
     return _result_of(await _reward_boxes().call(pickled, [given], limits=limits))
 
 
