@@ -129,7 +129,7 @@ def test_a_finished_run_is_a_model_to_train_from(cli: Cli) -> None:
 def test_list_says_what_there_is(cli: Cli) -> None:
     said = cli("list")
     assert said.code == 0
-    assert all(word in said.out for word in ("grpo", "parity", "tabular", "guerdon list recipes"))
+    assert all(word in said.out for word in ("grpo", "countdown", "tabular", "guerdon list recipes"))
     assert "arXiv:2402.03300" in cli("list", "recipes").out
     found = cli("list", "--json").json
     assert set(found) == {"recipes", "tasks", "models", "rewards", "parts", "runs"}

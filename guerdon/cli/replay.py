@@ -13,7 +13,6 @@ from guerdon.cli.options import Json, Trust
 from guerdon.cli.output import Output
 from guerdon.cli.scored_traces import replay_traces
 from guerdon.cli.streams import live, shown
-from guerdon.core.errors import UserError
 
 if TYPE_CHECKING:
     from guerdon.loop.replaying import Replay
@@ -53,15 +52,11 @@ def replay(
     moved most and where the new reward broke. Nothing is sampled; the run stays as it is. Of a file of traces (JSON lines in
     OpenAI's chat format, docs/tools.md) it says what the reward gives to each.
     """
-    from guerdon.loop import replaying as loop
-
     output = Output(as_json)
     if Path(run).is_file():
-        if step or column:
-            raise UserError(
-                f"{run} is a file of traces, which have no steps and no columns: leave --step and --column out"
-            )
-        return replay_traces(output, run, reward, top)
+        return replay_traces(output, run, reward, top, alone=not (step or column))
+    from guerdon.loop import replaying as loop
+
     bar = Progress(
         TextColumn("step"),
         MofNCompleteColumn(),
@@ -81,13 +76,14 @@ def replay(
             trust=trust,
             progress=lambda done, of: bar.update(row, completed=done, total=of),
         )
-    if not as_json:
-        _tell(output, replayed)
+    _tell(output, replayed)
     output.finish(replayed.to_dict())
     return 0
 
 
 def _tell(output: Output, replayed: Replay) -> None:
+    if output.as_json:
+        return
     output.pairs(
         {
             "run": replayed.run,

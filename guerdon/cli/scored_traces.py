@@ -6,14 +6,20 @@ from typing import Any
 
 from guerdon.cli.output import Output
 from guerdon.cli.streams import shown
+from guerdon.core.errors import UserError
 
 WIDTH = 60  # characters of what was said last that are shown
 
 
-def replay_traces(output: Output, path: str, reward: str, top: int) -> int:
+def replay_traces(output: Output, path: str, reward: str, top: int, alone: bool = True) -> int:
+    """Score the traces of a file and tell what came of it. `alone`: nothing was said that is about a run."""
     from guerdon.data.trace_files import read_traces
     from guerdon.loop.run_traces import score_traces
 
+    if not alone:
+        raise UserError(
+            f"{path} is a file of traces, which have no steps and no columns: leave --step and --column out"
+        )
     episodes = read_traces(path)
     scores = score_traces(episodes, reward)
     rows: list[dict[str, Any]] = [

@@ -52,6 +52,8 @@ def look_after(channel: int, config: BoxConfig) -> None:
             kernel_calls.prctl(kernel_calls.PR_SET_DUMPABLE, 1)  # or /proc is closed to it
         box = _Box(channel, request, config, work)
         box.run()
+        if config.isolation != "full":
+            _remove(work)
         _answer(channel, box.facts(), box.blobs())
     except EOFError:
         return  # whoever asked is gone

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -56,7 +57,9 @@ class ZygoteHandle:
                 start_new_session=True,
             )
         config = {"isolation": isolation, "see": list(see), "warm": list(warm), "root": root}
-        config["scratch"] = tempfile.gettempdir()
+        # Where boxes have no mounts: whatever is killed in the middle, this goes when the zygote does.
+        self.scratch = "" if isolation == "full" else tempfile.mkdtemp(prefix="guerdon-sandbox-")
+        config["scratch"] = self.scratch
         try:
             self.control.settimeout(START)
             _send(self.control, json.dumps(config).encode())
@@ -97,6 +100,8 @@ class ZygoteHandle:
         self.process.kill()
         with contextlib.suppress(OSError):
             self.process.wait()
+        if self.scratch:
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 def refusal(isolation: str, why: str) -> str:

@@ -266,3 +266,17 @@ def test_what_can_be_read_once_alone_is_left_to_others():
     assert type(find_task(None, [trace(n) for n in range(3)])).__name__ == "traces"
     with pytest.raises(gd.UserError, match="cannot read --data"):
         find_task(None, __file__ + "x")
+
+
+def test_replay_scores_a_file_of_traces(tmp_path, capsys):
+    file, reward = tmp_path / "traces.jsonl", tmp_path / "my.py"
+    file.write_text("".join(json.dumps(trace(n)) + "\n" for n in (3, 4)))
+    reward.write_text("def five(answer) -> float:\n    return float(answer == '5')\n")
+    assert main(["replay", str(file), "--reward", f"{reward}:five", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert [(row["trace"], row["reward"], row["calls"], row["errors"]) for row in told["scores"]] == [
+        ("1", 1.0, 3, 1),
+        ("2", 0.0, 3, 1),
+    ]
+    assert main(["replay", str(file), "--reward", f"{reward}:five", "--step", "1"]) == 2
+    assert "leave --step and --column out" in capsys.readouterr().err

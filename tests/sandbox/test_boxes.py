@@ -159,13 +159,15 @@ def test_calls_take_and_give_plain_data(pool):
         pool.call_now(source, [{"x": os}])
 
 
-def test_a_box_of_landlock_holds_files_and_calls():
+def test_a_box_of_landlock_holds_files_and_calls(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with SandboxPool(workers=1, isolation="landlock") as pool:
         ran = pool.python_now(f"open({__file__!r})")
         assert ran.error.startswith("PermissionError")
         assert pool.python_now("import socket; socket.socket()").forbidden == ("socket",)
         assert pool.check_now("def f(x): return x", "assert f(1) == 1").ok
         assert pool.python_now("open('a', 'w').write('x'); print(open('a').read())").stdout == "x\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_limits_that_make_no_sense_are_refused():

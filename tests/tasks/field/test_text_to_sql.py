@@ -14,9 +14,8 @@ from guerdon.tasks.field.sql_results import query_of, same_rows
 LEVELS = range(1, 9)
 
 
-@pytest.mark.parametrize("level", [1, 7])
-def test_it_keeps_its_promises(level):
-    promises(level, 2)
+def test_it_keeps_its_promises():
+    promises(7, 1)
 
 
 @pytest.mark.slow
