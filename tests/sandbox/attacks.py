@@ -100,7 +100,9 @@ class Victim:
         if Path(self.about["secret_file"]).read_text() != self.secret:
             wrong.append("its file was changed")
         for place in (Path("/tmp"), Path("/dev/shm"), Path(self.about["site"])):
-            wrong += [str(path) for path in place.glob("guerdon-test-*")] + [str(path) for path in place.glob("left-by-*")]
+            wrong += [str(path) for path in place.glob("guerdon-test-*")] + [
+                str(path) for path in place.glob("left-by-*")
+            ]
         return wrong
 
 
