@@ -159,6 +159,10 @@ def _answering(door: socket.socket, made: Victim) -> Any:
                 made.callers.append(str(who))
                 with line, contextlib.suppress(OSError):
                     line.sendall(f"HTTP/1.0 200 OK\r\n\r\n{made.secret}".encode())
+                    line.shutdown(socket.SHUT_WR)
+                    line.settimeout(10)
+                    while line.recv(4096):  # or what was asked would be thrown away, and the answer with it
+                        pass
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
