@@ -23,6 +23,12 @@ IMPROVES = {  # command: the page whose files it wants
         "docs/first_day.md"
     ),
     "guerdon train --again runs/first --set lr=5e-5 --out runs/second": "docs/first_day.md",
+    "guerdon train sft --task hunt:2 --set prompts=32 --set lr=1e-3 --steps 40 --eval-tasks 64 --out runs/taught": (
+        "docs/environments.md"
+    ),
+    "guerdon train grpo --task hunt:2 --model runs/taught --set max_tokens=8 --set lr=3e-5 --steps 10 --eval-tasks 64": (
+        "docs/environments.md"
+    ),
     "guerdon train grpo --task countdown:4 --steps 50": "docs/first_run.md",
     f"guerdon train grpo {COUNTDOWN} --out runs/teacher": "docs/house_recipes.md",
     f"guerdon train distill {COUNTDOWN} --set teacher=runs/teacher/models/policy": "docs/house_recipes.md",
@@ -52,6 +58,8 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "my.py:trained": "three steps, to have samples for a replay",
     "pairs.jsonl": "three steps on a handful of rows, to show the file",
     "truth.jsonl": "three steps on a handful of labels, to show the file",
+    "--out runs/tools": "three steps, to have a run to export traces of",
+    "--data traces.jsonl": "two steps on a handful of traces, to show the file",
     "--out run$": "two steps, to have a run to export",
 }
 

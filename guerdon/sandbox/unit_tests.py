@@ -117,10 +117,12 @@ class _Link:
             if request is not None:
                 send_frame(self.say, request)
             reply = json.loads(read_frame(self.hear))
-        except (EOFError, OSError, NotPlain, ValueError, RecursionError):
+        except (EOFError, OSError):
             os._exit(GONE)
+        except (NotPlain, ValueError, RecursionError):
+            reply = None
         if not isinstance(reply, dict):
-            os._exit(GONE)
+            raise _ProgramLeft("the program wrote something else where its answers go")
         return reply
 
     def _exception(self, name: str, kinds: Any, text: str) -> BaseException:

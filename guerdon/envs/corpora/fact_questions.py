@@ -106,7 +106,7 @@ class hops(FactSource):
     >>> task.prompt, task.answer, len(task.meta["documents"])
     ('who is the monarch of the country of zalkeford?', 'griran brevura', 10)
     >>> task.meta["gold"], gd.check_env(source, episodes=4)["goals"]
-    (['zalkeford land', 'fukia monarch'], 4)
+    (['zalkeford land', 'haldazara monarch'], 4)
     """
 
     level: int = knob(default=1, ge=1, le=len(SETTINGS))

@@ -42,8 +42,8 @@ class nim(Game):
     take some from one heap, who takes the last wins. say: take 2 from 1
     they take 7 from 1
     nim 0 4 3
-    >>> world.gold(), world.step("take 2 from 1").view
-    ('take 2 from 1', 'they take 1 from 2\\nnim 0 0 1')
+    >>> world.gold(), world.step("take 1 from 2").view
+    ('take 1 from 2', 'they take 3 from 3\\nnim 0 3 0')
     """
 
     level: int = knob(default=1, ge=1, le=8)
