@@ -24,15 +24,12 @@ from guerdon.store import evidence
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 VERDICTS = ("better", "worse", "equal", "not known", "not testable here")
 WAITING = {
-    "biprm",
     "fin-prm",
-    "intro",
     "reasonflux-prm",
     "t-reg",
-    "tpo",
     "what-srms-reward",
 }  # registered, and not yet run by the rules of today; their pages say so
-UNFINISHED = {"prime"}  # proofs that want more runs; their pages say so
+UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
 
