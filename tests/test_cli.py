@@ -220,6 +220,7 @@ def test_help_and_the_list_of_recipes_do_without_torch(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path) -> None:
     process = process_of(tmp_path, "list", "recipes")
     assert process.stdout is not None and process.stderr is not None

@@ -52,6 +52,7 @@ def test_the_reward_file_works_unchanged_and_prints_what_the_page_shows(folder, 
     assert CLOCK.sub("", capsys.readouterr().out) == CLOCK.sub("", shown)
 
 
+@pytest.mark.slow
 def test_the_run_of_ours(folder):
     trained = run(FILES["with_guerdon.py"])["run"]
     assert trained.batch(1).K == 16 and (trained.path / "report.html").is_file()

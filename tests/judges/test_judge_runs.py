@@ -55,6 +55,7 @@ def test_a_run_counts_what_its_judge_took_and_keeps_no_key(tmp_path):
     assert not [path for path in files if KEY.encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_run_stops_at_its_limit_and_goes_on_with_a_higher_one(tmp_path):
     with toy(longer) as server:
         whole = tmp_path / "whole"

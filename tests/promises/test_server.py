@@ -198,6 +198,7 @@ def test_whatever_never_ends_is_ended(server, tried):
     well(server)
 
 
+@pytest.mark.slow
 def test_drips_do_not_buy_time(server):
     """A byte every 50 ms for as long as the server listens: of first headers, of later ones, of a body that nobody reads."""
     endless = b"GET /health HTTP/1.1\r\nHost: a\r\nContent-Length: 999999999\r\n\r\n"
@@ -209,6 +210,7 @@ def test_drips_do_not_buy_time(server):
     well(server)
 
 
+@pytest.mark.slow
 def test_answers_that_nobody_takes_are_thrown_away(server):
     """One request after another, and never a byte of the answers read."""
     asked = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n" % (b"x" * 8000)

@@ -186,6 +186,7 @@ def test_a_server_on_a_terminal(tmp_path):
     assert asked and '"value"' in asked[0], screen
 
 
+@pytest.mark.slow
 def test_the_studio_on_a_terminal(tmp_path):
     """`view` on a terminal: it says where to look, shows the page there to who has the token, and ends with SIGTERM."""
     (tmp_path / "runs").mkdir()

@@ -25,7 +25,7 @@ def test_of_equal_sizes_it_is_by_hand():
     assert prediction([1.0, 2.0, 3.0], fresh=6) == pytest.approx((2 - half, 2 + half), abs=1e-5)
 
 
-@pytest.mark.parametrize(("n", "fresh"), [(8, 8), (32, 8)])
+@pytest.mark.parametrize(("n", "fresh"), [(8, 8), pytest.param(32, 8, marks=pytest.mark.slow)])
 def test_it_holds_the_fresh_mean_as_often_as_it_says(n, fresh):
     generator = np.random.default_rng(11)
     inside = [

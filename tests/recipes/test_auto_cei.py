@@ -299,6 +299,7 @@ def test_it_runs_to_its_end_and_says_what_came_of_it(refusal, tmp_path):
     assert len(inner) == 3  # R-tuning and two rounds
 
 
+@pytest.mark.slow
 def test_first_it_learns_to_refuse(tmp_path):
     """By chance almost nothing is right, so almost everything is retold, and soon most is refused."""
     assert result(study(tmp_path / "run", rounds=0, steps=25))["refused"] > 0.6

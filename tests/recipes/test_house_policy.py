@@ -204,6 +204,7 @@ def test_they_are_listed_with_their_papers():
         assert "Leaves out:" in text
 
 
+@pytest.mark.slow
 def test_the_command_line_shows_them(capsys):
     assert main(["list", "recipes", "--json"]) == 0
     assert {r["recipe"] for r in json.loads(capsys.readouterr().out)["recipes"]} >= set(NAMES)

@@ -152,6 +152,7 @@ def test_what_the_other_arms_are_trained_on(train, runs, problems, tmp_path):
     assert (found["accuracy"] == found["before"]) or problems
 
 
+@pytest.mark.slow
 def test_a_study_that_was_broken_off_goes_on_the_same(tmp_path, monkeypatch):
     whole = result(study(tmp_path / "whole"))
     update, calls = Learn.update, []

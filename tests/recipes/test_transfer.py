@@ -74,6 +74,7 @@ def test_alone_each_domain_is_learned_and_helps_no_other_on_a_table(tmp_path):
         assert len({e.task.family for _, batch in each.batches() for e in batch.episodes}) == 1
 
 
+@pytest.mark.slow
 def test_together_there_is_one_run_over_all_and_nothing_to_transfer_to(tmp_path):
     run = study(tmp_path / "run", 2)
     found = result(run)

@@ -115,6 +115,7 @@ def result(run):
     return json.loads((run.path / "result.json").read_text())
 
 
+@pytest.mark.slow
 def test_every_base_is_trained_on_half_of_the_kinds_and_examined_on_all(tmp_path, monkeypatch):
     monkeypatch.setattr(unmarked, "solution", lambda self, task: task.answer)  # parity knows none
     run = study(tmp_path / "run")
