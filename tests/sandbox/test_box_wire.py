@@ -16,7 +16,7 @@ from guerdon.sandbox.syscall_numbers import AUDIT_ARCH, TABLES
 ODD_VALUES = [
     *(None, True, 0, -1, 2**53, -(2**53), 2**200, 0.0, -0.0, 1e308, 5e-324, float("inf"), 1 + 2j, complex(-0.0, 1e9)),
     *("", "text", "\ud800\0\U0001f600", b"", bytes(range(256)), [], (), {}, set(), frozenset()),
-    {None: 1, (1, (2.0, "x")): [{1, "a"}, frozenset({b"b"})], frozenset({3}): {"l": ["i", "0x1"]}},
+    {None: 1, (1, (2.0, "x")): [{1, 2.5}, {"a"}, frozenset({b"b"})], frozenset({3}): {"l": ["i", "0x1"]}},
     [["i", "0x1"], ["d"], ("t",), [[[[]]]]],
 ]
 
