@@ -136,8 +136,9 @@ def _build(see: Sequence[str]) -> None:
     for name in ("passwd", "group"):
         with open(f"/new/etc/{name}", "w") as file:
             file.write(_PEOPLE if name == "passwd" else f"box:x:{INSIDE}:\n")
-    os.symlink(WORK, "/new/tmp")
-    os.symlink(WORK, "/new/dev/shm")
+    for folder in ("/tmp", "/dev/shm"):
+        if not os.path.lexists(f"/new{folder}"):  # there where something in it is to be seen: read-only then
+            os.symlink(WORK, f"/new{folder}")
     make_read_only("/new", recursive=False)
     pivot_root("/new")
 

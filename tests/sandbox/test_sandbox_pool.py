@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -50,6 +51,19 @@ def zygotes(others: Collection[int] = ()) -> list[int]:
 def others():
     """Zygotes of pools that other tests have open."""
     return zygotes()
+
+
+def test_what_is_to_be_seen_may_lie_where_temporary_files_do():
+    """A checkout in /tmp is one such place. The rest of it stays out of sight, and temporary files go to the working folder."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, SandboxPool(workers=1, see=[folder]) as pool:
+        Path(folder, "seen.txt").write_text("read")
+        program = f"""
+            import os, tempfile
+            print(open({folder + "/seen.txt"!r}).read(), os.listdir("/tmp"))
+            with tempfile.NamedTemporaryFile("w") as file:
+                print(file.write("written"))
+        """
+        assert pool.python_now(textwrap.dedent(program)).stdout == f"read ['{Path(folder).name}']\n7\n"
 
 
 def test_a_lost_zygote_takes_no_result_with_it(others):
