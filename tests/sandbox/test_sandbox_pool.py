@@ -56,6 +56,7 @@ def others():
 def test_what_is_to_be_seen_may_lie_where_temporary_files_do():
     """A checkout in /tmp is one such place. The rest of it stays out of sight, and temporary files go to the working folder."""
     with tempfile.TemporaryDirectory(dir="/tmp") as folder, SandboxPool(workers=1, see=[folder]) as pool:
+        Path(folder).chmod(0o755)  # a box is not its owner
         Path(folder, "seen.txt").write_text("read")
         program = f"""
             import os, tempfile
