@@ -8,6 +8,7 @@ Truth comes from the family's step checker, so every reply of every role can be 
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
@@ -94,13 +95,19 @@ def graded(family: Family, task: Task, solution: str) -> str:
 
 def preferred(family: Family, task: Task, first: str, second: str) -> str:
     """The better of two: the right one, else the one that was right for longer. Where the first is wrong, the second is gone
-    through as far as the first was: if it is still right there, it is better."""
+    through from where they part as far as the first was: if it is still right there, it is better."""
     seen = marks(family, task, first), marks(family, task, second)
     better = 0 if _merit(seen[0]) >= _merit(seen[1]) else 1
     lines = redone(family, task, first, seen[0])
     if seen[0].endswith("-"):
-        lines += ["b", *redone(family, task, second, seen[1][: len(seen[0])])]
+        lines += ["b", *redone(family, task, second, seen[1][: len(seen[0])], _common(first, second))]
     return "\n".join([*lines, ANSWER + "ab"[better]])
+
+
+def _common(first: str, second: str) -> int:
+    """How many steps two solutions begin with alike."""
+    pairs = zip(read_solution(first)[0], read_solution(second)[0], strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _merit(seen: str) -> tuple[bool, int]:

@@ -152,8 +152,9 @@ def test_two_attempts_are_gone_through_as_far_as_needed():
     assert preferred(family, task, gold, early).endswith("36-4=32 +\n= 32 +\n= a")
     assert preferred(family, task, early, gold) == "7+5=12 -\nb\n7+5=12 +\n= b"
     assert preferred(family, task, late, early) == "7+5=12 +\n12*3=36 +\n36-4=32 -\nb\n7+5=12 -\n= a"
+    assert preferred(family, task, late, "7+5=12\n12*3=35\n= 35").endswith("36-4=32 -\nb\n12*3=36 -\n= a")
     assert preferred(family, task, early, late) == "7+5=12 -\nb\n7+5=12 +\n= b"  # wrong later is better
-    assert preferred(family, task, early, early) == "7+5=12 -\nb\n7+5=12 -\n= a"
+    assert preferred(family, task, early, early) == "7+5=12 -\nb\n= a"  # alike
 
 
 def test_sums_that_are_mended():

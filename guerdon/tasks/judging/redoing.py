@@ -16,11 +16,12 @@ from guerdon.tasks.judging.right_lines import made, onward, right_line
 from guerdon.tasks.judging.side_work import expression_moves, side_work
 
 
-def redone(family: Family, task: Task, solution: str, marks: str) -> list[str]:
-    """The lines of a judge of `solution` that gives these `marks` (`+` for a line that follows, `-` for one that does not)."""
+def redone(family: Family, task: Task, solution: str, marks: str, seen: int = 0) -> list[str]:
+    """The lines of a judge of `solution` that gives these `marks` (`+` for a line that follows, `-` for one that does not).
+    It passes over as many lines as it has `seen` before."""
     steps, answer = read_solution(solution)
     lines: list[str] = []
-    for i, mark in enumerate(marks):
+    for i, mark in list(enumerate(marks))[seen:]:
         before = steps[:i]
         if i == len(steps):
             lines += _answered(family, task, before, answer, mark)

@@ -123,6 +123,6 @@ def made(task: Task, answer: str) -> str:
 
 
 def _count_down(counts: Counter[int], number: int) -> bool:
-    found = counts[number] > 0
-    counts[number] -= found
-    return found
+    is_there = counts[number] > 0
+    counts[number] -= is_there
+    return is_there
