@@ -59,7 +59,7 @@ BARE = "= 32"
 def test_marks_verdicts_and_grades(solution, marks, grade):
     assert parts.marks(CHAIN, TASK, solution) == marks
     seen = parts.checked(CHAIN, TASK, solution)
-    assert "".join(line[-1] for line in seen.split("\n")) == marks
+    assert "".join(line[-1] for line in seen.split("\n") if line[-1] in "+-") == marks
     assert parts.verdict(CHAIN, TASK, solution) == f"{seen}\n= {'yes' if grade == 5 else 'no'}"
     assert parts.grade(CHAIN, TASK, solution) == grade
     assert parts.graded(CHAIN, TASK, solution) == f"{seen}\n= {grade}"
@@ -67,8 +67,9 @@ def test_marks_verdicts_and_grades(solution, marks, grade):
 
 def test_a_judge_goes_through_the_lines():
     assert parts.checked(CHAIN, TASK, GOLD) == "7+5=12 +\n12*3=36 +\n36-4=32 +\n= 32 +"
-    assert parts.checked(CHAIN, TASK, SECOND) == "7+5=12 +\n12*3=35 -"
-    assert parts.checked(CHAIN, TASK, ANSWER).endswith("= 42 -")
+    assert parts.checked(CHAIN, TASK, SECOND) == "7+5=12 +\n12*3=36 -"
+    assert parts.checked(CHAIN, TASK, ANSWER).endswith("36-4=32 +\n= 32 -")
+    assert parts.checked(CHAIN, TASK, SHORT).endswith("12*3=36 +\n36-4=32\n= 32 -")  # the rest is worked out
     assert parts.checked(CHAIN, TASK, "7+5=12") == "7+5=12 +\n? -"  # no answer at all
 
 
@@ -84,7 +85,8 @@ def test_a_judge_goes_through_the_lines():
     ],
 )
 def test_the_better_of_two(first, second, reply):
-    assert parts.preferred(CHAIN, TASK, first, second) == f"{parts.checked(CHAIN, TASK, first)}\n= {reply}"
+    written = parts.preferred(CHAIN, TASK, first, second)
+    assert written.startswith(parts.checked(CHAIN, TASK, first)) and written.endswith(f"\n= {reply}")
 
 
 @pytest.mark.parametrize(
