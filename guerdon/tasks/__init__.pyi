@@ -16,6 +16,7 @@ from guerdon.tasks.families.list_operations import lists as lists
 from guerdon.tasks.families.long_addition import addition as addition
 from guerdon.tasks.families.modular_arithmetic import modular as modular
 from guerdon.tasks.families.number_bases import bases as bases
+from guerdon.tasks.families.number_counting import counting as counting
 from guerdon.tasks.families.number_sorting import sorting as sorting
 from guerdon.tasks.families.program_traces import trace as trace
 from guerdon.tasks.families.string_operations import strings as strings

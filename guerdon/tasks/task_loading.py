@@ -21,6 +21,7 @@ NAMES = {  # family: the module that defines it
     "bases": "guerdon.tasks.families.number_bases",
     "modular": "guerdon.tasks.families.modular_arithmetic",
     "clock": "guerdon.tasks.families.clock_times",
+    "counting": "guerdon.tasks.families.number_counting",
     "addition": "guerdon.tasks.families.long_addition",
     "boolean": "guerdon.tasks.families.boolean_expressions",
     "countdown": "guerdon.tasks.families.countdown_search",
