@@ -1,9 +1,10 @@
 """Programs that are put right: how a wrong one is shown, what is said about it, and how a reply with several programs reads.
 
-Two ways to debug, in one kind of line: `? ` and what is wrong, in words. `debug` shows a program and a call that it fails; the
-reply is such a line and a program (LeDex, arXiv:2405.18649). `reflect` shows the specification alone; the reply is a program,
-then, while its author finds fault with it, such a line and another program; `ok` says that the last one stands (ReflexiCoder,
-arXiv:2603.05863, whose tags these lines stand for: a reflection that finds nothing and repeats the program is `ok`).
+Debugging is a kind of line: `? ` and what is wrong, in words. `debug` shows a program and a call that it fails; the reply is
+such a line and a program (LeDex, arXiv:2405.18649). `fix` shows the same, and the reply is a program. `reflect` shows the
+specification alone; the reply is a program, then, while its author finds fault with it, such a line and another program; `ok`
+says that the last one stands (ReflexiCoder, arXiv:2603.05863, whose tags these lines stand for: a reflection that finds nothing
+and repeats the program is `ok`).
 Leaves out: running programs (`program_tests.py`), and what replies are worth (`rewards`).
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 
 from guerdon.core.task import Task
 
-DEBUG, REFLECT = "debug", "reflect"
+DEBUG, FIX, REFLECT = "debug", "fix", "reflect"
 MARK, STANDS = "? ", "ok"
 HEAD = "def "  # how a program begins
 
@@ -54,6 +55,10 @@ def reflect_view(prompt: str) -> str:
 
 def debug_view(prompt: str, program: str, failure: str) -> str:
     return f"{DEBUG}\n{prompt}\n{program}\n{failure}"
+
+
+def fix_view(prompt: str, program: str, failure: str) -> str:
+    return f"{FIX}\n{prompt}\n{program}\n{failure}"
 
 
 def failed_call(call: str, wanted: Any, gave: Any = None, error: str = "") -> str:
@@ -117,14 +122,20 @@ def read_reflections(reply: str) -> Reflections:
 # --- conversations to learn from ----------------------------------------------------------------------------------
 
 
-def debugging(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
+def debug(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
     """A planted error: shown with a call that it fails, explained and put right."""
-    miss = draw.choice(source.near_misses(task, draw))
+    miss, right = draw.choice(source.near_misses(task, draw)), draw.choice(source.solutions(task))
     view = debug_view(str(task.prompt), miss.text, source.failure(task, miss.text))
-    return [(view, write_debugged(source.explain(task, miss), draw.choice(source.solutions(task))))]
+    return [(view, write_debugged(source.explain(task, miss), right))]
 
 
-def reflecting(source: Any, task: Task, draw: random.Random, wrong: float = 0.5) -> list[tuple[str, str]]:
+def fix(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
+    """The same without a word."""
+    miss, right = draw.choice(source.near_misses(task, draw)), draw.choice(source.solutions(task))
+    return [(fix_view(str(task.prompt), miss.text, source.failure(task, miss.text)), right)]
+
+
+def reflect(source: Any, task: Task, draw: random.Random, wrong: float = 0.5) -> list[tuple[str, str]]:
     """A reply that finds its own errors, which are planted: none, one (`wrong` of all replies) or, as often again in those,
     another on the way to the right program."""
     programs, said = list[str](), list[str]()
