@@ -61,15 +61,13 @@ def fix_view(prompt: str, program: str, failure: str) -> str:
     return f"{FIX}\n{prompt}\n{program}\n{failure}"
 
 
-def failed_call(call: str, wanted: Any, gave: Any = None, error: str = "") -> str:
-    """One line on a call that a program fails: what it gives and should, or how it ends.
+def failed_call(call: str, wanted: Any, gave: Sequence[Any]) -> str:
+    """One line on a call that a program fails: what it gives, a list of one, and should give; nothing where it ends in an error.
 
-    >>> failed_call("f([1, 2])", 4, 1)
-    'f([1, 2]) gives 1, not 4'
-    >>> failed_call("f([])", 0, error="IndexError")
-    'f([]) ends in IndexError, not 0'
+    >>> failed_call("f([1, 2])", 4, [1]), failed_call("f([])", 0, [])
+    ('f([1, 2]) gives 1, not 4', 'f([]) ends in an error, not 0')
     """
-    return f"{call} ends in {error}, not {wanted!r}" if error else f"{call} gives {gave!r}, not {wanted!r}"
+    return f"{call} gives {gave[0]!r}, not {wanted!r}" if gave else f"{call} ends in an error, not {wanted!r}"
 
 
 # --- replies ------------------------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from guerdon.search.step_scorers import headed, played_out
 from guerdon.search.uct import mcts
 
 EXPLORE = 0.2  # the released constant
-GROW, DECODE = {"simulations": 6, "branch": 3}, {"simulations": 12, "branch": 3}  # the released ones: 100 and 5
+BRANCH = 3  # the released search samples 5
+GROWN, DECODED = 6, 12  # simulations to learn from and to decode by; the released search has 100 of both
 WHOLE = 6  # whole programs that cost about as many tokens as the search that decodes
 HEAD_LR = 3e-4  # as reward_model
 
@@ -38,9 +39,9 @@ def taught_values(base: Recipe, task: Any, model: Model, by: Literal["lines", "o
     scored = [verified(task), score(tests_passed(task))]
     if by == "lines":
         base.curriculum = uniform(task, tries=1)
-        base.env = mcts(**GROW, scorer=played_out(task, tries=1), explore=EXPLORE)
+        base.env = mcts(GROWN, BRANCH, played_out(task, tries=1), EXPLORE)
         base.stages = [*scored, tree_values(), Learn("vm", step_values(), opt=adam(lr=HEAD_LR))]
-        decode: Any = mcts(**DECODE, scorer=liked, explore=EXPLORE, keep="chosen")
+        decode: Any = mcts(DECODED, BRANCH, liked, EXPLORE, keep="chosen")
     else:
         base.stages = [*scored, Learn("vm", whole_value("reward"), opt=adam(lr=HEAD_LR))]
         decode = best_whole(WHOLE, liked, keep="chosen")

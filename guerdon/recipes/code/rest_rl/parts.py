@@ -47,7 +47,8 @@ class tests_passed(Leaf):
     source: Any
 
     def __call__(self, completion: str, task: Task) -> Score:
-        passed = kinds_of(self.source)[task.kind].passed(task, completion)
+        of: Any = kinds_of(self.source)[task.kind]
+        passed = of.passed(task, completion)
         return Score(fmean(passed), why=f"{sum(passed)} of {len(passed)} tests passed")
 
 
@@ -90,7 +91,7 @@ class promising_starts:
     spread: float = knob(default=0.05, ge=0.0)
     least: float = 0.9
     share: float = knob(default=0.5, ge=0.0, le=1.0)
-    decay: float = knob(default=0.95, gt=0.0, lt=1.0)
+    decay: float = knob(default=0.95, gt=0.0, le=1.0)
 
     drawn: int = state(default=0)
     waiting: list[dict[str, Any]] = state(
