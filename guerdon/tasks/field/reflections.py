@@ -62,7 +62,7 @@ def fix_view(prompt: str, program: str, failure: str) -> str:
 
 
 def failed_call(call: str, wanted: Any, gave: Sequence[Any]) -> str:
-    """One line on a call that a program fails: what it gives, a list of one, and should give; nothing where it ends in an error.
+    """One line on a call that a program fails: what it gives, in a list of one, or an empty one for an error; and should give.
 
     >>> failed_call("f([1, 2])", 4, [1]), failed_call("f([])", 0, [])
     ('f([1, 2]) gives 1, not 4', 'f([]) ends in an error, not 0')
