@@ -122,25 +122,25 @@ def read_reflections(reply: str) -> Reflections:
 
 def debug(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
     """A planted error: shown with a call that it fails, explained and put right."""
-    miss, right = draw.choice(source.near_misses(task, draw)), draw.choice(source.solutions(task))
+    miss = draw.choice(source.near_misses(task, draw))
     view = debug_view(str(task.prompt), miss.text, source.failure(task, miss.text))
-    return [(view, write_debugged(source.explain(task, miss), right))]
+    return [(view, write_debugged(source.explain(task, miss), miss.right))]
 
 
 def fix(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
     """The same without a word."""
-    miss, right = draw.choice(source.near_misses(task, draw)), draw.choice(source.solutions(task))
-    return [(fix_view(str(task.prompt), miss.text, source.failure(task, miss.text)), right)]
+    miss = draw.choice(source.near_misses(task, draw))
+    return [(fix_view(str(task.prompt), miss.text, source.failure(task, miss.text)), miss.right)]
 
 
 def reflect(source: Any, task: Task, draw: random.Random, wrong: float = 0.5) -> list[tuple[str, str]]:
     """A reply that finds its own errors, which are planted: none, one (`wrong` of all replies) or, as often again in those,
-    another on the way to the right program."""
-    programs, said = list[str](), list[str]()
+    another on the way to the right program, which is otherwise written as they are."""
+    programs, said, right = list[str](), list[str](), draw.choice(source.solutions(task))
     misses = source.near_misses(task, draw)
     while misses and len(programs) < 2 and draw.random() < wrong:
         miss = misses.pop()
         programs.append(miss.text)
         said.append(source.explain(task, miss))
-    programs.append(draw.choice(source.solutions(task)))
-    return [(reflect_view(str(task.prompt)), write_reflections(programs, said))]
+        right = miss.right
+    return [(reflect_view(str(task.prompt)), write_reflections([*programs, right], said))]
