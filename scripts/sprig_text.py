@@ -95,7 +95,14 @@ def every_kind() -> dict[str, Kind]:
         kinds[name] = Kind(share, lambda level, draw, name=name: shown_how(name, level, draw), rarer=0.6)
     for name, share in {"text_to_sql": 0.06, "json_forms": 0.02}.items():
         kinds[name] = Kind(share, lambda level, draw, name=name: answered(name, level, draw), rarer=0.6)
+    kinds["functions"] = Kind(0.12, programmed, rarer=0.6)
     return kinds
+
+
+def programmed(level: int, draw: random.Random) -> Conversation:
+    source = SOURCES[f"functions:{level}"]
+    task = source.get("train", draw.getrandbits(40))
+    return [Said(task.prompt, draw.choice(source.solutions(task)))]
 
 
 def in_role(role: str, name: str, level: int, draw: random.Random) -> Conversation:
