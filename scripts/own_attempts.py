@@ -7,29 +7,16 @@ attempts at equal levels are judged equally often, so that a verdict cannot be g
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from collections.abc import Sequence
 
 from guerdon import tasks
 from guerdon.core.model import Model, Request
 from guerdon.core.seeds import derive
-from guerdon.core.task import Sampling, Task
+from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.tasks.corpus import LEVELS, family_names
-from guerdon.tasks.family import Family
-from guerdon.tasks.roles import (
-    Turns,
-    graded,
-    marks,
-    prefer_view,
-    preferred,
-    revise_view,
-    score_view,
-    verdict,
-    verify_view,
-)
-
-Tried = tuple[Task, list[str]]  # a problem and some attempts at it
+from guerdon.tasks.judging.attempt_talks import TALKS, Tried, talks_about
+from guerdon.tasks.roles import Turns
 
 
 def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8192) -> list[Tried]:
@@ -50,40 +37,8 @@ def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8
     return found
 
 
-def conversations_about(tried: Sequence[Tried], seed: int) -> list[Turns]:
-    """Verify, score, prefer and revise, right and wrong in equal numbers at each family and level."""
-    draw = random.Random(derive("about attempts", seed))
-    pools: dict[tuple[str, int, bool], list[tuple[Task, str]]] = defaultdict(list)
-    made: list[Turns] = []
-    for task, texts in tried:
-        family = _family(task)
-        for text in dict.fromkeys(texts):
-            pools[task.family, task.level, not marks(family, task, text).endswith("-")].append((task, text))
-        made += _preference(family, task, texts)
-    for (name, level, right), pool in pools.items():
-        if right:
-            continue
-        made += [[(revise_view(task.prompt, text), _family(task).solution(task))] for task, text in pool]
-        other = pools.get((name, level, True), [])
-        size = min(2 * min(len(pool), len(other)), max(len(pool), len(other)))
-        for task, text in (*draw.choices(pool, k=size), *draw.choices(other, k=size)) if other else ():
-            family = _family(task)
-            made.append([(verify_view(task.prompt, text), verdict(family, task, text))])
-            made.append([(score_view(task.prompt, text), graded(family, task, text))])
-    draw.shuffle(made)
+def conversations_about(tried: Sequence[Tried], seed: int, roles: Sequence[str] = TALKS) -> list[Turns]:
+    """Every role about every attempt, right and wrong in equal numbers at each family and level."""
+    made = [talk for talks in talks_about(tried, seed, roles).values() for talk in talks]
+    random.Random(derive("order of talks", seed)).shuffle(made)
     return made
-
-
-def _preference(family: Family, task: Task, texts: Sequence[str]) -> list[Turns]:
-    right = [x for x in texts if not marks(family, task, x).endswith("-")]
-    wrong = [x for x in texts if marks(family, task, x).endswith("-")]
-    if not right or not wrong:
-        return []
-    pairs = ((right[0], wrong[0]), (wrong[0], right[0]))
-    return [[(prefer_view(task.prompt, a, b), preferred(family, task, a, b))] for a, b in pairs]
-
-
-def _family(task: Task) -> Family:
-    family = tasks.load(f"{task.family}:{task.level}")
-    assert isinstance(family, Family)
-    return family

@@ -66,8 +66,8 @@ def first_wrong(family: Family, task: Task, steps: Sequence[str]) -> int | None:
     if not hasattr(family, "searched"):
         return family.first_wrong(task, steps)
     way = len(family.steps(task))
-    found = ((at, family.first_wrong(task, steps[at : at + way])) for at in range(0, len(steps), way))
-    return next((at + wrong for at, wrong in found if wrong is not None), None)
+    errors = ((at, family.first_wrong(task, steps[at : at + way])) for at in range(0, len(steps), way))
+    return next((at + wrong for at, wrong in errors if wrong is not None), None)
 
 
 def checked(family: Family, task: Task, solution: str) -> str:
