@@ -19,6 +19,7 @@ from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.per_step import shortfall as shortfall
 from guerdon.rewards.formula.per_step import step_standing as step_standing
+from guerdon.rewards.formula.rarity import by_rarity as by_rarity
 from guerdon.rewards.formula.reward import Reward as Reward
 from guerdon.rewards.formula.reward import as_reward as as_reward
 from guerdon.rewards.formula.reward import clip as clip
@@ -79,4 +80,9 @@ from guerdon.rewards.text.shape import has_format as has_format
 from guerdon.rewards.text.shape import length as length
 from guerdon.rewards.text.shape import overlong as overlong
 from guerdon.rewards.text.shape import repetition as repetition
+from guerdon.rewards.text.sql_partial_rewards import sql_clauses as sql_clauses
+from guerdon.rewards.text.sql_partial_rewards import sql_form as sql_form
+from guerdon.rewards.text.sql_partial_rewards import sql_links as sql_links
+from guerdon.rewards.text.sql_partial_rewards import sql_ngrams as sql_ngrams
+from guerdon.rewards.text.sql_partial_rewards import sql_runs as sql_runs
 from guerdon.rewards.text.sql_reward import sql_answer as sql_answer
