@@ -63,12 +63,14 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.episode_facts import episode_fact as episode_fact
 from guerdon.rewards.text.exact_lines import true_lines as true_lines
 from guerdon.rewards.text.form_reward import json_fields as json_fields
 from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
+from guerdon.rewards.text.passed_tests import tests_passed as tests_passed
 from guerdon.rewards.text.plain_maths_reward import plain_maths as plain_maths
 from guerdon.rewards.text.program_reward import unit_tests as unit_tests
 from guerdon.rewards.text.retrieval import ndcg as ndcg
