@@ -31,6 +31,7 @@ NAMES = {  # family: the module that defines it
     "gym": "guerdon.tasks.field.gym_datasets",
     "json_forms": "guerdon.tasks.field.json_form_tasks",
     "text_to_sql": "guerdon.tasks.field.sql_tasks",
+    "functions": "guerdon.tasks.code.function_tasks",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",
