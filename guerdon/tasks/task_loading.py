@@ -31,6 +31,7 @@ NAMES = {  # family: the module that defines it
     "gym": "guerdon.tasks.field.gym_datasets",
     "json_forms": "guerdon.tasks.field.json_form_tasks",
     "text_to_sql": "guerdon.tasks.field.sql_tasks",
+    "reflecting": "guerdon.tasks.field.reflection_tasks",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",
@@ -54,6 +55,7 @@ BY_NAME = {  # family: what follows the colon, where that is no level
     "spiel": "game",
     "with_feedback": "source",
     "planned": "source",
+    "reflecting": "source",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 
