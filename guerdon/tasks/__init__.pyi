@@ -3,6 +3,8 @@
 from guerdon.tasks.choosing import chosen as chosen
 from guerdon.tasks.choosing import first as first
 from guerdon.tasks.closed import closed_form as closed_form
+from guerdon.tasks.code.function_faults import FaultyProgram as FaultyProgram
+from guerdon.tasks.code.function_tasks import functions as functions
 from guerdon.tasks.contract import check_task as check_task
 from guerdon.tasks.families.boolean_expressions import boolean as boolean
 from guerdon.tasks.families.chained_arithmetic import chain as chain

@@ -32,6 +32,7 @@ NAMES = {  # family: the module that defines it
     "json_forms": "guerdon.tasks.field.json_form_tasks",
     "text_to_sql": "guerdon.tasks.field.sql_tasks",
     "reflecting": "guerdon.tasks.field.reflection_tasks",
+    "functions": "guerdon.tasks.code.function_tasks",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",

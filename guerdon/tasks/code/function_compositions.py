@@ -1,0 +1,154 @@
+"""Small functions as compositions: a source and steps, drawn by level, run in our own Python, and said in words.
+
+Two compositions that do the same to a fixed set of arguments are one and the same, however they are made and said
+(`behaviour`); that decides which are held out.
+Leaves out: their Python text (`function_programs.py`), hidden tests (`function_tasks.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from guerdon.tasks.code import number_operations, word_operations
+from guerdon.tasks.code.function_operations import Kind, Operation, Step
+from guerdon.tasks.code.function_sources import LAST, SOURCES, Source
+
+OPERATIONS = {operation.name: operation for operation in (*number_operations.OPERATIONS, *word_operations.OPERATIONS)}
+LISTS, TEXTS, MORE = ("list",), ("list", "list", "words", "letters"), ("list_and_number", "digits", "up_to", "divisors")
+PAIRS = ("sums", "products", "shared", "missing", "chained")
+LEVELS: dict[int, tuple[tuple[int, ...], int, tuple[str, ...]]] = {  # level: how many steps, how rare, and from what
+    1: ((1,), 1, LISTS),
+    2: ((2,), 1, LISTS),
+    3: ((2, 3), 2, TEXTS),
+    4: ((3,), 2, (*TEXTS, *MORE)),
+    5: ((3, 4), 3, (*TEXTS, *MORE, *PAIRS)),
+    6: ((4,), 3, (*TEXTS, *MORE, *PAIRS)),
+    7: ((4, 5), 3, (*TEXTS, *MORE, *PAIRS)),
+    8: ((5, 6), 3, (*TEXTS, *MORE, *PAIRS)),
+}
+MOST_ALIKE = 10  # of 14 probes that may give the same
+LARGEST = 10**12  # what a function may give
+RETURNED = ("return them", "give the list", "return the list")
+FRAMES = (
+    ("write f({}): ", ", ", ", then "),
+    ("f({}) should ", ", ", " and last "),
+    ("define f({}). ", "; ", "; last "),
+)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """What a function does: a source, and steps one after the other."""
+
+    source: Source
+    steps: tuple[Step, ...]
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """What the list holds before each step, and after the last."""
+        kinds = [self.source.kind]
+        for step in self.steps:
+            kinds.append(step.operation.to or kinds[-1])
+        return kinds
+
+    @property
+    def gives(self) -> bool:
+        """Whether it gives one value, not a list."""
+        return self.steps[-1].operation.slot == "give"
+
+    def run(self, arguments: Sequence[Any]) -> Any:
+        """What the function gives."""
+        value: Any = self.source.run(*arguments)
+        constant = arguments[-1]
+        for step in self.steps:
+            value = step.run(value, constant)
+        return list(value) if value is arguments[0] and type(value) is list else value
+
+    def but(self, at: int, *steps: Step) -> Composition:
+        """The same with other steps in the place of one."""
+        return Composition(self.source, (*self.steps[:at], *steps, *self.steps[at + 1 :]))
+
+    def told(self) -> dict[str, Any]:
+        return {"source": self.source.name, "steps": [step.told for step in self.steps]}
+
+    def said(self, draw: random.Random) -> str:
+        """The specification, in one of many wordings."""
+        kinds = self.kinds
+        said = [step.said(kind, draw.randrange(6)) for step, kind in zip(self.steps, kinds, strict=False)]
+        if self.source.words:
+            said.insert(0, draw.choice(self.source.words))
+        if not self.gives:
+            said.append(draw.choice(RETURNED))
+        head, between, last = draw.choice(FRAMES)
+        return head.format(self.source.takes) + between.join(said[:-1]) + (last if said[:-1] else "") + said[-1] + "."
+
+
+def composition_of(told: dict[str, Any]) -> Composition:
+    """The composition that `told` wrote down."""
+    return Composition(
+        SOURCES[told["source"]], tuple(Step(OPERATIONS[name], constant) for name, constant in told["steps"])
+    )
+
+
+@functools.cache
+def choices(kind: Kind, slot: str, rarity: int) -> tuple[Operation, ...]:
+    return tuple(o for o in OPERATIONS.values() if kind in o.on and o.slot == slot and o.rarity <= rarity)
+
+
+def drawn_composition(draw: random.Random, level: int) -> Composition:
+    """A composition of a level. Rare operations come as often as common ones from where they are allowed."""
+    counts, rarity, sources = LEVELS[level]
+    source = SOURCES[draw.choice(sources)]
+    count, kind = draw.choice(counts), source.kind
+    gives = draw.random() < (0.5 if count == 1 else 0.8)
+    steps: list[Step] = []
+    is_spelled = False  # elements are no longer plain words or letters
+    while len(steps) < count:
+        last = len(steps) == count - 1
+        slot = (
+            "give" if last and gives else draw.choice(("whole",) if is_spelled else ("keep", "keep", "change", "whole"))
+        )
+        operation = draw.choice(choices(kind, slot, rarity))
+        constant = draw.choice(operation.constants) if operation.constants else None
+        if constant is not None and source.name == "list_and_number" and draw.random() < 0.7:
+            constant = "k"
+        steps.append(Step(operation, constant))
+        is_spelled = is_spelled or (slot == "change" and kind != "numbers" and operation.to is None)
+        kind = operation.to or kind
+    return Composition(source, tuple(steps))
+
+
+@functools.cache
+def probes(source: str) -> tuple[tuple[Any, ...], ...]:
+    """The arguments by which compositions are told apart."""
+    draw = random.Random(f"probes of {source}")
+    return tuple(tuple(SOURCES[source].draw(draw, place)) for place in (*range(LAST + 1), 7, 8, 8, 9))
+
+
+def behaviour(composition: Composition) -> list[Any]:
+    """What it does to the probes: the same for compositions that no probe tells apart."""
+    return [composition.run(probe) for probe in probes(composition.source.name)]
+
+
+def is_sound(composition: Composition, values: list[Any]) -> bool:
+    """Whether every step matters, so that a program without it is wrong, and values stay small. `values` are its behaviour."""
+    if composition.source.name == "list_and_number" and all(step.constant != "k" for step in composition.steps):
+        return False
+    if max(map(values.count, values[:3] + values[-1:])) > MOST_ALIKE or any(map(_is_large, values)):
+        return False
+    some = list(zip(probes(composition.source.name), values, strict=True))[::-1]  # from the hardest on
+    for at, step in enumerate(composition.steps):
+        if step.operation.slot != "give" and step.operation.to is None and len(composition.steps) > 1:
+            less = composition.but(at)
+            if all(less.run(probe) == value for probe, value in some):
+                return False
+    return True
+
+
+def _is_large(value: Any) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(each, int) and abs(each) > LARGEST for each in values)
