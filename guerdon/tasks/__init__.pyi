@@ -31,6 +31,8 @@ from guerdon.tasks.field.gym_datasets import gym as gym
 from guerdon.tasks.field.gym_datasets import gym_dataset as gym_dataset
 from guerdon.tasks.field.json_form_tasks import json_forms as json_forms
 from guerdon.tasks.field.program_rows import programs as programs
+from guerdon.tasks.field.reflection_tasks import debugged as debugged
+from guerdon.tasks.field.reflection_tasks import reflecting as reflecting
 from guerdon.tasks.field.sql_tasks import text_to_sql as text_to_sql
 from guerdon.tasks.files import rows as rows
 from guerdon.tasks.judging.closer_tasks import in_closer_role as in_closer_role

@@ -32,6 +32,7 @@ NAMES = {  # family: the module that defines it
     "gym": "guerdon.tasks.field.gym_datasets",
     "json_forms": "guerdon.tasks.field.json_form_tasks",
     "text_to_sql": "guerdon.tasks.field.sql_tasks",
+    "reflecting": "guerdon.tasks.field.reflection_tasks",
     "functions": "guerdon.tasks.code.function_tasks",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
@@ -56,6 +57,7 @@ BY_NAME = {  # family: what follows the colon, where that is no level
     "spiel": "game",
     "with_feedback": "source",
     "planned": "source",
+    "reflecting": "source",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 

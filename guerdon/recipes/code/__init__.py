@@ -1,1 +1,1 @@
-"""Programs: rewards from tests, and from what is said about them; debugging, reflecting, and starts and search by lines."""
+"""Rewards and credit for programs and queries: unit tests, execution, partial credit, repairs."""

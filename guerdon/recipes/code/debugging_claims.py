@@ -11,25 +11,25 @@ STUDENT = "sprig-2"
 REFLECTIONS: dict[str, Any] = {
     "task": "functions:3-4",
     "model": STUDENT,
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=320",
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=320 functions.checker=plain",
     "budget": 1_000_000,
 }
 DEBUGGING: dict[str, Any] = {
     "task": "functions:3-4",
     "model": STUDENT,
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=160",
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=160 functions.checker=plain",
     "budget": 800_000,
 }
 STARTS: dict[str, Any] = {
     "task": "functions:4-5",
     "model": STUDENT,
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128",
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 functions.checker=plain",
     "budget": 600_000,
 }
 DECODING: dict[str, Any] = {
     **STARTS,
     "method": "stage=decoding",
-    "settings": "prompts=16 tries=8 max_tokens=128",
-    "start": "rest-rl prompts=16 tries=8 lr=2e-5 max_tokens=128 steps=100",
+    "settings": "prompts=16 tries=8 max_tokens=128 functions.checker=plain",
+    "start": "rest-rl prompts=16 tries=8 lr=2e-5 max_tokens=128 steps=100 functions.checker=plain",
     "budget": 400_000,
 }

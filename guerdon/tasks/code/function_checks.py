@@ -57,10 +57,15 @@ def passed_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox"
     >>> passed_now("def f(x): return 1 // x", [[[1], 1], [[0], 0], [[2], 0]])
     [True, False, True]
     """
+    return _right(answers_now(program, tests, checker), tests)
+
+
+def answers_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:
+    """What a program gives to the calls of tests, each in a list of one, empty where a call gives nothing."""
     answers = _plainly(program, tests) if checker == "plain" else None
     if answers is None:
         answers = _heard(shared_sandbox().call_now(*_asked(program, tests), limits=LIMITS), len(tests))
-    return _right(answers, tests)
+    return answers
 
 
 async def passed_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[bool]:

@@ -72,8 +72,8 @@ class reflecting(ProgramsRead):
     >>> import guerdon as gd
     >>> source = gd.tasks.load("reflecting:functions:1")
     >>> problem = source.get("train", 0)
-    >>> problem.prompt.split()[:2], source.check(problem, source.solution(problem))
-    (['reflect', 'write'], 1.0)
+    >>> problem.prompt.split()[0], source.check(problem, source.solution(problem))
+    ('reflect', 1.0)
     """
 
     source: Any

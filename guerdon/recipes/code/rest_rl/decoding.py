@@ -17,9 +17,10 @@ from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy
 from guerdon.losses.degrees import step_values, whole_value
 from guerdon.models.frozen_copy import snapshot
-from guerdon.recipes.code.rest_rl.parts import best_whole, tests_passed, tree_values
+from guerdon.recipes.code.rest_rl.parts import best_whole, tree_values
 from guerdon.recipes.house.heads import with_head
 from guerdon.rewards.stage.score_stages import score, verified
+from guerdon.rewards.text.passed_tests import tests_passed
 from guerdon.search.step_scorers import headed, played_out
 from guerdon.search.uct import mcts
 

@@ -21,35 +21,14 @@ from guerdon.core.extra_play import play_scored
 from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play, Seats, seats_alone
-from guerdon.core.score import Score
-from guerdon.core.task import Ask, Task, kinds_of
+from guerdon.core.task import Ask, Task
 from guerdon.credit.track_steps import to_steps
 from guerdon.curricula.laps import Laps
-from guerdon.rewards.asking.function import Leaf
 from guerdon.search.line_tree import Keep, LineTree, OneRole, best
 from guerdon.search.step_scorers import headed, worth
 from guerdon.select.hints import begun
 
 LINES = "lines"  # the note of an ask: how many lines of a good try it starts with
-
-
-@part
-class tests_passed(Leaf):
-    """The share of a problem's tests that a program passes, as its source's `passed` tells them.
-
-    >>> from guerdon.tasks import load
-    >>> source = load("functions:1")
-    >>> problem = source.get("train", 0)
-    >>> tests_passed(source)(problem.answer, problem).value
-    1.0
-    """
-
-    source: Any
-
-    def __call__(self, completion: str, task: Task) -> Score:
-        of: Any = kinds_of(self.source)[task.kind]
-        passed = of.passed(task, completion)
-        return Score(fmean(passed), why=f"{sum(passed)} of {len(passed)} tests passed")
 
 
 def beginnings(text: str, share: float, decay: float, dice: torch.Generator) -> list[int]:
