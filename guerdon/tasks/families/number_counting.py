@@ -79,12 +79,24 @@ class counting(Pipeline):
     level: int = knob(default=1, ge=1, le=8)
 
     def make(self, draw: random.Random) -> Problem:
-        count, top, _ = LEVELS[self.level - 1]
+        count = LEVELS[self.level - 1][0]
         while True:
-            low, high = sorted(draw.randint(1, top) for _ in range(2))
             conditions = [draw.choice(KINDS[kind]) for kind in draw.sample(list(KINDS), count)]
+            low, high = self._range(conditions[0], draw)
             if self._suits(low, high, conditions):
                 return self.posed(f"{low} to {high}", [*conditions, draw.choice(GOALS)])
+
+    def _range(self, first: str, draw: random.Random) -> tuple[int, int]:
+        """A range in which the first condition leaves as many numbers as there is room for, or fewer."""
+        _, top, longest = LEVELS[self.level - 1]
+        numbers = kept(1, top, first)
+        if len(numbers) < FEWEST:
+            return 1, top  # which does not suit
+        size = draw.randint(FEWEST, min(longest, len(numbers)))
+        at = draw.randint(1, len(numbers) + 1 - size)
+        around = [0, *numbers, top + 1]
+        low = draw.randint(around[at - 1] + 1, around[at])
+        return low, draw.randint(around[at + size - 1], around[at + size] - 1)
 
     def _suits(self, low: int, high: int, conditions: Sequence[str]) -> bool:
         """What the first condition leaves can be written down, and every other takes some away and leaves some."""

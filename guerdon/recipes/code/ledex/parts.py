@@ -200,6 +200,25 @@ class by_spans(FieldColumns):
 
 
 @part
+class in_phase:
+    """A selection: all tracks while the share of a run that is done is `first` or more and under `last`, and else none.
+
+    >>> from guerdon.core.example import ExamplePlay, example_tries
+    >>> [in_phase(first, 1.0)(example_tries([[1.0, 0.0]]), ExamplePlay()).K for first in (0.0, 0.5)]
+    [2, 0]
+    """
+
+    first: float = knob(default=0.0, ge=0.0, le=1.0)
+    last: float = knob(default=1.0, ge=0.0, le=1.0)
+
+    needs = ()
+
+    def __call__(self, batch: Batch, play: Play) -> Batch:
+        now = play.step / max(play.steps, 1)
+        return batch.take(torch.full((batch.K,), self.first <= now < self.last))
+
+
+@part
 class debug_rounds:
     """A program, and where it fails up to `rounds` times the same again, shown with a call that it fails: for exams. `draft`
     says all of it, and `role` recites the program that stands in the end. `info` has `first_right`, the number of the first

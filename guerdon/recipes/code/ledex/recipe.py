@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from guerdon.core.recipe import Claim, Recipe, Study, recipe
+from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.credit.group_relative import centre
 from guerdon.exams.exam import Exam
 from guerdon.exams.rates import accuracy
@@ -24,16 +24,16 @@ from guerdon.recipes.code.ledex.parts import (
     by_spans,
     debug_rounds,
     explanation,
+    in_phase,
     own_failures,
     refinement,
     right_by_round,
 )
-from guerdon.recipes.code.stages_in_turn import two_stages
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import learn
 from guerdon.rewards.stage.line_marks import line_ends
 from guerdon.rewards.stage.score_stages import score, verified
-from guerdon.select.filters import at_least
+from guerdon.select.filters import at_least, in_turn
 from guerdon.tasks.field.reflection_tasks import debugged
 
 
@@ -55,24 +55,30 @@ def ledex(
     task: Any,
     *,
     explain: bool = True,
-    reinforce: float = 0.5,  # the share of the budget, or of the steps, that is RL; ours
+    reinforce: float = 0.5,  # the share of the steps that is RL, after imitation; ours
     split: bool = True,  # False: RL pays all tokens for the program alone
     rounds: int = 2,  # of debugging in the exam
     lr: float = 2e-5,
     tries: int = 8,
-) -> Study:
+) -> Recipe:
     """Imitate own replies that put a wrong program right, then reinforce explanations and programs apart."""
-    source, (learner,) = debugged(task), base.stages.learners
+    source, (learner,), seats = debugged(task), base.stages.learners, {"draft": "policy", "policy": "policy"}
     base.curriculum = own_failures(source, tries, explain)
-    env = debug_rounds(source, rounds, explain)
-    seats = {"draft": "policy", "policy": "policy"}
-    base.exams = [Exam(task, [accuracy(), right_by_round(rounds)], env=env, seats=seats)]
-    imitated = base.but(stages=[verified(source), learn(sft(), lr, on=at_least("correct"))])
-    refined = [verified(source), score(refinement(source), "refinement")]
+    rounds_of = debug_rounds(source, rounds, explain)
+    base.exams = [Exam(task, [accuracy(), right_by_round(rounds)], env=rounds_of, seats=seats)]
+    imitate = learn(sft(), lr, on=in_turn([in_phase(0.0, 1 - reinforce), at_least("correct")]))
+    if not reinforce:
+        base.stages = [verified(source), imitate]
+        return base
+    learner.on = in_phase(1 - reinforce, 1.0)
+    credit: list[Any] = [score(refinement(source), "refinement"), centre("refinement", "ask")]
     if split:
-        refined += [explanation(), centre("explanation", "ask", gives_to="explanation_advantage")]
-        refined += [centre("refinement", "ask", gives_to="refinement_advantage"), line_ends(), by_spans()]
-    else:
-        refined += [centre("refinement", "ask")]
-    reinforced = base.but(stages=[*refined, learner])
-    return two_stages(imitated, reinforced, reinforce)
+        credit[-1].gives_to = "refinement_advantage"
+        credit += [
+            explanation(),
+            centre("explanation", "ask", gives_to="explanation_advantage"),
+            line_ends(),
+            by_spans(),
+        ]
+    base.stages = [verified(source), *credit, imitate, learner]
+    return base
