@@ -1,35 +1,44 @@
 """Conversations about a model's own attempts: what it got wrong is what a judge of it must learn to see.
 
 The model tries problems of the training stream; the families' checkers say what is right, line by line; right and wrong
-attempts at equal levels are judged equally often, so that a verdict cannot be guessed from the problem.
+attempts at equal levels are judged equally often, so that a verdict cannot be guessed from the problem. Wrong programs of its own
+are put right.
 """
 
 from __future__ import annotations
 
+import argparse
+import multiprocessing as mp
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
-from guerdon import tasks
+import torch
+from sprig_text import LEVELS, PLAIN, SOURCES, Conversation, Said, Sources, family_names
+from sprig_tokens import Encoder, Shard
+from tokenizers import Tokenizer
+
+from guerdon import models
 from guerdon.core.model import Model, Request
 from guerdon.core.seeds import derive
-from guerdon.core.task import Sampling
+from guerdon.core.task import Sampling, Task
 from guerdon.engine import answer
-from guerdon.tasks.corpus import LEVELS, family_names
+from guerdon.tasks.field.reflections import fix_view
 from guerdon.tasks.judging.attempt_talks import TALKS, Tried, talks_about
 from guerdon.tasks.roles import Turns
 
+TRIES = 4
+PROGRAMS = 0.15  # of all problems
+MOST_TOKENS = 240
 
-def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8192) -> list[Tried]:
-    """Sampled attempts at `number` problems, families and levels alike."""
-    draw = random.Random(derive("own attempts", seed))
-    names = family_names()
-    known = {(n, level): tasks.load(f"{n}:{level}") for n in names for level in LEVELS}
-    chosen = [known[draw.choice(names), draw.choice(LEVELS)].get("train", draw.getrandbits(40)) for _ in range(number)]
-    chosen.sort(key=lambda t: (t.level, t.family))  # attempts of like length run together
-    how = Sampling(temperature=1.0, max_tokens=200)
+
+def try_problems(model: Model, chosen: Sequence[Task], tries: int, seed: int, rows: int = 8192) -> list[Tried]:
+    """Sampled attempts at problems, those of like length together."""
+    how = Sampling(temperature=1.0, max_tokens=MOST_TOKENS)
+    ordered = sorted(chosen, key=lambda t: (t.level, t.family))
     found: list[Tried] = []
-    for at in range(0, number, rows // tries):
-        part = chosen[at : at + rows // tries]
+    for at in range(0, len(ordered), rows // tries):
+        part = ordered[at : at + rows // tries]
         asked = [(task, attempt) for task in part for attempt in range(tries)]
         requests = [Request((), t.prompt, how, derive(seed, "attempt", t.prompt, i)) for t, i in asked]
         texts = [reply.text for reply in answer(model, requests)]
@@ -37,8 +46,63 @@ def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8
     return found
 
 
+def chosen_problems(number: int, names: Sequence[str], sources: Sources, seed: int) -> list[Task]:
+    """Problems of the training stream, families and levels alike."""
+    draw = random.Random(derive("own attempts", seed))
+    return [
+        sources[f"{draw.choice(names)}:{draw.choice(LEVELS)}"].get("train", draw.getrandbits(40)) for _ in range(number)
+    ]
+
+
 def conversations_about(tried: Sequence[Tried], seed: int, roles: Sequence[str] = TALKS) -> list[Turns]:
     """Every role about every attempt, right and wrong in equal numbers at each family and level."""
     made = [talk for talks in talks_about(tried, seed, roles).values() for talk in talks]
     random.Random(derive("order of talks", seed)).shuffle(made)
+    return made
+
+
+def fixed_programs(tried: Sequence[Tried]) -> list[Turns]:
+    """Wrong programs, shown with a call that they fail, put right."""
+    made: list[Turns] = []
+    for task, texts in tried:
+        source = PLAIN[f"functions:{task.level}"]
+        for text in dict.fromkeys(texts):
+            if failure := source.failure(task, text):
+                made.append([(fix_view(str(task.prompt), text, failure), source.solution(task))])
+    return made
+
+
+def _shards(part: tuple[list[Tried], list[Tried], int, str, int]) -> list[Shard]:
+    solved, programmed, seed, tokenizer, longest = part
+    talks = conversations_about(solved, seed) + fixed_programs(programmed)
+    random.Random(derive("order of all", seed)).shuffle(talks)
+    written: list[Conversation] = [[Said(*turn) for turn in talk] for talk in talks]
+    return list(Encoder(Tokenizer.from_str(tokenizer), longest).shards(written))
+
+
+def shards_about_attempts(folder: Path, args: argparse.Namespace, encoder: Encoder) -> list[Shard]:
+    """Have the model in a folder try problems; what there is to say about its attempts."""
+    model = models.load(str(folder))
+    model.weights.to(args.device)
+    count = int(args.problems * PROGRAMS)
+    with torch.no_grad():
+        solved = try_problems(
+            model, chosen_problems(args.problems - count, family_names(), SOURCES, args.seed), TRIES, args.seed
+        )
+        programmed = try_problems(model, chosen_problems(count, ["functions"], PLAIN, args.seed), TRIES, args.seed)
+    for tried in (solved, programmed):
+        random.Random(args.seed).shuffle(tried)
+    parts = [
+        (
+            solved[i :: args.writers],
+            programmed[i :: args.writers],
+            args.seed + i,
+            encoder.tokenizer.to_str(),
+            encoder.longest,
+        )
+        for i in range(args.writers)
+    ]
+    with mp.get_context("spawn").Pool(args.writers) as pool:
+        made = [shard for found in pool.map(_shards, parts) for shard in found]
+    random.Random(args.seed).shuffle(made)
     return made

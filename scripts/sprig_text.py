@@ -9,17 +9,27 @@ Leaves out: what is said about the model's own attempts (`own_attempts.py`), tok
 
 from __future__ import annotations
 
+import functools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from guerdon.core.seeds import derive
 from guerdon.core.task import Ask
-from guerdon.tasks.corpus import family_names
+from guerdon.envs.people.retries import with_feedback
+from guerdon.envs.tools.calculator_gold import BY_CALCULATOR
+from guerdon.envs.tools.program_gold import BY_PROGRAM
+from guerdon.loop.gold_turns import gold_turns
+from guerdon.tasks import corpus
+from guerdon.tasks.field import reflections
+from guerdon.tasks.judging.closer_roles import CLOSER_ROLES
 from guerdon.tasks.roles import ROLES
+from guerdon.tasks.solution_lengths import lengths
 from guerdon.tasks.task_loading import load
 
+family_names = functools.cache(corpus.family_names)
 LEVELS = range(1, 9)
 
 
@@ -56,47 +66,93 @@ class Kind:
 class Sources(dict[str, Any]):
     """Sources of problems by name, each made once."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__()
+        self.settings = settings
+
     def __missing__(self, name: str) -> Any:
-        self[name] = load(name)
+        self[name] = load(name, **self.settings)
         return self[name]
 
 
-SOURCES = Sources()
-ROLES_OF = {  # role: its share of the tokens, and how often a level comes against the level below it
-    "verify": (0.06, 0.8),
-    "score": (0.04, 0.8),
-    "prefer": (0.06, 0.8),
-    "revise": (0.04, 0.6),
-    "propose": (0.05, 1.0),
+SOURCES, PLAIN = Sources(), Sources(checker="plain")  # our own programs need no box
+IN_FULL = 0.76  # of all solutions; the others are of a length drawn at random
+JUDGED = {  # what is said about attempts: its share of the tokens
+    **{
+        "verify": 0.05,
+        "prefer": 0.05,
+        "critique": 0.04,
+        "score": 0.03,
+        "revise": 0.03,
+        "rubric": 0.03,
+        "reasons": 0.03,
+    },
 }
-WORLDS = {  # source: its share of the tokens
-    "hops": 0.05,
-    "claims": 0.05,
-    "rewriting": 0.01,
-    "forms": 0.02,
-    "menus": 0.02,
-    "shop": 0.02,
-    "tables": 0.01,
-    "inbox": 0.02,
-    "cursor": 0.02,
-    "asking": 0.02,
-    "nim": 0.03,
-    "hunt": 0.02,
+MADE = {"propose": 0.03, "rewrite": 0.02}
+WITH_TOOLS = {
+    "calculator": (0.04, ("countdown", "countdown", "equation", "chain", *BY_CALCULATOR)),
+    "python": (0.04, ("counting", "counting", "counting", *BY_PROGRAM)),
 }
+WORLDS = {
+    **{"hops": 0.05, "claims": 0.05, "rewriting": 0.01},
+    **{"forms": 0.02, "menus": 0.02, "shop": 0.02, "tables": 0.015, "inbox": 0.015, "cursor": 0.01},
+    **{"asking": 0.015, "nim": 0.03, "hunt": 0.01, "text_to_sql": 0.06, "json_forms": 0.01},
+}
+DEBUGGED = {"debug": 0.015, "fix": 0.01, "reflect": 0.015}
 
 
 def every_kind() -> dict[str, Kind]:
     """All that is written, by name."""
-    families = family_names()
-    kinds = {"solve": Kind(0.3, lambda level, draw: in_role("solve", draw.choice(families), level, draw))}
-    for role, (share, rarer) in ROLES_OF.items():
-        kinds[role] = Kind(share, lambda level, draw, role=role: in_role(role, draw.choice(families), level, draw), rarer=rarer)
+    kinds = {"solve": Kind(0.22, solved), "planned": Kind(0.015, planned), "again": Kind(0.02, tried_again)}
+    kinds["functions"] = Kind(0.10, programmed, rarer=0.6)
+    for role, share in {**JUDGED, **MADE}.items():
+        kinds[role] = Kind(share, partial(in_role, role), rarer=1.0 if role in MADE else 0.8)
+    for tool, (share, names) in WITH_TOOLS.items():
+        kinds[tool] = Kind(share, partial(with_tool, tool, names), rarer=0.7)
     for name, share in WORLDS.items():
-        kinds[name] = Kind(share, lambda level, draw, name=name: shown_how(name, level, draw), rarer=0.6)
-    for name, share in {"text_to_sql": 0.06, "json_forms": 0.02}.items():
-        kinds[name] = Kind(share, lambda level, draw, name=name: answered(name, level, draw), rarer=0.6)
-    kinds["functions"] = Kind(0.12, programmed, rarer=0.6)
+        kinds[name] = Kind(share, partial(acted, name), levels=range(1, 7) if name == "repairs" else LEVELS, rarer=0.6)
+    for role, share in DEBUGGED.items():
+        kinds[role] = Kind(share, partial(debugged, role), rarer=0.6)
     return kinds
+
+
+def solved(level: int, draw: random.Random) -> Conversation:
+    family = SOURCES[f"{draw.choice(family_names())}:{level}"]
+    task = family.get("train", draw.getrandbits(40))
+    return [Said(task.prompt, family.solution(task) if draw.random() < IN_FULL else lengths(family, task, draw))]
+
+
+def in_role(role: str, level: int, draw: random.Random) -> Conversation:
+    family = SOURCES[f"{draw.choice(family_names())}:{level}"]
+    write = ROLES[role] if role in ROLES else CLOSER_ROLES[role]
+    return [Said(*turn) for turn in write(family, family.get("train", draw.getrandbits(40)), draw)]
+
+
+def with_tool(tool: str, names: Sequence[str], level: int, draw: random.Random) -> Conversation:
+    return acted(f"{tool}/{draw.choice(names)}", level, draw)
+
+
+def acted(name: str, level: int, draw: random.Random) -> Conversation:
+    """A world, as one who knows everything acts in it."""
+    source = SOURCES[f"{name}:{level}"]
+    task = source.get("train", draw.getrandbits(40))
+    return [Said(*turn) for turn in gold_turns(source, task, seed=draw.getrandbits(40))]
+
+
+def planned(level: int, draw: random.Random) -> Conversation:
+    """A plan, or what is done by one."""
+    source = SOURCES[f"planned:{draw.choice(family_names())}:{level}"]
+    task = source.get("train", draw.getrandbits(40))
+    return [Said(*turn) for turn in gold_turns(source, task, role=draw.choice(("planner", "policy")))]
+
+
+def tried_again(level: int, draw: random.Random) -> Conversation:
+    """A wrong attempt, a word on it, and the right solution."""
+    family = SOURCES[f"{draw.choice(family_names())}:{level}"]
+    task = family.get("train", draw.getrandbits(40))
+    world = with_feedback(family, draw.choice(("verdict", "line")))
+    wrong = draw.choice(family.near_misses(task, draw)).text
+    return [Said(task.prompt, "", wrong), Said(world.again(Ask(task), wrong), family.solution(task))]
 
 
 def programmed(level: int, draw: random.Random) -> Conversation:
@@ -105,29 +161,12 @@ def programmed(level: int, draw: random.Random) -> Conversation:
     return [Said(task.prompt, draw.choice(source.solutions(task)))]
 
 
-def in_role(role: str, name: str, level: int, draw: random.Random) -> Conversation:
-    family = SOURCES[f"{name}:{level}"]
-    return [Said(*turn) for turn in ROLES[role](family, family.get("train", draw.getrandbits(40)), draw)]
-
-
-def answered(name: str, level: int, draw: random.Random) -> Conversation:
-    source = SOURCES[f"{name}:{level}"]
-    task = source.get("train", draw.getrandbits(40))
-    return [Said(task.prompt, source.solution(task))]
-
-
-def shown_how(name: str, level: int, draw: random.Random) -> Conversation:
-    source = SOURCES[f"{name}:{level}"]
-    ask = Ask(source.get("train", draw.getrandbits(40)))
-    world = source.home.open(ask, draw.getrandbits(40))
-    view, turns = world.begin(), []
-    while True:
-        said = world.gold()
-        turns.append(Said(view, said))
-        observed = world.step(said)
-        if observed.over:
-            return turns
-        view = observed.view
+def debugged(role: str, level: int, draw: random.Random) -> Conversation:
+    """A wrong program put right. Where one reflects on one's own, the first that is wrong is given: nobody should learn it."""
+    source = PLAIN[f"functions:{level}"]
+    [(view, reply)] = getattr(reflections, role)(source, source.get("train", draw.getrandbits(40)), draw)
+    at = reply.find(f"\n{reflections.MARK}") + 1 if role == "reflect" else 0
+    return [Said(view, reply[at:], reply[:at])]
 
 
 def conversations(seed: int, length_of: Callable[[Conversation], int]) -> Iterator[Conversation]:
@@ -135,9 +174,7 @@ def conversations(seed: int, length_of: Callable[[Conversation], int]) -> Iterat
     shares are of tokens."""
     kinds = every_kind()
     tried = random.Random(derive("lengths", 0))  # the same for every writer
-    means = {
-        name: sum(length_of(kind.written(tried)) for _ in range(TRIALS)) / TRIALS for name, kind in kinds.items()
-    }
+    means = {name: sum(length_of(kind.written(tried)) for _ in range(TRIALS)) / TRIALS for name, kind in kinds.items()}
     odds = [kind.share / means[name] for name, kind in kinds.items()]
     draw = random.Random(derive("corpus", seed))
     while True:

@@ -25,6 +25,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # each writer has one 
 
 import torch
 import torch.nn.functional as F
+from own_attempts import shards_about_attempts
 from safetensors.torch import load_file, save_file
 from sprig_text import conversations
 from sprig_tokens import Encoder, Shard, TokenBatch, mixed, read_again, written_shards
@@ -125,7 +126,11 @@ class Training:
         for shards in itertools.islice(batches, args.steps - self.step):
             batch = TokenBatch.of(shards, self.net.device)
             at = self.step / args.steps
-            lr = peak * min(1.0, (self.step + 1) / args.warmup) * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * at)))
+            lr = (
+                peak
+                * min(1.0, (self.step + 1) / args.warmup)
+                * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * at)))
+            )
             for group in (group for optimiser in self.optimisers for group in optimiser.param_groups):
                 group["lr"] = lr
             loss = loss_of(self.net, batch)
@@ -142,7 +147,10 @@ class Training:
                 self.curve.append({"stage": self.stage, "step": self.step, "loss": round(loss.item(), 4)})
                 now = time.perf_counter()
                 speed = count / (now - since) / 1e6
-                print(f"{self.stage} {self.step}/{args.steps}  loss {loss.item():.4f}  {speed:.2f} M tokens/s  {now - began:.0f} s", flush=True)
+                print(
+                    f"{self.stage} {self.step}/{args.steps}  loss {loss.item():.4f}  {speed:.2f} M tokens/s  {now - began:.0f} s",
+                    flush=True,
+                )
                 count, since = 0, now
             self.seconds[self.stage] = spent + now - began
             if now - saved > args.save:
@@ -170,7 +178,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--muon", action="store_true")
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--save", type=float, default=120.0, help="seconds between two savings")
-    parser.add_argument("--problems", type=int, default=60000, help="problems it tries before the second stage, four times each")
+    parser.add_argument(
+        "--problems", type=int, default=60000, help="problems it tries before the second stage, four times each"
+    )
     parser.add_argument("--writers", type=int, default=15)
     parser.add_argument("--vocab", type=int, default=1024)
     parser.add_argument("--hidden", type=int, default=256)
@@ -223,9 +233,8 @@ def main(words: list[str] | None = None) -> None:
     batches = read_again(shards, args.shards, args.uses, random.Random(args.seed))
     if args.stage == "own":
         began = time.perf_counter()
-        from own_attempts import shards_about_attempts
-
-        own = shards_about_attempts(training, args, encoder)
+        training.save()
+        own = shards_about_attempts(training.out, args, encoder)
         training.seconds["attempts"] = time.perf_counter() - began
         print(f"{len(own)} shards about its own attempts, {training.seconds['attempts']:.0f} s", flush=True)
         batches = mixed(batches, own, 0.4)
