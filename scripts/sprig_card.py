@@ -63,9 +63,7 @@ def solving(folder: str, device: str, number: int, seed: int, name: str) -> tupl
     settings = {"checker": "plain"} if name in ("functions", "repairs") else {}
     for level in LEVELS[: FEWER_LEVELS.get(name, 8)]:
         source = tasks.load(f"{name}:{level}", **settings)
-        found = gd.evaluate(
-            model, task=source, tasks=number, tries=TRIES, seed=seed, sampling=SAMPLED, progress=False
-        )
+        found = gd.evaluate(model, task=source, tasks=number, tries=TRIES, seed=seed, sampling=SAMPLED, progress=False)
         rates[str(level)] = {"sampled": found["pass@1"], "pass@16": found["pass@16"]}
     line = "  ".join(f"{level}:{r['sampled']:.2f}/{r['pass@16']:.2f}" for level, r in rates.items())
     print(f"{name:22s} {line}  ({time.perf_counter() - began:.0f} s)", flush=True)
@@ -157,7 +155,11 @@ def playing(folder: str, device: str, number: int, seed: int, at: tuple[str, int
     assert isinstance(family, Family)
     near = judging(who, family, planted(family, number, draw), draw)
     problems = [family.get("test", i) for i in range(2 * number)]
-    own = [(t, x) for t, texts in zip(problems, who.replies(problems, SAMPLED, 4), strict=True) for x in dict.fromkeys(texts)]
+    own = [
+        (t, x)
+        for t, texts in zip(problems, who.replies(problems, SAMPLED, 4), strict=True)
+        for x in dict.fromkeys(texts)
+    ]
     roles: dict[str, Any] = {"level": level, "near-misses": near, "own attempts": judging(who, family, own, draw)}
     for role in ("propose", "rewrite", "rubric", "reasons"):
         source = tasks.load(f"{role}/{name}:{level}")

@@ -78,15 +78,13 @@ class Sources(dict[str, Any]):
 SOURCES, PLAIN = Sources(), Sources(checker="plain")  # our own programs need no box
 IN_FULL = 0.76  # of all solutions; the others are of a length drawn at random
 JUDGED = {  # what is said about attempts: its share of the tokens
-    **{
-        "verify": 0.05,
-        "prefer": 0.05,
-        "critique": 0.04,
-        "score": 0.03,
-        "revise": 0.03,
-        "rubric": 0.03,
-        "reasons": 0.03,
-    },
+    "verify": 0.05,
+    "prefer": 0.05,
+    "critique": 0.04,
+    "score": 0.03,
+    "revise": 0.03,
+    "rubric": 0.03,
+    "reasons": 0.03,
 }
 MADE = {"propose": 0.03, "rewrite": 0.02}
 WITH_TOOLS = {
@@ -94,9 +92,20 @@ WITH_TOOLS = {
     "python": (0.04, ("counting", "counting", "counting", *BY_PROGRAM)),
 }
 WORLDS = {
-    **{"hops": 0.05, "claims": 0.05, "rewriting": 0.01},
-    **{"forms": 0.02, "menus": 0.02, "shop": 0.02, "tables": 0.015, "inbox": 0.015, "cursor": 0.01},
-    **{"asking": 0.015, "nim": 0.03, "hunt": 0.01, "text_to_sql": 0.06, "json_forms": 0.01},
+    "hops": 0.05,
+    "claims": 0.05,
+    "rewriting": 0.01,
+    "forms": 0.02,
+    "menus": 0.02,
+    "shop": 0.02,
+    "tables": 0.015,
+    "inbox": 0.015,
+    "cursor": 0.01,
+    "asking": 0.015,
+    "nim": 0.03,
+    "hunt": 0.01,
+    "text_to_sql": 0.06,
+    "json_forms": 0.01,
 }
 DEBUGGED = {"debug": 0.015, "fix": 0.01, "reflect": 0.015}
 

@@ -61,28 +61,26 @@ def loss_of(net: Decoder, batch: TokenBatch) -> Tensor:
 
 
 def decaying_adam(weights: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    """Matrices decay; norms do not."""
+    """AdamW, for the embedding, which decays, and the norms, which do not."""
     matrices, vectors = [w for w in weights if w.dim() > 1], [w for w in weights if w.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), fused=True)
 
 
 def turning(weights: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """Muon, for the matrices inside (arXiv:2502.16982, whose scale lets it share AdamW's learning rate): after as many steps its
+    loss was a quarter lower than AdamW's."""
     return torch.optim.Muon(weights, lr=0.0, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
 
 
 class Training:
     """A model under training, with what it takes to go on: weights, their averages, and how far it has come."""
 
-    def __init__(self, net: Decoder, tokenizer: Tokenizer, out: Path, muon: bool = False) -> None:
+    def __init__(self, net: Decoder, tokenizer: Tokenizer, out: Path) -> None:
         self.net, self.tokenizer, self.out = net, tokenizer, out
-        weights = list(net.parameters())
-        if muon:
-            inner = [w for layer in net.layers for w in layer.parameters() if w.dim() > 1]
-            rest = [w for w in weights if all(w is not x for x in inner)]
-            self.optimisers = [with_masters(turning, inner), with_masters(decaying_adam, rest)]
-        else:
-            self.optimisers = [with_masters(decaying_adam, weights)]
+        inner = [w for layer in net.layers for w in layer.parameters() if w.dim() > 1]
+        rest = [net.embed, net.norm, *(w for layer in net.layers for w in layer.parameters() if w.dim() <= 1)]
+        self.optimisers = [with_masters(turning, inner), with_masters(decaying_adam, rest)]
         self.stage, self.step, self.curve = "", 0, list[dict[str, float]]()
         self.seconds = dict[str, float]()
 
@@ -159,12 +157,6 @@ class Training:
         self.save()
 
 
-def _in_groups(net: Decoder) -> list[Tensor]:
-    """The weights in the order of the optimiser's groups."""
-    weights = list(net.parameters())
-    return [w for w in weights if w.dim() > 1] + [w for w in weights if w.dim() <= 1]
-
-
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, help="folder for the model")
@@ -175,7 +167,6 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--shards", type=int, default=6, help="shards of 32,768 tokens in a batch")
     parser.add_argument("--uses", type=int, default=3, help="how often a shard is read")
     parser.add_argument("--lr", type=float, default=3e-3)
-    parser.add_argument("--muon", action="store_true")
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--save", type=float, default=120.0, help="seconds between two savings")
     parser.add_argument(
@@ -213,7 +204,7 @@ def begun(args: argparse.Namespace) -> Training:
         kv_heads=args.kv_heads, ff=args.ff, max_positions=CONTEXT,
     )  # fmt: skip
     net = Decoder(config).reset(args.seed).to(args.device, torch.bfloat16 if half else torch.float32)
-    training = Training(net, tokenizer, out, args.muon)
+    training = Training(net, tokenizer, out)
     if (out / "progress.json").is_file():
         training.load()
         print(f"going on from {training.stage}, step {training.step}", flush=True)
