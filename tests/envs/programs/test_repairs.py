@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +106,13 @@ def test_it_keeps_the_contract():
 @pytest.mark.parametrize("level", LEVELS)
 def test_every_level_keeps_the_contract(level):
     gd.check_env(gd.envs.repairs(level=level, checker="plain"), episodes=5)
+
+
+def test_the_page_shows_an_episode_and_an_example_as_they_are(capsys):
+    page = (Path(__file__).parents[3] / "docs" / "people_and_games.md").read_text()
+    section = page.partition("## Programs to repair\n")[2].partition("\n## ")[0]
+    episode = gd.demonstration(gd.envs.repairs(level=3))
+    assert gd.transcript(episode, 400) in section
+    code, printed = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", section, re.S).groups()
+    exec(compile(code, "people_and_games.md", "exec"), {})
+    assert capsys.readouterr().out == printed

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import doctest
 import random
 import re
+from pathlib import Path
 
 import pytest
 
@@ -184,3 +186,16 @@ def test_a_broken_sandbox_is_no_verdict(monkeypatch):
 def test_a_score_says_which_tests_passed():
     score = asyncio.run(score_by_tests("def f(x): return x", [[[1], 1], [[2], 2], [[3], 4], [[5], 0]]))
     assert score.value == 0.5 and score.why == "2 of 4 tests passed" and score.parts["test 2"] == 0.0
+
+
+def test_what_the_page_shows_is_what_comes_of_it():
+    page = (Path(__file__).parents[3] / "docs" / "field_tasks.md").read_text()
+    section = page.partition("## Small functions from a specification\n")[2].partition("\n## ")[0]
+    said = "\n".join(re.findall(r"```python\n(.*?)```", section, re.S))
+    test = doctest.DocTestParser().get_doctest(said, {"gd": gd}, "field_tasks.md", None, 0)
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0 and result.attempted == 7
+    shown = re.search(r"```text\n(.*?)\n```", section, re.S)[1]
+    tests = [line.removeprefix("f(").split(") == ") for line in shown.splitlines()[1:]]
+    composition = composed("divisors", ("remainder", 3), ("first_few", 4), ("last", None))
+    assert [composition.run([int(given)]) for given, _ in tests] == [int(gives) for _, gives in tests] == [2, 0]
