@@ -34,11 +34,12 @@ class repairs(InTurns, PlayedOut):
 
     >>> import guerdon as gd
     >>> print(gd.envs.repairs(level=2).get("train", 0).prompt)
-    write f(xs): leave out the last, then give the smallest (0 if none).
-    f([-6, 7, -4, -7]) == -6
+    define f(xs). keep the negative numbers; sort the numbers; last return the list.
+    f([-7, -7, 7, 0]) == [-7, -7]
     1:def f(xs):
-    2: xs = xs[1:]
-    3: return min(xs, default=0)
+    2: xs = [x for x in xs if x > 0]
+    3: xs = sorted(xs)
+    4: return xs
     moves: run, edit NUMBER:LINE, submit
     """
 

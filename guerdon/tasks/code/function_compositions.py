@@ -30,6 +30,7 @@ LEVELS: dict[int, tuple[tuple[int, ...], int, tuple[str, ...]]] = {  # level: ho
     7: ((4, 5), 3, (*TEXTS, *MORE, *PAIRS)),
     8: ((5, 6), 3, (*TEXTS, *MORE, *PAIRS)),
 }
+HARD = 3  # probes, the last ones
 MOST_ALIKE = 8  # of 11 probes that may give the same
 LARGEST = 10**12  # what a function may give
 # What makes an order, and what does not hang on the one it finds.
@@ -137,25 +138,41 @@ def probes(source: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def acts(composition: Composition) -> bool:
-    """Whether every step does something to a hard probe, and leaves something of one: a quick look before a thorough one."""
+    """Whether every step matters to a hard probe, so that a program without it is wrong."""
     steps = composition.steps
     if composition.source.takes == "xs, k" and all(step.constant != "k" for step in steps):
         return False
     for at, step in enumerate(steps):
-        if (
-            step.operation.name in ORDERS
-            and composition.gives
-            and all(s.operation.name in DISORDERLY for s in steps[at + 1 :])
-        ):
+        if step.operation.name in ORDERS and composition.gives and _is_needless(steps[at + 1 :]):
             return False
-    hardest = probes(composition.source.name)[-2:]
-    lists = [composition.source.run(*probe) for probe in hardest]
+    hardest = probes(composition.source.name)[-HARD:]
+    before = [[composition.source.run(*probe) for probe in hardest]]
     for step in steps:
-        after = [step.run(elements, probe[-1]) for elements, probe in zip(lists, hardest, strict=True)]
-        if after == lists or (step.operation.slot != "give" and not any(len(each) > 1 for each in after)):
+        values = [step.run(elements, probe[-1]) for elements, probe in zip(before[-1], hardest, strict=True)]
+        if values == before[-1] or (step.operation.slot != "give" and not any(len(each) > 1 for each in values)):
             return False
-        lists = after
-    return True
+        before.append(values)
+    return all(
+        step.operation.slot == "give"
+        or step.operation.to is not None
+        or _differs(steps[at + 1 :], before[at], hardest, values)
+        for at, step in enumerate(steps[:-1])
+    )
+
+
+def _is_needless(steps: Sequence[Step]) -> bool:
+    """Whether an order is lost on what follows."""
+    return all(step.operation.name in DISORDERLY for step in steps)
+
+
+def _differs(rest: Sequence[Step], lists: list[Any], some: Sequence[Any], values: list[Any]) -> bool:
+    """Whether the rest of the steps, from these lists on, give anything but these values."""
+    for elements, probe, value in zip(lists, some, values, strict=True):
+        for step in rest:
+            elements = step.run(elements, probe[-1])
+        if elements != value:
+            return True
+    return False
 
 
 def behaviour(composition: Composition) -> list[Any]:
@@ -163,17 +180,9 @@ def behaviour(composition: Composition) -> list[Any]:
     return [composition.run(probe) for probe in probes(composition.source.name)]
 
 
-def is_sound(composition: Composition, values: list[Any]) -> bool:
-    """Whether every step matters, so that a program without it is wrong, and values stay small. `values` are its behaviour."""
-    if max(map(values.count, values[:3] + values[-1:])) > MOST_ALIKE or any(map(_is_large, values)):
-        return False
-    some = tuple(zip(probes(composition.source.name), values, strict=True))[::-1]  # from the hardest on
-    for at, step in enumerate(composition.steps):
-        if step.operation.slot != "give" and step.operation.to is None and len(composition.steps) > 1:
-            less = composition.but(at)
-            if all(less.run(probe) == value for probe, value in some):
-                return False
-    return True
+def is_sound(values: list[Any]) -> bool:
+    """Whether a behaviour is not nearly always the same, and stays small."""
+    return max(map(values.count, values[:3] + values[-1:])) <= MOST_ALIKE and not any(map(_is_large, values))
 
 
 def _is_large(value: Any) -> bool:
