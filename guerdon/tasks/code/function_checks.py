@@ -65,11 +65,7 @@ def answers_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox
     answers = _plainly(program, tests) if checker == "plain" else None
     if answers is None:
         answers = _heard(shared_sandbox().call_now(*_asked(program, tests), limits=LIMITS), len(tests))
-<<<<<<< HEAD
     return answers
-=======
-    return right_ones(answers, tests)
->>>>>>> functions
 
 
 async def passed_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[bool]:

@@ -15,11 +15,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
-<<<<<<< HEAD
 from guerdon.tasks.code.function_checks import Checker, Test, answers_now, function_of, passed_later, passed_now
-from guerdon.tasks.code.function_compositions import Composition, behaviour, composition_of, drawn_composition, is_sound
-=======
-from guerdon.tasks.code.function_checks import Checker, Test, function_of, passed_later, passed_now
 from guerdon.tasks.code.function_compositions import (
     Composition,
     acts,
@@ -28,7 +24,6 @@ from guerdon.tasks.code.function_compositions import (
     drawn_composition,
     is_sound,
 )
->>>>>>> functions
 from guerdon.tasks.code.function_faults import FaultyProgram, planted_errors
 from guerdon.tasks.code.function_programs import STYLES, as_expression, in_loops, text_of
 from guerdon.tasks.code.function_sources import LAST
