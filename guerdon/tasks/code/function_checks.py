@@ -57,7 +57,7 @@ def passed_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox"
     >>> passed_now("def f(x): return 1 // x", [[[1], 1], [[0], 0], [[2], 0]])
     [True, False, True]
     """
-    return _right(answers_now(program, tests, checker), tests)
+    return right_ones(answers_now(program, tests, checker), tests)
 
 
 def answers_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:
