@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,8 @@ def _recited(home: Any, ask: Ask, seed: int, calls: str) -> list[Segment]:
     if awaits_seats_alone(home):
         _run_at_once(demonstration)
     else:
-        asyncio.run(demonstration)
+        with ThreadPoolExecutor(1) as apart:  # a notebook has an event loop in this thread
+            apart.submit(asyncio.run, demonstration).result()
     return seats.segments
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import guerdon as gd
@@ -44,8 +46,6 @@ def test_an_env_that_says_it_waits_for_nothing_must_not():
             return "!"
 
         async def step(self, said):
-            import asyncio
-
             await asyncio.sleep(0)
             return gd.envs.Observed(over=True)
 
@@ -58,4 +58,8 @@ def test_an_env_that_says_it_waits_for_nothing_must_not():
     with pytest.raises(AssertionError, match="awaits its seats alone"):
         gd.gold_turns(source(), gd.Task("1", "?"))
     waiting.waits = True
-    assert gd.gold_turns(source(), gd.Task("1", "?")) == [("?", "!")]
+
+    async def in_a_notebook():
+        return gd.gold_turns(source(), gd.Task("1", "?"))
+
+    assert gd.gold_turns(source(), gd.Task("1", "?")) == asyncio.run(in_a_notebook()) == [("?", "!")]
