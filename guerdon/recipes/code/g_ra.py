@@ -1,12 +1,11 @@
 """G-RA: small rewards for the turns of an episode, counted only where the episode as a whole came to something.
 
-Paper: Sun et al. 2025, Stabilizing Long-term Multi-turn Reinforcement Learning with Gated Rewards (arXiv:2508.10548). An agent
-that repairs programs in turns is paid for every turn that is a well-formed move, and for what it hands in. Added up directly
-(D-RA) the small rewards are the easier ones: the policy learns to make moves and forgets to hand in. Gated, $R = R_{long} +
-[R_{long} \\ge \\tau] \\sum_t r_t$: turns are counted where a changed program was handed in, as in the paper, and nowhere else.
-$R_{long}$ is `handed_in` for handing in a program that was changed, and the rest up to 1 if its hidden tests pass.
-The exam has the paper's rates: `completion`, handed in, and `modification`, handed in after a change; pass@1 is its resolution.
-No code was found; sizes of rewards and `tau` are ours, and so is GRPO over whole episodes as the learner.
+Paper: Sun et al. 2025, gated rewards for long-term multi-turn reinforcement learning (arXiv:2508.10548). An agent that repairs
+programs in turns is paid for each turn that is a move, and for what it hands in. Added up directly (D-RA) it learns to make
+moves and forgets to hand in. Gated, R = R_long + [R_long >= tau] * sum of the turns: they count where a changed program was
+handed in, as in the paper. R_long is `handed_in` for that, and 1 if its hidden tests pass. The exam has the paper's rates:
+`completion`, handed in, and `modification`, handed in after a change; pass@1 is its resolution.
+No code was found: sizes of rewards are ours, and so is GRPO over whole episodes as the learner.
 Leaves out: more than two ranks of rewards, repositories in containers, the paper's scaffold.
 """
 
@@ -27,7 +26,7 @@ from guerdon.rewards.text.episode_facts import episode_fact
 REPAIRS: dict[str, Any] = {
     "task": "repairs:2",
     "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=48",
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=48 repairs.checker=plain",
     "budget": 250_000,
 }
 
@@ -38,13 +37,13 @@ REPAIRS: dict[str, Any] = {
     paper="arXiv:2508.10548",
     claim=(
         Claim(
-            says="Rewards of turns that are gated by the outcome leave more episodes handed in than the same added directly.",
+            says="Rewards of turns that the outcome gates have more episodes handed in than the same added directly.",
             baseline="g-ra accumulate=directly",
             metric="completion",
             **REPAIRS,
         ),
         Claim(
-            says="Rewards of turns that are gated by the outcome repair as much as the outcome alone.",
+            says="Rewards of turns that the outcome gates repair as much as the outcome alone.",
             kind="at least as good",
             baseline="g-ra accumulate=nothing",
             **REPAIRS,
@@ -62,9 +61,10 @@ def g_ra(
     turn: float = 0.1,  # ours
 ) -> Recipe:
     """GRPO on episodes whose turns are paid only where the outcome is."""
-    completed, changed, moves = episode_fact("submitted"), episode_fact("changed"), episode_fact("understood")
-    long = blend(handed_in=(completed * changed).weight(handed_in), solved=checker(task).weight(1.0 - handed_in))
+    submitted, moves = episode_fact("submitted"), episode_fact("moves")
+    modified = submitted * (episode_fact("edits") - episode_fact("idle_edits")).clip(0.0, 1.0)
+    long = blend(handed_in=modified.weight(handed_in), solved=checker(task).weight(1.0 - handed_in))
     ways = {"gated": bonus(long, moves, tau, turn), "directly": long + moves.weight(turn), "nothing": long}
-    rates = {"completion": completed, "modification": completed * changed, "moves": moves}
+    rates = {"completion": submitted, "modification": modified, "moves": moves}
     base.exams[0].metrics = [accuracy(), answer_length(), *(mean_reward(of, name) for name, of in rates.items())]
     return paid_by(base, ways[accumulate])

@@ -24,7 +24,7 @@ from guerdon.rewards.text.sql_partial_rewards import sql_clauses, sql_form, sql_
 SQL: dict[str, Any] = {
     "task": "text_to_sql:5",
     "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=96 text_to_sql.checker=plain",
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 text_to_sql.checker=plain",
     "budget": 250_000,
 }
 

@@ -22,7 +22,7 @@ from guerdon.rewards.text.passed_tests import tests_passed
 FUNCTIONS: dict[str, Any] = {
     "task": "functions:4",
     "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 functions.checker=plain",
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=160 functions.checker=plain",
     "budget": 250_000,
 }
 

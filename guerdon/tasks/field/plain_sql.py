@@ -77,7 +77,7 @@ class _Watch:
         return int(self.left < 0)
 
 
-@lru_cache(maxsize=1024)  # the tries at a problem ask the same two databases
+@lru_cache(maxsize=256)  # the tries at a problem ask the same two databases
 def _database(script: str) -> tuple[sqlite3.Connection, _Watch]:
     """A database that can be read and nothing else."""
     database, watch = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False), _Watch()
