@@ -1,4 +1,4 @@
-"""LeDex: wrong programs shown again, what explanations and programs are worth by hand, rounds of debugging; and that it runs."""
+"""LeDex: wrong programs shown again, what explanations and programs are worth by hand, rounds of debugging; that it runs."""
 
 from __future__ import annotations
 
