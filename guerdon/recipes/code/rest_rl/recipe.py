@@ -19,8 +19,8 @@ from typing import Any, Literal
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.code.debugging_claims import DECODING, STARTS
-from guerdon.recipes.code.rest_rl.value_decoding import taught_values
 from guerdon.recipes.code.rest_rl.parts import promising_starts
+from guerdon.recipes.code.rest_rl.value_decoding import taught_values
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by
 from guerdon.rewards.text.passed_tests import tests_passed
