@@ -59,10 +59,11 @@ def rest_rl(
     share: float = 0.5,
     decay: float = 0.95,
     tries: int = 8,
+    lr: float = 2e-5,  # as grpo; a value model wants more, as reward_model has it: 3e-4
 ) -> Recipe:
     """GRPO from promising starts; or a value model of lines, and search by it."""
     if stage == "decoding":
-        return taught_values(base, task, model, by)
+        return taught_values(base, task, model, by, lr)
     paid_by(base, tests_passed(task))
     (credit,), (_, scored) = base.stages.credit, base.stages.scores
     credit.by = "ask"
