@@ -45,6 +45,7 @@ NAMES = {  # family: the module that defines it
     "asking": "guerdon.envs.people.asked_users",
     "with_feedback": "guerdon.envs.people.retries",
     "planned": "guerdon.envs.people.planning",
+    "repairs": "guerdon.envs.programs.repair_tasks",
     "nim": "guerdon.envs.games.own_games",
     "hunt": "guerdon.envs.games.own_games",
     "spiel": "guerdon.envs.games.spiel_games",

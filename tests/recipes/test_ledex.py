@@ -30,6 +30,7 @@ from guerdon.recipes.code.ledex.parts import (
 from guerdon.rewards.stage.line_marks import line_ends
 from guerdon.rewards.text.code_overlap import code_bleu
 from guerdon.tasks import debugged, load
+from guerdon.tasks.code.failing_calls import first_failure
 
 FUNCTIONS = load("functions:2", checker="plain")
 SOURCE = debugged(FUNCTIONS)
@@ -70,7 +71,7 @@ def test_programs_that_fail_are_shown_again_with_a_call_that_they_fail(explain):
     lines = first.shown.split("\n")
     assert first.task == task and second.task == FUNCTIONS.get("train", 2) and first.n == 3
     assert lines[0] == ("debug" if explain else "fix")
-    assert first.shown.split("\n", 1)[1] == f"{task.prompt}\n{program}\n{FUNCTIONS.failure(task, program)}"
+    assert first.shown.split("\n", 1)[1] == f"{task.prompt}\n{program}\n{first_failure(FUNCTIONS, task, program)}"
     assert play.metrics["failures/share"] == 0.5 and play.metrics["failures/planted"] == 0
 
 
@@ -88,10 +89,11 @@ def test_the_failing_call_says_what_it_gives_and_should():
     task = FUNCTIONS.get("train", 0)
     arguments, wanted = task.meta["tests"][0]
     assert (
-        FUNCTIONS.failure(task, "def f(*a):\n return 'no'") == f"f({repr(arguments)[1:-1]}) gives 'no', not {wanted!r}"
+        first_failure(FUNCTIONS, task, "def f(*a):\n return 'no'")
+        == f"f({repr(arguments)[1:-1]}) gives 'no', not {wanted!r}"
     )
-    assert FUNCTIONS.failure(task, "def f(*a):\n return 1 // 0").endswith(f" ends in an error, not {wanted!r}")
-    assert FUNCTIONS.failure(task, FUNCTIONS.solution(task)) == ""
+    assert first_failure(FUNCTIONS, task, "def f(*a):\n return 1 // 0").endswith(f" ends in an error, not {wanted!r}")
+    assert first_failure(FUNCTIONS, task, FUNCTIONS.solution(task)) == ""
 
 
 # --- rewards ------------------------------------------------------------------------------------------------------

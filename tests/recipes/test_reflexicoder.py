@@ -17,6 +17,7 @@ from guerdon.recipes.code.reflexicoder.parts import (
     reflection_moves,
     self_corrected,
 )
+from guerdon.tasks.code.failing_calls import first_failure
 from guerdon.tasks.field.reflections import debug, fix, read_debugged, read_reflections, write_reflections
 
 
@@ -162,4 +163,4 @@ def test_wrong_programs_are_shown_with_a_call_that_they_fail():
             assert bool(said) == (write is debug) and source.check(problem, program) == 1.0
             shown = view.removeprefix(f"{write.__name__}\n{problem.prompt}\n")
             wrong, _, failure = shown.rpartition("\n")
-            assert source.check(problem, wrong) == 0.0 and source.failure(problem, wrong) == failure
+            assert source.check(problem, wrong) == 0.0 and first_failure(source, problem, wrong) == failure

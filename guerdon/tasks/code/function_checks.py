@@ -57,23 +57,28 @@ def passed_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox"
     >>> passed_now("def f(x): return 1 // x", [[[1], 1], [[0], 0], [[2], 0]])
     [True, False, True]
     """
-    return _right(answers_now(program, tests, checker), tests)
+    return right_ones(answers_now(program, tests, checker), tests)
+
+
+async def passed_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[bool]:
+    """The same, for a caller that can await: many boxes run at once."""
+    return right_ones(await answers_later(program, tests, checker), tests)
 
 
 def answers_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:
-    """What a program gives to the calls of tests, each in a list of one, empty where a call gives nothing."""
+    """What a program's function gives for the arguments of each test, as `answers_later` has it."""
     answers = _plainly(program, tests) if checker == "plain" else None
     if answers is None:
         answers = _heard(shared_sandbox().call_now(*_asked(program, tests), limits=LIMITS), len(tests))
     return answers
 
 
-async def passed_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[bool]:
-    """The same, for a caller that can await: many boxes run at once."""
+async def answers_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:
+    """What a program's function gives for the arguments of each test: a list of one, or an empty one where it gives nothing."""
     answers = _plainly(program, tests) if checker == "plain" else None
     if answers is None:
         answers = _heard(await shared_sandbox().call(*_asked(program, tests), limits=LIMITS), len(tests))
-    return _right(answers, tests)
+    return answers
 
 
 def _asked(program: str, tests: Sequence[Test]) -> tuple[str, list[dict[str, Any]], str]:
@@ -81,7 +86,7 @@ def _asked(program: str, tests: Sequence[Test]) -> tuple[str, list[dict[str, Any
 
 
 def _heard(ran: Ran, count: int) -> list[Any]:
-    """What each call gave, in a list of one, empty where it gave nothing. Any shape may come out of a box."""
+    """What each call gave, in a list of one, empty where it gave nothing."""
     if not judged(ran) or not isinstance(ran.value, list) or len(ran.value) != 1:
         return [[]] * count
     answers = ran.value[0]
@@ -100,7 +105,8 @@ def _plainly(program: str, tests: Sequence[Test]) -> list[Any] | None:
         return [[]] * len(tests)
 
 
-def _right(answers: Sequence[Any], tests: Sequence[Test]) -> list[bool]:
+def right_ones(answers: Sequence[Any], tests: Sequence[Test]) -> list[bool]:
+    """Which of the answers are what the tests expect. Any shape may come out of a box."""
     return [
         isinstance(answer, list) and len(answer) == 1 and bool(answer[0] == test[1])
         for answer, test in zip(answers, tests, strict=True)

@@ -22,8 +22,8 @@ OTHER_START = {"total = 0": "total = 1", "total = 1": "total = 0", "best = None"
 
 @dataclass(frozen=True)
 class FaultyProgram(NearMiss):
-    """A program with one planted error. `step` is the number of its line, from 0, as in every near-miss; `says` explains the error
-    in a line, where lines count from 1; `right` is the same program without the error.
+    """A program with one planted error. `step` is the number of its line, from 0, as in every near-miss; `says` explains the
+    error in a line, where lines count from 1; `right` is the same program without the error.
 
     >>> import random
     >>> import guerdon as gd
@@ -97,9 +97,9 @@ def _meant(composition: Composition, draw: random.Random) -> Iterator[tuple[str,
             swapped = Composition(composition.source, (*steps[:at], after, step, *steps[at + 2 :]))
             yield "wrong order", swapped, f"comes too early: first {said}, then {after.said(kinds[at])}"
     if composition.source.name in SLIPS:
-        other = SOURCES[SLIPS[composition.source.name]]
-        says = f"is wrong: it should {composition.source.words[0]}, not {other.words[0]}"
-        yield "wrong operation", Composition(other, steps), says
+        source = SOURCES[SLIPS[composition.source.name]]
+        says = f"is wrong: it should {composition.source.words[0]}, not {source.words[0]}"
+        yield "wrong operation", Composition(source, steps), says
 
 
 def _written(right: Lines) -> Iterator[tuple[str, Lines, str]]:

@@ -1,7 +1,7 @@
 """What small functions are composed of: operations on a list, each with what it does, how it is written and how it is said.
 
-An operation keeps some elements, changes each, works on the whole list, or gives a value from it. What it does (`run`) is written
-beside what its Python is (`code`) and not made from it, so that each can be tested by the other.
+An operation keeps some elements, changes each, works on the whole list, or gives a value from it. What it does (`run`) is
+written beside what its Python is (`code`) and not made from it, so that each can be tested by the other.
 Leaves out: where the list comes from (`function_sources.py`), and the tables themselves (`number_operations.py`,
 `word_operations.py`).
 """
@@ -45,12 +45,12 @@ class Step:
     constant: Any = None
 
     def run(self, elements: list[Any], constant: Any) -> Any:
-        operation = self.operation
+        """What it makes of a list; `constant` is what `"k"` is."""
+        act, slot = self.operation.run, self.operation.slot
         k = constant if self.constant == "k" else self.constant
-        act = operation.run
-        if operation.slot == "keep":
+        if slot == "keep":
             return [x for x in elements if act(x, k)]
-        if operation.slot == "change":
+        if slot == "change":
             return [act(x, k) for x in elements]
         return act(elements, k)
 

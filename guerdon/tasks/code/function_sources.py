@@ -14,89 +14,20 @@ from guerdon.tasks.code.function_operations import Kind
 
 NUMBERS = range(-9, 13)
 WIDE = range(-40, 61)
-WORDS = [
-    "a",
-    "all",
-    "ant",
-    "apple",
-    "bad",
-    "barn",
-    "bee",
-    "big",
-    "bird",
-    "boat",
-    "book",
-    "cat",
-    "city",
-    "cold",
-    "corn",
-    "dark",
-    "deep",
-    "dog",
-    "dust",
-    "eel",
-    "egg",
-    "far",
-    "fast",
-    "fish",
-    "fog",
-    "gold",
-    "good",
-    "green",
-    "hat",
-    "hen",
-    "hill",
-    "home",
-    "ice",
-    "ink",
-    "iron",
-    "lamp",
-    "lake",
-    "leaf",
-    "lion",
-    "long",
-    "map",
-    "milk",
-    "moon",
-    "nest",
-    "night",
-    "old",
-    "one",
-    "open",
-    "pan",
-    "pear",
-    "pig",
-    "pond",
-    "rain",
-    "red",
-    "rice",
-    "river",
-    "road",
-    "sand",
-    "sea",
-    "ship",
-    "snow",
-    "star",
-    "stone",
-    "sun",
-    "tall",
-    "ten",
-    "tree",
-    "two",
-    "warm",
-    "well",
-    "wind",
-    "wolf",
-    "wood",
-]
+SPELLED = """
+a all ant apple bad barn bee big bird boat book cat city cold corn dark deep dog dust eel egg far fast fish fog gold good green
+hat hen hill home ice ink iron lamp lake leaf lion long map milk moon nest night old one open pan pear pig pond rain red rice
+river road sand sea ship snow star stone sun tall ten tree two warm well wind wolf wood
+"""
+WORDS = SPELLED.split()
 Arguments = list[Any]
 LAST = 9
 
 
 @dataclass(frozen=True)
 class Source:
-    """The beginning of a function: its arguments, the list it makes of them (`code`, and `run`, the same in our own Python), how
-    that is said (nothing where the list is the argument), and arguments to try it on, `place` 0 to 9 from easy to hard."""
+    """The beginning of a function: its arguments, the list it makes of them (`code`, and `run`, the same in our own Python),
+    how that is said (nothing where the list is the argument), and arguments to try it on, `place` 0 to 9 from easy to hard."""
 
     name: str
     takes: str
@@ -151,13 +82,14 @@ def letters(draw: random.Random, place: int) -> str:
 
 
 def whole_number(draw: random.Random, place: int) -> int:
-    return draw.choice((range(1, 2), range(2, 10), range(10, 11), range(11, 20), range(20, 60), range(60, 100))[place // 2 + 1]
-        if place else range(1, 2))  # fmt: skip
+    """A number from 1 on, the larger the later."""
+    first = (1, 2, 2, 10, 10, 11, 11, 20, 20, 60)[place]
+    return draw.choice(range(first, max(first + 1, (5 * first) // 3)))
 
 
 def _two_lists(draw: random.Random, place: int) -> Arguments:
     first = numbers(draw, place)
-    if place == 4:
+    if place == 2:
         return [first, []]
     other = draw.choices(NUMBERS, k=max(1, len(first) + (place % 3) - 1))
     return [first, [*other, *first[:2]] if place >= 5 else other]
@@ -174,13 +106,15 @@ SOURCES = {
         Source("letters", "s", "list(s)", lambda s: [*s], ("take the letters of s", "go through the letters of s"), "letters",
             lambda draw, place: [letters(draw, place)]),
         Source("digits", "n", "[int(d) for d in str(n)]", lambda n: [ord(c) - 48 for c in str(n)],
-            ("take the digits of n",), "numbers", lambda draw, place: [draw.choice(range(10**(place // 2), 10**(1 + place // 2)))]),
+            ("take the digits of n",), "numbers",
+            lambda draw, place: [draw.choice(range(10**(place // 2), 10**(1 + place // 2)))]),
         Source("up_to", "n", "list(range(1, n + 1))", lambda n: [i + 1 for i in range(n)],
             ("take the numbers from 1 to n", "list 1, 2, ... up to n"), "numbers",
             lambda draw, place: [draw.choice(range(3 * place // 2, 3 * place // 2 + 2))]),
         Source("divisors", "n", "[d for d in range(1, n + 1) if n % d == 0]",
             lambda n: sorted({d for i in range(1, int(n**0.5) + 1) if n % i == 0 for d in (i, n // i)}),
-            ("take the divisors of n", "list all divisors of n"), "numbers", lambda draw, place: [whole_number(draw, place)]),
+            ("take the divisors of n", "list all divisors of n"), "numbers",
+            lambda draw, place: [whole_number(draw, place)]),
         Source("sums", "xs, ys", "[x + y for x, y in zip(xs, ys)]",
             lambda xs, ys: [xs[i] + ys[i] for i in range(min(len(xs), len(ys)))],
             ("add xs and ys pair by pair", "take the sums of pairs from xs and ys"), "numbers", _two_lists),
@@ -191,7 +125,8 @@ SOURCES = {
             ("take the numbers of xs that are in ys", "take what xs has that ys has too"), "numbers", _two_lists),
         Source("missing", "xs, ys", "[x for x in xs if x not in ys]", lambda xs, ys: [x for x in xs if not ys.count(x)],
             ("take the numbers of xs that are not in ys", "take what xs has and ys has not"), "numbers", _two_lists),
-        Source("chained", "xs, ys", "[*xs, *ys]", lambda xs, ys: [*xs, *ys], ("take xs and then ys", "put ys behind xs"), "numbers",
+        Source("chained", "xs, ys", "[*xs, *ys]", lambda xs, ys: [*xs, *ys],
+            ("take xs and then ys", "put ys behind xs"), "numbers",
             _two_lists),
     )
 }  # fmt: skip

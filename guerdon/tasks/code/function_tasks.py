@@ -15,14 +15,20 @@ from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
-from guerdon.tasks.code.function_checks import Checker, Test, answers_now, function_of, passed_later, passed_now
-from guerdon.tasks.code.function_compositions import Composition, behaviour, composition_of, drawn_composition, is_sound
+from guerdon.tasks.code.function_checks import Checker, Test, function_of, passed_later, passed_now
+from guerdon.tasks.code.function_compositions import (
+    Composition,
+    acts,
+    behaviour,
+    composition_of,
+    drawn_composition,
+    is_sound,
+)
 from guerdon.tasks.code.function_faults import FaultyProgram, planted_errors
 from guerdon.tasks.code.function_programs import STYLES, as_expression, in_loops, text_of
 from guerdon.tasks.code.function_sources import LAST
 from guerdon.tasks.family import HELD_OUT
 from guerdon.tasks.field.plain_python import Endless, called_plainly
-from guerdon.tasks.field.reflections import failed_call
 
 NAME = "functions"
 PLACES = (*range(LAST + 1), LAST - 1, LAST)  # of tests, from easy to hard
@@ -31,23 +37,23 @@ DULL: tuple[Any, ...] = (0, [], "", False, 1)  # what says little as an example
 
 @part
 class functions:
-    r"""Small functions over numbers, words and lists from a specification in plain words; a program is right if it passes all hidden
-    tests.
+    r"""Small functions over numbers, words and lists from a specification in plain words; a program is right if it passes all
+    hidden tests.
 
-    A level each: one operation, two, and so on to six, rarer ones from level 3 on, text from level 3, a second argument or a
-    number from level 4, two lists from level 5. Twelve tests, from an empty list to long ones: some that nearly any program passes,
-    some that only a right one does. The program is the last fenced block of a completion that defines `f`, else all of it.
-    `checker` is where programs run: "sandbox", or "plain", which evaluates what it knows without running it and sends the rest to
-    the sandbox.
+    By level one operation, two, and so on to six; rarer ones and text from level 3, a second argument or a number from
+    level 4, two lists from level 5. Twelve tests, from an empty list to long ones: some that nearly any program passes, some
+    that only a right one does. The program is the last fenced block of a completion that defines `f`, else all of it.
+    `checker` is where programs run: "sandbox", or "plain", which evaluates what it knows without running it and sends the
+    rest to the sandbox.
 
     >>> import guerdon as gd
     >>> family = gd.tasks.functions(level=2)
-    >>> problem = family.get("train", 3)
+    >>> problem = family.get("train", 2)
     >>> print(problem.prompt)
-    write f(xs): keep what is 5 or more, then give how many there are.
-    f([10, -7, 7, 10, -7, 10]) == 4
-    f([-4, 1, 12, -1]) == 1
-    >>> family.passed(problem, "def f(xs):\n return 0").count(True), family.check(problem, family.solution(problem))
+    define f(xs). take the last 2; last return true if one of them is more than 3, else false.
+    f([10, 10, -3, 4]) == True
+    f([-3, -2, 5, -3, -2, -3]) == False
+    >>> family.passed(problem, "def f(xs):\n return False").count(True), family.check(problem, family.solution(problem))
     (5, 1.0)
     """
 
@@ -66,6 +72,8 @@ class functions:
         draw = random.Random(derive(NAME, self.level, split, index))
         while True:
             composition = drawn_composition(draw, self.level)
+            if not acts(composition):
+                continue
             values = behaviour(composition)
             if is_held_out(composition, values) == (split == "test") and is_sound(composition, values):
                 break
@@ -87,14 +95,6 @@ class functions:
         """The same, for a caller that can await: many programs run at once."""
         return await passed_later(function_of(completion), task.meta["tests"], self.checker)
 
-    def failure(self, task: Task, completion: str) -> str:
-        """The first hidden test that the program in a completion fails, in a line; empty where it passes all."""
-        answers = answers_now(function_of(completion), task.meta["tests"], self.checker)
-        for (arguments, wanted), gave in zip(task.meta["tests"], answers, strict=True):
-            if gave != [wanted]:
-                return failed_call(written_call(arguments), wanted, gave)
-        return ""
-
     def solution(self, task: Task) -> str:
         """The right program, with loops."""
         return text_of(in_loops(composition_of(task.meta)))
@@ -106,20 +106,25 @@ class functions:
 
     def near_misses(self, task: Task, draw: random.Random) -> list[FaultyProgram]:
         """Programs with one planted error each, that fail a hidden test."""
-        composition, tests = composition_of(task.meta), task.meta["tests"]
-        misses: list[FaultyProgram] = []
-        for style in (draw.choice(sorted(STYLES)), "loops"):
-            for fault, meant in planted_errors(composition, draw, style):
-                if _fails(meant, tests) if meant is not None else _fails_plainly(fault.text, tests):
-                    misses.append(fault)
-            if len({miss.kind for miss in misses}) > 1:
-                break
+        misses = failing_faults(task, draw, draw.choice(sorted(STYLES)))
+        if len({miss.kind for miss in misses}) < 2:
+            misses += failing_faults(task, draw, "loops")
         draw.shuffle(misses)
         return misses
 
     def explain(self, task: Task, fault: FaultyProgram) -> str:
         """What is wrong with a program from `near_misses`, in one line."""
         return fault.says
+
+
+def failing_faults(task: Task, draw: random.Random, style: str) -> list[FaultyProgram]:
+    """Programs of one style with one planted error each, that fail a hidden test of the task's."""
+    tests = task.meta["tests"]
+    return [
+        fault
+        for fault, meant in planted_errors(composition_of(task.meta), draw, style)
+        if (_fails(meant, tests) if meant is not None else fails_plainly(fault.text, tests))
+    ]
 
 
 def is_held_out(composition: Composition, values: list[Any]) -> bool:
@@ -129,11 +134,7 @@ def is_held_out(composition: Composition, values: list[Any]) -> bool:
 
 def written_test(test: Test) -> str:
     """A test as it is shown: a call and what it gives."""
-    return f"{written_call(test[0])} == {test[1]!r}"
-
-
-def written_call(arguments: Sequence[Any]) -> str:
-    return f"f({', '.join(map(repr, arguments))})"
+    return f"f({', '.join(map(repr, test[0]))}) == {test[1]!r}"
 
 
 def _test(composition: Composition, arguments: list[Any]) -> list[Any]:
@@ -157,7 +158,7 @@ def _fails(composition: Composition, tests: Sequence[Test]) -> bool:
     return any(composition.run(arguments) != value for arguments, value in tests)
 
 
-def _fails_plainly(program: str, tests: Sequence[Test]) -> bool:
+def fails_plainly(program: str, tests: Sequence[Test]) -> bool:
     """A program of our own, evaluated."""
     try:
         answers = called_plainly(program, "f", [arguments for arguments, _ in tests])
@@ -166,7 +167,7 @@ def _fails_plainly(program: str, tests: Sequence[Test]) -> bool:
     return any(answer != [value] for answer, (_, value) in zip(answers, tests, strict=True))
 
 
-async def tests_score(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> Score:
+async def score_by_tests(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> Score:
     """The share of tests that a program passes, and which."""
     passed = await passed_later(program, tests, checker)
     why = f"{sum(passed)} of {len(passed)} tests passed"

@@ -51,6 +51,10 @@ def is_plain_answer(value: Any) -> bool:
     return _is_single(value)
 
 
+def is_plain_constant(value: Any) -> bool:
+    return type(value) in (int, float, bool, type(None)) or (type(value) is str and len(value) <= LONGEST)
+
+
 def _is_single(value: Any) -> bool:
     if type(value) is int:
         return value.bit_length() <= LONGEST
@@ -92,9 +96,8 @@ def check_sizes(operation: type[ast.operator], a: Any, b: Any) -> None:
         return
     if operation is ast.Mod and type(a) is str:
         raise Unsupported("a format")
-    if operation is ast.Add and type(a) is type(b) and type(a) in (str, list, tuple):
-        if len(a) + len(b) > LONGEST:
-            raise Unsupported("a long list")
+    if operation is ast.Add and type(a) is type(b) and type(a) in (str, list, tuple) and len(a) + len(b) > LONGEST:
+        raise Unsupported("a long list")
     if operation is ast.Mult:
         for many, times in ((a, b), (b, a)):
             if isinstance(many, str | list | tuple) and isinstance(times, int) and len(many) * times > LONGEST:
@@ -202,7 +205,7 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "next": _next,
 }
 ONE_BY_ONE: dict[str, Callable[..., Any]] = {  # what these give is gone through once, and counted
-    "zip": lambda *lists: zip(*[bounded(each) for each in lists]),
+    "zip": lambda *lists: zip(*[bounded(each) for each in lists], strict=False),
     "enumerate": lambda values, start=0: enumerate(bounded(values), start),
     "reversed": _reversed,
     "map": _mapped,

@@ -60,8 +60,17 @@ UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
     ast.Not: operator.not_,
     ast.Invert: operator.invert,
 }
+GROWING = (ast.Mult, ast.Pow, ast.LShift)
+IDENTITY = (ast.Is, ast.IsNot)
 MOST_NODES = 200_000  # in one call: a right function of this kind takes a few hundred
 UNWEIGHED = {"len", "range", "abs", "bool"}  # these do not go through what they are given
+
+
+def bound_names(target: ast.expr) -> list[str]:
+    """The names that a target binds."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    return [each.id for each in ast.walk(target) if isinstance(each, ast.Name)]
 
 
 class Scope:
@@ -80,11 +89,12 @@ class Expressions(abc.ABC):
     def __init__(self, functions: dict[str, Any]) -> None:
         self.functions, self.left = functions, MOST_NODES
         self.by_node: dict[type[ast.expr], Callable[[Any, Scope], Any]] = {
-            ast.Constant: self.constant, ast.Name: self.name, ast.BinOp: self.binary, ast.UnaryOp: self.unary,
+            ast.BinOp: self.binary, ast.UnaryOp: self.unary,
             ast.BoolOp: self.boolean, ast.Compare: self.compared, ast.IfExp: self.chosen, ast.Call: self.called,
             ast.Subscript: self.subscript, ast.Slice: self.slice, ast.List: self.listed, ast.Tuple: self.tupled,
             ast.Set: self.set_of, ast.Dict: self.dict_of, ast.ListComp: self.list_made, ast.SetComp: self.set_made,
             ast.DictComp: self.dict_made, ast.GeneratorExp: self.generated, ast.Lambda: self.function,
+            ast.Attribute: self.unknown, ast.Starred: self.unknown,
         }  # fmt: skip
 
     @abc.abstractmethod
@@ -100,30 +110,34 @@ class Expressions(abc.ABC):
         self.left -= 1
         if self.left < 0:
             raise Endless
-        return self.by_node[type(node)](node, scope)
+        kind = type(node)
+        if kind is ast.Name:
+            name = node.id  # type: ignore[attr-defined]
+            return scope.names[name] if name in scope.names else self.name(name, scope)
+        if kind is ast.Constant:
+            return node.value  # type: ignore[attr-defined]
+        return self.by_node[kind](node, scope)
+
+    def unknown(self, node: ast.expr, scope: Scope) -> Any:
+        raise Unsupported(type(node).__name__)
 
     # --- names
 
-    def constant(self, node: ast.Constant, scope: Scope) -> Any:
-        if type(node.value) not in PLAIN or (type(node.value) is str and len(node.value) > LONGEST):
-            raise Unsupported("a constant")
-        return node.value
-
-    def name(self, node: ast.Name, scope: Scope) -> Any:
+    def name(self, name: str, scope: Scope) -> Any:
         where: Scope | None = scope
         while where is not None:
-            if node.id in where.own:
-                if node.id in where.names:
-                    return where.names[node.id]
-                raise NameError(node.id)  # its own, and not bound yet
+            if name in where.own:
+                if name in where.names:
+                    return where.names[name]
+                raise NameError(name)  # its own, and not bound yet
             where = where.above
-        if node.id in self.functions:
-            return self._as_callable(self.functions[node.id])
-        if node.id in BUILTINS:
-            return BUILTINS[node.id]
-        if node.id in ONE_BY_ONE or hasattr(builtins, node.id):
-            raise Unsupported(f"the name {node.id}")
-        raise NameError(node.id)
+        if name in self.functions:
+            return self._as_callable(self.functions[name])
+        if name in BUILTINS:
+            return BUILTINS[name]
+        if name in ONE_BY_ONE or hasattr(builtins, name):
+            raise Unsupported(f"the name {name}")
+        raise NameError(name)
 
     def _as_callable(self, function: Any) -> Callable[..., Any]:
         return lambda *arguments: self.call(function, arguments)
@@ -133,11 +147,10 @@ class Expressions(abc.ABC):
         if isinstance(target, ast.Name):
             scope.names[target.id] = value
         elif isinstance(target, ast.Tuple | ast.List):
-            if type(value) is Once or type(value) in (dict, set, range):
-                values = list(known_order(value)) if type(value) is not range or len(value) < LONGEST else None
-            else:
-                values = list(known_order(value))
-            if values is None or len(values) != len(target.elts):
+            if type(value) is range and len(value) > LONGEST:
+                raise ValueError("another number of values")
+            values = list(known_order(value))
+            if len(values) != len(target.elts):
                 raise ValueError("another number of values")
             for each, one in zip(target.elts, values, strict=True):
                 self.bind(each, one, scope)
@@ -159,9 +172,10 @@ class Expressions(abc.ABC):
 
     def binary(self, node: ast.BinOp, scope: Scope) -> Any:
         a, b = self.value(node.left, scope), self.value(node.right, scope)
-        if type(a) is not int or type(b) is not int or type(node.op) in (ast.Mult, ast.Pow, ast.LShift):
-            check_sizes(type(node.op), a, b)
-        return BINARY[type(node.op)](a, b)
+        op = type(node.op)
+        if type(a) is not int or type(b) is not int or op in GROWING:
+            check_sizes(op, a, b)
+        return BINARY[op](a, b)
 
     def unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
         return UNARY[type(node.op)](self.value(node.operand, scope))
@@ -177,21 +191,29 @@ class Expressions(abc.ABC):
 
     def compared(self, node: ast.Compare, scope: Scope) -> Any:
         a = self.value(node.left, scope)
+        if len(node.ops) == 1 and type(a) is int:  # nearly always
+            b = self.value(node.comparators[0], scope)
+            if type(b) is int and type(node.ops[0]) not in IDENTITY:
+                return COMPARED[type(node.ops[0])](a, b)
+            return self.one_compared(node.ops[0], a, b, node.comparators[0])
         truth: Any = True
         for op, right in zip(node.ops, node.comparators, strict=True):
-            if isinstance(op, ast.Is | ast.IsNot) and not (isinstance(right, ast.Constant) and right.value is None):
-                raise Unsupported("identity")
             b = self.value(right, scope)
-            for each in (a, b):
-                if type(each) in HOLDERS:
-                    weigh(each)
-                elif type(each) not in PLAIN or type(each) is Once:
-                    raise Unsupported("a comparison of what is not plain")
-            truth = COMPARED[type(op)](a, b)
+            truth = self.one_compared(op, a, b, right)
             if not truth:
                 break
             a = b
         return truth
+
+    def one_compared(self, op: ast.cmpop, a: Any, b: Any, right: ast.expr) -> Any:
+        if type(op) in IDENTITY and not (isinstance(right, ast.Constant) and right.value is None):
+            raise Unsupported("identity")
+        for each in (a, b):
+            if type(each) in HOLDERS:
+                weigh(each)
+            elif type(each) not in PLAIN or type(each) is Once:
+                raise Unsupported("a comparison of what is not plain")
+        return COMPARED[type(op)](a, b)
 
     def chosen(self, node: ast.IfExp, scope: Scope) -> Any:
         return self.value(node.body if self.value(node.test, scope) else node.orelse, scope)
@@ -253,7 +275,7 @@ class Expressions(abc.ABC):
 
     def rounds(self, parts: list[ast.comprehension], scope: Scope, first: list[Any] | None = None) -> Iterator[Scope]:
         """The scope of a comprehension, for each of its rounds."""
-        own = {each.id for part in parts for each in ast.walk(part.target) if isinstance(each, ast.Name)}
+        own = {name for part in parts for name in bound_names(part.target)}
         inner = Scope(own, scope)
         begin = first[0] if first else known_order(self.value(parts[0].iter, scope))
         yield from self._nested(parts, 0, inner, begin)
@@ -263,7 +285,10 @@ class Expressions(abc.ABC):
         for value in values:
             self.tick()
             self.bind(part.target, value, inner)
-            if all(self.value(test, inner) for test in part.ifs):
+            for test in part.ifs:
+                if not self.value(test, inner):
+                    break
+            else:
                 if at + 1 == len(parts):
                     yield inner
                 else:

@@ -1,8 +1,8 @@
 """Small Python functions, called without running them as Python: an evaluator of syntax trees over plain values.
 
-It knows what functions over numbers, text and lists are written with, and nothing that could reach outside: no import, no attribute but
+It knows what functions over numbers, text and lists are written with, and nothing that could reach outside: no attribute but
 the methods in `plain_builtins.py`, no name but those there and the program's own. Nothing of the text is compiled or executed.
-Whatever else a text holds is `Unsupported` and says so. It always ends: evaluated nodes are counted (`Endless`), sizes are bounded.
+Whatever else a text holds is `Unsupported`. It always ends: evaluated nodes are counted (`Endless`), and sizes are bounded.
 Leaves out: what builtins and methods do (`plain_builtins.py`), and how a program is judged (`code/function_checks.py`).
 """
 
@@ -22,9 +22,10 @@ from guerdon.tasks.field.plain_builtins import (
     Unsupported,
     check_sizes,
     is_plain_answer,
+    is_plain_constant,
     known_order,
 )
-from guerdon.tasks.field.plain_expressions import BINARY, Expressions, Scope
+from guerdon.tasks.field.plain_expressions import BINARY, MOST_NODES, Expressions, Scope
 
 __all__ = ["Endless", "Unsupported", "called_plainly"]
 LONGEST_TEXT = 8_000
@@ -38,25 +39,26 @@ IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitOr: operator.ior,
     ast.BitXor: operator.ixor,
 }
-STATEMENTS = (
+LEAVES = {
+    *(
+        op
+        for base in (ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop)
+        for op in base.__subclasses__()
+    )
+} - {ast.MatMult}
+NAMED = {ast.Name: "id", ast.arg: "arg", ast.alias: "name", ast.Attribute: "attr"}
+KNOWN = {
     ast.Expr, ast.Pass, ast.Return, ast.Break, ast.Continue, ast.Assign, ast.AugAssign, ast.If, ast.While, ast.For,
-    ast.ImportFrom,
-)  # fmt: skip
-EXPRESSIONS = (
-    ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call, ast.Subscript, ast.Slice,
-    ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda,
-    ast.Attribute, ast.Starred,
-)  # fmt: skip
-OTHERS = (
-    ast.alias, ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop, ast.comprehension, ast.keyword, ast.arguments, ast.arg,
-)  # fmt: skip
-KNOWN = (*STATEMENTS, *EXPRESSIONS, *OTHERS)
+    ast.ImportFrom, ast.Constant, ast.Name, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Call,
+    ast.Subscript, ast.Slice, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.GeneratorExp, ast.Lambda, ast.Attribute, ast.Starred, ast.comprehension, ast.keyword, ast.arguments, ast.arg, ast.alias,
+}  # fmt: skip
 
 
 def called_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """What a program's function gives for each list of arguments, in a list of one; an empty list where it raises or gives
-    something that is not plain. `Unsupported` where the program is more than this evaluator knows, `Endless` where a call does not
-    come to an end.
+    something that is not plain. `Unsupported` where the program is more than this evaluator knows, `Endless` where a call
+    does not come to an end.
 
     >>> from guerdon.tasks.field.plain_python import called_plainly
     >>> called_plainly("def f(xs): return max(xs) - min(xs)", "f", [[[3, 1, 2]], [[]]])
@@ -66,8 +68,9 @@ def called_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> 
     if functions is None or entry not in functions:
         return [[] for _ in calls]
     answers: list[list[Any]] = []
+    run = _Run(functions)
     for arguments in calls:
-        run = _Run(functions)
+        run.left, run.depth = MOST_NODES, 0
         try:
             value = run.call(functions[entry], [[*given] if type(given) is list else given for given in arguments])
             answers.append([value] if is_plain_answer(value) else [])
@@ -100,8 +103,8 @@ def _functions(program: str) -> dict[str, _Function] | None:
 
 
 class _Function:
-    """A function of the program's: its arguments, its body, and the names that are its own. All that this evaluator does not know is
-    refused here, before anything is evaluated."""
+    """A function of the program's: its arguments, its body, and the names that are its own. All that this evaluator does not
+    know is refused here, before anything is evaluated."""
 
     def __init__(self, node: ast.FunctionDef) -> None:
         given = node.args
@@ -117,25 +120,9 @@ class _Function:
         self.body = node.body
         self.own = set(self.arguments)
         _refuse_strange(node.body, in_loop=False)
-        for each in (below for statement in node.body for below in ast.walk(statement)):
-            if not isinstance(each, KNOWN):
-                raise Unsupported(type(each).__name__)
-            if isinstance(each, ast.Name | ast.arg | ast.alias | ast.Attribute) and "__" in _named(each):
-                raise Unsupported("a name with two underscores")
         self.own |= set(_assigned(node.body))
         if len(set(self.arguments)) < len(self.arguments) or "__debug__" in self.own:
             raise Unsupported("arguments of one name")
-
-
-def _named(node: ast.Name | ast.arg | ast.alias | ast.Attribute) -> str:
-    match node:
-        case ast.Name():
-            return node.id
-        case ast.arg():
-            return node.arg
-        case ast.alias():
-            return node.name
-    return node.attr
 
 
 def _refuse_strange(body: list[ast.stmt], in_loop: bool) -> None:
@@ -149,21 +136,34 @@ def _refuse_strange(body: list[ast.stmt], in_loop: bool) -> None:
 
 
 def _assigned(body: list[ast.stmt]) -> Iterator[str]:
-    """The names that statements bind, those of comprehensions left out: these are their own."""
-    waiting: list[ast.AST] = list(body)
+    """The names that statements bind, those of comprehensions and lambdas left out: these are their own. Whatever is not known
+    is refused on the way."""
+    waiting: list[tuple[ast.AST, bool]] = [(statement, True) for statement in body]
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        if isinstance(node, ast.alias):
-            yield node.name
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            for comprehension in node.generators:
-                for each in ast.walk(comprehension.target):
-                    if isinstance(each, ast.Attribute | ast.Subscript):
-                        raise Unsupported("a strange target")
-            continue  # it binds no name outside, and an assignment expression is not known
-        waiting.extend(ast.iter_child_nodes(node))
+        node, is_outside = waiting.pop()
+        kind = type(node)
+        if kind not in KNOWN:
+            raise Unsupported(kind.__name__)
+        if kind in NAMED:
+            name = getattr(node, NAMED[kind])
+            if "__" in name:
+                raise Unsupported("a name with two underscores")
+            if is_outside and (kind is ast.alias or (kind is ast.Name and type(node.ctx) is ast.Store)):  # type: ignore[attr-defined]
+                yield name
+        if kind is ast.Constant and not is_plain_constant(node.value):  # type: ignore[attr-defined]
+            raise Unsupported("a constant")
+        if kind is ast.comprehension and type(node.target) not in (ast.Name, ast.Tuple, ast.List):  # type: ignore[attr-defined]
+            raise Unsupported("a strange target")
+        inside = is_outside and kind is not ast.comprehension
+        for field in node._fields:
+            below = getattr(node, field, None)
+            if isinstance(below, ast.AST):
+                if type(below) not in LEAVES:
+                    waiting.append((below, inside if field == "target" else is_outside))
+            elif type(below) is list:
+                waiting.extend(
+                    (each, is_outside) for each in below if isinstance(each, ast.AST) and type(each) not in LEAVES
+                )
 
 
 class _Return(Exception):
@@ -243,7 +243,7 @@ class _Run(Expressions):
             self.put(held, key, self.in_place(node.op, before, self.value(node.value, scope)))
         else:
             assert isinstance(target, ast.Name)
-            before = self.name(ast.Name(target.id), scope)
+            before = self.name(target.id, scope)
             scope.names[target.id] = self.in_place(node.op, before, self.value(node.value, scope))
 
     def in_place(self, op: ast.operator, before: Any, value: Any) -> Any:
