@@ -25,7 +25,8 @@ def first_failure(source: Any, task: Task, completion: str) -> str:
     >>> first_failure(source, problem, source.solution(problem))
     ''
     """
-    tests, family = task.meta["tests"], kinds_of(source)[task.kind] if hasattr(source, "kinds") else source
+    tests = task.meta["tests"]
+    family: Any = kinds_of(source)[task.kind] if hasattr(source, "kinds") else source
     answers = answers_now(function_of(completion), tests, family.checker)
     for is_right, answer, (arguments, wanted) in zip(right_ones(answers, tests), answers, tests, strict=True):
         if not is_right:
