@@ -45,9 +45,9 @@ def paid(recipe, *said):
     [
         # execution 3, judge 2 where that is 0, runs, names, pairs of tokens, form
         ("SELECT a FROM t WHERE b > 3", 3 + 0 + 1 + 1 + 1 + 1),
-        # as right in other words: names a, b, t; 5 of the pairs, and 3 >= and >= 4 for > 3
+        # as right in other words: five pairs of nine, for b >= and >= 4 stand for b > and > 3
         ("SELECT a FROM t WHERE b >= 4", 3 + 0 + 1 + 1 + 5 / 9 + 1),
-        # clauses 1, 1 and 0; all names; all pairs but > 3 for > 1
+        # clauses 1, 1 and 0; all names; six pairs of eight
         ("SELECT a FROM t WHERE b > 1", 0 + 2 * 2 / 3 + 1 + 1 + 6 / 8 + 1),
         # clauses 1, 1 and 0; two of three names; three of seven pairs; words around it
         ("so:\n```sql\nSELECT a FROM t\n```", 0 + 2 * 2 / 3 + 1 + 2 / 3 + 3 / 7 + 0),
@@ -96,6 +96,6 @@ def test_only_the_reward_differs_from_grpo(folder):
 def test_it_trains(folder, tmp_path):
     recipe = built("reasoning-sql", folder)
     run = gd.train(recipe, steps=2, out=tmp_path / "run", options=gd.Options(eval_tasks=2), progress=False)
-    step = run.steps[-1]
-    assert {"reward", "reward.right", "reward.judged", "reward.runs", "reward.names"} <= set(step["means"] if "means" in step else step)
-    assert math.isfinite(run.evaluations[-1]["pass@1"])
+    parts = ("right", "judged", "runs", "names", "ngrams", "formed")
+    assert {f"reward.{name}" for name in parts} <= set(run.batch(1).cols)
+    assert run.complete and math.isfinite(run.evaluations[-1]["pass@1"])

@@ -1,9 +1,9 @@
 """Reasoning-SQL: GRPO on text to SQL with rewards for what a wrong query already has.
 
-Paper: Pourreza et al. 2025 (arXiv:2503.23157), with the authors' training script. Beside the execution reward (3) a query is
-paid for running without an error (1), for the tables and columns it names (1, Jaccard's overlap with the right query's), for its
-pairs of tokens (1, the same), for its form (1), and, where it answers wrong, by a judge who sees both queries (2). Where paper
-and script differ the paper was followed: the script counts names by recall, and pays half as much for the form.
+Paper: Pourreza et al. 2025 (arXiv:2503.23157), with the authors' training script. Beside execution (3) a query is paid for
+running without an error (1), for the tables and columns it names (1, Jaccard's overlap with the right query's), for its pairs
+of tokens (1, the same), for its form (1), and, where it answers wrong, by a judge who sees both queries (2). Where paper and
+script differ the paper was followed: the script counts names by recall, and pays half as much for the form.
 The judge is a rule here, the overlap of the queries' clauses: sprig judges no SQL, and an LLM costs more than the policy.
 `form="query"` pays for one query and nothing else, which is what `text_to_sql` asks for; `form="tags"` for reasoning and answer
 in tags as in the paper, for models and prompts that know them.
@@ -17,7 +17,7 @@ from typing import Any, Literal
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.recipes.house.grpo import grpo
 from guerdon.recipes.house.shared import paid_by, worth
-from guerdon.rewards.formula.algebra import blend
+from guerdon.rewards.formula.reward import blended
 from guerdon.rewards.text.shape import has_format
 from guerdon.rewards.text.sql_partial_rewards import sql_clauses, sql_form, sql_links, sql_ngrams, sql_runs
 
@@ -59,4 +59,5 @@ def reasoning_sql(
     terms = {"right": right, "judged": sql_clauses().vetoed_by(right), "runs": sql_runs(task)}
     terms |= {"names": sql_links(), "ngrams": sql_ngrams(), "formed": shape}
     weights = (execution, judge, syntax, schema, ngrams, formed)
-    return paid_by(base, blend(**{name: terms[name].weight(by) for name, by in zip(terms, weights, strict=True)}))
+    weighed = {name: term.weight(by) for (name, term), by in zip(terms.items(), weights, strict=True)}
+    return paid_by(base, blended(weighed))

@@ -25,17 +25,19 @@ class by_rarity(Around):
     r"""$\sum_j w_j p_{ij}$ with $w_j = \frac{e^{-\alpha \rho_j}}{\hat N(\rho_j) + \delta}$: what sample $i$ has of a checklist,
     each item $j$ weighed by $\rho_j$, how often its group has it (VeRPO, Wang et al. 2026, arXiv:2601.03525).
 
-    $\hat N(\rho_j) = \sum_{j'} e^{-(\rho_j - \rho_{j'})^2 / 2\sigma^2}$ counts the items that are about as easy. Checklists have
-    many easy items, and their sheer number would outweigh the few that still tell tries apart; divided by it, ten items that
-    all pass weigh together as much as one. `alpha` then prefers the rare ones, and an item that nobody has says nothing
-    yet. The paper's defaults are not known here: these are ours.
+    $\hat N(\rho_j) = \sum_{j'} e^{-(\rho_j - \rho_{j'})^2 / 2\sigma^2}$ counts the items that are about as easy. Checklists
+    have many easy items, and their sheer number would outweigh the few that still tell tries apart; divided by it, ten items
+    that all pass weigh together as much as one. `alpha` then prefers the rare ones; an item that nobody has says nothing yet.
+    What the paper sets them to was not found: the defaults are ours.
 
     Items are the `parts` of the inner reward's `Score`, 0 to 1 each. *Assumes* that the samples of a group have the same
     checklist. Weights follow the group, so a score of one step cannot be held against one of another; alone in its group
     a sample has $\rho_j = p_{ij}$. One of whose items an outcome is missing has *failed*.
 
     >>> import guerdon as gd
-    >>> tests = gd.reward(lambda completion: gd.Score(0.0, parts={str(n): float(n in completion) for n in "abc"}), isolate=False)
+    >>> def ticked(completion):
+    ...     return gd.Score(0.0, parts={item: float(item in completion) for item in "abc"})
+    >>> tests = gd.reward(ticked, isolate=False)
     >>> tries = [{"completion": text} for text in ("ab", "abc", "ab", "ab")]
     >>> [round(x, 3) for x in gd.score_samples(gd.rewards.by_rarity(tests, alpha=1.0, sigma=0.1, delta=0.0), tries).whole]
     [0.368, 1.147, 0.368, 0.368]

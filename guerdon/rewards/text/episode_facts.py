@@ -14,14 +14,15 @@ from guerdon.rewards.asking.function import Leaf
 
 @part
 class episode_fact(Leaf):
-    """The number or the bool that an episode's `info` has under `fact`; a list of them is a number a turn, and they add up. An
-    episode without it is *not applicable*.
+    """The number or the bool that an episode's `info` has under `fact`; of a list a number a turn, and they add up. A text
+    counts 1 unless it is empty: of the kinds of moves that `gd.envs.repairs` notes, those that it understood. An episode
+    without the fact is *not applicable*.
 
     >>> import guerdon as gd
-    >>> noted = {"submitted": True, "understood": [True, False, True]}
+    >>> noted = {"submitted": True, "edits": 2, "moves": ["run", "", "submit"]}
     >>> sample = {"episode": gd.Episode(gd.Ask(gd.Task("1", "")), (), info=noted)}
     >>> [gd.score_samples(gd.rewards.episode_fact(name), [sample]).whole for name in noted]
-    [[1.0], [2.0]]
+    [[1.0], [2.0], [2.0]]
     """
 
     fact: str
@@ -33,5 +34,9 @@ class episode_fact(Leaf):
     def __call__(self, episode: Episode) -> Any:
         noted = episode.info.get(self.fact)
         if isinstance(noted, list | tuple):
-            return [float(each) for each in noted] or 0.0
-        return None if noted is None else float(noted)
+            return [_number(each) for each in noted] or 0.0
+        return None if noted is None else _number(noted)
+
+
+def _number(noted: Any) -> float:
+    return float(bool(noted)) if isinstance(noted, str) else float(noted)

@@ -20,8 +20,8 @@ class tests_passed(Leaf):
     look at them one by one (`by_rarity`).
 
     `source` is where problems come from and who runs the tests: `gd.tasks.functions`, a mixture of its levels, or any source
-    with `passed_later(task, completion)`, a list of bools for each try at a problem, of the same length for all. Many are run at
-    once. A sandbox that fails is *failed*, never a 0.
+    with `passed_later(task, completion)`, a list of bools, as long for every try at a problem. Many are run at once. A sandbox
+    that fails is *failed*, never a 0.
 
     >>> import guerdon as gd
     >>> source = gd.tasks.load("functions:1")
@@ -36,7 +36,9 @@ class tests_passed(Leaf):
     def __post_init__(self) -> None:
         lacking = [kind for kind, source in kinds_of(self.source).items() if not hasattr(source, "passed_later")]
         if lacking:
-            raise UserError(f"{lacking[0]} does not tell its tests apart: choose functions:3, or a source with passed_later")
+            raise UserError(
+                f"{lacking[0]} does not tell its tests apart: choose functions:3, or a source with passed_later"
+            )
 
     def meant(self) -> dict[str, Any]:
         """For the hash: a source stands for what it asks."""
@@ -46,4 +48,6 @@ class tests_passed(Leaf):
         source = self.source.of(task) if hasattr(self.source, "of") else self.source
         passed = await source.passed_later(task, completion)
         why = f"{sum(passed)} of {len(passed)} tests passed"
-        return Score(sum(passed) / len(passed), why=why, parts={str(n): float(is_so) for n, is_so in enumerate(passed, 1)})
+        return Score(
+            sum(passed) / len(passed), why=why, parts={str(n): float(is_so) for n, is_so in enumerate(passed, 1)}
+        )

@@ -45,10 +45,10 @@ def sql_tokens(query: str) -> list[str] | None:
     >>> sql_tokens("SELECT Name FROM t WHERE city = 'New York' -- all of them")
     ['select', 'name', 'from', 't', 'where', 'city', '=', "'New York'"]
     """
-    found = [token for token in TOKEN.findall(query) if not token.startswith(("--", "/*"))]
-    if any(token in ("'", '"', "`", "[") for token in found):
+    tokens = [token for token in TOKEN.findall(query) if not token.startswith(("--", "/*"))]
+    if any(token in ("'", '"', "`", "[") for token in tokens):
         return None
-    return [token if token[0] == "'" else _unquoted(token).lower() for token in found]
+    return [token if token[0] == "'" else _unquoted(token).lower() for token in tokens]
 
 
 def _unquoted(token: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, Literal
 
 from guerdon.core.part import knob, part
@@ -22,8 +23,8 @@ from guerdon.tasks.field.plain_sql import NotPlainQuery, plain_answer
 from guerdon.tasks.field.program_tests import judged
 from guerdon.tasks.field.sql_databases import WORLDS, filled, schema
 from guerdon.tasks.field.sql_parts import share_of_parts
-from guerdon.tasks.field.sql_questions import KINDS, SqlQuestion
-from guerdon.tasks.field.sql_results import query_of, rows_of_query, same_rows
+from guerdon.tasks.field.sql_questions import KINDS, SqlQuestion, World
+from guerdon.tasks.field.sql_results import opened_database, query_of, rows_from, rows_of_query, same_rows
 
 LIMITS = Limits(cpu=2.0, wall=20.0)
 NAME = "text_to_sql"
@@ -63,12 +64,9 @@ class text_to_sql:
         """Problem number `index`. Its schema and question decide its split; its rows do not."""
         draw = random.Random(derive(NAME, self.level, split, index))
         while True:
-            world = draw.choice(WORLDS)
-            question = KINDS[self.level - 1](world, draw)
-            prompt = ASKED.format(schema=schema(world), question=question.words)
+            world, question, prompt = self.asked(split, draw)
             databases = [filled(world, draw) for _ in range(2)]
-            held_out = derive(NAME, prompt) % HELD_OUT == 0
-            if held_out == (split == "test") and is_sound(question, databases):
+            if is_sound(question, databases):
                 break
         meta = {
             "databases": databases,
@@ -78,6 +76,16 @@ class text_to_sql:
         }
         key = f"{index}-{derive(prompt, *databases) % (1 << 32):08x}"
         return Task(key, prompt, question.query, NAME, self.level, meta)
+
+    def asked(self, split: Split, draw: random.Random) -> tuple[World, SqlQuestion, str]:
+        """A schema, a question about it and how it is asked. Without databases, so that text can be written fast; and without
+        looking whether one tells right queries from wrong ones."""
+        while True:
+            world = draw.choice(WORLDS)
+            question = KINDS[self.level - 1](world, draw)
+            prompt = ASKED.format(schema=schema(world), question=question.words)
+            if (derive(NAME, prompt) % HELD_OUT == 0) == (split == "test"):
+                return world, question, prompt
 
     def check(self, task: Task, completion: str) -> float | None:
         query, meta = query_of(completion), task.meta
@@ -103,23 +111,25 @@ def _differs(query: str, task: Task) -> bool:
 def is_sound(question: SqlQuestion, databases: Sequence[str]) -> bool:
     """Whether a question tells right queries from wrong ones: it has an answer, one order where it asks for one, and two kinds
     of error show."""
-    answers = [rows_of_query(database, question.query) for database in databases]
-    if not all(answers) or any(row[0] is None or row[-1] is None for rows in answers for row in rows):
-        return False
-    if question.ordered:
-        limit = question.query.partition(" LIMIT ")
-        for way in (", 1 ASC", ", 1 DESC"):
-            again = limit[0] + way + limit[1] + limit[2]
-            if [rows_of_query(database, again) for database in databases] != answers:
-                return False
-    shown = sum(
-        any(
-            not same_rows(rows_of_query(database, query), rows, question.ordered)
-            for database, rows in zip(databases, answers, strict=True)
+    with ExitStack() as stack:
+        opened = [stack.enter_context(opened_database(database)) for database in databases]
+        answers = [rows_from(database, question.query) for database in opened]
+        if not all(answers) or any(row[0] is None or row[-1] is None for rows in answers for row in rows):
+            return False
+        if question.ordered:
+            limit = question.query.partition(" LIMIT ")
+            for way in (", 1 ASC", ", 1 DESC"):
+                again = limit[0] + way + limit[1] + limit[2]
+                if [rows_from(database, again) for database in opened] != answers:
+                    return False
+        shown = sum(
+            any(
+                not same_rows(rows_from(database, query), rows, question.ordered)
+                for database, rows in zip(opened, answers, strict=True)
+            )
+            for _, query in question.wrong
         )
-        for _, query in question.wrong
-    )
-    return shown >= 2
+        return shown >= 2
 
 
 def answers_alike(
