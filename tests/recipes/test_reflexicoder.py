@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import doctest
 import math
 import random
+import re
+from pathlib import Path
 
 import pytest
 from small import small_lm
@@ -164,3 +167,12 @@ def test_wrong_programs_are_shown_with_a_call_that_they_fail():
             shown = view.removeprefix(f"{write.__name__}\n{problem.prompt}\n")
             wrong, _, failure = shown.rpartition("\n")
             assert source.check(problem, wrong) == 0.0 and first_failure(source, problem, wrong) == failure
+
+
+def test_what_the_page_shows_is_what_comes_of_it():
+    page = (Path(__file__).parents[2] / "docs" / "field_tasks.md").read_text()
+    section = page.partition("## Programs that are put right\n")[2].partition("\n## ")[0]
+    said = "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(said, {"gd": gd}, "field_tasks.md", None, 0)
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0 and result.attempted == 3
