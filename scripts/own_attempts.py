@@ -15,7 +15,8 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
 from guerdon.engine import answer
 from guerdon.tasks.corpus import LEVELS, family_names
-from guerdon.tasks.judging.attempt_talks import TALKS, Tried, talks_about
+from guerdon.tasks.judging.attempt_talks import TALKS, talks_about
+from guerdon.tasks.judging.attempt_talks import Tried as Tried
 from guerdon.tasks.roles import Turns
 
 
