@@ -60,17 +60,17 @@ def passed_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox"
     return right_ones(answers_now(program, tests, checker), tests)
 
 
-async def passed_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[bool]:
-    """The same, for a caller that can await: many boxes run at once."""
-    return right_ones(await answers_later(program, tests, checker), tests)
-
-
 def answers_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:
-    """What a program's function gives for the arguments of each test, as `answers_later` has it."""
+    """What a program gives to the calls of tests, each in a list of one, empty where a call gives nothing."""
     answers = _plainly(program, tests) if checker == "plain" else None
     if answers is None:
         answers = _heard(shared_sandbox().call_now(*_asked(program, tests), limits=LIMITS), len(tests))
     return answers
+
+
+async def passed_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[bool]:
+    """The same, for a caller that can await: many boxes run at once."""
+    return right_ones(await answers_later(program, tests, checker), tests)
 
 
 async def answers_later(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:

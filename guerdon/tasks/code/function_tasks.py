@@ -75,7 +75,7 @@ class functions:
             if not acts(composition):
                 continue
             values = behaviour(composition)
-            if is_held_out(composition, values) == (split == "test") and is_sound(composition, values):
+            if is_held_out(composition, values) == (split == "test") and is_sound(values):
                 break
         shown = _shown(composition, draw)
         tests = [_test(composition, composition.source.draw(draw, place)) for place in PLACES]
