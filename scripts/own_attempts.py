@@ -23,6 +23,7 @@ from guerdon.core.model import Model, Request
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling, Task
 from guerdon.engine import answer
+from guerdon.tasks.code.failing_calls import first_failure
 from guerdon.tasks.field.reflections import fix_view
 from guerdon.tasks.judging.attempt_talks import TALKS, Tried, talks_about
 from guerdon.tasks.roles import Turns
@@ -67,7 +68,7 @@ def fixed_programs(tried: Sequence[Tried]) -> list[Turns]:
     for task, texts in tried:
         source = PLAIN[f"functions:{task.level}"]
         for text in dict.fromkeys(texts):
-            if failure := source.failure(task, text):
+            if failure := first_failure(source, task, text):
                 made.append([(fix_view(str(task.prompt), text, failure), source.solution(task))])
     return made
 

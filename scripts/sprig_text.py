@@ -104,6 +104,7 @@ WORLDS = {
     "asking": 0.015,
     "nim": 0.03,
     "hunt": 0.01,
+    "repairs": 0.03,
     "text_to_sql": 0.06,
     "json_forms": 0.01,
 }

@@ -77,6 +77,7 @@ def checked(family: Family, task: Task, solution: str) -> str:
 
 
 def verdict(family: Family, task: Task, solution: str) -> str:
+    """A solution gone through, then `yes` or `no`."""
     seen = checked(family, task, solution)
     return f"{seen}\n{ANSWER}{'no' if seen.endswith('-') else 'yes'}"
 

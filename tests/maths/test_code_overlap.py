@@ -14,7 +14,7 @@ def test_words_numbers_and_signs_are_tokens():
 
 
 def test_bleu_by_hand():
-    given, wanted = "return x + y".split(), "return x - y".split()
+    given, wanted = ["return", "x", "+", "y"], ["return", "x", "-", "y"]
     # 3 of 4 words; of pairs only (return, x); no triple and no four, a tenth of one each
     assert bleu_of(given, wanted) == pytest.approx((3 / 4 * 1 / 3 * 0.1 / 2 * 0.1 / 1) ** 0.25)
     # `return` counts five times: 7 of 8

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import doctest
 import math
+import random
+import re
+from pathlib import Path
 
 import pytest
+from small import small_lm
 
 import guerdon as gd
-from guerdon.loop.catalog import find_recipe
-from guerdon.recipes.code.reflexicoder.parts import cycle_gate, efficiency, gains, quality, self_corrected
-from guerdon.tasks.field.reflections import read_reflections, write_reflections
-
-RIGHT, WRONG = [True] * 4, [True, False, False, False]
+from guerdon.recipes.code.reflexicoder.parts import (
+    cycle_gate,
+    efficiency,
+    gains,
+    quality,
+    reflection_moves,
+    self_corrected,
+)
+from guerdon.tasks.code.failing_calls import first_failure
+from guerdon.tasks.field.reflections import debug, fix, read_debugged, read_reflections, write_reflections
 
 
 class Judged:
@@ -99,3 +109,70 @@ def test_a_reply_is_read_as_it_was_written():
     assert (list(read.programs), list(read.said), read.stands) == (["def a", "def b", "def c"], said, True)
     cut = read_reflections("def a\n? line 2 is wrong\ndef f(x):\n ret")
     assert cut.final == "def f(x):\n ret" and not cut.is_whole
+
+
+# --- the exam and the recipe --------------------------------------------------------------------------------------
+
+
+def test_moves_along_reflections_are_counted():
+    """Of four problems the first is right at once, the second is mended, the third broken, the fourth stays wrong."""
+    source = gd.tasks.load("reflecting:functions:2")
+    source.source.checker = "plain"
+    tasks = [source.get("test", n) for n in range(4)]
+    wrong = "def f(*a):\n return 'no'"
+
+    def say(view, past, seed):
+        n = [task.prompt for task in tasks].index(view)
+        right = tasks[n].answer
+        programs = [[right], [wrong, right], [right, wrong], [wrong, wrong]][n]
+        return write_reflections(programs, ["line 1 is wrong"] * (len(programs) - 1))
+
+    exam = gd.Exam(source, [gd.exams.accuracy(), reflection_moves(source)], sampling=gd.Sampling(max_tokens=600))
+    numbers = gd.evaluate(gd.models.scripted(say), exam=exam, tasks=4, tries=1)
+    assert numbers["pass@1"] == 0.5 and numbers["first"] == 0.5 and numbers["kept_form"] == 1.0
+    assert numbers["mended"] == numbers["broken"] == 0.25 and numbers["reflections"] == 0.75
+
+
+@pytest.mark.parametrize("pay", ["all", "final"])
+def test_it_runs(pay, tmp_path):
+    sizes = {"prompts": 2, "tries": 2, "steps": 2, "max_tokens": 8}
+    options = gd.Options(eval_tasks=1, eval_tries=1)
+    model, task = small_lm(tmp_path / "model", max_positions=1024), gd.tasks.load("functions:2", checker="plain")
+    run = gd.train("reflexicoder", task=task, model=model, out=tmp_path / "run", options=options, pay=pay, **sizes)
+    assert run.complete and {"pass@1", "first"} <= set(run.evaluations[-1])
+
+
+def test_planted_errors_are_explained_and_put_right():
+    """What is learned from: on many problems the last program is right, those before it are wrong, and the form is kept."""
+    source = gd.tasks.load("functions:3-5", checker="plain")
+    asked = gd.tasks.reflecting(source)
+    counts = []
+    for n in range(60):
+        problem = asked.get("train", n)
+        read = read_reflections(asked.solution(problem))
+        rights = [asked.check(problem, program) for program in read.programs]
+        assert read.is_whole and rights == [0.0] * len(read.said) + [1.0]
+        counts.append(len(read.said))
+    assert 0.3 < sum(count > 0 for count in counts) / 60 < 0.7 and set(counts) == {0, 1, 2}
+
+
+def test_wrong_programs_are_shown_with_a_call_that_they_fail():
+    source = gd.tasks.load("functions:4", checker="plain")
+    for n in range(60):
+        problem, draw = source.get("train", n), random.Random(n)
+        for write in (debug, fix):
+            ((view, reply),) = write(source, problem, draw)
+            said, program = read_debugged(reply)
+            assert bool(said) == (write is debug) and source.check(problem, program) == 1.0
+            shown = view.removeprefix(f"{write.__name__}\n{problem.prompt}\n")
+            wrong, _, failure = shown.rpartition("\n")
+            assert source.check(problem, wrong) == 0.0 and first_failure(source, problem, wrong) == failure
+
+
+def test_what_the_page_shows_is_what_comes_of_it():
+    page = (Path(__file__).parents[2] / "docs" / "field_tasks.md").read_text()
+    section = page.partition("## Programs that are put right\n")[2].partition("\n## ")[0]
+    said = "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(said, {"gd": gd}, "field_tasks.md", None, 0)
+    result = doctest.DocTestRunner().run(test)
+    assert result.failed == 0 and result.attempted == 3

@@ -29,7 +29,7 @@ STARTS: dict[str, Any] = {
 DECODING: dict[str, Any] = {
     **STARTS,
     "method": "stage=decoding",
-    "settings": "prompts=16 tries=8 max_tokens=128 functions.checker=plain",
+    "settings": "prompts=16 tries=8 lr=3e-4 max_tokens=128 functions.checker=plain",
     "start": "rest-rl prompts=16 tries=8 lr=2e-5 max_tokens=128 steps=100 functions.checker=plain",
     "budget": 400_000,
 }

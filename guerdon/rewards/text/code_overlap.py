@@ -78,15 +78,15 @@ def shapes(program: str) -> Counter[str]:
         tree = ast.parse(program)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Counter()
-    found: Counter[str] = Counter()
+    counted: Counter[str] = Counter()
 
     def shape(node: ast.AST) -> str:
         below = [shape(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
         said = f"({' '.join([type(node).__name__, *below])})"
         if below:
-            found[said] += 1
+            counted[said] += 1
         return said
 
     for statement in tree.body:
         shape(statement)
-    return found
+    return counted

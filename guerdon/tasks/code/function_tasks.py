@@ -15,7 +15,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
-from guerdon.tasks.code.function_checks import Checker, Test, answers_now, function_of, passed_later, passed_now
+from guerdon.tasks.code.function_checks import Checker, Test, function_of, passed_later, passed_now
 from guerdon.tasks.code.function_compositions import (
     Composition,
     acts,
@@ -29,7 +29,6 @@ from guerdon.tasks.code.function_programs import STYLES, as_expression, in_loops
 from guerdon.tasks.code.function_sources import LAST
 from guerdon.tasks.family import HELD_OUT
 from guerdon.tasks.field.plain_python import Endless, called_plainly
-from guerdon.tasks.field.reflections import failed_call
 
 NAME = "functions"
 PLACES = (*range(LAST + 1), LAST - 1, LAST)  # of tests, from easy to hard
@@ -96,14 +95,6 @@ class functions:
         """The same, for a caller that can await: many programs run at once."""
         return await passed_later(function_of(completion), task.meta["tests"], self.checker)
 
-    def failure(self, task: Task, completion: str) -> str:
-        """The first hidden test that the program in a completion fails, in a line; empty where it passes all."""
-        answers = answers_now(function_of(completion), task.meta["tests"], self.checker)
-        for (arguments, wanted), gave in zip(task.meta["tests"], answers, strict=True):
-            if gave != [wanted]:
-                return failed_call(written_call(arguments), wanted, gave)
-        return ""
-
     def solution(self, task: Task) -> str:
         """The right program, with loops."""
         return text_of(in_loops(composition_of(task.meta)))
@@ -143,11 +134,7 @@ def is_held_out(composition: Composition, values: list[Any]) -> bool:
 
 def written_test(test: Test) -> str:
     """A test as it is shown: a call and what it gives."""
-    return f"{written_call(test[0])} == {test[1]!r}"
-
-
-def written_call(arguments: Sequence[Any]) -> str:
-    return f"f({', '.join(map(repr, arguments))})"
+    return f"f({', '.join(map(repr, test[0]))}) == {test[1]!r}"
 
 
 def _test(composition: Composition, arguments: list[Any]) -> list[Any]:

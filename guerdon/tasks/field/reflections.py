@@ -5,7 +5,7 @@ such a line and a program (LeDex, arXiv:2405.18649). `fix` shows the same, and t
 specification alone; the reply is a program, then, while its author finds fault with it, such a line and another program; `ok`
 says that the last one stands (ReflexiCoder, arXiv:2603.05863, whose tags these lines stand for: a reflection that finds nothing
 and repeats the program is `ok`).
-Leaves out: running programs (`program_tests.py`), and what replies are worth (`rewards`).
+Leaves out: which call a program fails (`tasks/code/failing_calls.py`), and what replies are worth (`rewards`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.core.task import Task
+from guerdon.tasks.code.failing_calls import first_failure
 
 DEBUG, FIX, REFLECT = "debug", "fix", "reflect"
 MARK, STANDS = "? ", "ok"
@@ -59,15 +60,6 @@ def debug_view(prompt: str, program: str, failure: str) -> str:
 
 def fix_view(prompt: str, program: str, failure: str) -> str:
     return f"{FIX}\n{prompt}\n{program}\n{failure}"
-
-
-def failed_call(call: str, wanted: Any, gave: Sequence[Any]) -> str:
-    """One line on a call that a program fails: what it gives, in a list of one, or an empty one for an error; and should give.
-
-    >>> failed_call("f([1, 2])", 4, [1]), failed_call("f([])", 0, [])
-    ('f([1, 2]) gives 1, not 4', 'f([]) ends in an error, not 0')
-    """
-    return f"{call} gives {gave[0]!r}, not {wanted!r}" if gave else f"{call} ends in an error, not {wanted!r}"
 
 
 # --- replies ------------------------------------------------------------------------------------------------------
@@ -123,14 +115,14 @@ def read_reflections(reply: str) -> Reflections:
 def debug(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
     """A planted error: shown with a call that it fails, explained and put right."""
     miss = draw.choice(source.near_misses(task, draw))
-    view = debug_view(str(task.prompt), miss.text, source.failure(task, miss.text))
+    view = debug_view(str(task.prompt), miss.text, first_failure(source, task, miss.text))
     return [(view, write_debugged(source.explain(task, miss), miss.right))]
 
 
 def fix(source: Any, task: Task, draw: random.Random) -> list[tuple[str, str]]:
     """The same without a word."""
     miss = draw.choice(source.near_misses(task, draw))
-    return [(fix_view(str(task.prompt), miss.text, source.failure(task, miss.text)), miss.right)]
+    return [(fix_view(str(task.prompt), miss.text, first_failure(source, task, miss.text)), miss.right)]
 
 
 def reflect(source: Any, task: Task, draw: random.Random, wrong: float = 0.5) -> list[tuple[str, str]]:

@@ -53,6 +53,7 @@ def wrong_line(family: Family, task: Task, solution: str) -> int | None:
 
 
 def criticised(family: Family, task: Task, solution: str) -> str:
+    """An attempt gone through, then the number of its first wrong line, or `none`."""
     return f"{checked(family, task, solution)}\n{ANSWER}{wrong_line(family, task, solution) or NONE}"
 
 

@@ -30,6 +30,7 @@ from guerdon.exams.exam import Sitting
 from guerdon.rewards.asking.function import Leaf
 from guerdon.rewards.text.code_overlap import code_bleu
 from guerdon.rewards.text.overlap import f1, rouge_tokens
+from guerdon.tasks.code.failing_calls import first_failure
 from guerdon.tasks.field.reflections import MARK, debug_view, fix_view, read_debugged
 
 KNOWN = "explained"  # the note of an ask about a planted error: what is wrong, in true words
@@ -88,7 +89,7 @@ class own_failures:
 def shown_again(source: Any, task: Task, program: str, explain: bool) -> str:
     """A wrong program as it is shown, to be explained and put right or to be put right alone."""
     view = debug_view if explain else fix_view
-    return view(str(task.prompt), program, source.of(task).failure(task, program))
+    return view(str(task.prompt), program, first_failure(source.source, task, program))
 
 
 @part

@@ -1,8 +1,8 @@
 """ReflexiCoder's own parts: what a chain of programs with reflections between them is worth, and what becomes of programs along
 it.
 
-The formulas are those of the released code, `rewards_code/reflection.py`, with the constants that `src/open_r1/rewards.py`
-calls them with. An `ok` stands for a reflection that finds nothing and gives the same program again.
+The formulas are those of the released code (rewards_code/reflection.py), with the constants that it is called with there. An
+`ok` stands for a reflection that finds nothing and gives the same program again.
 """
 
 from __future__ import annotations

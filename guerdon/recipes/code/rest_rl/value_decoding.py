@@ -28,10 +28,9 @@ EXPLORE = 0.2  # the released constant
 BRANCH = 3  # the released search samples 5
 GROWN, DECODED = 6, 12  # simulations to learn from and to decode by; the released search has 100 of both
 WHOLE = 6  # whole programs that cost about as many tokens as the search that decodes
-HEAD_LR = 3e-4  # as reward_model
 
 
-def taught_values(base: Recipe, task: Any, model: Model, by: Literal["lines", "outcome"]) -> Recipe:
+def taught_values(base: Recipe, task: Any, model: Model, by: Literal["lines", "outcome"], lr: float) -> Recipe:
     """A model `vm` that says what a program will come to, after each of its lines or at its end, taught on tries of the model
     that it grows from; examined by what decoding with it solves."""
     base.models = {"vm": with_head(model), "author": snapshot("vm")}
@@ -41,10 +40,10 @@ def taught_values(base: Recipe, task: Any, model: Model, by: Literal["lines", "o
     if by == "lines":
         base.curriculum = uniform(task, tries=1)
         base.env = mcts(GROWN, BRANCH, played_out(task, tries=1), EXPLORE)
-        base.stages = [*scored, tree_values(), Learn("vm", step_values(), opt=adam(lr=HEAD_LR))]
+        base.stages = [*scored, tree_values(), Learn("vm", step_values(), opt=adam(lr=lr))]
         decode: Any = mcts(DECODED, BRANCH, liked, EXPLORE, keep="chosen")
     else:
-        base.stages = [*scored, Learn("vm", whole_value("reward"), opt=adam(lr=HEAD_LR))]
+        base.stages = [*scored, Learn("vm", whole_value("reward"), opt=adam(lr=lr))]
         decode = best_whole(WHOLE, liked, keep="chosen")
     base.exams = [Exam(task, [accuracy(), tokens_spent()], env=decode)]
     return base
