@@ -1,9 +1,9 @@
 """What reinforcement adds: GRPO from the built-in model in eight worlds, seed by seed, by the exams of proofs.
 
 `python -m bench.worlds` runs what is missing and tells all that is known; `--tell` runs nothing; `--only sql python` runs some
-of the worlds. Every run is a process, `--jobs` at a time, and is written to `records.jsonl` among the runs as soon as it ends; one
-that was interrupted goes on. What is told comes from that file alone. Leaves out: how it looks (`worlds_page.py`), how the game
-is trained (`self_play.py`), other methods than GRPO (`compare.py`).
+of the worlds. Every run is a process, `--jobs` at a time, and is written to `records.jsonl` among the runs as soon as it ends;
+one that was interrupted goes on. What is told comes from that file alone. Leaves out: how it looks (`worlds_page.py`), how the
+game is trained (`self_play.py`), other methods than GRPO (`compare.py`).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ WORLDS = {
     "interpreter": World("interpreter", "python/counting:5", max_tokens=128),
     "search": World("multi-hop search", "hops:4", max_tokens=64),
     "claims": World("claim verification", "claims:4", max_tokens=64),
-    "sql": World("SQL", "text_to_sql:5", max_tokens=96),
+    "sql": World("SQL", "text_to_sql:5", max_tokens=96, more="text_to_sql.checker=plain"),
     "python": World("Python functions", "functions:4", max_tokens=160, more="functions.checker=plain"),
     "pages": World("page actions", "forms:5", max_tokens=64),
     "game": World("a game for two, by self-play", "nim:5", max_tokens=24, more="against=perfect", recipe="self_play"),

@@ -10,15 +10,20 @@ from pathlib import Path
 
 import pytest
 
+import guerdon as gd
 from bench import worlds_page
 from bench.worlds import BEFORE, MODEL, SELF_PLAY, TRAINED, WORLDS, Field, World, WorldLedger, publish, run_field, tell
 from guerdon.core.errors import UserError
+from guerdon.core.pack import pack
 from guerdon.core.part import walk
+from guerdon.core.task import Ask
+from guerdon.engine.player import Player
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.proof.proving import How
 from guerdon.loop.record import Options
 
 ROOT = Path(__file__).parent.parent
+SVG = "{http://www.w3.org/2000/svg}"
 PAGE = "# Worlds\n\n<!-- worlds: bench/worlds.py -->\nNot run yet.\n<!-- end of worlds -->\n\nWords.\n"
 HAND = {"dice": World("dice", "hunt:3", max_tokens=8, steps=10)}
 
@@ -95,9 +100,9 @@ def test_the_figure_has_a_panel_a_world_and_a_line_at_many_tries():
     worlds = {name: dataclasses.replace(HAND["dice"], title=name) for name in "abcde"}
     records = [{**r, "world": name} for name in worlds for r in by_hand()]
     figure = ET.fromstring(worlds_page.draw(tell(records, worlds, "m")))
-    words = ["".join(each.itertext()) for each in figure.iter("{*}text")]
+    words = ["".join(each.itertext()) for each in figure.iter(f"{SVG}text")]
     assert [w for w in words if w in worlds] == list("abcde") and words.count("pass@16 before") == 5
-    dashed = [line for line in figure.iter("{*}line") if line.get("stroke-dasharray")]
+    dashed = [line for line in figure.iter(f"{SVG}line") if line.get("stroke-dasharray")]
     top, bottom = worlds_page.TOP, worlds_page.BOTTOM
     assert float(dashed[0].get("y1")) == pytest.approx(bottom - 0.75 * (bottom - top), abs=0.1)
     assert float(dashed[4].get("y1")) == pytest.approx(float(dashed[0].get("y1")) + worlds_page.HEIGHT), (
@@ -175,15 +180,40 @@ def test_the_game_is_played_by_one_policy_on_both_sides_and_examined_against_ano
     assert not deals[0] & deals[1], "up to the order of heaps"
 
 
-def test_self_play_teaches_both_sides(tmp_path):
+def test_each_side_of_a_game_is_compared_with_its_own_tries():
+    """Two games of heaps 1 and 2: one is won by who begins, leaving equal heaps; one by the other, who takes all that is left."""
+    recipe = build(RunRequest(SELF_PLAY, "nim:1", "tabular")).recipe
+    deal = recipe.curriculum.task.get("train", 0)
+    deal.meta["heaps"] = [1, 2]
+    begins = iter(["take 1 from 2", "take 1 from 1"])
+    answers = {"nim 1 1": "take 1 from 1", "nim 0 2": "take 2 from 2", "nim 0 1": "take 1 from 2"}
+
+    def move(view, past, seed):
+        heaps = view.splitlines()[-1]
+        return next(begins) if heaps == "nim 1 2" else answers[heaps]
+
+    models = {side: gd.models.scripted(move) for side in ("first", "second")}
+    for model in models.values():
+        model.start(0, models)
+    play = Player(models, {side: side for side in models}, recipe.env, recipe.sampling, 0, 1)
+    batch = pack(play([Ask(deal, 2)]))
+    for stage in (*recipe.stages.scores, *recipe.stages.credit):
+        batch = stage(batch, play)
+    side_K = [batch.roles[role] for role in batch.role_K.tolist()]
+    won_K = batch["correct"].tolist()
+    assert sorted(zip(side_K, won_K, strict=True)) == [("first", 0), ("first", 1), ("second", 0), ("second", 1)]
+    advantage_K = batch.up(batch["advantage"], "track", by="mean").tolist()
+    # half a game from the mean of its side, over the deviation of 0 and 1
+    assert advantage_K == pytest.approx([0.5 / 0.5**0.5 * (1 if won else -1) for won in won_K], abs=1e-3)
+
+
+def test_self_play_is_run_like_any_other(tmp_path):
     game = World("nim", "nim:1", max_tokens=8, steps=1, more="prompts=2 tries=2", recipe="self_play")
     exam = Options(eval_tasks=4, eval_tries=1, eval_drawn=True)
     run_field(Field({"game": game}, MODEL, range(1), exam, exam), How(runs=tmp_path / "runs", jobs=1))
-    (events,) = [path for path in tmp_path.glob("runs/*/events.jsonl") if "StepDone" in path.read_text()]
-    step = next(json.loads(line) for line in events.read_text().splitlines() if '"StepDone"' in line)
-    won = [step["metrics"][f"correct@{side}/mean"] for side in ("first", "second")]
-    assert sum(won) == pytest.approx(1.0), "somebody wins every game"
-    assert step["episodes"] == 4 and step["updates"] == 1
+    trained, before = WorldLedger.read(tmp_path / "runs").records
+    assert (trained["kind"], trained["spent"]["samples"]) == (TRAINED, 4) and before["kind"] == BEFORE
+    assert [point["result"]["task"] for point in trained["points"]] == ["nim", "nim"]
 
 
 def test_the_page_is_in_the_site_and_has_a_place_for_numbers():
