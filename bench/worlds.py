@@ -70,7 +70,8 @@ class World:
         named = {TRAINED: (self.recipe, exam), BEFORE: (f"{self.recipe} steps=0", first)}
         beside = entries_in(file) if file else {}
         made = {kind: make_arm(text, claim, options, file, beside) for kind, (text, options) in named.items()}
-        return {**made, BEFORE: replace(made[BEFORE], budget=None)}
+        made[BEFORE] = replace(made[BEFORE], budget=None)
+        return {kind: replace(arm, what=f"{self.task} {arm.what}") for kind, arm in made.items()}
 
 
 WORLDS = {
@@ -147,8 +148,7 @@ def run_field(field: Field, how: How) -> None:
 
 
 def _progress(done: int, total: int, last: RunJob | None) -> None:
-    name = f"{last.arm.request.task} {last.name}" if last else "begin"
-    print(f"{done} of {total}: {name}", flush=True)
+    print(f"{done} of {total}: {last.name if last else 'begin'}", flush=True)
 
 
 # --- telling ------------------------------------------------------------------------------------------------------

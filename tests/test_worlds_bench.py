@@ -181,7 +181,7 @@ def test_the_game_is_played_by_one_policy_on_both_sides_and_examined_against_ano
 
 
 def test_each_side_of_a_game_is_compared_with_its_own_tries():
-    """Two games of heaps 1 and 2: one is won by who begins, leaving equal heaps; one by the other, who takes all that is left."""
+    """Two games of heaps 1 and 2: one is won by who begins, leaving equal heaps; one by the other, who takes the rest."""
     recipe = build(RunRequest(SELF_PLAY, "nim:1", "tabular")).recipe
     deal = recipe.curriculum.task.get("train", 0)
     deal.meta["heaps"] = [1, 2]
