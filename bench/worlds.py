@@ -18,6 +18,7 @@ from typing import Any
 from bench.worlds_page import draw, renewed, table
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
+from guerdon.exams.tried_problems import unpacked
 from guerdon.loop.catalog import entries_in
 from guerdon.loop.proof.arms import Arm, make_arm
 from guerdon.loop.proof.jobs import RunJob
@@ -27,6 +28,8 @@ from guerdon.loop.proof.records import Record, curve_of, mean_curve, score_of, s
 from guerdon.loop.proof.trial import WantedRun
 from guerdon.loop.record import Options
 from guerdon.models.model_loading import version
+from guerdon.store.event_types import Evaluated
+from guerdon.store.run import Run
 from guerdon.store.whole_files import write_readable_json, write_text
 
 MODEL = "sprig"
@@ -95,11 +98,17 @@ class WorldLedger(Known):
     labels: Mapping[str, Mapping[str, Any]] = {}  # by the keys of runs
 
     def add(self, record: Record) -> None:
-        super().add({**record, **self.labels[record["key"]]})
+        label = self.labels[record["key"]]
+        super().add({**record, **label, "different": _different(self.ledger.parent / label["folder"])})
 
     @property
     def records(self) -> list[Record]:
         return [record for every in self.by_machine.values() for record in every.values()]
+
+
+def _different(folder: Path) -> int:
+    """How many different problems the last exam of a run had: a world may have fewer than are asked for."""
+    return len(unpacked(Run(folder).events(Evaluated)[-1].problems[""]))
 
 
 @dataclass(frozen=True)
@@ -123,8 +132,8 @@ class Field:
         for seed in self.seeds:
             for (name, kind), arm in arms.items():
                 run = WantedRun(arm, seed)
-                setting = self.worlds[name].setting(version(self.model))
-                every[run.key] = (run, {"world": name, "kind": kind, "setting": setting, "source": arm.source})
+                said = {"world": name, "kind": kind, "setting": self.worlds[name].setting(version(self.model))}
+                every[run.key] = (run, {**said, "source": arm.source, "folder": run.folder})
         return every
 
 
@@ -187,7 +196,7 @@ def _measured(world: World, trained: list[Record], before: list[Record]) -> dict
             "start": start_of(record, claim.metric),
             "score": score_of(record, claim),
             "lengths": [record["points"][i]["result"]["length"] for i in (0, -1)],
-            "exam": record["points"][-1]["result"]["tasks"],
+            "exam": [record["points"][-1]["result"]["tasks"], record["different"]],
             "spent": record["spent"],
             "curve": curve,
             **{key: record[key] for key in ("created", "versions", "at_a_time", "weights")},

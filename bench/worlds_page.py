@@ -32,8 +32,8 @@ def renewed(page: str, told: Mapping[str, Any]) -> str:
 
 def table(told: Mapping[str, Any]) -> str:
     """Success before and after, what was gained seed by seed, what many tries already did, and what a run took."""
-    head = ["world", "task", "before", "after", "gained", "by the rule", f"{BEST} before", "of that room", "tokens a try",
-            "seconds"]  # fmt: skip
+    numbers = ["before", "after", "gained", "by the rule", f"{BEST} before", "of that room", "tokens a try", "seconds"]
+    head = ["world", "task", "exam", *numbers]
     rows = [f"| {' | '.join(head)} |", f"| --- | --- |{' ---: |' * (len(head) - 2)}"]
     for world in told["worlds"].values():
         runs, gain = world["runs"], gains(world)
@@ -42,6 +42,7 @@ def table(told: Mapping[str, Any]) -> str:
         cells = [
             world["title"],
             f"`{world['task']}`",
+            _asked(runs),
             f"{100 * fmean(run['start'] for run in runs):.1f}",
             _percent([run["score"] for run in runs]),
             f"{100 * mean:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})",
@@ -90,6 +91,12 @@ def _share(world: Mapping[str, Any], gain: float) -> str:
     return "" if room is None or room <= _start(world) else f"{100 * gain / (room - _start(world)):.0f} %"
 
 
+def _asked(runs: Sequence[Mapping[str, Any]]) -> str:
+    """How many problems an exam has, and how many of them differ, of the seed that has fewest."""
+    asked, different = min((run["exam"] for run in runs), key=lambda exam: exam[1])
+    return f"{asked:,}" if different == asked else f"{asked:,}, {different:,} different"
+
+
 def _percent(values: Sequence[float]) -> str:
     mean, low, high, _ = t_interval(values)
     return f"{100 * mean:.1f} ({100 * low:.1f} to {100 * high:.1f})"
@@ -111,11 +118,11 @@ def _panel(world: Mapping[str, Any], column: int, row: int) -> list[Svg]:
     x0, y0 = 10 + WIDTH * column, HEIGHT * row
     end = max(point["spent"] for run in world["runs"] for point in run["curve"])
     x, y = scale(0.0, end, x0 + LEFT, x0 + RIGHT), scale(0.0, 1.0, y0 + BOTTOM, y0 + TOP)
-    mean, low, high, _ = t_interval(gains(world))
-    gained = f"{100 * mean:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})".replace("-", "−")
+    gained = f"{100 * fmean(gains(world)):+.1f} points".replace("-", "−")
     drawn = [
         text(world["title"], x0, y0 + 16, weight="600"),
-        text(f"{world['task']}: {gained}", x0, y0 + 31, colour=MUTED),
+        text(gained, x0 + RIGHT, y0 + 31, anchor="end", colour=GOOD, weight="600"),
+        text(world["task"], x0, y0 + 31, colour=MUTED),
         text("0", x(0), y0 + BOTTOM + 16, anchor="middle", colour=MUTED),
         text(f"{end:.0f} steps", x(end), y0 + BOTTOM + 16, anchor="end", colour=MUTED),
     ]

@@ -18,6 +18,7 @@ from guerdon.core.pack import pack
 from guerdon.core.part import walk
 from guerdon.core.task import Ask
 from guerdon.engine.player import Player
+from guerdon.exams.drawing import draw_problems
 from guerdon.loop.build import RunRequest, build
 from guerdon.loop.proof.proving import How
 from guerdon.loop.record import Options
@@ -36,7 +37,7 @@ def record(seed, values, kind=TRAINED, world="dice", **changes):
         for step, point, value in zip((0, 5, 9, 10), names, values, strict=False)
     ]
     known = {"world": world, "kind": kind, "setting": HAND["dice"].setting("m"), "source": "a", "machine": "x"}
-    facts = {"created": "2026-01-01", "versions": {"device": "abacus"}, "at_a_time": 3, "weights": "w"}
+    facts = {"created": "2026-01-01", "versions": {"device": "abacus"}, "at_a_time": 3, "weights": "w", "different": 90}
     return {"seed": seed, "points": points, "spent": {"seconds": 20.0 + seed}, **known, **facts, **changes}
 
 
@@ -64,8 +65,8 @@ def test_a_world_is_told_by_what_each_seed_gained_over_its_own_start():
     row = next(line for line in worlds_page.table(told).splitlines() if line.startswith("| dice"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     # 0.25 +- 12.71 * 0.0707 / sqrt(2); of the 40 points between 35 and 75 it gained 25
-    assert cells == ["dice", "`hunt:3`", "35.0", "60.0 (60.0 to 60.0)", "+25.0 (-38.5 to +88.5)", "not known", "75.0", "62 %",
-                     "10 to 20", "20"]  # fmt: skip
+    assert cells[:5] == ["dice", "`hunt:3`", "100, 90 different", "35.0", "60.0 (60.0 to 60.0)"]
+    assert cells[5:] == ["+25.0 (-38.5 to +88.5)", "not known", "75.0", "62 %", "10 to 20", "20"]
 
 
 def test_only_runs_of_one_code_one_machine_and_this_setting_are_told():
@@ -138,6 +139,9 @@ def test_runs_go_to_the_ledger_and_from_there_to_the_page(tmp_path, capsys):
     ]  # fmt: skip
     assert (trained["spent"]["steps"], trained["spent"]["samples"]) == (4, 32)
     assert before["points"][0]["result"]["tries"] == 16 and before["spent"] == {}, "nothing was learned"
+
+    drawn = {t.prompt for t in draw_problems(gd.tasks.load("hunt:1"), 24, seed=0)}
+    assert 1 < trained["different"] <= 24 and trained["different"] == len(drawn)
 
     told = tell(WorldLedger.read(how.runs).records, SMALL, "tabular")
     publish(told, tmp_path, page)
