@@ -9,6 +9,7 @@ game is trained (`self_play.py`), other methods than GRPO (`compare.py`).
 from __future__ import annotations
 
 import argparse
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -232,12 +233,18 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=Path("docs/worlds_learned.md"))
     args = parser.parse_args()
     try:
+        _run_and_tell(args)
+    except UserError as error:
+        sys.exit(f"worlds: {error}")
+
+
+def _run_and_tell(args: argparse.Namespace) -> None:
+    try:
         if not args.tell:
             chosen = {name: WORLDS[name] for name in args.only}
             run_field(Field(chosen, args.model, range(args.seeds)), How(runs=args.runs, jobs=args.jobs))
     finally:  # a run that failed, or Ctrl-C, does not take away what the others came to
-        ledger = WorldLedger.read(args.runs)
-        told = tell(ledger.records, WORLDS, version(args.model))  # type: ignore[attr-defined]
+        told = tell(WorldLedger.read(args.runs).records, WORLDS, version(args.model))  # type: ignore[attr-defined]
         if args.tell or told["worlds"]:
             publish(told, args.figures, args.page)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -13,7 +15,6 @@ import pytest
 import guerdon as gd
 from bench import worlds_page
 from bench.worlds import BEFORE, MODEL, SELF_PLAY, TRAINED, WORLDS, Field, World, WorldLedger, publish, run_field, tell
-from guerdon.core.errors import UserError
 from guerdon.core.pack import pack
 from guerdon.core.part import walk
 from guerdon.core.task import Ask
@@ -155,8 +156,10 @@ def test_runs_go_to_the_ledger_and_from_there_to_the_page(tmp_path, capsys):
 
 
 def test_nothing_known_is_a_line(tmp_path):
-    with pytest.raises(UserError, match="nothing is known of sprig-9"):
-        publish(tell(WorldLedger.read(tmp_path).records, SMALL, "sprig-9"), tmp_path, tmp_path / "page.md")
+    command = [sys.executable, "-m", "bench.worlds", "--tell", "--model", "sprig-9", "--runs", str(tmp_path)]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr == "worlds: nothing is known of sprig-9 in any world: python -m bench.worlds\n"
 
 
 # --- the worlds themselves ----------------------------------------------------------------------------------------
