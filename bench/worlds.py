@@ -79,14 +79,14 @@ class World:
 
 
 WORLDS = {
-    "calculator": World("calculator", "calculator/countdown:5", max_tokens=96),
-    "interpreter": World("interpreter", "python/counting:5", max_tokens=128),
-    "search": World("multi-hop search", "hops:4", max_tokens=64),
-    "claims": World("claim verification", "claims:4", max_tokens=64),
-    "sql": World("SQL", "text_to_sql:5", max_tokens=96, more="text_to_sql.checker=plain"),
-    "python": World("Python functions", "functions:4", max_tokens=160, more="functions.checker=plain"),
-    "pages": World("page actions", "forms:5", max_tokens=64),
-    "game": World("a game for two, by self-play", "nim:5", max_tokens=24, more="against=perfect", recipe="self_play"),
+    "calculator": World("calculator", "calculator/countdown:5", max_tokens=48),
+    "interpreter": World("interpreter", "python/counting:5", max_tokens=112),
+    "search": World("multi-hop search", "hops:4", max_tokens=32),
+    "claims": World("claim verification", "claims:4", max_tokens=32),
+    "sql": World("SQL", "text_to_sql:5", max_tokens=128, more="text_to_sql.checker=plain"),
+    "python": World("Python functions", "functions:4", max_tokens=192, more="functions.checker=plain"),
+    "pages": World("page actions", "inbox:5", max_tokens=24),
+    "game": World("a game for two, by self-play", "nim:5", max_tokens=16, more="against=perfect", recipe="self_play"),
 }
 
 

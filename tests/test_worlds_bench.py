@@ -15,6 +15,7 @@ import pytest
 import guerdon as gd
 from bench import worlds_page
 from bench.worlds import BEFORE, MODEL, SELF_PLAY, TRAINED, WORLDS, Field, World, WorldLedger, publish, run_field, tell
+from guerdon.core.episode import Segment
 from guerdon.core.pack import pack
 from guerdon.core.part import walk
 from guerdon.core.task import Ask
@@ -174,6 +175,24 @@ def test_every_world_can_be_built(name):
     assert {a.source for a in arms.values()} == {arms[TRAINED].source}, "what is told together is of one code"
     checkers = {part.checker for _, part in walk(trained) if hasattr(part, "checker")}
     assert checkers <= {"plain"}, "no box for every program"
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_what_one_who_knows_everything_says_fits(name):
+    """95 % of problems, as a proof asks for: every turn the limit, and the whole conversation the context."""
+    recipe = WORLDS[name].arms(MODEL, EXAM, FIRST)[TRAINED].build().recipe
+    source, model = recipe.exams[0].source, recipe.models["policy"]
+    model.start(0, {})
+    fits = []
+    for i in range(20):
+        turns, path = gd.gold_turns(source, source.get("train", i)), []
+        for view, said in turns:
+            reply = model.recite(view, said, path)
+            path.append(Segment("policy", view, reply.context, reply.actions, reply.logp, said, len(path) - 1))
+        longest = max(len(segment.actions) for segment in path)
+        whole = sum(len(segment.context) + len(segment.actions) for segment in path)
+        fits.append(longest <= recipe.sampling.max_tokens and whole <= model.max_positions)
+    assert sum(fits) >= 19
 
 
 def test_the_game_is_played_by_one_policy_on_both_sides_and_examined_against_another():
