@@ -31,6 +31,8 @@ from guerdon.tasks.roles import Turns
 TRIES = 4
 PROGRAMS = 0.15  # of all problems
 MOST_TOKENS = 240
+RARER = 0.8  # a level against the level below it
+REVISED = 0.3  # of the wrong attempts: revisions teach solving, and hard levels should stay hard
 
 
 def try_problems(model: Model, chosen: Sequence[Task], tries: int, seed: int, rows: int = 8192) -> list[Tried]:
@@ -48,17 +50,21 @@ def try_problems(model: Model, chosen: Sequence[Task], tries: int, seed: int, ro
 
 
 def chosen_problems(number: int, names: Sequence[str], sources: Sources, seed: int) -> list[Task]:
-    """Problems of the training stream, families and levels alike."""
+    """Problems of the training stream, families alike, hard levels less often."""
     draw = random.Random(derive("own attempts", seed))
+    weights = [RARER**n for n in range(len(LEVELS))]
     return [
-        sources[f"{draw.choice(names)}:{draw.choice(LEVELS)}"].get("train", draw.getrandbits(40)) for _ in range(number)
+        sources[f"{draw.choice(names)}:{draw.choices(LEVELS, weights)[0]}"].get("train", draw.getrandbits(40))
+        for _ in range(number)
     ]
 
 
 def conversations_about(tried: Sequence[Tried], seed: int, roles: Sequence[str] = TALKS) -> list[Turns]:
     """Every role about every attempt, right and wrong in equal numbers at each family and level."""
-    made = [talk for talks in talks_about(tried, seed, roles).values() for talk in talks]
-    random.Random(derive("order of talks", seed)).shuffle(made)
+    draw = random.Random(derive("order of talks", seed))
+    talks = talks_about(tried, seed, roles)
+    made = [talk for role, those in talks.items() for talk in those if role != "revise" or draw.random() < REVISED]
+    draw.shuffle(made)
     return made
 
 

@@ -60,7 +60,7 @@ def solving(folder: str, device: str, number: int, seed: int, name: str) -> tupl
     """Rates of a family or a world by level."""
     began = time.perf_counter()
     model, rates = loaded(folder, device), {}
-    settings = {"checker": "plain"} if name in ("functions", "repairs") else {}
+    settings = {"checker": "plain"} if name in ("functions", "repairs", "text_to_sql") else {}
     for level in LEVELS[: FEWER_LEVELS.get(name, 8)]:
         source = tasks.load(f"{name}:{level}", **settings)
         found = gd.evaluate(model, task=source, tasks=number, tries=TRIES, seed=seed, sampling=SAMPLED, progress=False)

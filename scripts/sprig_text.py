@@ -76,7 +76,7 @@ class Sources(dict[str, Any]):
 
 
 SOURCES, PLAIN = Sources(), Sources(checker="plain")  # our own programs need no box
-IN_FULL = 0.76  # of all solutions; the others are of a length drawn at random
+IN_FULL = 0.85  # of all solutions; the others are of a length drawn at random
 JUDGED = {  # what is said about attempts: its share of the tokens
     "verify": 0.05,
     "prefer": 0.05,
@@ -89,23 +89,23 @@ JUDGED = {  # what is said about attempts: its share of the tokens
 MADE = {"propose": 0.03, "rewrite": 0.02}
 WITH_TOOLS = {
     "calculator": (0.04, ("countdown", "countdown", "equation", "chain", *BY_CALCULATOR)),
-    "python": (0.04, ("counting", "counting", "counting", *BY_PROGRAM)),
+    "python": (0.02, ("counting", "counting", "counting", *BY_PROGRAM)),
 }
 WORLDS = {
     "hops": 0.05,
     "claims": 0.05,
     "rewriting": 0.01,
-    "forms": 0.02,
-    "menus": 0.02,
-    "shop": 0.02,
-    "tables": 0.015,
-    "inbox": 0.015,
+    "forms": 0.03,
+    "menus": 0.03,
+    "shop": 0.03,
+    "tables": 0.02,
+    "inbox": 0.03,
     "cursor": 0.01,
-    "asking": 0.015,
+    "asking": 0.025,
     "nim": 0.03,
     "hunt": 0.01,
     "repairs": 0.03,
-    "text_to_sql": 0.06,
+    "text_to_sql": 0.03,
     "json_forms": 0.01,
 }
 DEBUGGED = {"debug": 0.015, "fix": 0.01, "reflect": 0.015}
@@ -113,16 +113,24 @@ DEBUGGED = {"debug": 0.015, "fix": 0.01, "reflect": 0.015}
 
 def every_kind() -> dict[str, Kind]:
     """All that is written, by name."""
-    kinds = {"solve": Kind(0.22, solved), "planned": Kind(0.015, planned), "again": Kind(0.02, tried_again)}
-    kinds["functions"] = Kind(0.10, programmed, rarer=0.6)
+    kinds = {
+        "solve": Kind(0.22, solved, rarer=0.4),
+        "planned": Kind(0.015, planned, rarer=0.4),
+        "again": Kind(0.02, tried_again, rarer=0.4),
+        "functions": Kind(0.06, programmed, rarer=0.42),
+    }
     for role, share in {**JUDGED, **MADE}.items():
-        kinds[role] = Kind(share, partial(in_role, role), rarer=1.0 if role in MADE else 0.8)
+        rarer = 1.0 if role in MADE else 0.4 if role == "revise" else 0.6
+        kinds[role] = Kind(share, partial(in_role, role), rarer=rarer)
     for tool, (share, names) in WITH_TOOLS.items():
-        kinds[tool] = Kind(share, partial(with_tool, tool, names), rarer=0.7)
+        kinds[tool] = Kind(share, partial(with_tool, tool, names), rarer=0.35 if tool == "python" else 0.7)
     for name, share in WORLDS.items():
-        kinds[name] = Kind(share, partial(acted, name), levels=range(1, 7) if name == "repairs" else LEVELS, rarer=0.6)
+        rarer = 0.33 if name == "text_to_sql" else 0.6
+        kinds[name] = Kind(
+            share, partial(acted, name), levels=range(1, 7) if name == "repairs" else LEVELS, rarer=rarer
+        )
     for role, share in DEBUGGED.items():
-        kinds[role] = Kind(share, partial(debugged, role), rarer=0.6)
+        kinds[role] = Kind(share, partial(debugged, role), rarer=0.42)
     return kinds
 
 
