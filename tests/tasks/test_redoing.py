@@ -115,6 +115,12 @@ CASES = {
         "rot 2: cafab\nrev: bafac\ncount a: 3\n= 3",
         "ab caf\nrot 2: cafab +\nrev: bafac +\na 1 a 2\ncount a: 2 -",
     ),
+    "strings, deleted": (
+        "strings:2",
+        "strings caea: del a, rev",
+        "del a: ca\n= ac",
+        "c e\ndel a: ce -",
+    ),
     "lists": (
         "lists:2",
         "lists 1 1 4 9: +2, odds",

@@ -98,13 +98,16 @@ def _moment(task: Task, before: Sequence[str], line: str) -> list[str]:
 
 
 def _letters(task: Task, before: Sequence[str], line: str) -> list[str]:
-    """Counted letters with their numbers, and a word cut where it is rotated."""
+    """Counted letters with their numbers, and a word cut where it is rotated or where letters are deleted."""
     op, colon, _ = line.partition(": ")
     word = before[-1].partition(": ")[2] if before else str(task.meta["start"])
     name, _, argument = op.partition(" ")
     if colon and name in ("count", "len"):
         counted = [letter for letter in word if name == "len" or letter == argument]
         return [" ".join(f"{letter} {i}" for i, letter in enumerate(counted, start=1))] if counted else []
+    if colon and name == "del":
+        pieces = " ".join(piece for piece in word.split(argument) if piece)
+        return [pieces] if pieces else []
     return [f"{word[: int(argument)]} {word[int(argument) :]}"] if colon and name == "rot" else []
 
 
