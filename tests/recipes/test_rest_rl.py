@@ -11,7 +11,7 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.core.column import Column
-from guerdon.core.episode import Episode, Segment
+from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
@@ -110,7 +110,7 @@ def test_what_goes_on_from_a_start_is_one_answer_whose_beginning_is_given(tmp_pa
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-def segment(parent, steps):
+def segment(parent, steps, end=End.DONE):
     none = np.zeros(0, np.int64)
     return Segment(
         "policy", "", none, np.zeros(steps, np.int64), np.zeros(steps, np.float32), parent=parent, goes_on=parent >= 0
@@ -118,13 +118,13 @@ def segment(parent, steps):
 
 
 def test_a_line_is_worth_the_mean_of_all_ways_through_it():
-    """A trunk of two steps; from it a line that ends, and one that goes on two ways."""
-    tree = (segment(-1, 2), segment(0, 1), segment(0, 2), segment(2, 1), segment(2, 1))
+    """A trunk of two steps; from it a line that ends, one that goes on two ways, and one that was given up."""
+    tree = (segment(-1, 2), segment(0, 1), segment(0, 2), segment(2, 1), segment(2, 1), segment(0, 1, End.CUT))
     batch = pack([Episode(Ask(FUNCTIONS.get("train", 0)), tree)])
-    batch = batch.with_cols({"reward": Column.full("track", torch.tensor([0.0, 1.0, 0.5]))})
+    batch = batch.with_cols({"reward": Column.full("track", torch.tensor([0.0, 1.0, 0.5, 0.0]))})
     labels = tree_values()(batch, ExamplePlay())["labels"].tolist()
     nan = pytest.approx(float("nan"), nan_ok=True)
-    assert labels == [nan, pytest.approx(0.5), 0.0, nan, pytest.approx(0.75), 1.0, 0.5]
+    assert labels == [nan, pytest.approx(0.5), 0.0, nan, pytest.approx(0.75), 1.0, 0.5, nan]
 
 
 class Longest:
