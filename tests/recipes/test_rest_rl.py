@@ -112,9 +112,8 @@ def test_what_goes_on_from_a_start_is_one_answer_whose_beginning_is_given(tmp_pa
 
 def segment(parent, steps, end=End.DONE):
     none = np.zeros(0, np.int64)
-    return Segment(
-        "policy", "", none, np.zeros(steps, np.int64), np.zeros(steps, np.float32), parent=parent, goes_on=parent >= 0
-    )
+    actions, logp = np.zeros(steps, np.int64), np.zeros(steps, np.float32)
+    return Segment("policy", "", none, actions, logp, parent=parent, goes_on=parent >= 0, end=end)
 
 
 def test_a_line_is_worth_the_mean_of_all_ways_through_it():
