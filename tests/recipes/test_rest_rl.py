@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -74,6 +75,20 @@ def test_problems_whose_tries_agree_are_dropped_and_the_best_try_is_begun_again(
         (said,) = ask.prefix.segments
         assert solved(tasks[ask.task.key]).startswith(said.text) and said.text.count("\n") == ask.note[LINES]
         assert ask.prefix.step == len(said.text), "a byte is a token of a script"
+
+
+def test_starts_that_wait_are_kept_as_plain_values():
+    seen: dict[int, int] = {}
+
+    def answer(task, n, seed):
+        seen[n] = seen.get(n, 0) + 1
+        return solved(task) if seen[n] % 2 else WRONG
+
+    play, (one, other) = player(answer), (promising_starts(FUNCTIONS, SCORED, sample=2) for _ in range(2))
+    one.draw(2, play)
+    assert one.waiting
+    other.drawn, other.waiting = json.loads(json.dumps([one.drawn, one.waiting]))
+    assert other.draw(1, play) == one.draw(1, play)
 
 
 def test_a_good_try_below_the_least_is_not_begun_again():
