@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from small import small_lm
 
 import guerdon as gd
 from guerdon.core.column import Column
-from guerdon.core.episode import Episode, Segment
+from guerdon.core.episode import End, Episode, Segment
 from guerdon.core.example import ExamplePlay
 from guerdon.core.pack import pack
 from guerdon.core.task import Ask, Sampling
@@ -76,6 +77,20 @@ def test_problems_whose_tries_agree_are_dropped_and_the_best_try_is_begun_again(
         assert ask.prefix.step == len(said.text), "a byte is a token of a script"
 
 
+def test_starts_that_wait_are_kept_as_plain_values():
+    seen: dict[int, int] = {}
+
+    def answer(task, n, seed):
+        seen[n] = seen.get(n, 0) + 1
+        return solved(task) if seen[n] % 2 else WRONG
+
+    play, (one, other) = player(answer), (promising_starts(FUNCTIONS, SCORED, sample=2) for _ in range(2))
+    one.draw(2, play)
+    assert one.waiting
+    other.drawn, other.waiting = json.loads(json.dumps([one.drawn, one.waiting]))
+    assert other.draw(1, play) == one.draw(1, play)
+
+
 def test_a_good_try_below_the_least_is_not_begun_again():
     seen: dict[int, int] = {}
 
@@ -110,21 +125,20 @@ def test_what_goes_on_from_a_start_is_one_answer_whose_beginning_is_given(tmp_pa
 # --- values -------------------------------------------------------------------------------------------------------
 
 
-def segment(parent, steps):
+def segment(parent, steps, end=End.DONE):
     none = np.zeros(0, np.int64)
-    return Segment(
-        "policy", "", none, np.zeros(steps, np.int64), np.zeros(steps, np.float32), parent=parent, goes_on=parent >= 0
-    )
+    actions, logp = np.zeros(steps, np.int64), np.zeros(steps, np.float32)
+    return Segment("policy", "", none, actions, logp, parent=parent, goes_on=parent >= 0, end=end)
 
 
 def test_a_line_is_worth_the_mean_of_all_ways_through_it():
-    """A trunk of two steps; from it a line that ends, and one that goes on two ways."""
-    tree = (segment(-1, 2), segment(0, 1), segment(0, 2), segment(2, 1), segment(2, 1))
+    """A trunk of two steps; from it a line that ends, one that goes on two ways, and one that was given up."""
+    tree = (segment(-1, 2), segment(0, 1), segment(0, 2), segment(2, 1), segment(2, 1), segment(0, 1, End.CUT))
     batch = pack([Episode(Ask(FUNCTIONS.get("train", 0)), tree)])
-    batch = batch.with_cols({"reward": Column.full("track", torch.tensor([0.0, 1.0, 0.5]))})
+    batch = batch.with_cols({"reward": Column.full("track", torch.tensor([0.0, 1.0, 0.5, 0.0]))})
     labels = tree_values()(batch, ExamplePlay())["labels"].tolist()
     nan = pytest.approx(float("nan"), nan_ok=True)
-    assert labels == [nan, pytest.approx(0.5), 0.0, nan, pytest.approx(0.75), 1.0, 0.5]
+    assert labels == [nan, pytest.approx(0.5), 0.0, nan, pytest.approx(0.75), 1.0, 0.5, nan]
 
 
 class Longest:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from guerdon.core.batch import Batch
+from guerdon.core.batch import ENDS, Batch
 from guerdon.core.column import Column, Reason
 from guerdon.core.episode import End, Episode
 from guerdon.core.extra_play import play_scored
@@ -22,7 +22,7 @@ from guerdon.core.field_columns import FieldColumns, Gives, Needs
 from guerdon.core.part import knob, live, part, state
 from guerdon.core.play import Play, Seats, seats_alone
 from guerdon.core.task import Ask, Task
-from guerdon.credit.track_steps import to_steps
+from guerdon.credit.track_steps import track_steps
 from guerdon.curricula.laps import Laps
 from guerdon.search.line_tree import Keep, LineTree, OneRole, best
 from guerdon.search.step_scorers import headed, worth
@@ -129,8 +129,9 @@ class promising_starts:
 
 @part
 class tree_values(FieldColumns):
-    """A step column: on the last step of every segment of a tree what came of it, the mean of `reward` over all ways that go
-    through it; no other step has one. Of a search whose segments are lines these are the values that it backs up.
+    """A step column: on the last step of every segment of a tree what came of it, the mean of `reward` over all ways through it
+    that ended by themselves; no other step has one. Of a search whose segments are lines these are the values that it backs up.
+    Ways that were given up, as those that say what another says, or cut by a limit, are in no mean.
 
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> tree_values()(example_tries([[1.0, 0.5]], steps=2), ExamplePlay())["labels"].tolist()
@@ -143,7 +144,9 @@ class tree_values(FieldColumns):
     shelf = "scores"
 
     def __call__(self, batch: Batch, play: Play) -> Batch:
-        through = to_steps(batch, batch.track_column(self.reward, "tree_values").value)
+        unrolled, cut = track_steps(batch), (batch.end == ENDS.index(End.CUT))[batch.leaf]
+        reward = batch.track_column(self.reward, "tree_values").value.masked_fill(cut, float("nan"))
+        through = unrolled.back(unrolled.of(reward))
         last = torch.zeros(batch.S, dtype=torch.bool)
         last[(torch.cumsum(batch.length, 0) - 1)[batch.length > 0]] = True
         value = through.masked_fill(~last, float("nan"))
