@@ -1,28 +1,27 @@
 """Measure the built-in model by family, level, world and role, and write its card.
 
-    python scripts/sprig_card.py guerdon/models/sprig/sprig-2            # measures; writes card.json and MODEL_CARD.md there
-    python scripts/sprig_card.py guerdon/models/sprig/sprig-2 --render   # writes MODEL_CARD.md again from card.json
+    python scripts/sprig_card.py guerdon/models/sprig/sprig-2            # measures what cells.jsonl there does not hold yet
+    python scripts/sprig_card.py guerdon/models/sprig/sprig-2 --render   # measures nothing: card.json and MODEL_CARD.md of cells.jsonl
 
 All problems are held out. Rates are of single samples at temperature 1; pass@16 is from 16 samples. Judges are measured twice: on
-attempts of which half are right and half are near-misses, and on the model's own samples. How the page looks is in
-`sprig_page.py`.
+attempts of which half are right and half are near-misses, and on the model's own samples. Findings are lines of cells.jsonl
+(`sprig_cells.py`); how the page looks is in `sprig_page.py`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing as mp
 import random
-import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from sprig_cells import Cells, card_of, is_finding
 from sprig_page import page
-from sprig_text import LEVELS, family_names
+from sprig_text import LEVELS, Said, family_names
+from sprig_tokens import Encoder
 
 import guerdon as gd
 from guerdon import models, tasks
@@ -31,6 +30,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Ask, Sampling, Task
 from guerdon.engine.player import Player
 from guerdon.envs.simple import single_turn
+from guerdon.models.language_model import lm
 from guerdon.tasks.family import Family
 from guerdon.tasks.judging.attempt_talks import is_wrong
 from guerdon.tasks.judging.closer_roles import critique_view, named_line, wrong_line
@@ -50,24 +50,45 @@ WORLDS = {  # what the worlds of the card are, by the names of their tasks
     "Python": ("functions", "repairs"),
     "JSON": ("json_forms",),
     "page actions": ("forms", "menus", "shop", "tables", "inbox", "cursor"),
-    "games": ("nim", "hunt"),
-    "people": ("asking",),
+    "two-player game": ("nim",),
+    "game for one": ("hunt",),
+    "asking a user": ("asking",),
 }
 FEWER_LEVELS = {"repairs": 6}
 
 
-def solving(folder: str, device: str, number: int, seed: int, name: str) -> tuple[str, dict[str, dict[str, float]]]:
-    """Rates of a family or a world by level."""
-    began = time.perf_counter()
-    model, rates = loaded(folder, device), {}
+def source_of(name: str, level: int) -> Any:
+    """Programs are tried without a box where the checker can do without: text of our own model is harmless, and a box is slow."""
     settings = {"checker": "plain"} if name in ("functions", "repairs", "text_to_sql") else {}
-    for level in LEVELS[: FEWER_LEVELS.get(name, 8)]:
-        source = tasks.load(f"{name}:{level}", **settings)
-        found = gd.evaluate(model, task=source, tasks=number, tries=TRIES, seed=seed, sampling=SAMPLED, progress=False)
+    return tasks.load(f"{name}:{level}", **settings)
+
+
+def levels_of(name: str) -> range:
+    return LEVELS[: FEWER_LEVELS.get(name, len(LEVELS))]
+
+
+def solving(folder: str, device: str, number: int, seed: int, name: str) -> dict[str, dict[str, float]]:
+    """Rates of a family or a world by level."""
+    model, rates = loaded(folder, device), {}
+    for level in levels_of(name):
+        found = gd.evaluate(
+            model, task=source_of(name, level), tasks=number, tries=TRIES, seed=seed, sampling=SAMPLED, progress=False
+        )
         rates[str(level)] = {"sampled": found["pass@1"], "pass@16": found["pass@16"]}
-    line = "  ".join(f"{level}:{r['sampled']:.2f}/{r['pass@16']:.2f}" for level, r in rates.items())
-    print(f"{name:22s} {line}  ({time.perf_counter() - began:.0f} s)", flush=True)
-    return name, rates
+    return rates
+
+
+def fitting(folder: str, number: int, name: str) -> dict[str, float]:
+    """How often the whole of a world, as one who knows everything acts in it, fits the model's context, by level."""
+    model, shares = loaded(folder, "cpu"), {}
+    assert isinstance(model, lm)
+    encoder = Encoder(model.tokenizer, model.config.max_positions)
+    for level in levels_of(name):
+        source = source_of(name, level)
+        asked = [source.get("test", i) for i in range(number)]
+        written = [[Said(*turn) for turn in gd.gold_turns(source, task, seed=i)] for i, task in enumerate(asked)]
+        shares[str(level)] = len(list(encoder(written))) / number
+    return shares
 
 
 class Examinee:
@@ -129,6 +150,7 @@ def judging(who: Examinee, family: Family, pool: list[tuple[Task, str]], draw: r
         choice = who.reply([prefer_view(t.prompt, *p) for t, p in pairs])
         found["prefer"] = balanced(truth, [said(c, ("a", "b")) for c in choice])
     bad = [each for each, w in zip(pool, wrong, strict=True) if w]
+    found["wrong"] = len(bad)
     if bad:
         mended = who.reply([revise_view(t.prompt, x) for t, x in bad])
         found["revise"] = sum(family.check(t, m) == 1.0 for (t, _), m in zip(bad, mended, strict=True)) / len(bad)
@@ -147,9 +169,8 @@ def planted(family: Family, number: int, draw: random.Random) -> list[tuple[Task
     return found
 
 
-def playing(folder: str, device: str, number: int, seed: int, at: tuple[str, int]) -> tuple[str, dict[str, Any]]:
+def playing(folder: str, device: str, number: int, seed: int, name: str, level: int) -> dict[str, Any]:
     """What the model can do besides solving, in a family at a level."""
-    name, level = at
     who, draw = Examinee(loaded(folder, device), seed), random.Random(derive("card", seed, name))
     family = tasks.load(f"{name}:{level}")
     assert isinstance(family, Family)
@@ -166,59 +187,49 @@ def playing(folder: str, device: str, number: int, seed: int, at: tuple[str, int
         asked = [source.get("test", i) for i in range(number)]
         replies = who.replies(asked, SAMPLED if role in ("propose", "rewrite") else GREEDY)
         roles[role] = sum(source.check(t, r[0]) == 1.0 for t, r in zip(asked, replies, strict=True)) / number
-    print(name, json.dumps(roles), flush=True)
-    return name, roles
-
-
-_MODELS: dict[str, Model] = {}
+    return roles
 
 
 def loaded(folder: str, device: str) -> Model:
-    """The model, once in a process."""
-    if folder not in _MODELS:
-        torch.set_num_threads(1)
-        _MODELS[folder] = models.load(folder)
-        _MODELS[folder].weights.to(device)
-    return _MODELS[folder]
+    torch.set_num_threads(1)
+    model = models.load(folder)
+    model.weights.to(device)
+    return model
 
 
-def measure(folder: str, device: str, number: int, seed: int, jobs: int) -> dict[str, Any]:
-    how = (folder, device, number, seed)
-    worlds = [name for names in WORLDS.values() for name in names]
-    with mp.get_context("spawn").Pool(jobs) as pool:
-        found = dict(pool.imap_unordered(partial(solving, *how), [*worlds, *family_names()]))
-        halves = [
-            (name, min(LEVELS, key=lambda level: abs(found[name][str(level)]["sampled"] - HALFWAY)))
-            for name in family_names()
-        ]
-        roles = dict(pool.imap_unordered(partial(playing, *how), halves))
-    families = {name: {"levels": found[name], "roles": roles[name]} for name in family_names()}
-    return {
-        "problems": number,
-        "seed": seed,
-        "families": families,
-        "worlds": {world: {name: found[name] for name in names} for world, names in WORLDS.items()},
+def measure(cells: Cells, folder: str, device: str, number: int, seed: int, jobs: int) -> None:
+    """All that the card asks for and that is not known yet."""
+    how, worlds = (folder, device, number, seed), [name for names in WORLDS.values() for name in names]
+    cells.begin({"problems": number, "seed": seed})
+    cells.measure("fit", {name: (folder, number, name) for name in worlds}, fitting, jobs)
+    cells.measure("solve", {name: (*how, name) for name in [*worlds, *family_names()]}, solving, jobs)
+    halves = {
+        name: min(LEVELS, key=lambda level: abs(rates[str(level)]["sampled"] - HALFWAY))
+        for name in family_names()
+        if is_finding(rates := cells.found["solve", name])
     }
+    cells.measure("play", {name: (*how, name, level) for name, level in halves.items()}, playing, jobs)
 
 
 def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a model's name or folder")
-    parser.add_argument("--out", help="where to write card.json (default: the model's folder)")
+    parser.add_argument("model", help="a model's folder")
+    parser.add_argument("--out", help="where findings and the card are written (default: the model's folder)")
     parser.add_argument("--number", type=int, default=64, help="problems of each family and level")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=12, help="processes that measure")
-    parser.add_argument("--render", action="store_true", help="only write MODEL_CARD.md from what was measured")
+    parser.add_argument("--render", action="store_true", help="only write the card from what was measured")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args(words)
     out = Path(args.out or args.model)
+    out.mkdir(parents=True, exist_ok=True)
+    cells = Cells(out / "cells.jsonl")
     if not args.render:
-        card = measure(args.model, args.device, args.number, args.seed, args.jobs)
-        out.mkdir(parents=True, exist_ok=True)
-        (out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
-    (out / "MODEL_CARD.md").write_text(
-        page(*(json.loads((out / f"{n}.json").read_text()) for n in ("card", "training")))
-    )
+        measure(cells, args.model, args.device, args.number, args.seed, args.jobs)
+    card = card_of(cells.found, WORLDS, family_names())
+    (out / "card.json").write_text(json.dumps(card, indent=1) + "\n")
+    training = json.loads((Path(args.model) / "training.json").read_text())
+    (out / "MODEL_CARD.md").write_text(page(card, training))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ Leaves out: what is said about the model's own attempts (`own_attempts.py`), tok
 
 from __future__ import annotations
 
-import functools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,14 +21,12 @@ from guerdon.envs.people.retries import with_feedback
 from guerdon.envs.tools.calculator_gold import BY_CALCULATOR
 from guerdon.envs.tools.program_gold import BY_PROGRAM
 from guerdon.loop.gold_turns import gold_turns
-from guerdon.tasks import corpus
 from guerdon.tasks.field import reflections
 from guerdon.tasks.judging.closer_roles import CLOSER_ROLES
 from guerdon.tasks.roles import ROLES
 from guerdon.tasks.solution_lengths import lengths
-from guerdon.tasks.task_loading import load
+from guerdon.tasks.task_loading import family_names, load
 
-family_names = functools.cache(corpus.family_names)
 LEVELS = range(1, 9)
 
 

@@ -82,7 +82,8 @@ class Training:
         rest = [net.embed, net.norm, *(w for layer in net.layers for w in layer.parameters() if w.dim() <= 1)]
         self.optimisers = [with_masters(turning, inner), with_masters(decaying_adam, rest)]
         self.stage, self.step, self.curve = "", 0, list[dict[str, float]]()
-        self.seconds = dict[str, float]()
+        self.seconds, self.tokens = dict[str, float](), dict[str, int]()  # by stage, as are the settings
+        self.settings = dict[str, dict[str, Any]]()
 
     @property
     def masters(self) -> list[Tensor]:
@@ -104,6 +105,7 @@ class Training:
             state |= {f"{i}.{key}": x.detach().cpu() for key, x in self._state(p).items()}
         save_file(state, self.out / "state.safetensors")
         told = {"stage": self.stage, "step": self.step, "curve": self.curve, "seconds": self.seconds}
+        told |= {"tokens": self.tokens, "settings": self.settings}
         (self.out / "progress.json").write_text(json.dumps(told))
 
     def load(self) -> None:
@@ -116,6 +118,7 @@ class Training:
                 self._state(p).update({key: x.to(p.device) for key, x in kept.items() if key != "weight"})
         told = json.loads((self.out / "progress.json").read_text())
         self.stage, self.step, self.curve, self.seconds = told["stage"], told["step"], told["curve"], told["seconds"]
+        self.tokens, self.settings = told["tokens"], told["settings"]
 
     def run(self, batches: Iterator[list[Shard]], args: argparse.Namespace, peak: float, floor: float) -> None:
         """Go on to the end of a stage: AdamW with warm-up and a cosine."""
@@ -140,6 +143,7 @@ class Training:
                 optimiser.step()
             self.step += 1
             count += batch.tokens.numel()
+            self.tokens[self.stage] = self.tokens.get(self.stage, 0) + batch.tokens.numel()
             now = time.perf_counter()
             if self.step % max(1, args.steps // 50) == 0 or self.step == args.steps:
                 self.curve.append({"stage": self.stage, "step": self.step, "loss": round(loss.item(), 4)})
@@ -217,6 +221,7 @@ def main(words: list[str] | None = None) -> None:
     args = arguments(words)
     training = begun(args)
     net, encoder = training.net, Encoder(training.tokenizer, CONTEXT)
+    training.settings[args.stage] = {k: v for k, v in vars(args).items() if k not in ("out", "stage")}
     size = sum(p.numel() for p in net.parameters())
     print(f"{VERSION}: {size / 1e6:.2f} M parameters, vocabulary {net.config.vocab}", flush=True)
     seed = args.seed + 100 * STAGES.index(args.stage) + training.step  # who goes on reads other text
@@ -234,9 +239,9 @@ def main(words: list[str] | None = None) -> None:
     record: dict[str, Any] = {
         "version": VERSION,
         "parameters": size,
-        "tokens": {"text": 0},
+        "tokens": training.tokens,
         "seconds": {name: round(s, 1) for name, s in training.seconds.items()},
-        "settings": {k: v for k, v in vars(args).items() if k != "out"},
+        "settings": training.settings,
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if args.device.startswith("cuda") else "cpu",
         "curve": training.curve,

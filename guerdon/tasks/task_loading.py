@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from typing import Any
@@ -100,6 +101,18 @@ def load(name: str, **settings: Any) -> TaskSource:
 def knows(name: str) -> bool:
     """Whether a name begins with a family's, as `load` reads it."""
     return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
+
+
+@functools.cache
+def family_names() -> list[str]:
+    """The families with exact truth, which is what every role needs.
+
+    >>> family_names()[:4]
+    ['chain', 'sorting', 'lists', 'strings']
+    """
+    from guerdon.tasks.family import Family
+
+    return [name for name in NAMES if name not in BY_NAME and isinstance(load(name), Family)]
 
 
 def _levels(name: str) -> list[str]:

@@ -10,11 +10,11 @@ from scheduling import little_and_much
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
-from guerdon.tasks.corpus import family_names
 from guerdon.tasks.judging import closer_roles as closer
 from guerdon.tasks.judging.closer_tasks import in_closer_role
 from guerdon.tasks.judging.problem_rewrites import is_rewrite, rewritten
 from guerdon.tasks.judging.rubric_criteria import criteria_for, holds, varied
+from guerdon.tasks.task_loading import family_names
 
 NAMES = family_names()
 LEVELS = range(1, 9)

@@ -14,9 +14,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
 from guerdon.tasks.contract import check_task
-from guerdon.tasks.corpus import family_names
 from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.family import Family, Problem
+from guerdon.tasks.task_loading import family_names
 
 NAMES = family_names()
 LEVELS = range(1, 9)

@@ -8,12 +8,12 @@ import pytest
 
 from guerdon.core.task import Task
 from guerdon.tasks import load
-from guerdon.tasks.corpus import family_names
 from guerdon.tasks.family import read_solution
 from guerdon.tasks.judging.redoing import redone
 from guerdon.tasks.judging.right_lines import made, mended_move, onward
 from guerdon.tasks.judging.side_work import expression_moves, plain_side
 from guerdon.tasks.roles import checked, marks, preferred, verdict
+from guerdon.tasks.task_loading import family_names
 
 
 def posed(name: str, prompt: str):

@@ -9,10 +9,10 @@ from scheduling import little_and_much
 
 from guerdon.core.task import Task
 from guerdon.tasks import load
-from guerdon.tasks.corpus import family_names
 from guerdon.tasks.family import read_solution
 from guerdon.tasks.roles import marks
 from guerdon.tasks.solution_lengths import lengths, solution_forms
+from guerdon.tasks.task_loading import family_names
 
 
 def test_forms_by_hand():

@@ -8,7 +8,7 @@ import guerdon as gd
 from guerdon.core.task import Task
 from guerdon.envs.people.subgoals import PLANS, subgoals
 from guerdon.tasks import load
-from guerdon.tasks.corpus import family_names
+from guerdon.tasks.task_loading import family_names
 
 
 @pytest.mark.parametrize(
