@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from sprig_text import LEVELS, PLAIN, SOURCES, Conversation, Said, Sources, family_names
+from sprig_text import LEVELS, PLAIN, SOURCES, Conversation, Said, Sources
 from sprig_tokens import Encoder, Shard
 from tokenizers import Tokenizer
 
@@ -27,6 +27,7 @@ from guerdon.tasks.code.failing_calls import first_failure
 from guerdon.tasks.field.reflections import fix_view
 from guerdon.tasks.judging.attempt_talks import TALKS, Tried, talks_about
 from guerdon.tasks.roles import Turns
+from guerdon.tasks.task_loading import family_names
 
 TRIES = 4
 PROGRAMS = 0.15  # of all problems

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from sprig_cells import Cells, card_of, is_finding
 from sprig_page import page
-from sprig_text import LEVELS, Said, family_names
+from sprig_text import LEVELS, Said
 from sprig_tokens import Encoder
 
 import guerdon as gd
@@ -35,6 +35,7 @@ from guerdon.tasks.family import Family
 from guerdon.tasks.judging.attempt_talks import is_wrong
 from guerdon.tasks.judging.closer_roles import critique_view, named_line, wrong_line
 from guerdon.tasks.roles import grade, prefer_view, preferred, revise_view, said, score_view, verify_view
+from guerdon.tasks.task_loading import family_names
 
 TRIES = 16
 GREEDY = Sampling(temperature=0.0, max_tokens=400)

@@ -81,7 +81,7 @@ class Training:
         inner = [w for layer in net.layers for w in layer.parameters() if w.dim() > 1]
         rest = [net.embed, net.norm, *(w for layer in net.layers for w in layer.parameters() if w.dim() <= 1)]
         self.optimisers = [with_masters(turning, inner), with_masters(decaying_adam, rest)]
-        self.stage, self.step, self.curve = "", 0, list[dict[str, float]]()
+        self.stage, self.step, self.curve = "", 0, list[dict[str, Any]]()
         self.seconds, self.tokens = dict[str, float](), dict[str, int]()  # by stage, as are the settings
         self.settings = dict[str, dict[str, Any]]()
 
