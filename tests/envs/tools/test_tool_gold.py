@@ -166,4 +166,4 @@ def test_calls_without_a_known_result_are_run():
     source = gd.envs.with_tools(rows, gd.envs.tool_turns([double], format="sprig"))
     task = source.get("train", 0)
     task.meta["gold"] = gold
-    assert gd.gold_turns(source, task) == [("tool\n4 twice?", "call 4"), ("44", "= 44")]
+    assert gd.gold_turns(source, task) == [("double\n4 twice?", "call 4"), ("44", "= 44")]

@@ -176,8 +176,11 @@ def replies(batch: Batch) -> list[str]:
 
 @part
 class by_spans(FieldColumns):
-    """Each step the advantage of what it is part of: those of an explanation, a reply's first line, have `first`, the others
-    `rest`. A reply that explains nothing has `rest` everywhere.
+    r"""Each step the advantage of what it is part of: $A_t = A^{first}$ in an explanation, a reply's first line, and $A^{rest}$
+    after it. A reply that explains nothing has `rest` everywhere.
+
+    *Assumes* that an explanation is worth what its own score says. It also decides which program follows, which its steps are
+    not paid for here: biased where `first` is no measure of that.
 
     >>> by_spans().needs
     ('explanation_advantage', 'refinement_advantage', 'line_ends')
