@@ -7,6 +7,7 @@ from statistics import fmean
 
 import pytest
 import torch
+from scheduling import mostly_slow
 from small import small_lm
 
 import guerdon as gd
@@ -175,7 +176,7 @@ def test_a_program_is_debugged_until_it_is_right_or_rounds_are_over(rounds, afte
 # --- the recipe ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("knobs", [{}, {"explain": False, "reinforce": 0.0}, {"split": False}])
+@pytest.mark.parametrize("knobs", mostly_slow([{}, {"explain": False, "reinforce": 0.0}, {"split": False}], {}))
 def test_it_runs(knobs, tmp_path):
     model = small_lm(tmp_path / "model", max_positions=1024)
     sizes = {"prompts": 2, "tries": 2, "steps": 2, "max_tokens": 8}

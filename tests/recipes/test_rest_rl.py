@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from scheduling import mostly_slow
 from small import small_lm
 
 import guerdon as gd
@@ -164,7 +165,13 @@ def test_the_answer_that_is_liked_best_is_chosen_and_all_are_paid_for():
 
 
 @pytest.mark.parametrize(
-    "knobs", [{"sample": 2}, {"starts": False}, {"stage": "decoding"}, {"stage": "decoding", "by": "outcome"}], ids=str
+    "knobs",
+    mostly_slow(
+        [{"sample": 2}, {"starts": False}, {"stage": "decoding"}, {"stage": "decoding", "by": "outcome"}],
+        {"sample": 2},
+        {"stage": "decoding"},
+    ),
+    ids=str,
 )
 def test_it_runs(knobs, tmp_path):
     model = small_lm(tmp_path / "model", max_positions=1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from scheduling import little_and_much
+from scheduling import little_and_much, mostly_slow
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
@@ -149,7 +149,7 @@ def test_what_is_a_rewrite(level, text, verdict):
 # --- on every family ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, "countdown", "chain", "grid"))
 @little_and_much("problems", 3, 20)
 def test_rewrites_of_every_family(name, problems):
     """Of the level asked for, close at its own level, and of a training problem never one that is held out."""
