@@ -97,7 +97,9 @@ class CudaDecoding:
 
     def reserve(self, rows: int, longest: int) -> None:
         """Memory grows to what is asked, never shrinks; graphs know its address and are made anew."""
-        count = max(rows * self.pages.needed(longest), self.pages.count)
+        self.pages.trim(self.length.tolist())  # rows that go on are given the rest again
+        self.moved = True
+        count = max(self.pages.enough(rows, longest), self.pages.count)
         if count > self.pages.count:
             for name in ("keys", "values"):
                 old: Tensor = getattr(self, name)
@@ -112,7 +114,6 @@ class CudaDecoding:
         if bucket(rows) > self.state.rows or width > self.state.width:
             self.state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
             self.angles = self.net.rotations(torch.arange(self.state.width * PAGE, device=self.device))
-            self.moved = True
             self.graphs.clear()
 
     def swap(self, a: int, b: int) -> None:
