@@ -156,6 +156,7 @@ def test_runs_go_to_the_ledger_and_from_there_to_the_page(tmp_path, capsys):
     assert page.read_text() == text
 
 
+@pytest.mark.slow
 def test_nothing_known_is_a_line(tmp_path):
     command = [sys.executable, "-m", "bench.worlds", "--tell", "--model", "sprig-9", "--runs", str(tmp_path)]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
