@@ -70,6 +70,7 @@ from guerdon.loop.checking import check_reward as check_reward
 from guerdon.loop.compare.comparison import compare as compare
 from guerdon.loop.env_contract import check_env as check_env
 from guerdon.loop.exporting import export as export
+from guerdon.loop.gold_turns import gold_turns as gold_turns
 from guerdon.loop.homes import demonstration as demonstration
 from guerdon.loop.record import Options as Options
 from guerdon.loop.replaying import replay as replay

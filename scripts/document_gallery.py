@@ -24,13 +24,17 @@ WORLDS = {  # title: what is said of it, and names
         ["asking:5", "with_feedback:chain:3", "planned:chain:2"],
     ),
     "Games": ("Of one and two players ([games](people_and_games.md)).", ["hunt:3", "nim:3", "spiel:tic_tac_toe"]),
+    "Programs": (
+        "A function with a wrong line, to be run, edited and submitted ([programs](people_and_games.md#programs-to-repair)).",
+        ["repairs:3"],
+    ),
     "Pages": (
         "Elements by their numbers, or a cursor on a screen ([pages](pages.md)).",
         ["forms:2", "menus:2", "shop:2", "tables:3", "inbox:2", "cursor:1"],
     ),
     "One answer": (
         "No world, but the field's own checks ([tasks of the field](field_tasks.md)).",
-        ["gym:leg_counting", "text_to_sql:2", "json_forms:2"],
+        ["gym:leg_counting", "text_to_sql:2", "functions:3", "json_forms:2"],
     ),
 }  # fmt: skip
 

@@ -1,48 +1,48 @@
 """Conversations about a model's own attempts: what it got wrong is what a judge of it must learn to see.
 
 The model tries problems of the training stream; the families' checkers say what is right, line by line; right and wrong
-attempts at equal levels are judged equally often, so that a verdict cannot be guessed from the problem.
+attempts at equal levels are judged equally often, so that a verdict cannot be guessed from the problem. Wrong programs of its own
+are put right.
 """
 
 from __future__ import annotations
 
+import argparse
+import multiprocessing as mp
 import random
-from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
-from guerdon import tasks
+import torch
+from sprig_text import LEVELS, PLAIN, SOURCES, Conversation, Said, Sources
+from sprig_tokens import Encoder, Shard
+from tokenizers import Tokenizer
+
+from guerdon import models
 from guerdon.core.model import Model, Request
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling, Task
 from guerdon.engine import answer
-from guerdon.tasks.corpus import LEVELS, family_names
-from guerdon.tasks.family import Family
-from guerdon.tasks.roles import (
-    Turns,
-    graded,
-    marks,
-    prefer_view,
-    preferred,
-    revise_view,
-    score_view,
-    verdict,
-    verify_view,
-)
+from guerdon.tasks.code.failing_calls import first_failure
+from guerdon.tasks.field.reflections import fix_view
+from guerdon.tasks.judging.attempt_talks import TALKS, Tried, talks_about
+from guerdon.tasks.roles import Turns
+from guerdon.tasks.task_loading import family_names
 
-Tried = tuple[Task, list[str]]  # a problem and some attempts at it
+TRIES = 4
+PROGRAMS = 0.15  # of all problems
+MOST_TOKENS = 240
+RARER = 0.8  # a level against the level below it
+REVISED = 0.3  # of the wrong attempts: revisions teach solving, and hard levels should stay hard
 
 
-def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8192) -> list[Tried]:
-    """Sampled attempts at `number` problems, families and levels alike."""
-    draw = random.Random(derive("own attempts", seed))
-    names = family_names()
-    known = {(n, level): tasks.load(f"{n}:{level}") for n in names for level in LEVELS}
-    chosen = [known[draw.choice(names), draw.choice(LEVELS)].get("train", draw.getrandbits(40)) for _ in range(number)]
-    chosen.sort(key=lambda t: (t.level, t.family))  # attempts of like length run together
-    how = Sampling(temperature=1.0, max_tokens=200)
+def try_problems(model: Model, chosen: Sequence[Task], tries: int, seed: int, rows: int = 8192) -> list[Tried]:
+    """Sampled attempts at problems, those of like length together."""
+    how = Sampling(temperature=1.0, max_tokens=MOST_TOKENS)
+    ordered = sorted(chosen, key=lambda t: (t.level, t.family))
     found: list[Tried] = []
-    for at in range(0, number, rows // tries):
-        part = chosen[at : at + rows // tries]
+    for at in range(0, len(ordered), rows // tries):
+        part = ordered[at : at + rows // tries]
         asked = [(task, attempt) for task in part for attempt in range(tries)]
         requests = [Request((), t.prompt, how, derive(seed, "attempt", t.prompt, i)) for t, i in asked]
         texts = [reply.text for reply in answer(model, requests)]
@@ -50,40 +50,67 @@ def try_problems(model: Model, number: int, tries: int, seed: int, rows: int = 8
     return found
 
 
-def conversations_about(tried: Sequence[Tried], seed: int) -> list[Turns]:
-    """Verify, score, prefer and revise, right and wrong in equal numbers at each family and level."""
-    draw = random.Random(derive("about attempts", seed))
-    pools: dict[tuple[str, int, bool], list[tuple[Task, str]]] = defaultdict(list)
-    made: list[Turns] = []
-    for task, texts in tried:
-        family = _family(task)
-        for text in dict.fromkeys(texts):
-            pools[task.family, task.level, not marks(family, task, text).endswith("-")].append((task, text))
-        made += _preference(family, task, texts)
-    for (name, level, right), pool in pools.items():
-        if right:
-            continue
-        made += [[(revise_view(task.prompt, text), _family(task).solution(task))] for task, text in pool]
-        other = pools.get((name, level, True), [])
-        size = min(2 * min(len(pool), len(other)), max(len(pool), len(other)))
-        for task, text in (*draw.choices(pool, k=size), *draw.choices(other, k=size)) if other else ():
-            family = _family(task)
-            made.append([(verify_view(task.prompt, text), verdict(family, task, text))])
-            made.append([(score_view(task.prompt, text), graded(family, task, text))])
+def chosen_problems(number: int, names: Sequence[str], sources: Sources, seed: int) -> list[Task]:
+    """Problems of the training stream, families alike, hard levels less often."""
+    draw = random.Random(derive("own attempts", seed))
+    weights = [RARER**n for n in range(len(LEVELS))]
+    return [
+        sources[f"{draw.choice(names)}:{draw.choices(LEVELS, weights)[0]}"].get("train", draw.getrandbits(40))
+        for _ in range(number)
+    ]
+
+
+def conversations_about(tried: Sequence[Tried], seed: int, roles: Sequence[str] = TALKS) -> list[Turns]:
+    """Every role about every attempt, right and wrong in equal numbers at each family and level."""
+    draw = random.Random(derive("order of talks", seed))
+    talks = talks_about(tried, seed, roles)
+    made = [talk for role, those in talks.items() for talk in those if role != "revise" or draw.random() < REVISED]
     draw.shuffle(made)
     return made
 
 
-def _preference(family: Family, task: Task, texts: Sequence[str]) -> list[Turns]:
-    right = [x for x in texts if not marks(family, task, x).endswith("-")]
-    wrong = [x for x in texts if marks(family, task, x).endswith("-")]
-    if not right or not wrong:
-        return []
-    pairs = ((right[0], wrong[0]), (wrong[0], right[0]))
-    return [[(prefer_view(task.prompt, a, b), preferred(family, task, a, b))] for a, b in pairs]
+def fixed_programs(tried: Sequence[Tried]) -> list[Turns]:
+    """Wrong programs, shown with a call that they fail, put right."""
+    made: list[Turns] = []
+    for task, texts in tried:
+        source = PLAIN[f"functions:{task.level}"]
+        for text in dict.fromkeys(texts):
+            if failure := first_failure(source, task, text):
+                made.append([(fix_view(str(task.prompt), text, failure), source.solution(task))])
+    return made
 
 
-def _family(task: Task) -> Family:
-    family = tasks.load(f"{task.family}:{task.level}")
-    assert isinstance(family, Family)
-    return family
+def _shards(part: tuple[list[Tried], list[Tried], int, str, int]) -> list[Shard]:
+    solved, programmed, seed, tokenizer, longest = part
+    talks = conversations_about(solved, seed) + fixed_programs(programmed)
+    random.Random(derive("order of all", seed)).shuffle(talks)
+    written: list[Conversation] = [[Said(*turn) for turn in talk] for talk in talks]
+    return list(Encoder(Tokenizer.from_str(tokenizer), longest).shards(written))
+
+
+def shards_about_attempts(folder: Path, args: argparse.Namespace, encoder: Encoder) -> list[Shard]:
+    """Have the model in a folder try problems; what there is to say about its attempts."""
+    model = models.load(str(folder))
+    model.weights.to(args.device)
+    count = int(args.problems * PROGRAMS)
+    with torch.no_grad():
+        solved = try_problems(
+            model, chosen_problems(args.problems - count, family_names(), SOURCES, args.seed), TRIES, args.seed
+        )
+        programmed = try_problems(model, chosen_problems(count, ["functions"], PLAIN, args.seed), TRIES, args.seed)
+    for tried in (solved, programmed):
+        random.Random(args.seed).shuffle(tried)
+    parts = [
+        (
+            solved[i :: args.writers],
+            programmed[i :: args.writers],
+            args.seed + i,
+            encoder.tokenizer.to_str(),
+            encoder.longest,
+        )
+        for i in range(args.writers)
+    ]
+    with mp.get_context("spawn").Pool(args.writers) as pool:
+        made = [shard for found in pool.map(_shards, parts) for shard in found]
+    random.Random(args.seed).shuffle(made)
+    return made

@@ -10,17 +10,30 @@ of today, and those that were held out then, on which the card was measured.
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
+import json
 import random
 from collections.abc import Callable, Iterator
 
 from guerdon.core.seeds import derive
-from guerdon.tasks.corpus import LEVELS, RARER, SHARES, WITH_TOOLS, family_names
+from guerdon.models.model_loading import SHIPPED
 from guerdon.tasks.family import HELD_OUT, Family, Problem
 from guerdon.tasks.task_loading import load
 
+LEVELS = range(1, 9)
+# how much of its text each role was, and how often a level came in a role against the level below it
+SHARES = {"solve": 0.40, "verify": 0.17, "score": 0.11, "prefer": 0.11, "revise": 0.06, "propose": 0.11, "tool": 0.04}
+RARER = {"solve": 0.5, "verify": 0.8, "score": 0.8, "prefer": 0.8, "revise": 0.6, "propose": 1.0, "tool": 0.7}
+WITH_TOOLS = ("chain",)
 CONVERSATIONS = 4_936_827  # 192 rows in 1,980 steps and 96 in 1,620, each of 9.2 conversations
 ASKED = 64  # problems of each family and level
+
+
+@functools.cache
+def family_names() -> list[str]:
+    """The families that there were."""
+    return list(json.loads((SHIPPED["sprig-1"] / "card.json").read_text())["families"])
 
 
 def was_held_out(family: Family, problem: Problem) -> bool:

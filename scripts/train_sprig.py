@@ -1,12 +1,11 @@
-"""Train the built-in model from nothing on text that our own task families write.
+"""Train the built-in model from nothing, on text that our own task families and worlds write. One GPU, two stages.
 
-    python scripts/train_sprig.py --out sprig            # on one GPU, a few minutes
-    python scripts/train_sprig.py --out toy --toy        # on a CPU, seconds: every part of it, at a size that learns little
+    python scripts/train_sprig.py --out sprig                   # the first stage: every kind of conversation
+    python scripts/train_sprig.py --out sprig --stage own       # the second: the same, and its own attempts, judged and mended
+    python scripts/train_sprig.py --out toy --toy               # on a CPU, in seconds: every part of it, at a size that learns little
 
-Writers in their own processes make conversations without end; each row of a batch is conversations one after the other, and
-only what the model should say is learned. Writers are read in turn, so equal seeds and numbers of writers give equal text.
-After the share `--alone` of its steps the model tries problems itself, and from then on half of each batch is about those
-attempts: judging and mending them (`own_attempts.py`).
+A stage that was stopped goes on where it last saved, when it is started again. `sprig_text.py` says what is written, `sprig_tokens.py`
+how it is read, `own_attempts.py` what is said about attempts. Only what the model should say is learned.
 """
 
 from __future__ import annotations
@@ -15,223 +14,239 @@ import argparse
 import itertools
 import json
 import math
-import multiprocessing as mp
+import os
 import random
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # each writer has one core
+
 import torch
 import torch.nn.functional as F
-from own_attempts import Tried, conversations_about, try_problems
+from own_attempts import shards_about_attempts
+from safetensors.torch import load_file, save_file
+from sprig_text import conversations
+from sprig_tokens import Encoder, Shard, TokenBatch, mixed, read_again, written_shards
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from guerdon import models
 from guerdon.core.optim import with_masters
-from guerdon.models.attention import Runs
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
 from guerdon.models.huggingface import write
-from guerdon.models.tokenizer import ASSISTANT, END, USER, train_tokenizer
-from guerdon.tasks.corpus import conversations
-from guerdon.tasks.roles import Turns
+from guerdon.models.tokenizer import train_tokenizer
 
-VERSION = "sprig-1.1"
-SHARD = 64  # rows a writer hands over at a time
+VERSION = "sprig-2"
+CONTEXT = 1024
+STAGES = ("text", "own")
 
 
 def tokenizer_of(seed: int, texts: int, vocab: int) -> Tokenizer:
     """The tokenizer, from the first conversations of the corpus. Those about strings are left out: a string to be turned and
     rotated must not become a word."""
-    first = itertools.islice(conversations(seed), texts)
+    first = itertools.islice(conversations(seed, lambda turns: sum(len(t.shown) + len(t.said) for t in turns)), texts)
     return train_tokenizer(
-        (text for turns in first for turn in turns for text in turn if "strings" not in turns[0][0]), vocab
+        (text for turns in first for turn in turns for text in turn if "strings" not in turns[0].shown), vocab
     )
 
 
-def encode(turns: list[Turns], tokenizer: Tokenizer) -> Iterator[tuple[list[int], list[bool]]]:
-    """Each conversation as tokens, and which of them the model should say."""
-    user, assistant, end = (tokenizer.token_to_id(name) for name in (USER, ASSISTANT, END))
-    texts = [text for turn in turns for pair in turn for text in pair]
-    ids = iter([e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=False)])
-    for turn in turns:
-        tokens: list[int] = []
-        says: list[bool] = []
-        for _ in turn:
-            shown, said = next(ids), next(ids)
-            tokens += [user, *shown, assistant, *said, end]
-            says += [False] * (len(shown) + 2) + [True] * (len(said) + 1)
-        yield tokens, says
-
-
-def rows(written: Iterator[Turns], length: int, tokenizer: Tokenizer) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows of `length` tokens. A conversation stays whole: one that does not fit what is left of a row opens the next."""
-    tokens, says = np.zeros(length, np.uint16), np.zeros(length, bool)
-    filled = 0
-    while some := list(itertools.islice(written, 256)):
-        for more, learned in encode(some, tokenizer):
-            if len(more) > length:
-                continue
-            if filled + len(more) > length:
-                yield tokens, says
-                tokens, says, filled = np.zeros(length, np.uint16), np.zeros(length, bool), 0
-            tokens[filled : filled + len(more)], says[filled : filled + len(more)] = more, learned
-            filled += len(more)
-
-
-def write_shards(queue: mp.Queue, seed: int, length: int, tokenizer: str) -> None:
-    made = rows(conversations(seed), length, Tokenizer.from_str(tokenizer))
-    while True:
-        shard = list(itertools.islice(made, SHARD))
-        queue.put((np.stack([t for t, _ in shard]), np.stack([s for _, s in shard])))
-
-
-def batches(args: argparse.Namespace, tokenizer: Tokenizer) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of fresh text, the writers read in turn."""
-    context = mp.get_context("spawn")
-    queues = [context.Queue(maxsize=4) for _ in range(args.writers)]
-    for number, queue in enumerate(queues):
-        seed = args.seed * 1000 + number + 1
-        call = (queue, seed, args.length, tokenizer.to_str())
-        context.Process(target=write_shards, args=call, daemon=True).start()
-    turn = itertools.cycle(queues)
-    while True:
-        shards = [next(turn).get() for _ in range(math.ceil(args.rows / SHARD))]
-        tokens = np.concatenate([t for t, _ in shards])[: args.rows]
-        says = np.concatenate([s for _, s in shards])[: args.rows]
-        yield torch.from_numpy(tokens.astype(np.int64)), torch.from_numpy(says)
-
-
-def about(part: tuple[list[Tried], int, int, str]) -> list[tuple[np.ndarray, np.ndarray]]:
-    tried, seed, length, tokenizer = part
-    return list(rows(iter(conversations_about(tried, seed)), length, Tokenizer.from_str(tokenizer)))
-
-
-def rows_about_itself(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> tuple[Tensor, Tensor]:
-    """Have the model try problems; what there is to say about its attempts, as rows."""
-    with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder), net, tokenizer)
-        model = models.load(folder)
-    model.weights.to(args.device)
-    with torch.no_grad():
-        tried = try_problems(model, args.problems, 4, args.seed)
-    random.Random(args.seed).shuffle(tried)
-    size = math.ceil(len(tried) / args.writers)
-    parts = [(tried[i : i + size], args.seed, args.length, tokenizer.to_str()) for i in range(0, len(tried), size)]
-    with mp.get_context("spawn").Pool(args.writers) as pool:
-        made = [row for found in pool.map(about, parts) for row in found]
-    order = torch.randperm(len(made), generator=torch.Generator().manual_seed(args.seed))
-    tokens = torch.from_numpy(np.stack([t for t, _ in made]).astype(np.int64))[order]
-    return tokens, torch.from_numpy(np.stack([s for _, s in made]))[order]
-
-
-def loss_of(net: Decoder, tokens: Tensor, says: Tensor) -> Tensor:
-    """Cross-entropy of what should be said. The vocabulary is small enough to score every position."""
-    target = torch.where(says[:, 1:], tokens[:, 1:], -100)
-    hidden = net(tokens[:, :-1].flatten(), Runs.apart([tokens.shape[1] - 1] * len(tokens), tokens.device))
-    return F.cross_entropy(net.logits(hidden).float(), target.flatten(), ignore_index=-100)
+def loss_of(net: Decoder, batch: TokenBatch) -> Tensor:
+    """Cross-entropy of what should be said, which alone is scored. What follows a conversation's last token is another's, and
+    never said."""
+    said = batch.says[1:].nonzero()[:, 0]
+    hidden = net(batch.tokens, batch.runs)
+    return F.cross_entropy(net.logits(hidden[said]).float(), batch.tokens[said + 1])
 
 
 def decaying_adam(weights: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    """Matrices decay; norms do not."""
+    """AdamW, for the embedding, which decays, and the norms, which do not."""
     matrices, vectors = [w for w in weights if w.dim() > 1], [w for w in weights if w.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.98), fused=True)
 
 
-def train(net: Decoder, args: argparse.Namespace, tokenizer: Tokenizer) -> list[dict[str, float]]:
-    """AdamW with warm-up and a cosine. Returns the curve."""
-    optimiser = with_masters(decaying_adam, list(net.parameters()))
-    curve: list[dict[str, float]] = []
-    began = time.perf_counter()
-    own: tuple[Tensor, Tensor] | None = None
-    for step, (tokens, says) in enumerate(itertools.islice(batches(args, tokenizer), args.steps)):
-        if step == int(args.steps * args.alone):
-            own = rows_about_itself(net, args, tokenizer)
-            print(
-                f"step {step}: {len(own[0])} rows about its own attempts, {time.perf_counter() - began:.0f} s",
-                flush=True,
+def turning(weights: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
+    """Muon, for the matrices inside (arXiv:2502.16982, whose scale lets it share AdamW's learning rate): after as many steps its
+    loss was a quarter lower than AdamW's."""
+    return torch.optim.Muon(weights, lr=0.0, weight_decay=0.1, momentum=0.95, adjust_lr_fn="match_rms_adamw")
+
+
+class Training:
+    """A model under training, with what it takes to go on: weights, their averages, and how far it has come."""
+
+    def __init__(self, net: Decoder, tokenizer: Tokenizer, out: Path) -> None:
+        self.net, self.tokenizer, self.out = net, tokenizer, out
+        inner = [w for layer in net.layers for w in layer.parameters() if w.dim() > 1]
+        rest = [net.embed, net.norm, *(w for layer in net.layers for w in layer.parameters() if w.dim() <= 1)]
+        self.optimisers = [with_masters(turning, inner), with_masters(decaying_adam, rest)]
+        self.stage, self.step, self.curve = "", 0, list[dict[str, Any]]()
+        self.seconds, self.tokens = dict[str, float](), dict[str, int]()  # by stage, as are the settings
+        self.settings = dict[str, dict[str, Any]]()
+
+    @property
+    def masters(self) -> list[Tensor]:
+        return [p for optimiser in self.optimisers for group in optimiser.param_groups for p in group["params"]]
+
+    def _state(self, master: Tensor) -> dict[str, Tensor]:
+        for optimiser in self.optimisers:
+            if any(p is master for group in optimiser.param_groups for p in group["params"]):
+                return optimiser.state[master]
+        raise AssertionError("a weight that nobody trains")
+
+    def save(self) -> None:
+        """The model as it can be loaded, and beside it what training goes on from."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        write(self.out, self.net, self.tokenizer)
+        state = {f"net.{name}": x.detach().cpu() for name, x in self.net.state_dict().items()}
+        state |= {f"{i}.weight": p.detach().cpu().clone() for i, p in enumerate(self.masters)}
+        for i, p in enumerate(self.masters):
+            state |= {f"{i}.{key}": x.detach().cpu() for key, x in self._state(p).items()}
+        save_file(state, self.out / "state.safetensors")
+        told = {"stage": self.stage, "step": self.step, "curve": self.curve, "seconds": self.seconds}
+        told |= {"tokens": self.tokens, "settings": self.settings}
+        (self.out / "progress.json").write_text(json.dumps(told))
+
+    def load(self) -> None:
+        state = load_file(self.out / "state.safetensors")
+        self.net.load_state_dict({k.removeprefix("net."): x for k, x in state.items() if k.startswith("net.")})
+        with torch.no_grad():
+            for i, p in enumerate(self.masters):
+                p.copy_(state[f"{i}.weight"])
+                kept = {key.partition(".")[2]: x for key, x in state.items() if key.startswith(f"{i}.")}
+                self._state(p).update({key: x.to(p.device) for key, x in kept.items() if key != "weight"})
+        told = json.loads((self.out / "progress.json").read_text())
+        self.stage, self.step, self.curve, self.seconds = told["stage"], told["step"], told["curve"], told["seconds"]
+        self.tokens, self.settings = told["tokens"], told["settings"]
+
+    def run(self, batches: Iterator[list[Shard]], args: argparse.Namespace, peak: float, floor: float) -> None:
+        """Go on to the end of a stage: AdamW with warm-up and a cosine."""
+        began, saved, spent = time.perf_counter(), time.perf_counter(), self.seconds.get(self.stage, 0.0)
+        count, since = 0, began
+        for shards in itertools.islice(batches, args.steps - self.step):
+            batch = TokenBatch.of(shards, self.net.device)
+            at = self.step / args.steps
+            lr = (
+                peak
+                * min(1.0, (self.step + 1) / args.warmup)
+                * (floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * at)))
             )
-        if own is not None:
-            half = torch.arange(step * args.rows // 2, (step + 1) * args.rows // 2) % len(own[0])
-            tokens, says = (torch.cat([a[: args.rows // 2], b[half]]) for a, b in zip((tokens, says), own, strict=True))
-        lr = (
-            args.lr
-            * min(1.0, (step + 1) / args.warmup)
-            * (0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * step / args.steps)))
-        )
-        for group in optimiser.param_groups:
-            group["lr"] = lr
-        loss = loss_of(net, tokens.to(net.device, non_blocking=True), says.to(net.device, non_blocking=True))
-        optimiser.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_([p for group in optimiser.param_groups for p in group["params"]], 1.0)
-        optimiser.step()
-        if step % max(1, args.steps // 40) == 0 or step == args.steps - 1:
-            seconds = time.perf_counter() - began
-            speed = (step + 1) * tokens.numel() / seconds
-            curve.append({"step": step, "loss": round(loss.item(), 4), "seconds": round(seconds, 1)})
-            print(f"step {step}/{args.steps}  loss {loss.item():.4f}  {speed / 1e6:.2f} M tokens/s", flush=True)
-    return curve
+            for group in (group for optimiser in self.optimisers for group in optimiser.param_groups):
+                group["lr"] = lr
+            loss = loss_of(self.net, batch)
+            for optimiser in self.optimisers:
+                optimiser.zero_grad(set_to_none=True)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.masters, 1.0)
+            for optimiser in self.optimisers:
+                optimiser.step()
+            self.step += 1
+            count += batch.tokens.numel()
+            self.tokens[self.stage] = self.tokens.get(self.stage, 0) + batch.tokens.numel()
+            now = time.perf_counter()
+            if self.step % max(1, args.steps // 50) == 0 or self.step == args.steps:
+                self.curve.append({"stage": self.stage, "step": self.step, "loss": round(loss.item(), 4)})
+                now = time.perf_counter()
+                speed = count / (now - since) / 1e6
+                print(
+                    f"{self.stage} {self.step}/{args.steps}  loss {loss.item():.4f}  {speed:.2f} M tokens/s  {now - began:.0f} s",
+                    flush=True,
+                )
+                count, since = 0, now
+            self.seconds[self.stage] = spent + now - began
+            if now - saved > args.save:
+                self.save()
+                saved = time.perf_counter()
+        self.save()
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", required=True, help="folder for the model")
+    parser.add_argument("--stage", choices=STAGES, default="text")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=3600)
-    parser.add_argument("--rows", type=int, default=192)
-    parser.add_argument("--length", type=int, default=768)
+    parser.add_argument("--steps", type=int, help="steps of the stage")
+    parser.add_argument("--shards", type=int, default=6, help="shards of 32,768 tokens in a batch")
+    parser.add_argument("--uses", type=int, default=3, help="how often a shard is read")
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--warmup", type=int, default=200)
-    parser.add_argument("--alone", type=float, default=0.55, help="share of the steps before its own attempts come in")
-    parser.add_argument("--problems", type=int, default=30000, help="problems it tries, four times each")
+    parser.add_argument("--save", type=float, default=120.0, help="seconds between two savings")
+    parser.add_argument(
+        "--problems", type=int, default=60000, help="problems it tries before the second stage, four times each"
+    )
     parser.add_argument("--writers", type=int, default=15)
-    parser.add_argument("--vocab", type=int, default=512)
-    parser.add_argument("--hidden", type=int, default=192)
-    parser.add_argument("--layers", type=int, default=6)
-    parser.add_argument("--heads", type=int, default=6)
-    parser.add_argument("--kv-heads", type=int, default=2)
-    parser.add_argument("--ff", type=int, default=512)
+    parser.add_argument("--vocab", type=int, default=1024)
+    parser.add_argument("--hidden", type=int, default=256)
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--kv-heads", type=int, default=4)
+    parser.add_argument("--ff", type=int, default=704)
     parser.add_argument("--toy", action="store_true", help="a size that a CPU goes through in seconds")
     args = parser.parse_args(words)
     if args.toy:
-        args.steps, args.rows, args.length, args.writers, args.warmup, args.problems = 30, 8, 256, 1, 5, 40
+        args.shards, args.writers, args.warmup, args.problems = 1, 1, 5, 40
         args.hidden, args.layers, args.heads, args.kv_heads, args.ff, args.device = 48, 2, 2, 1, 96, "cpu"
+    if args.steps is None:
+        args.steps = 8 if args.toy else {"text": 9000, "own": 4000}[args.stage]
     return args
+
+
+def begun(args: argparse.Namespace) -> Training:
+    """A model at the beginning of the stage, or in the middle of it."""
+    out = Path(args.out)
+    half = args.device.startswith("cuda")  # bfloat16, with masters in float32
+    if (out / "progress.json").is_file():
+        tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
+    elif args.stage == "own":
+        raise SystemExit(f"{out} holds no model of the first stage: run it without --stage own before")
+    else:
+        tokenizer = tokenizer_of(args.seed, 300 if args.toy else 30000, args.vocab)
+    config = DecoderConfig(
+        vocab=tokenizer.get_vocab_size(), hidden=args.hidden, layers=args.layers, heads=args.heads,
+        kv_heads=args.kv_heads, ff=args.ff, max_positions=CONTEXT,
+    )  # fmt: skip
+    net = Decoder(config).reset(args.seed).to(args.device, torch.bfloat16 if half else torch.float32)
+    training = Training(net, tokenizer, out)
+    if (out / "progress.json").is_file():
+        training.load()
+        print(f"going on from {training.stage}, step {training.step}", flush=True)
+    if training.stage != args.stage:
+        training.stage, training.step = args.stage, 0
+    return training
 
 
 def main(words: list[str] | None = None) -> None:
     args = arguments(words)
-    began = time.perf_counter()
-    tokenizer = tokenizer_of(args.seed, 300 if args.toy else 20000, args.vocab)
-    config = DecoderConfig(
-        vocab=tokenizer.get_vocab_size(), hidden=args.hidden, layers=args.layers, heads=args.heads,
-        kv_heads=args.kv_heads, ff=args.ff, max_positions=1024,
-    )  # fmt: skip
-    half = args.device.startswith("cuda")  # bfloat16, with masters in float32
-    net = Decoder(config).reset(args.seed).to(args.device, torch.bfloat16 if half else torch.float32)
+    training = begun(args)
+    net, encoder = training.net, Encoder(training.tokenizer, CONTEXT)
+    training.settings[args.stage] = {k: v for k, v in vars(args).items() if k not in ("out", "stage")}
     size = sum(p.numel() for p in net.parameters())
-    print(f"{VERSION}: {size / 1e6:.2f} M parameters, vocabulary {config.vocab}", flush=True)
-    curve = train(net, args, tokenizer)
-    folder = Path(args.out)
-    write(folder, net.to("cpu", torch.bfloat16), tokenizer)
-    record = {
+    print(f"{VERSION}: {size / 1e6:.2f} M parameters, vocabulary {net.config.vocab}", flush=True)
+    seed = args.seed + 100 * STAGES.index(args.stage) + training.step  # who goes on reads other text
+    shards = written_shards(seed, args.writers, encoder)
+    batches = read_again(shards, args.shards, args.uses, random.Random(args.seed))
+    if args.stage == "own":
+        began = time.perf_counter()
+        training.save()
+        own = shards_about_attempts(training.out, args, encoder)
+        training.seconds["attempts"] = time.perf_counter() - began
+        print(f"{len(own)} shards about its own attempts, {training.seconds['attempts']:.0f} s", flush=True)
+        batches = mixed(batches, own, 0.4)
+    peak, floor = (args.lr, 0.1) if args.stage == "text" else (0.4 * args.lr, 0.02)
+    training.run(batches, args, peak, floor)
+    record: dict[str, Any] = {
         "version": VERSION,
         "parameters": size,
-        "tokens": args.steps * args.rows * args.length,
-        "seconds": round(time.perf_counter() - began, 1),
-        "settings": {k: v for k, v in vars(args).items() if k != "out"},
+        "tokens": training.tokens,
+        "seconds": {name: round(s, 1) for name, s in training.seconds.items()},
+        "settings": training.settings,
         "torch": torch.__version__,
         "device": torch.cuda.get_device_name() if args.device.startswith("cuda") else "cpu",
-        "curve": curve,
+        "curve": training.curve,
     }
-    (folder / "training.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(f"wrote {folder} in {record['seconds']} s", flush=True)
+    (training.out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from guerdon.core.errors import UserError, unknown
 Messages = list[dict[str, Any]]
 Schema = Mapping[str, Any]  # of a tool: {"type": "function", "function": {"name", "description", "parameters"}}
 DEEPEST = 32  # values inside of values in a call
+CALCULATOR = "calculator"
 MOST = 64  # calls that are read in a turn
 
 
@@ -128,13 +129,15 @@ class LlamaCalls(CallFormat):
 
 
 class SprigCalls(CallFormat):
-    """As the built-in model writes calls, of the one tool there is: a line `call 12*7`. It ends on `= 84`."""
+    """As the built-in model writes calls, of the one tool there is: a line `call 12*7`. It ends on `= 84`. Problems to be
+    solved with it begin with the tool's name, `python`; with `tool` where it is the calculator."""
 
     name = "sprig"
 
     def opening(self, messages: Messages, tools: Sequence[Schema]) -> str:
-        only_argument(tools)
-        return "tool\n" + "\n".join(message["content"] for message in messages)
+        name, _ = only_argument(tools)
+        opening = "tool" if name == CALCULATOR else name
+        return "\n".join([opening, *(message["content"] for message in messages)])
 
     def read(self, said: str, tools: Sequence[Schema]) -> ToolTurn:
         lines = said.strip().splitlines()

@@ -289,10 +289,12 @@ class EpisodeSeats(Mapping[str, EpisodeSeat]):
 
     def cut(self, **seen: Any) -> None:
         """A limit ended the episode: `seats.cut(policy=observation)`. Each role's track ends CUT with what it would have been
-        shown next, a segment without actions, so that a critic can say what was still to come."""
+        shown next, a segment without actions, so that a critic can say what was still to come. Of a view that does not fit
+        the model's context, as much as does: a track that nothing can read could not be learned from."""
         for role, view in seen.items():
             seat, parent = self[role], self.last(role)
-            context = seat.model.encode(view, self.path(role, parent))
+            room = seat.room(parent)
+            context = seat.model.encode(view, self.path(role, parent))[: None if room is None else max(0, room)]
             nothing: np.ndarray = np.zeros(0, np.float32)
             how, version = self.sampling, seat.model.version
             self.add(Segment(role, view, context, nothing, nothing, "", parent, how, version, end=End.CUT))

@@ -28,6 +28,7 @@ from guerdon.envs.pages.page_world import browsing as browsing
 from guerdon.envs.people.asked_users import asking as asking
 from guerdon.envs.people.planning import planned as planned
 from guerdon.envs.people.retries import with_feedback as with_feedback
+from guerdon.envs.programs.repair_tasks import repairs as repairs
 from guerdon.envs.simple import recital as recital
 from guerdon.envs.simple import single_turn as single_turn
 from guerdon.envs.tools.boxed_tools import interpreter as interpreter

@@ -57,14 +57,15 @@ class by_kind:
         return await self._played(ask, seats)
 
     async def _played(self, ask: Ask, seats: Seats) -> Episode:
-        episode: Episode = await self._of(ask).play(ask, seats)
+        episode: Episode = await self.of(ask).play(ask, seats)
         return episode
 
     async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
-        episode: Episode = await _showing(self._of(ask)).demonstrate(ask, seats)
+        episode: Episode = await _showing(self.of(ask)).demonstrate(ask, seats)
         return episode
 
-    def _of(self, ask: Ask) -> Any:
+    def of(self, ask: Ask) -> Any:
+        """Where a problem is played."""
         kind = ask.task.kind
         if kind not in self.envs:
             raise UserError(f"no environment for problems of the kind {kind}: give by_kind one, {{{kind!r}: ...}}")

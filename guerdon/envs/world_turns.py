@@ -138,7 +138,7 @@ def _limit(seats: Seats, role: str, view: Any, turns: int, most: int, began: flo
         return "turns"
     if seconds and turns and time.monotonic() - began > seconds:
         return "time"
-    room = seats[role].room(seats.last(role), view) if turns else None
+    room = seats[role].room(seats.last(role), view)
     return "context" if room is not None and room < 1 else None
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Recipe, RecipeEntry, Study
 from guerdon.loop.catalog import find_recipe
-from guerdon.models.model_loading import SPRIGS
+from guerdon.models.model_loading import NEWEST
 from guerdon.tasks.files import rows
 
-DEFAULT = SPRIGS[-1].name
+DEFAULT = NEWEST
 
 
 def default_model(recipe: Any, task: Any, data: Any) -> str | None:

@@ -19,6 +19,7 @@ from guerdon.rewards.formula.per_step import overall as overall
 from guerdon.rewards.formula.per_step import potential as potential
 from guerdon.rewards.formula.per_step import shortfall as shortfall
 from guerdon.rewards.formula.per_step import step_standing as step_standing
+from guerdon.rewards.formula.rarity import by_rarity as by_rarity
 from guerdon.rewards.formula.reward import Reward as Reward
 from guerdon.rewards.formula.reward import as_reward as as_reward
 from guerdon.rewards.formula.reward import clip as clip
@@ -62,12 +63,14 @@ from guerdon.rewards.text.answers import one_of as one_of
 from guerdon.rewards.text.answers import rouge_l as rouge_l
 from guerdon.rewards.text.answers import same_set as same_set
 from guerdon.rewards.text.answers import token_f1 as token_f1
+from guerdon.rewards.text.episode_facts import episode_fact as episode_fact
 from guerdon.rewards.text.exact_lines import true_lines as true_lines
 from guerdon.rewards.text.form_reward import json_fields as json_fields
 from guerdon.rewards.text.length_budgets import keeps_to as keeps_to
 from guerdon.rewards.text.length_budgets import promise as promise
 from guerdon.rewards.text.length_budgets import used as used
 from guerdon.rewards.text.length_budgets import within_budget as within_budget
+from guerdon.rewards.text.passed_tests import tests_passed as tests_passed
 from guerdon.rewards.text.plain_maths_reward import plain_maths as plain_maths
 from guerdon.rewards.text.program_reward import unit_tests as unit_tests
 from guerdon.rewards.text.retrieval import ndcg as ndcg
@@ -79,4 +82,9 @@ from guerdon.rewards.text.shape import has_format as has_format
 from guerdon.rewards.text.shape import length as length
 from guerdon.rewards.text.shape import overlong as overlong
 from guerdon.rewards.text.shape import repetition as repetition
+from guerdon.rewards.text.sql_partial_rewards import sql_clauses as sql_clauses
+from guerdon.rewards.text.sql_partial_rewards import sql_form as sql_form
+from guerdon.rewards.text.sql_partial_rewards import sql_links as sql_links
+from guerdon.rewards.text.sql_partial_rewards import sql_ngrams as sql_ngrams
+from guerdon.rewards.text.sql_partial_rewards import sql_runs as sql_runs
 from guerdon.rewards.text.sql_reward import sql_answer as sql_answer

@@ -3,6 +3,8 @@
 from guerdon.tasks.choosing import chosen as chosen
 from guerdon.tasks.choosing import first as first
 from guerdon.tasks.closed import closed_form as closed_form
+from guerdon.tasks.code.function_faults import FaultyProgram as FaultyProgram
+from guerdon.tasks.code.function_tasks import functions as functions
 from guerdon.tasks.contract import check_task as check_task
 from guerdon.tasks.families.boolean_expressions import boolean as boolean
 from guerdon.tasks.families.chained_arithmetic import chain as chain
@@ -14,6 +16,7 @@ from guerdon.tasks.families.list_operations import lists as lists
 from guerdon.tasks.families.long_addition import addition as addition
 from guerdon.tasks.families.modular_arithmetic import modular as modular
 from guerdon.tasks.families.number_bases import bases as bases
+from guerdon.tasks.families.number_counting import counting as counting
 from guerdon.tasks.families.number_sorting import sorting as sorting
 from guerdon.tasks.families.program_traces import trace as trace
 from guerdon.tasks.families.string_operations import strings as strings
@@ -28,8 +31,11 @@ from guerdon.tasks.field.gym_datasets import gym as gym
 from guerdon.tasks.field.gym_datasets import gym_dataset as gym_dataset
 from guerdon.tasks.field.json_form_tasks import json_forms as json_forms
 from guerdon.tasks.field.program_rows import programs as programs
+from guerdon.tasks.field.reflection_tasks import debugged as debugged
+from guerdon.tasks.field.reflection_tasks import reflecting as reflecting
 from guerdon.tasks.field.sql_tasks import text_to_sql as text_to_sql
 from guerdon.tasks.files import rows as rows
+from guerdon.tasks.judging.closer_tasks import in_closer_role as in_closer_role
 from guerdon.tasks.mixtures import mixture as mixture
 from guerdon.tasks.preference_files import preferences as preferences
 from guerdon.tasks.role_tasks import in_role as in_role

@@ -1,19 +1,21 @@
 """The parts a model can be asked to play besides solving, each with its question, its exact truth and how to read a reply.
 
-A judge thinks before it speaks: it goes through a solution line by line,
-writes each with `+` (follows) or `-` (does not, and there it stops), then says its verdict.
+A judge thinks before it speaks: it goes through a solution line by line, writes each as it should be
+with `+` (so it is) or `-` (so it is not, and there it stops), then says its verdict.
 One who proposes a problem works it out first.
 Truth comes from the family's step checker, so every reply of every role can be checked.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
 
 from guerdon.core.task import Task
 from guerdon.tasks.family import ANSWER, Family, read_solution, write_solution
+from guerdon.tasks.judging.redoing import redone
 
 CALL = re.compile(r"call (-?[0-9]{1,12})([-+*])([0-9]{1,12})")
 
@@ -53,21 +55,29 @@ def tool_view(prompt: str) -> str:
 def marks(family: Family, task: Task, solution: str) -> str:
     """`+` for every line that follows, `-` at the first that does not; the last mark is the answer's."""
     steps, answer = read_solution(solution)
-    wrong = family.first_wrong(task, steps)
+    wrong = first_wrong(family, task, steps)
     if wrong is not None:
         return "+" * wrong + "-"
     return "+" * len(steps) + ("+" if answer is not None and family.right(task, answer) else "-")
 
 
+def first_wrong(family: Family, task: Task, steps: Sequence[str]) -> int | None:
+    """The family's own, way by way where a solution may search: after a way that is gone to its end the next begins anew."""
+    if not hasattr(family, "searched"):
+        return family.first_wrong(task, steps)
+    way = len(family.steps(task))
+    errors = ((at, family.first_wrong(task, steps[at : at + way])) for at in range(0, len(steps), way))
+    return next((at + wrong for at, wrong in errors if wrong is not None), None)
+
+
 def checked(family: Family, task: Task, solution: str) -> str:
-    """The lines of a solution as a judge goes through them: `7+5=12 +`, up to the first that is wrong. An answer that never
-    comes is a `?`."""
-    steps, answer = read_solution(solution)
-    lines = [*steps, "?" if answer is None else ANSWER + answer]
-    return "\n".join(f"{line} {mark}" for line, mark in zip(lines, marks(family, task, solution), strict=False))
+    """A solution as a judge goes through it (`judging/redoing.py`): `7+5=12 +`, up to the first line that is wrong, which it
+    writes as it should be. An answer that never comes is a `?`."""
+    return "\n".join(redone(family, task, solution, marks(family, task, solution)))
 
 
 def verdict(family: Family, task: Task, solution: str) -> str:
+    """A solution gone through, then `yes` or `no`."""
     seen = checked(family, task, solution)
     return f"{seen}\n{ANSWER}{'no' if seen.endswith('-') else 'yes'}"
 
@@ -85,11 +95,20 @@ def graded(family: Family, task: Task, solution: str) -> str:
 
 
 def preferred(family: Family, task: Task, first: str, second: str) -> str:
-    """The better of two: the right one, else the one that was right for longer. Only the first is gone through, which is
-    enough where one of them is right."""
+    """The better of two: the right one, else the one that was right for longer. Where the first is wrong, the second is gone
+    through from where they part as far as the first was: if it is still right there, it is better."""
     seen = marks(family, task, first), marks(family, task, second)
     better = 0 if _merit(seen[0]) >= _merit(seen[1]) else 1
-    return f"{checked(family, task, first)}\n{ANSWER}{'ab'[better]}"
+    lines = redone(family, task, first, seen[0])
+    if seen[0].endswith("-"):
+        lines += ["b", *redone(family, task, second, seen[1][: len(seen[0])], _common(first, second))]
+    return "\n".join([*lines, ANSWER + "ab"[better]])
+
+
+def _common(first: str, second: str) -> int:
+    """How many steps two solutions begin with alike."""
+    pairs = zip(read_solution(first)[0], read_solution(second)[0], strict=False)
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _merit(seen: str) -> tuple[bool, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from typing import Any
@@ -21,6 +22,7 @@ NAMES = {  # family: the module that defines it
     "bases": "guerdon.tasks.families.number_bases",
     "modular": "guerdon.tasks.families.modular_arithmetic",
     "clock": "guerdon.tasks.families.clock_times",
+    "counting": "guerdon.tasks.families.number_counting",
     "addition": "guerdon.tasks.families.long_addition",
     "boolean": "guerdon.tasks.families.boolean_expressions",
     "countdown": "guerdon.tasks.families.countdown_search",
@@ -31,6 +33,8 @@ NAMES = {  # family: the module that defines it
     "gym": "guerdon.tasks.field.gym_datasets",
     "json_forms": "guerdon.tasks.field.json_form_tasks",
     "text_to_sql": "guerdon.tasks.field.sql_tasks",
+    "reflecting": "guerdon.tasks.field.reflection_tasks",
+    "functions": "guerdon.tasks.code.function_tasks",
     "hops": "guerdon.envs.corpora.fact_questions",
     "claims": "guerdon.envs.corpora.fact_questions",
     "rewriting": "guerdon.envs.corpora.query_rewriting",
@@ -43,6 +47,7 @@ NAMES = {  # family: the module that defines it
     "asking": "guerdon.envs.people.asked_users",
     "with_feedback": "guerdon.envs.people.retries",
     "planned": "guerdon.envs.people.planning",
+    "repairs": "guerdon.envs.programs.repair_tasks",
     "nim": "guerdon.envs.games.own_games",
     "hunt": "guerdon.envs.games.own_games",
     "spiel": "guerdon.envs.games.spiel_games",
@@ -54,6 +59,7 @@ BY_NAME = {  # family: what follows the colon, where that is no level
     "spiel": "game",
     "with_feedback": "source",
     "planned": "source",
+    "reflecting": "source",
 }
 TOOLS = ("calculator", "python")  # what may stand before a slash besides roles: problems to be solved with these
 
@@ -97,6 +103,18 @@ def knows(name: str) -> bool:
     return name.partition("+")[0].rpartition("/")[2].partition("@")[0].partition(":")[0] in NAMES
 
 
+@functools.cache
+def family_names() -> list[str]:
+    """The families with exact truth, which is what every role needs.
+
+    >>> family_names()[:4]
+    ['chain', 'sorting', 'lists', 'strings']
+    """
+    from guerdon.tasks.family import Family
+
+    return [name for name in NAMES if name not in BY_NAME and isinstance(load(name), Family)]
+
+
 def _levels(name: str) -> list[str]:
     """NAME:2-4 as NAME:2, NAME:3, NAME:4; any other name as itself."""
     family, _, level = name.partition(":")
@@ -115,6 +133,8 @@ def _levels(name: str) -> list[str]:
 def _one(name: str, settings: dict[str, Any]) -> TaskSource:
     """A single family at a single level, in a role."""
     if "/" in name:
+        from guerdon.tasks.judging.closer_roles import CLOSER_ROLES
+        from guerdon.tasks.judging.closer_tasks import in_closer_role
         from guerdon.tasks.role_tasks import in_role
         from guerdon.tasks.roles import ROLES
 
@@ -123,8 +143,10 @@ def _one(name: str, settings: dict[str, Any]) -> TaskSource:
             shelf: Any = importlib.import_module("guerdon.envs.tools.tool_tasks")
             tooled: TaskSource = shelf.named_tools(role, _one(rest, settings))
             return tooled
+        if role in CLOSER_ROLES:
+            return in_closer_role(role, _one(rest, settings))
         if role not in ROLES:
-            raise unknown("role or tool", role, [*ROLES, *TOOLS])
+            raise unknown("role or tool", role, [*ROLES, *CLOSER_ROLES, *TOOLS])
         return in_role(role, _one(rest, settings))
     family, _, level = name.partition(":")
     if family not in NAMES:

@@ -254,3 +254,42 @@ def test_what_cannot_be_read_stops_the_run(tmp_path):
         played(table(), reading(want="critik.final"))
     with pytest.raises(UserError, match="longer than its context"):
         played(valued(tmp_path / "lm", max_positions=32), reading(text="so the " * 20), max_tokens=2)
+
+
+# --- what a limit cuts off ------------------------------------------------------------------------------------------
+
+
+@part
+class shows_much:
+    """One turn, and then a view of so many words that nobody may answer."""
+
+    words: int = 1
+    roles = ("policy",)
+
+    async def play(self, ask, seats):
+        await seats["policy"].act(ask.shown)
+        seats.cut(policy="so " * self.words)
+        return seats.episode()
+
+
+@pytest.mark.parametrize("words", [1, 200])
+def test_a_view_that_does_not_fit_is_kept_as_far_as_it_fits(tmp_path, words):
+    """A track that is longer than the context could be neither read nor learned from."""
+    model = valued(tmp_path / "lm", max_positions=48)
+    episodes = played(model, shows_much(words=words), max_tokens=4)
+    for e in episodes:
+        first, last = e.segments
+        whole = len(model.encode("so " * words, [first]))
+        room = 48 - len(first.context) - len(first.actions)
+        assert (len(last.context), last.end, last.view) == (min(room, whole), End.CUT, "so " * words)
+    seen = model.read(pack(episodes), ["logp", "final"])
+    assert torch.isfinite(seen["final"]).all() and len(seen["final"]) == len(episodes)
+
+
+def test_a_view_that_nothing_of_fits_leaves_a_track_that_is_read(tmp_path):
+    """The turn took all the room there is."""
+    model = valued(tmp_path / "lm", max_positions=12)
+    episodes = played(model, shows_much(words=9), max_tokens=64)
+    full = [e for e in episodes if len(e.segments[0].context) + len(e.segments[0].actions) == 12]
+    assert full and all(len(e.segments[1].context) == 0 for e in full)
+    assert torch.isfinite(model.read(pack(full), ["logp", "final"])["final"]).all()

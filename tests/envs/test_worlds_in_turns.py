@@ -149,6 +149,17 @@ def test_a_view_that_the_context_has_no_room_for_ends_it_cut() -> None:
     assert played(counting(), None, model=Narrow(word)).info == {"goal": 0.0, "turns": 1, "cut": "context"}
 
 
+def test_a_first_view_that_the_context_has_no_room_for_ends_it_cut() -> None:
+    class Narrow(gd.models.scripted):  # type: ignore[misc, valid-type]
+        max_positions = 23  # the first view has as many bytes
+
+    episode = played(counting(), None, model=Narrow(word))
+    assert episode.info == {"goal": 0.0, "turns": 0, "cut": "context"}
+    assert [(s.view, len(s.context), len(s.actions), s.end) for s in episode.segments] == [
+        ("three words, one a turn", 23, 0, gd.End.CUT)
+    ]
+
+
 def test_the_time_of_an_episode_ends_it_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count(0.0, 10.0)  # ten seconds between two looks
     monkeypatch.setattr("guerdon.envs.world_turns.time.monotonic", lambda: next(clock))

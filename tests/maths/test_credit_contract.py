@@ -43,7 +43,10 @@ from guerdon.select.filters import with_rate
 
 MODULES = sorted(m.name for m in pkgutil.iter_modules(guerdon.credit.__path__))
 PLAYED = {"greedy_baseline", "restarts"}  # tested in test_credit_played.py
-SPELLED = {"thoughts"}  # asks a model where lines end, which these batches have none of: test_process_guided.py
+SPELLED = {
+    "thoughts",
+    "by_spans",
+}  # read texts, which these batches have none of: test_process_guided.py, test_ledex.py
 
 CHAINS = {  # a tree gives what the chains it stands for give
     "centre": lambda: centre(),

@@ -70,6 +70,7 @@ def test_six_runs_without_a_name(tmp_path, alone, tried):
         tried()
 
 
+@pytest.mark.slow
 def test_six_runs_with_one_name(tmp_path, alone, tried):
     """Six processes start with the same --out at the same moment: one has it, five are told in a line."""
     found = start_together(tmp_path, ["mine"] * STARTS)

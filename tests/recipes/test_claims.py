@@ -29,6 +29,14 @@ WAITING = {
     "t-reg",
     "what-srms-reward",
 }  # registered, and not yet run by the rules of today; their pages say so
+PLANNED = {  # built and tested; their claims are registered once their settings have been tried with the student they are about
+    "g-ra",
+    "ledex",
+    "reasoning-sql",
+    "reflexicoder",
+    "rest-rl",
+    "verpo",
+}
 UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
@@ -65,8 +73,8 @@ def test_its_claims_can_be_run_are_registered_and_are_those_of_its_evidence(name
     for trial in trials:
         can_be_run(trial)
         dated = registered(evidence.SHIPPED, trial)  # before it is run; one that changes is registered anew
-        assert dated, f"a claim of {name} is not registered: guerdon prove --register"
-    if name not in WAITING:
+        assert bool(dated) == (name not in PLANNED), f"a claim of {name} is not registered: guerdon prove --register"
+    if name not in WAITING | PLANNED:
         proof = evidence.read(evidence.SHIPPED, name)
         assert not proof["quick"] and '"/' not in json.dumps(proof), "a path of the machine it was made on"
         page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
@@ -115,8 +123,8 @@ def roles_of(claim: Claim) -> list[str]:
 
 
 def test_every_published_method_has_evidence_or_waits_for_it():
-    assert set(evidence.read_all(evidence.SHIPPED)) == set(PUBLISHED) - WAITING
-    for name in WAITING:
+    assert set(evidence.read_all(evidence.SHIPPED)) == set(PUBLISHED) - WAITING - PLANNED
+    for name in WAITING | PLANNED:
         page = (PAGES / f"{PUBLISHED[name].family}.md").read_text()
         shown, *_ = page.partition(f"<!-- evidence: {name} -->\n")[2].partition("<!-- end -->")
         assert shown.startswith("Not proved yet"), "run `make pages`"

@@ -390,7 +390,8 @@ def test_without_shares_it_is_grpo(wish):
     assert torch.equal(Watched(made(wish, shares=[]), 3).weights, Watched(plain_grpo(wish), 3).weights)
 
 
-@pytest.mark.parametrize("how", ["start", pytest.param("prompt", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("how", ["start", "prompt"])
+@pytest.mark.slow
 def test_a_run_that_was_broken_off_goes_on_the_same(how, tmp_path, student):
     """On a language model: prefixes, prompts and hints are made again from what the run kept."""
     small = {"prompts": 2, "tries": 2, "lr": 3e-3, "max_tokens": 32, "how": how, "kl": 0.1, "cold": 1}

@@ -26,7 +26,7 @@ from guerdon.recipes.process.tp_grpo_thought.parts import by_line, each_line, pa
 from guerdon.rewards import score, true_lines, verified
 from guerdon.tasks import by_steps
 from guerdon.tasks import load as load_task
-from guerdon.tasks.roles import verdict
+from guerdon.tasks.roles import marks
 
 FAMILY = load_task("equation:6-7")
 QUIET = gd.Options(eval_tasks=0)
@@ -305,10 +305,11 @@ def test_marks_of_a_verifier_are_read():
 
 
 def test_a_verifier_of_the_family_is_followed(sprig):
-    """The exact verdict, recited in place of the judge's words, gives what the checker says up to the first wrong line."""
+    """The exact marks beside copied lines, as sprig-1 writes them, give what the checker says up to the first wrong line."""
     task, steps = problem_of()
     for text in (by_steps(FAMILY).solution(task), "\n".join([*steps[:2], "x=99", "= 99"])):
-        reply = verdict(by_steps(FAMILY), task, text)
+        marked = zip(text.split("\n"), marks(by_steps(FAMILY), task, text), strict=False)
+        reply = "\n".join(f"{line} {mark}" for line, mark in marked)
         exact = true_lines(by_steps(FAMILY))(task, text)
         assert read_marks(text, reply, right=FAMILY.check(task, text) > 0) == exact
 

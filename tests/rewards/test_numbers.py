@@ -132,6 +132,7 @@ def test_numbers_by_knob():
 
 
 @pytest.mark.skipif(not PROBLEMS.exists(), reason="GSM8K is not here")
+@pytest.mark.slow
 def test_every_gold_answer_of_gsm8k_is_right():
     part = numeric()
     for line in PROBLEMS.read_text().splitlines():

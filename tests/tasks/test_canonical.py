@@ -6,8 +6,8 @@ import re
 import pytest
 
 from guerdon.tasks import load
-from guerdon.tasks.corpus import family_names
 from guerdon.tasks.family import Problem
+from guerdon.tasks.task_loading import family_names
 
 # a problem, the same in other words, and another one
 ALIKE = {

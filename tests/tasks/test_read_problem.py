@@ -14,9 +14,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
 from guerdon.tasks.contract import check_task
-from guerdon.tasks.corpus import family_names
 from guerdon.tasks.families.chained_arithmetic import chain
 from guerdon.tasks.family import Family, Problem
+from guerdon.tasks.task_loading import family_names
 
 NAMES = family_names()
 LEVELS = range(1, 9)
@@ -26,6 +26,7 @@ SHARED = {
     "equation": [{2, 3}, {4, 5}],  # the higher level adds negative numbers
     "sorting": [{3, 4}],  # the higher level has larger numbers and both directions
     "bases": [set(LEVELS)],  # the ranges of numbers overlap
+    "counting": [{1, 2}, {3, 4, 5}, {6, 7}],  # as many conditions, larger numbers
     "modular": [{2, 3}, {3, 4}, {4, 5}, {5, 6}, {6, 7}, {7, 8}],  # neighbours have a power in common
 }
 
@@ -211,6 +212,19 @@ CASES = {
         "clock fri 22:30: +2w, -50min, +3d|clock fri 22:30: +21h, -50min, +3d|clock fri 22:30: +0h, -50min, +3d|"
         "clock fri 22:30: +2h, -60min, +3d|clock fri 22:30: +02h, -50min, +3d|clock Fri 22:30: +2h, -50min, +3d|"
         "clock fri 2:30: +2h, -50min, +3d|clock fri 22:30: +2h, -50min|clock fri 22:30: 2h, -50min, +3d|clock fri",
+    ),
+    "counting:1": (
+        {"counting 10 to 20: prime, sum": "60", "counting 10 to 16: divisible by 3, how many": "2"},
+        "counting 20 to 10: prime, sum|counting 10 to 51: prime, sum|counting 10 to 20: prime|counting 10 to 20: sum|"
+        "counting 10 to 20: prime, mean|counting 10 to 20: sum, prime|counting 10 to 20: divisible by 2, sum|"
+        "counting 10 to 20: odd, sum|counting 14 to 17: prime, sum|counting 1 to 50: prime, sum|counting 010 to 20: prime, sum|"
+        "counting 10 to 20: prime, ends in 3, sum|counting 10-20: prime, sum|counting 10 to 20: Prime, sum|"
+        "counting 10 to 20: prime,sum|counting 0 to 20: square, sum|counting 11 to 13: not divisible by 10, sum",
+    ),
+    "counting:3": (
+        {"counting 10 to 60: divisible by 7, even digit sum, how many": "3"},  # 28 35 42
+        "counting 10 to 60: divisible by 7, divisible by 5, how many|counting 10 to 60: prime, not divisible by 4, sum|"
+        "counting 10 to 60: even digit sum, digit sum 7, how many|counting 10 to 60: even digit sum, divisible by 7, how many",
     ),
     "clock:1": (
         {"clock 22:30: +5min": "22:35", "clock sun: +7d": "sun"},

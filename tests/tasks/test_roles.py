@@ -11,8 +11,8 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
 from guerdon.tasks import roles as parts
-from guerdon.tasks.corpus import RARER, SHARES, WITH_TOOLS, family_names
 from guerdon.tasks.role_tasks import WORDS, in_role
+from guerdon.tasks.task_loading import family_names
 
 NAMES = family_names()
 LEVELS = range(1, 9)
@@ -23,6 +23,7 @@ CHECKED = (
     "revise",
     "propose",
 )  # on every family; tools are for those with one call a step
+WITH_TOOLS = ("chain",)  # families whose every step is one call
 CHAIN = load("chain:2")
 TASK = Task("hand", "chain 7 +5 *3 -4", "32", "chain", 2, {"start": 7, "ops": ["+5", "*3", "-4"]})
 GOLD = "7+5=12\n12*3=36\n36-4=32\n= 32"
@@ -59,7 +60,7 @@ BARE = "= 32"
 def test_marks_verdicts_and_grades(solution, marks, grade):
     assert parts.marks(CHAIN, TASK, solution) == marks
     seen = parts.checked(CHAIN, TASK, solution)
-    assert "".join(line[-1] for line in seen.split("\n")) == marks
+    assert "".join(line[-1] for line in seen.split("\n") if line[-1] in "+-") == marks
     assert parts.verdict(CHAIN, TASK, solution) == f"{seen}\n= {'yes' if grade == 5 else 'no'}"
     assert parts.grade(CHAIN, TASK, solution) == grade
     assert parts.graded(CHAIN, TASK, solution) == f"{seen}\n= {grade}"
@@ -67,8 +68,9 @@ def test_marks_verdicts_and_grades(solution, marks, grade):
 
 def test_a_judge_goes_through_the_lines():
     assert parts.checked(CHAIN, TASK, GOLD) == "7+5=12 +\n12*3=36 +\n36-4=32 +\n= 32 +"
-    assert parts.checked(CHAIN, TASK, SECOND) == "7+5=12 +\n12*3=35 -"
-    assert parts.checked(CHAIN, TASK, ANSWER).endswith("= 42 -")
+    assert parts.checked(CHAIN, TASK, SECOND) == "7+5=12 +\n12*3=36 -"
+    assert parts.checked(CHAIN, TASK, ANSWER).endswith("36-4=32 +\n= 32 -")
+    assert parts.checked(CHAIN, TASK, SHORT).endswith("12*3=36 +\n36-4=32\n= 32 -")  # the rest is worked out
     assert parts.checked(CHAIN, TASK, "7+5=12") == "7+5=12 +\n? -"  # no answer at all
 
 
@@ -84,7 +86,8 @@ def test_a_judge_goes_through_the_lines():
     ],
 )
 def test_the_better_of_two(first, second, reply):
-    assert parts.preferred(CHAIN, TASK, first, second) == f"{parts.checked(CHAIN, TASK, first)}\n= {reply}"
+    written = parts.preferred(CHAIN, TASK, first, second)
+    assert written.startswith(parts.checked(CHAIN, TASK, first)) and written.endswith(f"\n= {reply}")
 
 
 @pytest.mark.parametrize(
@@ -153,10 +156,6 @@ def test_conversations_by_hand():
         ("36", "call 36-4"),
         ("32", "= 32"),
     ]
-
-
-def test_roles_and_shares_are_of_the_same_kinds():
-    assert set(SHARES) == set(RARER) == set(parts.ROLES) and sum(SHARES.values()) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("role", parts.ROLES)

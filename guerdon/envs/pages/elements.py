@@ -8,6 +8,7 @@ Leaves out: what a click does (`page_site.py`), how a page looks (`tree_view.py`
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,6 +37,8 @@ INLINE = frozenset(
 )
 CONTROLS = frozenset(("a", "button", "input", "option", "select", "textarea"))
 CELLS = frozenset(("td", "th"))
+KINDS = {"a": "link", "textarea": "field"}  # what a control is to whoever uses it, where its tag does not say it
+INPUTS = {"checkbox": "box", "radio": "radio"}
 HOLES = re.compile(r"\{([^{}]*)\}")
 OWN = frozenset(("id", "value", "checked", "hidden", "disabled", "on", "each", "only", "per"))  # not kept as attributes
 
@@ -95,10 +98,12 @@ class Element:
 
     def walk(self) -> Iterator[Element]:
         """Itself and all in it, in the order of the page; without what is hidden."""
-        if not self.hidden:
-            yield self
-            for child in self.children:
-                yield from child.walk()
+        ahead = [self]  # a stack, not a call for each element: pages are walked all the time
+        while ahead:
+            element = ahead.pop()
+            if not element.hidden:
+                yield element
+                ahead += reversed(element.children)
 
     def within(self, tag: str) -> Element | None:
         """The nearest element of a tag that it stands in."""
@@ -127,19 +132,23 @@ class Node:
         self.attributes = {name: str(value) for name, value in self.given.items() if name not in OWN}
         self.open_attributes = {name: value for name, value in self.attributes.items() if "{" in value}
         self.on: dict[str, list[Effect]] = self.given.get("on", {})
-        self.has_open_effects = "{" in str(list(self.on.values()))[1:]
+        self.has_open_effects = bool(self.on) and "{" in str(list(self.on.values()))[1:]
         self.hidden, self.disabled = bool(self.given.get("hidden")), bool(self.given.get("disabled"))
-        kinds = {"checkbox": "box", "radio": "radio"}
-        self.kind = {"a": "link", "textarea": "field"}.get(self.tag, self.tag)
+        self.kind = KINDS.get(self.tag, self.tag)
         if self.tag == "input":
-            self.kind = kinds.get(self.attributes.get("type", "text"), "field")
+            self.kind = INPUTS.get(self.attributes.get("type", "text"), "field")
         self.holds = self.kind in ("field", "select", "box", "radio")
-        self.value = str(self.given.get("value", "on" if self.kind in kinds.values() else ""))
+        self.value = str(self.given.get("value", "on" if self.kind in ("box", "radio") else ""))
         self.is_block, self.is_control = self.tag not in INLINE, self.tag in CONTROLS
         is_text = all(isinstance(child, str) for child in inside) and "each" not in self.given
         self.text = "".join(inside) if is_text else ""
-        parts = [] if is_text else [["span", {}, child] if isinstance(child, str) else child for child in inside]
-        self.children = [Node(part, f"{place}.{n}") for n, part in enumerate(parts)]
+        self.inside = [] if is_text else inside
+
+    @functools.cached_property
+    def children(self) -> list[Node]:
+        """What is in it, read when it is first built: a closed menu may never be."""
+        parts = [["span", {}, child] if isinstance(child, str) else child for child in self.inside]
+        return [Node(part, f"{self.place}.{n}") for n, part in enumerate(parts)]
 
 
 class Builder:

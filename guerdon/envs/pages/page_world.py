@@ -72,11 +72,13 @@ class Visit:
         self.env, self.meta, self.prompt = env, meta, prompt
         self.site, self.goal = Site(meta["site"]), meta.get("goal", {})
         self.view = TreeView(env.lines) if env.view == "tree" else ScreenView(env.lines, env.width)
-        self.before: dict[str, Any] = copy.deepcopy(self.site.data)
+        self.before: dict[str, Any] = json.loads(json.dumps(self.site.data))
         self.seen: set[str] = set()
         self.sought = [entry["see"] for entry in self.goal.get("todo", []) if "see" in entry]
         self.answer: str | None = None
         self.steps = self.unclear = 0
+        self.advised: list[str] = []  # what the gold player would have said
+        self.follows = True  # whether that is what was said, move by move
 
     def begin(self) -> str:
         return f"Task: {self.prompt}\nMoves: {self.view.moves}\n\n{self._look()}"
@@ -88,6 +90,7 @@ class Visit:
 
     def step(self, said: str) -> Observed:
         self.steps += 1
+        self.follows = self.follows and len(self.advised) == self.steps and self.advised[-1] == said
         told = self.view.act(self.site, said)
         if told.unclear:
             self.unclear += 1
@@ -99,7 +102,9 @@ class Visit:
 
     def gold(self) -> str:
         done = changes(self.before, self.site.data)
-        return self.view.say(self.site, next_step(self.site, self.goal, done, self.seen))
+        says = self.view.say(self.site, next_step(self.site, self.goal, done, self.seen))
+        self.advised = [*self.advised[: self.steps], says]
+        return says
 
     def outcome(self) -> dict[str, Any]:
         done = changes(self.before, self.site.data)
@@ -116,6 +121,8 @@ class Visit:
             )
         if not self.goal.get("todo") and not self.goal.get("plan"):
             return told  # nobody said what the gold player does
+        if self.follows and self.answer is not None:  # this was its own visit
+            return told | {"least": self.steps}
         whole = json.dumps({name: self.meta[name] for name in ("site", "goal")})
         return told | {"least": _least(whole, self.env.view, self.env.lines, self.env.width)}
 

@@ -8,8 +8,10 @@ from guerdon.core.episode import End, Episode
 from guerdon.core.errors import UserError
 from guerdon.core.part import part
 from guerdon.core.play import Seats, seats_alone
-from guerdon.core.task import Ask
+from guerdon.core.task import Ask, Task
 from guerdon.envs.people.retries import OverSource, filled
+from guerdon.envs.people.subgoals import subgoals
+from guerdon.tasks.stepwise import by_steps, has_steps
 
 
 @part
@@ -57,11 +59,20 @@ class planned(OverSource):
         return (self.planner, self.executor)
 
     async def demonstrate(self, ask: Ask, seats: Seats) -> Episode:
-        """A worked solution as the plan, and again as what is done."""
+        """What is to be done as the plan (`subgoals.py`), and with its results as what is done."""
         prompt, gold = self._prompt(ask), self.gold(ask.task)
-        seats[self.planner].recite(filled(self.ask, prompt=prompt), gold)
-        seats[self.executor].recite(self._carried(prompt, gold), gold)
-        return seats.episode(goal=float(self.is_right(ask.task, gold)), plan=_lines(gold))
+        plan = self._plan(ask.task, prompt)
+        seats[self.planner].recite(filled(self.ask, prompt=prompt), plan)
+        seats[self.executor].recite(self._carried(prompt, plan), gold)
+        return seats.episode(goal=float(self.is_right(ask.task, gold)), plan=_lines(plan))
+
+    def _plan(self, task: Task, prompt: str) -> str:
+        """The steps without what they come to, below the problem where the executor is not shown it. Of a source without steps
+        nobody knows a plan but the answer."""
+        if not has_steps(self.inner):
+            return task.answer
+        goals = subgoals(task, by_steps(self.inner).steps(task))
+        return "\n".join([prompt, *goals] if self.shows == "plan" else goals)
 
     def _prompt(self, ask: Ask) -> str:
         return str(ask.task.prompt if ask.prompt is None else ask.prompt)

@@ -135,7 +135,7 @@ class with_feedback(OverSource):
             if segment.end is End.CUT and self.memory:
                 cut = "tokens"
                 break
-            view = self._again(ask, segment.text, reply.text if self.critic else self.told(ask.task, segment.text))
+            view = self.again(ask, segment.text, reply.text if self.critic else None)
             room = seats[self.role].room(seats.last(self.role) if self.memory else None, view)
             if room is not None and room < 1:
                 cut = "context"
@@ -151,7 +151,9 @@ class with_feedback(OverSource):
             seats[self.critic].recite(verify_view(ask.task.prompt, answer), f"{ANSWER}yes")
         return seats.episode(**self._outcome([self.is_right(ask.task, answer)], ["yes"]))
 
-    def _again(self, ask: Ask, answer: str, feedback: str) -> Any:
+    def again(self, ask: Ask, answer: str, feedback: str | None = None) -> Any:
+        """What is shown after a wrong answer; without a critic's `feedback`, with what is told of it."""
+        feedback = self.told(ask.task, answer) if feedback is None else feedback
         template = self.template or (FORM if self.feedback == "verdict" else FORM + "\n{feedback}")
         text = filled(template, prompt=str(ask.task.prompt), answer=answer, feedback=feedback)
         return ask.shown.saying(text) if isinstance(ask.shown, Conversation) and not self.memory else text

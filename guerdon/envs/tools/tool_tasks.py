@@ -12,10 +12,14 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.part import part
 from guerdon.core.task import Split, Task, TaskSource, kinds_of
+from guerdon.envs.tools.calculator_gold import BY_CALCULATOR, step_by_step
 from guerdon.envs.tools.exact_arithmetic import calculator
-from guerdon.envs.tools.tool_worlds import GOLD, tool_turns
+from guerdon.envs.tools.program_gold import BY_PROGRAM, SHOWN_AT_LAST
+from guerdon.envs.tools.tool_worlds import GOLD, SHOWS, tool_turns
+from guerdon.tasks.family import ANSWER, Family
 
-CALCULATOR = calculator.__name__
+CALCULATOR, PYTHON = calculator.__name__, "python"
+ARGUMENTS = {CALCULATOR: "expression", PYTHON: "code"}
 MOST = 16  # turns of problems that are named: a step of the longest chains is a call
 
 
@@ -64,17 +68,29 @@ class with_tools:
         return dataclasses.replace(task, family=self.prefix + task.family, meta={**task.meta, GOLD: self._gold(task)})
 
     def _gold(self, task: Task) -> list[Any]:
-        """What one who knows everything says: as the task has it; every step as a call of the calculator, where all of them are
-        such; or the answer at once."""
+        """What one who knows everything says: as the task has it; the calls that its family is solved by (`calculator_gold.py`,
+        `program_gold.py`); every step as a call of the calculator, where all of them are such; or the answer at once."""
         if isinstance(task.meta.get(GOLD), list):
             return list(task.meta[GOLD])
         text = self._worked(task)
+        for tool in self.home.every_tool:
+            *calls, answer = self._solved(tool.name, task, text)
+            if 0 < len(calls) < self.home.most:
+                argument = ARGUMENTS[tool.name]
+                said = [{"name": tool.name, "arguments": {argument: line}, SHOWS: shown} for line, shown in calls]
+                return [*said, answer]
+        return [text]
+
+    def _solved(self, tool: str, task: Task, text: str) -> list[Any]:
+        """The calls of a tool that a problem is solved by, where somebody knows how, and the answer."""
         *steps, answer = text.splitlines() or [""]
-        sums = [step.partition("=") for step in steps]
-        has_one = any(tool.name == CALCULATOR for tool in self.home.every_tool)
-        if not has_one or len(steps) >= self.home.most or not all(_comes_to(left, right) for left, _, right in sums):
-            return [text]
-        return [*({"name": CALCULATOR, "arguments": {"expression": left}} for left, _, _ in sums), answer]
+        ways = {CALCULATOR: BY_CALCULATOR, PYTHON: BY_PROGRAM}.get(tool, {})
+        if task.family not in ways or not isinstance(self.source, Family):
+            return [*(step_by_step(steps) if tool == CALCULATOR else ()), answer]
+        calls = ways[task.family](task)
+        if tool == PYTHON and calls and task.family in SHOWN_AT_LAST:
+            answer = ANSWER + calls[-1][1].strip("[']")
+        return [*calls, answer]
 
     def _worked(self, task: Task) -> str:
         solve = getattr(self.source, "solution", None)
@@ -104,15 +120,8 @@ class with_tools:
         return dataclasses.replace(task, family=task.family.removeprefix(self.prefix))
 
 
-def _comes_to(left: str, right: str) -> bool:
-    try:
-        return calculator(left) == right
-    except ValueError:
-        return False
-
-
 def named_tools(name: str, source: TaskSource) -> with_tools:
     """A source with tools that have a name on the command line."""
     from guerdon.envs.tools.boxed_tools import interpreter
 
-    return with_tools(source, tool_turns([interpreter()] if name == "python" else [calculator], most=MOST))
+    return with_tools(source, tool_turns([interpreter()] if name == PYTHON else [calculator], most=MOST))

@@ -23,6 +23,7 @@ from guerdon.envs.world_turns import InTurns, Observed, played_in_turns
 
 AUTO = "auto"
 GOLD = "gold"  # in a task's meta: what one who knows everything says, turn by turn; a call is its name and arguments
+SHOWS = "shows"  # in such a call: what it is known to come to, so that it need not be run to be written down
 
 
 @part
@@ -129,8 +130,20 @@ class ToolWorld:
 
     def gold(self) -> str:
         says = self.ask.task.meta.get(GOLD) or [self.ask.task.answer]
-        now = says[min(self.turn, len(says) - 1)]
-        return now if isinstance(now, str) else self.way.write(ToolTurn("", (ToolCall(**now),)))
+        return self._written(says[min(self.turn, len(says) - 1)])
+
+    def _written(self, now: Any) -> str:
+        """A turn of the gold as a model would say it."""
+        return now if isinstance(now, str) else self.way.write(ToolTurn("", (ToolCall(now["name"], now["arguments"]),)))
+
+    def remembered(self) -> list[tuple[Any, str]] | None:
+        """The gold's turns, what is shown and what is said, without a call being run; None where it does not say what each call
+        comes to."""
+        *calls, answer = self.ask.task.meta.get(GOLD) or [self.ask.task.answer]
+        if not isinstance(answer, str) or any(isinstance(call, str) or SHOWS not in call for call in calls):
+            return None
+        views = [self.begin(), *(self.way.results([call[SHOWS]]) for call in calls)]
+        return list(zip(views, map(self._written, [*calls, answer]), strict=True))
 
     def outcome(self) -> dict[str, Any]:
         tools = self.tools

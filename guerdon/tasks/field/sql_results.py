@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from guerdon.core.answer_text import marked
@@ -29,12 +30,23 @@ def query_of(completion: str) -> str:
 
 def rows_of_query(script: str, query: str) -> list[list[Any]]:
     """The rows that a query of ours has. Not for queries that somebody else wrote."""
+    with opened_database(script) as database:
+        return rows_from(database, query)
+
+
+@contextmanager
+def opened_database(script: str) -> Iterator[sqlite3.Connection]:
+    """The database that a script of ours makes, for several queries of ours."""
     database = sqlite3.connect(":memory:")
     try:
         database.executescript(script)
-        return [list(row) for row in database.execute(query)]
+        yield database
     finally:
         database.close()
+
+
+def rows_from(database: sqlite3.Connection, query: str) -> list[list[Any]]:
+    return [list(row) for row in database.execute(query)]
 
 
 def same_rows(given: Sequence[Sequence[Any]], right: Sequence[Sequence[Any]], ordered: bool) -> bool:

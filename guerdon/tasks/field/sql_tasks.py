@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Literal
 
 from guerdon.core.part import knob, part
 from guerdon.core.score import Score
@@ -17,14 +19,16 @@ from guerdon.core.task import Split, Task
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.sandbox_pool import shared_sandbox
 from guerdon.tasks.family import HELD_OUT, NearMiss
+from guerdon.tasks.field.plain_sql import NotPlainQuery, plain_answer
 from guerdon.tasks.field.program_tests import judged
 from guerdon.tasks.field.sql_databases import WORLDS, filled, schema
 from guerdon.tasks.field.sql_parts import share_of_parts
-from guerdon.tasks.field.sql_questions import KINDS, SqlQuestion
-from guerdon.tasks.field.sql_results import query_of, rows_of_query, same_rows
+from guerdon.tasks.field.sql_questions import KINDS, SqlQuestion, World
+from guerdon.tasks.field.sql_results import opened_database, query_of, rows_from, rows_of_query, same_rows
 
 LIMITS = Limits(cpu=2.0, wall=20.0)
 NAME = "text_to_sql"
+Checker = Literal["sandbox", "plain"]
 ASKED = "{schema}\n-- {question}\n-- One SQLite query that answers this:\n"
 
 
@@ -34,7 +38,8 @@ class text_to_sql:
 
     A level each: rows by a condition, a count, an aggregate, the first few in order, a join, groups, groups with a condition,
     and nested queries. What counts is what the query answers, on two databases: duplicates count, order only where it is
-    asked for. The query is the last fenced block of a completion, else all of it, and runs in the sandbox.
+    asked for. The query is the last fenced block of a completion, else all of it, and runs in the sandbox; with
+    `checker="plain"` plain questions are answered in this process, some hundred times as fast, and only others go there.
 
     >>> import guerdon as gd
     >>> family = gd.tasks.text_to_sql(level=1)
@@ -46,6 +51,7 @@ class text_to_sql:
     """
 
     level: int = knob(default=1, ge=1, le=8)
+    checker: Checker = knob(default="sandbox", absent="sandbox")
 
     @property
     def name(self) -> str:
@@ -58,12 +64,9 @@ class text_to_sql:
         """Problem number `index`. Its schema and question decide its split; its rows do not."""
         draw = random.Random(derive(NAME, self.level, split, index))
         while True:
-            world = draw.choice(WORLDS)
-            question = KINDS[self.level - 1](world, draw)
-            prompt = ASKED.format(schema=schema(world), question=question.words)
+            world, question, prompt = self.asked(split, draw)
             databases = [filled(world, draw) for _ in range(2)]
-            held_out = derive(NAME, prompt) % HELD_OUT == 0
-            if held_out == (split == "test") and is_sound(question, databases):
+            if is_sound(question, databases):
                 break
         meta = {
             "databases": databases,
@@ -74,8 +77,19 @@ class text_to_sql:
         key = f"{index}-{derive(prompt, *databases) % (1 << 32):08x}"
         return Task(key, prompt, question.query, NAME, self.level, meta)
 
+    def asked(self, split: Split, draw: random.Random) -> tuple[World, SqlQuestion, str]:
+        """A schema, a question about it and how it is asked. Without databases, so that text can be written fast; and without
+        looking whether one tells right queries from wrong ones."""
+        while True:
+            world = draw.choice(WORLDS)
+            question = KINDS[self.level - 1](world, draw)
+            prompt = ASKED.format(schema=schema(world), question=question.words)
+            if (derive(NAME, prompt) % HELD_OUT == 0) == (split == "test"):
+                return world, question, prompt
+
     def check(self, task: Task, completion: str) -> float | None:
-        return float(answers_alike(query_of(completion), task.meta["databases"], task.answer, task.meta["ordered"]))
+        query, meta = query_of(completion), task.meta
+        return float(answers_alike(query, meta["databases"], task.answer, meta["ordered"], self.checker))
 
     def solution(self, task: Task) -> str:
         return task.answer
@@ -97,34 +111,63 @@ def _differs(query: str, task: Task) -> bool:
 def is_sound(question: SqlQuestion, databases: Sequence[str]) -> bool:
     """Whether a question tells right queries from wrong ones: it has an answer, one order where it asks for one, and two kinds
     of error show."""
-    answers = [rows_of_query(database, question.query) for database in databases]
-    if not all(answers) or any(row[0] is None or row[-1] is None for rows in answers for row in rows):
-        return False
-    if question.ordered:
-        limit = question.query.partition(" LIMIT ")
-        for way in (", 1 ASC", ", 1 DESC"):
-            again = limit[0] + way + limit[1] + limit[2]
-            if [rows_of_query(database, again) for database in databases] != answers:
-                return False
-    shown = sum(
-        any(
-            not same_rows(rows_of_query(database, query), rows, question.ordered)
-            for database, rows in zip(databases, answers, strict=True)
+    with ExitStack() as stack:
+        opened = [stack.enter_context(opened_database(database)) for database in databases]
+        answers = [rows_from(database, question.query) for database in opened]
+        if not all(answers) or any(row[0] is None or row[-1] is None for rows in answers for row in rows):
+            return False
+        if question.ordered:
+            limit = question.query.partition(" LIMIT ")
+            for way in (", 1 ASC", ", 1 DESC"):
+                again = limit[0] + way + limit[1] + limit[2]
+                if [rows_from(database, again) for database in opened] != answers:
+                    return False
+        shown = sum(
+            any(
+                not same_rows(rows_from(database, query), rows, question.ordered)
+                for database, rows in zip(opened, answers, strict=True)
+            )
+            for _, query in question.wrong
         )
-        for _, query in question.wrong
-    )
-    return shown >= 2
+        return shown >= 2
 
 
-def answers_alike(query: str, databases: Sequence[str], right: str, ordered: bool) -> bool:
+def answers_alike(
+    query: str, databases: Sequence[str], right: str, ordered: bool, checker: Checker = "sandbox"
+) -> bool:
     """Whether a query that nobody trusts answers as ours does on every database."""
     if not query:
         return False
     for database in databases:
-        ran = shared_sandbox().sql_now(database, query, LIMITS)
-        if not judged(ran) or not same_rows(ran.value["rows"], rows_of_query(database, right), ordered):
+        rows = rows_of_strangers(database, query, checker)
+        if rows is None:
+            return False
+        plain = checker == "plain"  # where the database is there already
+        wanted = rows_of_strangers(database, right, checker) if plain else rows_of_query(database, right)
+        if wanted is None or not same_rows(rows, wanted, ordered):
             return False
     return True
+
+
+def rows_of_strangers(database: str, query: str, checker: Checker = "sandbox") -> list[list[Any]] | None:
+    """The rows of a query that nobody trusts; None where it does not run."""
+    if checker == "plain":
+        try:
+            return plain_answer(database, query)
+        except NotPlainQuery:
+            pass
+    ran = shared_sandbox().sql_now(database, query, LIMITS)
+    return list(ran.value["rows"]) if judged(ran) else None
+
+
+async def runs_at_all(query: str, database: str, checker: Checker = "sandbox") -> bool:
+    """Whether a query that nobody trusts runs without an error, whatever it answers."""
+    if checker == "plain":
+        try:
+            return plain_answer(database, query) is not None
+        except NotPlainQuery:
+            pass
+    return bool(query) and judged(await shared_sandbox().sql(database, query, LIMITS))
 
 
 async def query_score(query: str, databases: Sequence[str], right: str, ordered: bool, parts: float) -> Score:

@@ -229,3 +229,26 @@ def test_goals_are_neither_out_of_reach_nor_for_free():
 
     for kind in KINDS:
         assert 0.0 < measured(kind, 1, 400)["random goal"] < 0.2 and measured(kind, 8, 100)["random goal"] < 0.05
+
+
+@pytest.mark.parametrize("name", ["forms:3", "menus:3", "shop:4", "tables:4", "inbox:3", "cursor:1"])
+def test_the_gold_players_own_visit_is_as_long_as_it_is_said_to_be(name):
+    """Who follows the gold player is the gold player; for any other, its visit is played once more to be counted."""
+    source = gd.tasks.load(name)
+    for index in range(3):
+        task = source.get("train", index)
+        follower, stranger = (source.home.open(gd.Ask(task), 0) for _ in range(2))
+        for visit in (follower, stranger):
+            visit.begin()
+        while follower.answer is None:
+            said = follower.gold()
+            follower.step(said)
+            stranger.step(said)
+        assert follower.follows and not stranger.follows
+        assert follower.outcome() == stranger.outcome() and follower.outcome()["least"] == follower.steps
+        late = source.home.open(gd.Ask(task), 0)
+        late.begin()
+        late.step("back")
+        late.gold()
+        late.step(late.gold())
+        assert not late.follows

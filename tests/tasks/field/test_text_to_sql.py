@@ -9,7 +9,7 @@ import pytest
 
 import guerdon as gd
 from guerdon.tasks.field.sql_parts import parts_of_query, share_of_parts
-from guerdon.tasks.field.sql_results import query_of, same_rows
+from guerdon.tasks.field.sql_results import query_of, rows_of_query, same_rows
 
 LEVELS = range(1, 9)
 
@@ -39,6 +39,18 @@ def test_problems_of_train_and_test_ask_other_things():
         family = gd.tasks.text_to_sql(level=level)
         asked = {split: {family.get(split, i).prompt for i in range(4)} for split in ("train", "test")}
         assert not asked["train"] & asked["test"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_text_alone_is_of_the_same_split_and_asks_for_the_query_that_is_with_it(level):
+    family, draw = gd.tasks.text_to_sql(level=level), random.Random(0)
+    written = {split: [family.asked(split, draw) for _ in range(40)] for split in ("train", "test")}
+    prompts = {split: {prompt for _, _, prompt in each} for split, each in written.items()}
+    assert not prompts["train"] & prompts["test"]
+    for world, question, prompt in written["train"]:
+        made = "".join(line for line in prompt.splitlines() if not line.startswith("--"))
+        assert question.words in prompt and all(table.name in made for table in world)
+        rows_of_query(made, question.query)  # the query fits the schema that the prompt shows
 
 
 def test_right_in_other_words_is_right():

@@ -1,0 +1,1 @@
+"""Worlds in which programs are worked on, turn by turn."""

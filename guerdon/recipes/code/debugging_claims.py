@@ -1,0 +1,35 @@
+"""What the claims of methods about debugging programs share: the functions to write, and an equal budget. No recipe.
+
+Levels, budgets and learning rates of all of them stand here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+STUDENT = "sprig-2"
+REFLECTIONS: dict[str, Any] = {
+    "task": "functions:3-4",
+    "model": STUDENT,
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=320 functions.checker=plain",
+    "budget": 1_000_000,
+}
+DEBUGGING: dict[str, Any] = {
+    "task": "functions:3-4",
+    "model": STUDENT,
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=160 functions.checker=plain",
+    "budget": 800_000,
+}
+STARTS: dict[str, Any] = {
+    "task": "functions:4-5",
+    "model": STUDENT,
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 functions.checker=plain",
+    "budget": 600_000,
+}
+DECODING: dict[str, Any] = {
+    **STARTS,
+    "method": "stage=decoding",
+    "settings": "prompts=16 tries=8 lr=3e-4 max_tokens=128 functions.checker=plain",
+    "start": "rest-rl prompts=16 tries=8 lr=2e-5 max_tokens=128 steps=100 functions.checker=plain",
+    "budget": 400_000,
+}

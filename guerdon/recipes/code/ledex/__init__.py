@@ -1,0 +1,1 @@
+"""LeDex: wrong programs, what is wrong with them, and right ones."""

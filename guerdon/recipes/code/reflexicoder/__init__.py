@@ -1,0 +1,1 @@
+"""ReflexiCoder: programs that their author reflects on and corrects."""

@@ -1,0 +1,1 @@
+"""ReST-RL: starts that are worth it, and search by a value model."""

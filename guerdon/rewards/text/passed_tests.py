@@ -1,0 +1,53 @@
+"""Which of a problem's unit tests the program in a completion passes: a share, and a verdict on each of them.
+
+Leaves out: tests that stand in rows of somebody's file (`program_reward.py`), how programs are run (`tasks/code`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.part import fingerprint, part
+from guerdon.core.score import Score
+from guerdon.core.task import Task, kinds_of
+from guerdon.rewards.asking.function import Leaf
+
+
+@part
+class tests_passed(Leaf):
+    """The share of a problem's hidden tests that a completion passes; its `parts` are the tests, 1 or 0 each, for rewards that
+    look at them one by one (`by_rarity`).
+
+    `source` is where problems come from and who runs the tests: `gd.tasks.functions`, a mixture of its levels, or any source
+    with `passed_later(task, completion)`, a list of bools, as long for every try at a problem. Many are run at once. A sandbox
+    that fails is *failed*, never a 0.
+
+    >>> import guerdon as gd
+    >>> source = gd.tasks.load("functions:1")
+    >>> problem = source.get("train", 0)
+    >>> said = [{"task": problem, "completion": text} for text in (source.solution(problem), "no program")]
+    >>> gd.score_samples(gd.rewards.tests_passed(source), said).whole
+    [1.0, 0.0]
+    """
+
+    source: Any
+
+    def __post_init__(self) -> None:
+        lacking = [kind for kind, source in kinds_of(self.source).items() if not hasattr(source, "passed_later")]
+        if lacking:
+            raise UserError(
+                f"{lacking[0]} does not tell its tests apart: choose functions:3, or a source with passed_later"
+            )
+
+    def meant(self) -> dict[str, Any]:
+        """For the hash: a source stands for what it asks."""
+        return {"source": fingerprint(self.source)}
+
+    async def __call__(self, task: Task, completion: str) -> Score:
+        source = self.source.of(task) if hasattr(self.source, "of") else self.source
+        passed = await source.passed_later(task, completion)
+        why = f"{sum(passed)} of {len(passed)} tests passed"
+        return Score(
+            sum(passed) / len(passed), why=why, parts={str(n): float(is_so) for n, is_so in enumerate(passed, 1)}
+        )

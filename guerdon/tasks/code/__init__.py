@@ -1,0 +1,1 @@
+"""Problems whose answers are small Python functions: compositions of operations, their programs, faults and hidden tests."""

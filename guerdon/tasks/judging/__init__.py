@@ -1,0 +1,1 @@
+"""How a judge goes through an attempt: what it works out at each line, and what it says in the end."""
