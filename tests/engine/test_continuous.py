@@ -160,6 +160,7 @@ def test_little_memory_means_fewer_rows_at_a_time(model, monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.slow
 def test_the_shipped_model_samples_the_same_in_any_company(threads):
     from guerdon import models
 

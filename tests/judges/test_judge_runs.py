@@ -40,6 +40,7 @@ def metrics(path, name):
     return [e.metrics.get(name) for e in read_events(path / "run" / "events.jsonl") if isinstance(e, StepDone)]
 
 
+@pytest.mark.slow
 def test_a_run_counts_what_its_judge_took_and_keeps_no_key(tmp_path):
     with toy(longer, faults=[429, DROP, (400, {}, f"no, {KEY}"), GARBAGE]) as server:
         run = trained(server, tmp_path)

@@ -96,6 +96,7 @@ def test_with_the_whole_tracks_weight_another_sampler_changes_nothing():
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_how_biased_the_others_are_with_another_sampler(loss, size):
     """The median over 100 samplers whose logits are off by a normal draw times 0.7."""
     found = []

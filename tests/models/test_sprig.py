@@ -219,6 +219,7 @@ def test_it_does_what_the_card_says(sprig, name):
 @pytest.mark.parametrize(
     "name", ["chain:1", "calculator/equation:2", "hops:1", "text_to_sql:2", "nim:1", "verify/chain:2"]
 )
+@pytest.mark.slow
 def test_the_next_version_does_what_its_card_says(name):
     how = {"checker": "plain"} if name.startswith("text") else {}
     found = gd.evaluate(models.load("sprig-2"), task=tasks.load(name, **how), tasks=8, sampling=GREEDY)

@@ -40,6 +40,7 @@ def scored(url: str):
 
 
 @pytest.mark.parametrize("first", [b"", BUSY, whole(b"", "503 Service Unavailable", "Retry-After: 0")])
+@pytest.mark.slow
 def test_a_served_reward_is_asked_again_where_that_may_help(first):
     with in_turn(first, first, of(ONE)) as server:
         assert scored(server.url).value == 1.0

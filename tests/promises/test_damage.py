@@ -90,6 +90,7 @@ def flip(path: Path, word: bytes = b"", after: int = 0) -> None:
 # --- events -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bytes_of_the_events(run: Path, tried: Tried) -> None:
     """Bytes all over the events of a run, one bit of each flipped: what is left is as it was, and the line is named."""
     path = RunFolder(run).events

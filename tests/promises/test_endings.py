@@ -162,6 +162,7 @@ MEDDLING = {
 
 
 @pytest.mark.parametrize("how", MEDDLING)
+@pytest.mark.slow
 def test_an_async_reward_has_no_hold_on_the_loop_of_others(how):
     """An async reward that cancels its task or all of them, stops or closes its loop, or starts tasks that exit."""
     assert scored(meddles, how).reasons == [MEDDLING[how]]

@@ -90,6 +90,7 @@ def test_a_weight_that_follows_what_was_right(tmp_path):
     assert again["reward"].tolist() == pytest.approx(want.tolist())
 
 
+@pytest.mark.slow
 def test_a_run_with_it_resumes_to_the_same_weights(tmp_path, monkeypatch):
     weight = by_metric("correct", start=0.0, end=0.1, low=0.0, high=0.5)
 

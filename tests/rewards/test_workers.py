@@ -197,6 +197,7 @@ def test_a_wrong_argument_is_told(pool):
     assert "unexpected keyword argument 'y'" in one(pool, double, y=1.0).error
 
 
+@pytest.mark.slow
 def test_a_thousand_with_every_fault_among_them(pool):
     faults = {37 + 33 * i: name for i, name in enumerate([*FAULTS, "print", "close 1", *FAULTS])}
 

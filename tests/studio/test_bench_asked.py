@@ -30,6 +30,7 @@ def score(client: TestClient, reward: Any, *texts: str, **more: Any) -> Any:
     return client.post("/api/bench/score", json=body)
 
 
+@pytest.mark.slow
 def test_every_way_to_break_is_told_beside_the_others(client: TestClient, mine: Path) -> None:
     about = client.post("/api/bench/open", json={"reward": f"{mine}:all_of_them"}).json()
     assert len(about["tree"]["parts"]) == 9 and about["changed"] == []

@@ -157,6 +157,7 @@ def labelled_run(small_run: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("recipe", "file"), [("reward_model", "pairs.jsonl"), ("dpo", "pairs.jsonl"), ("kto", "truth.jsonl")]
 )
+@pytest.mark.slow
 def test_recipes_take_the_files_as_they_stand(labelled_run: Path, tmp_path: Path, recipe: str, file: str) -> None:
     data = labelled_run / "labels" / file
     prompts = {json.loads(line)["prompt"] for line in data.read_text().splitlines()}

@@ -316,6 +316,7 @@ def test_damage_is_an_alarm(tmp_path: Path) -> None:
     assert "1 damaged line in events.jsonl: 4" in found[0].message and found[0].level == "bad"
 
 
+@pytest.mark.slow
 def test_any_run_json_is_shown_or_told(ask: Ask, small_run: Path, tmp_path: Path) -> None:
     """Each key missing, and of each wrong type: no question about it breaks."""
     whole_config = json.loads((small_run / "first" / "run.json").read_text())

@@ -226,6 +226,7 @@ def test_a_proposal_may_be_any_problem_of_the_level(name):
 
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 20, 50)
+@pytest.mark.slow
 def test_judges_face_right_and_wrong_alike(name, problems):
     right: dict[str, list[bool]] = {"verify": [], "score": [], "prefer": []}
     for role, best in (("verify", "= yes"), ("score", "= 5"), ("prefer", "= a")):
@@ -239,6 +240,7 @@ def test_judges_face_right_and_wrong_alike(name, problems):
 @pytest.mark.parametrize("role", parts.ROLES)
 @pytest.mark.parametrize("name", NAMES)
 @little_and_much("problems", 4, 20)
+@pytest.mark.slow
 def test_train_and_test_never_meet(name, role, problems):
     for level in LEVELS:
         source = load(f"{role}/{name}:{level}")

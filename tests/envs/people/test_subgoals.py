@@ -43,6 +43,7 @@ def test_results_of_several_steps_are_left_out():
 
 
 @pytest.mark.parametrize("name", family_names())
+@pytest.mark.slow
 def test_every_level_has_a_plan_that_does_not_say_where_it_leads(name):
     for level in range(1, 9):
         source = gd.envs.planned(f"{name}:{level}")
