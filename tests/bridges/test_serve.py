@@ -191,6 +191,7 @@ def test_metrics(odd):
 # --- with a socket ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_line_serves_what_it_was_told_to(server):
     """The flags, the token and every path, over real connections."""
     assert TOKEN not in json.dumps(server.said)  # it came from the environment, so it is not shown

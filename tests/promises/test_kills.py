@@ -248,6 +248,7 @@ def differs(a: Any, b: Any, at: str = "") -> str:
     return f"{at}: {str(a)[:200]} and {str(b)[:200]}"
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_a_few_writes_ends_the_same(
     mother: Mother, whole: Callable[[str], Whole], tmp_path: Path, tried: Callable[..., None]
 ) -> None:

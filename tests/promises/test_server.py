@@ -187,6 +187,7 @@ ENDLESS = {
 }
 
 
+@pytest.mark.slow
 def test_whatever_never_ends_is_ended(server, tried):
     """Silence, half a line, half of the headers, half a body, half a chunk: all at once."""
     with contextlib.ExitStack() as stack:

@@ -336,6 +336,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
+@pytest.mark.slow
 def test_a_study_gives_what_its_claim_compares_and_the_same_for_the_same_seed(name, tmp_path):
     knobs, metric = SMALL[name]
     study = find_recipe(name).build({}, knobs)

@@ -178,7 +178,7 @@ def wrong_replies(role: str, task: Task) -> list[str]:
 
 
 @pytest.mark.parametrize("role", closer.CLOSER_ROLES)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, "countdown", "chain", "trace", "lists"))
 @little_and_much("problems", 2, 10)
 def test_the_true_reply_is_right_and_others_are_not(name, role, problems):
     for level in LEVELS:
