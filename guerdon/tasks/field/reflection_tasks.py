@@ -6,6 +6,7 @@ Leaves out: how such replies are written and read (`reflections.py`), and the pr
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import random
 from collections.abc import Mapping
@@ -20,11 +21,12 @@ from guerdon.tasks.field.reflections import REFLECT, read_debugged, read_reflect
 from guerdon.tasks.task_loading import load
 
 
-class ProgramsRead(ChangedSource):
-    """Base of sources in whose replies one program counts: `program_in` finds it."""
+class ProgramsRead(ChangedSource, abc.ABC):
+    """Base of sources in whose replies one program counts."""
 
+    @abc.abstractmethod
     def program_in(self, completion: str) -> str:
-        raise NotImplementedError
+        """That program."""
 
     def check(self, task: Task, completion: str) -> float | None:
         verdict: float | None = self.source.check(self.asked(task), self.program_in(completion))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import random
-from typing import Any
 
-from guerdon.core.knob_values import check_value
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
-from guerdon.tasks.family import Family
 from guerdon.tasks.judging.closer_roles import CLOSER_ROLES, criteria_in, given_reason, named_line, rubric_answers
 from guerdon.tasks.judging.problem_rewrites import is_rewrite
+from guerdon.tasks.role_tasks import in_role
 from guerdon.tasks.roles import proposal
 
 
 @part
-class in_closer_role:
+class in_closer_role(in_role):
     """A closer `role` played on the problems of `family`. A critique is right when it names the first wrong line, or that there
     is none; a reason when its verdict is true and the line it is about is the first wrong one; a rubric when every criterion
     is answered rightly and the count is theirs; a rewrite when it is a problem of the asked level and, at the level of the
@@ -32,21 +30,6 @@ class in_closer_role:
     """
 
     role: str = knob(choices=tuple(CLOSER_ROLES))
-    family: Any
-
-    @property
-    def name(self) -> str:
-        return f"{self.role}/{self.family.name}"
-
-    @property
-    def level(self) -> int:
-        return int(self.family.level)
-
-    def __post_init__(self) -> None:
-        check_value("in_closer_role.family", isinstance(self.family, Family), None, {"choices": (True,)})
-
-    def size(self, split: Split) -> int | None:
-        return None
 
     def get(self, split: Split, index: int) -> Task:
         base = self.family.get(split, index)
