@@ -97,23 +97,25 @@ class CudaDecoding:
 
     def reserve(self, rows: int, longest: int) -> None:
         """Memory grows to what is asked, never shrinks; graphs know its address and are made anew."""
-        count = max(rows * self.pages.needed(longest), self.pages.count)
+        self.pages.trim(self.length.tolist())  # rows that go on are given the rest again
+        self.moved = True
+        count = max(self.pages.enough(rows, longest), self.pages.count)
         if count > self.pages.count:
+            self.graphs.clear()  # first: memory may run out before all of it has grown
             for name in ("keys", "values"):
                 old: Tensor = getattr(self, name)
                 grown = torch.zeros(len(old), count * PAGE, *old.shape[2:], dtype=old.dtype, device=old.device)
-                grown[:, : old.shape[1]] = old
+                grown[:, : old.shape[1]] = old[:, : count * PAGE]
                 setattr(self, name, grown)
-            self.graphs.clear()
         self.pages.reserve(rows, count)
         self.length = np.pad(self.length, (0, max(0, rows - len(self.length))))
         self.asked += [_Asked(0, 0, 0.0, False)] * (rows - len(self.asked))
         width = self.pages.needed(longest)
         if bucket(rows) > self.state.rows or width > self.state.width:
-            self.state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
-            self.angles = self.net.rotations(torch.arange(self.state.width * PAGE, device=self.device))
-            self.moved = True
             self.graphs.clear()
+            state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
+            self.angles = self.net.rotations(torch.arange(state.width * PAGE, device=self.device))
+            self.state = state
 
     def swap(self, a: int, b: int) -> None:
         self.moved = True

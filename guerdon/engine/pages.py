@@ -24,6 +24,12 @@ class Pages:
     def needed(self, tokens: int) -> int:
         return -(-tokens // self.size)
 
+    def enough(self, rows: int, tokens: int) -> int:
+        """How many pages there must be for the first rows to hold so many tokens each, or what they hold now where it is more:
+        those that ended may be longer than any that is sampled."""
+        each = self.needed(tokens)
+        return rows * each + sum(max(0, len(pages) - each) for pages in self.rows[:rows])
+
     def reserve(self, rows: int, count: int) -> None:
         """Have places for so many rows, and so many pages."""
         self.rows += [[] for _ in range(rows - len(self.rows))]
@@ -58,6 +64,11 @@ class Pages:
             self.owners[page] -= 1
             if self.owners[page] == 0:
                 self.free.append(page)
+
+    def trim(self, tokens: Sequence[int]) -> None:
+        """Give up what rows hold beyond so many tokens each."""
+        for row, count in enumerate(tokens):
+            self.cut(row, count)
 
     def swap(self, a: int, b: int) -> None:
         self.rows[a], self.rows[b] = self.rows[b], self.rows[a]

@@ -26,6 +26,7 @@ from guerdon.engine.continuous import Continuous
 from guerdon.engine.cuda import CudaDecoding, bucket
 from guerdon.engine.pages import Pages
 from guerdon.models.kernels import paged_attention as attention
+from guerdon.models.kernels import rope
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy interprets, and says what a GPU does not
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -126,6 +127,47 @@ def test_a_turn_that_goes_on_reads_its_last_token_alone(model):
     for right, first, then in zip(expected, begun, more, strict=True):
         if first.end is End.CUT:
             np.testing.assert_array_equal(np.concatenate([first.actions, then.actions]), right.actions)
+
+
+def filling(model, room):
+    """A prompt that leaves so many tokens of the context."""
+    texts = (" ".join(["x"] * words + ["sum"] * more) for words in range(model.max_positions) for more in range(3))
+    return next(text for text in texts if len(model.encode(text)) == model.max_positions - room)
+
+
+def test_a_row_at_the_end_of_the_context_looks_up_no_angle_beyond_it(tmp_path, monkeypatch):
+    full = small_lm(tmp_path, heads=2, kv_heads=1, head_width=32, max_positions=cuda.FEWEST * cuda.PAGE)
+    reached, broken = (torch.zeros((), dtype=torch.bool, device=DEVICE) for _ in range(2))
+    turn = rope.rotate_and_store
+
+    def before_nothing(qkv, cos, sin, position, *more):
+        """With tables that have NaN behind their ends, as there may be nothing at all."""
+        behind = torch.full_like(cos[:1], float("nan"))
+        reached.logical_or_((position == len(cos)).any())
+        q = turn(qkv, *(torch.cat([table, behind])[: len(table)] for table in (cos, sin)), position, *more)
+        broken.logical_or_(q.isnan().any())
+        return q
+
+    monkeypatch.setattr(rope, "rotate_and_store", before_nothing)
+    how = Sampling(max_tokens=8, temperature=0.0)
+    requests = [Request((), filling(full, room=2), how, 0), Request((), "x + 4", how, 1)]
+    expected = answer(full, requests)
+    replies = run(sampler_of(full), requests)
+    assert [len(reply.actions) for reply in replies] == [2, 8]  # the first stands still while the second goes on
+    for made, right in zip(replies, expected, strict=True):
+        np.testing.assert_array_equal(made.actions, right.actions)
+    assert bool(reached) and not bool(broken)
+
+
+def test_rows_that_ended_long_leave_pages_for_many_short_ones(model):
+    long = [
+        Request((), " ".join(["x"] * 20 + [word]), Sampling(max_tokens=40, temperature=0.0), 0) for word in WORDS[:2]
+    ]
+    short = [Request((), word, Sampling(max_tokens=2, temperature=0.0), 0) for word in WORDS[:6]]
+    sampler = sampler_of(model)
+    expected = answer(model, [*long, *short])
+    for made, right in zip([*run(sampler, long), *run(sampler, short)], expected, strict=True):
+        np.testing.assert_array_equal(made.actions, right.actions)
 
 
 def test_pages_are_shared_while_full_and_come_back():

@@ -40,6 +40,21 @@ def test_a_sample_does_not_depend_on_its_company(dtype, how):
         assert alone.logp.tobytes() == other.logp.tobytes()
 
 
+def test_a_row_that_fills_the_context_is_the_same_beside_rows_that_go_on():
+    model = models.load("sprig")
+    model.start(0, {})
+    texts = ("countdown" + " 5" * count for count in range(model.max_positions))
+    room = 5  # less than a round: the row stands still at its end while the others go on
+    full = next(text for text in texts if model.max_positions - len(model.encode(text)) <= room)
+    filling = [Request((), full, Sampling(max_tokens=48), seed) for seed in range(4)]
+    together = answer(model, [*filling, *requests()])
+    for request, reply in zip(filling, together, strict=False):
+        (alone,) = answer(model, [request])
+        assert 0 < len(reply.actions) <= room
+        assert alone.actions.tolist() == reply.actions.tolist()
+        assert alone.logp.tobytes() == reply.logp.tobytes()
+
+
 def trained(out, recipe="grpo", steps=6, **more):
     settings = {"task": "countdown:1-6", "model": "sprig", "seed": 1, "steps": steps, "prompts": 8, **more}
     return gd.train(recipe, out=out, options=Options(eval_tasks=0, save_every=2, rollouts_every=0), **settings)

@@ -339,7 +339,7 @@ def test_rotate_and_store(lay, rows):
     for row, place in enumerate(slot.tolist()):
         if place >= 0:
             want_keys[place], want_values[place] = turn_k[row], qkv[row, 4:].double()
-    close(q, turn_q)
+    close(q, torch.where(slot[:, None, None] >= 0, turn_q, 0.0))
     close(keys, want_keys)
     close(values, want_values)
 

@@ -213,12 +213,27 @@ def test_rotate_and_store(norms, plus_one, dtype):
             parts[i] = plain_norm(parts[i], weight.double(), 1e-6, plus_one)
     at = position.long()
     turned_q, turned_k = (plain_turn(part, cos[at], sin[at]) for part in parts)
-    close(q, turned_q)
+    close(q[[0, 2]], turned_q[[0, 2]])
+    assert not q[1].any()
     close(keys[[5, 2]], turned_k[[0, 2]])
     assert torch.equal(values[[5, 2]], qkv[[0, 2], h + kv :])
     untouched = [0, 1, 3, 4, 6]
     assert torch.equal(keys[untouched], keys_before[untouched])
     assert torch.equal(values[untouched], values_before[untouched])
+
+
+@pytest.mark.parametrize("norm", [False, True])
+def test_a_row_that_stores_nothing_looks_up_no_angle(norm):
+    h, kv, D = 2, 1, 32
+    tables = angles(5, D)
+    for table in tables:
+        table[4:] = math.nan  # what lies behind a table of 4 positions
+    weight = draw(D, seed=1) if norm else None
+    qkv, keys = draw(3, h + 2 * kv, D), draw(4, kv, D, seed=5)
+    position, slot = integers([3, 4, 0], torch.int64), integers([1, -1, 2], torch.int64)  # the second is at its end
+    cos, sin = (table[:4] for table in tables)
+    q = rotate_and_store(qkv, cos, sin, position, keys, keys.clone(), slot, weight, weight, 1e-6, False, h, kv)
+    assert not q[1].any() and q[[0, 2]].isfinite().all() and keys.isfinite().all()
 
 
 def test_rotate_and_store_needs_a_cache_it_can_write():

@@ -72,9 +72,10 @@ def rotate_and_store(
 ) -> Tensor:
     """Turned queries [B, h, D] of qkv [B, h + 2 kv, D]; turned keys and plain values go to the cache [slots, kv, D].
 
-    A row's angles are at `position` [B] of the tables [P, D / 2], and its place in the cache is `slot` [B]; a row whose slot
-    is negative stores nothing. Weights `q_norm` and `k_norm` [D] ask for the norm of each head before it is turned (Qwen 3;
-    Gemma 3 with `plus_one`). The cache must be contiguous, for it is written where it lies; all else may lie in any way.
+    A row's angles are at `position` [B] of the tables [P, D / 2], and its place in the cache is `slot` [B]. A row whose slot
+    is negative stores nothing, and its queries are zeros: one at its end may stand at position P, of which there is no
+    angle. Weights `q_norm` and `k_norm` [D] ask for the norm of each head before it is turned (Qwen 3; Gemma 3 with
+    `plus_one`). The cache must be contiguous, for it is written where it lies; all else may lie in any way.
     """
     B, D = qkv.shape[0], qkv.shape[2]
     qkv = laid("qkv", qkv, B, h + 2 * kv, D)
@@ -134,7 +135,8 @@ def _rotate_and_store(
     a = tl.load(source, mask=inside, other=0.0).to(tl.float32)
     b = tl.load(source + HALF, mask=inside, other=0.0).to(tl.float32)
     place = tl.load(slot + row).to(tl.int64)
-    kept = inside & (place + 0 * head >= 0)
+    goes_on = place >= 0
+    kept = inside & goes_on
     target = values + (place * kv + head - h - kv) * 2 * HALF + pair
     tl.store(target, a.to(values.dtype.element_ty), mask=kept & is_v)
     tl.store(target + HALF, b.to(values.dtype.element_ty), mask=kept & is_v)
@@ -143,8 +145,8 @@ def _rotate_and_store(
     if K_NORM:
         a, b = _head_norm(a, b, k_norm, eps, pair, is_k, dtype, PLUS_ONE, HALF)
     angle = tl.load(position + row).to(tl.int64) * HALF + pair
-    c = tl.load(cos + angle, mask=pair < HALF, other=0.0).to(tl.float32)
-    s = tl.load(sin + angle, mask=pair < HALF, other=0.0).to(tl.float32)
+    c = tl.load(cos + angle, mask=goes_on & (pair < HALF), other=0.0).to(tl.float32)
+    s = tl.load(sin + angle, mask=goes_on & (pair < HALF), other=0.0).to(tl.float32)
     first, second = a * c - b * s, b * c + a * s
     target = q + (row * h + head) * 2 * HALF + pair
     tl.store(target, first.to(q.dtype.element_ty), mask=inside & is_q)
