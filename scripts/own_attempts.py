@@ -33,6 +33,7 @@ TRIES = 4
 PROGRAMS = 0.15  # of all problems
 MOST_TOKENS = 240
 RARER = 0.8  # a level against the level below it
+VERDICTS = ("verify", "prefer", "critique")
 REVISED = 0.3  # of the wrong attempts: revisions teach solving, and hard levels should stay hard
 
 
@@ -80,37 +81,30 @@ def fixed_programs(tried: Sequence[Tried]) -> list[Turns]:
     return made
 
 
-def _shards(part: tuple[list[Tried], list[Tried], int, str, int]) -> list[Shard]:
-    solved, programmed, seed, tokenizer, longest = part
-    talks = conversations_about(solved, seed) + fixed_programs(programmed)
+def _shards(part: tuple[list[Tried], list[Tried], Sequence[str], int, str, int]) -> list[Shard]:
+    solved, programmed, roles, seed, tokenizer, longest = part
+    talks = conversations_about(solved, seed, roles) + fixed_programs(programmed)
     random.Random(derive("order of all", seed)).shuffle(talks)
     written: list[Conversation] = [[Said(*turn) for turn in talk] for talk in talks]
     return list(Encoder(Tokenizer.from_str(tokenizer), longest).shards(written))
 
 
-def shards_about_attempts(folder: Path, args: argparse.Namespace, encoder: Encoder) -> list[Shard]:
-    """Have the model in a folder try problems; what there is to say about its attempts."""
+def shards_about_attempts(
+    folder: Path, args: argparse.Namespace, encoder: Encoder, roles: Sequence[str], seed: int
+) -> list[Shard]:
+    """Have the model in a folder try problems; what there is to say about its attempts in some roles, and wrong programs put
+    right where revising is one of them."""
     model = models.load(str(folder))
     model.weights.to(args.device)
-    count = int(args.problems * PROGRAMS)
+    count = int(args.problems * PROGRAMS) if "revise" in roles else 0
     with torch.no_grad():
-        solved = try_problems(
-            model, chosen_problems(args.problems - count, family_names(), SOURCES, args.seed), TRIES, args.seed
-        )
-        programmed = try_problems(model, chosen_problems(count, ["functions"], PLAIN, args.seed), TRIES, args.seed)
+        solved = try_problems(model, chosen_problems(args.problems - count, family_names(), SOURCES, seed), TRIES, seed)
+        programmed = try_problems(model, chosen_problems(count, ["functions"], PLAIN, seed), TRIES, seed)
     for tried in (solved, programmed):
-        random.Random(args.seed).shuffle(tried)
-    parts = [
-        (
-            solved[i :: args.writers],
-            programmed[i :: args.writers],
-            args.seed + i,
-            encoder.tokenizer.to_str(),
-            encoder.longest,
-        )
-        for i in range(args.writers)
-    ]
-    with mp.get_context("spawn").Pool(args.writers) as pool:
+        random.Random(seed).shuffle(tried)
+    ways, tokenizer = args.writers, encoder.tokenizer.to_str()
+    parts = [(solved[i::ways], programmed[i::ways], roles, seed + i, tokenizer, encoder.longest) for i in range(ways)]
+    with mp.get_context("spawn").Pool(ways) as pool:
         made = [shard for found in pool.map(_shards, parts) for shard in found]
-    random.Random(args.seed).shuffle(made)
+    random.Random(seed).shuffle(made)
     return made

@@ -50,11 +50,8 @@ def page(card: Mapping[str, Any], training: Mapping[str, Any]) -> str:
     without = [name for name in families if name not in with_room]
     return PAGE.format(
         version=training["version"], millions=training["parameters"] / 1e6, device=training["device"],
-        text=tokens["text"] / 1e6, own=tokens["own"] / 1e6, minutes=sum(seconds.values()) / 60,
-        text_s=seconds["text"], attempts_s=seconds["attempts"], own_s=seconds["own"],
-        text_speed=tokens["text"] / seconds["text"] / 1e6, own_speed=tokens["own"] / seconds["own"] / 1e6,
-        text_steps=steps_of(training, "text"), own_steps=steps_of(training, "own"), problems=card["problems"],
-        tried=training["settings"]["own"]["problems"], not_measured=_not_measured(card),
+        written=sum(tokens.values()) / 1e6, minutes=sum(seconds.values()) / 60, problems=card["problems"],
+        commands=_commands(training), stages=_stages(training), not_measured=_not_measured(card),
         solved=_table("family", {name: f["levels"] for name, f in families.items()}),
         worlds=_table("world, task", {f"{w}, `{n}`": r for w, names in card["worlds"].items() for n, r in names.items()}),
         count=len(with_room), needed=NEEDED, without=", ".join(without) or "none",
@@ -65,8 +62,26 @@ def page(card: Mapping[str, Any], training: Mapping[str, Any]) -> str:
     )  # fmt: skip
 
 
-def steps_of(training: Mapping[str, Any], stage: str) -> int:
-    return max(int(point["step"]) for point in training["curve"] if point["stage"] == stage)
+def _commands(training: Mapping[str, Any]) -> str:
+    """What made it, stage by stage."""
+    lines = []
+    for stage, settings in training["settings"].items():
+        words = [f"--steps {settings['steps']}", f"--warmup {settings['warmup']}"]
+        if stage != "text":
+            words = [f"--stage {stage}", *words, f"--problems {settings['problems']}"]
+        lines.append(f"$ python scripts/train_sprig.py --out sprig {' '.join(words)}")
+    return "\n".join(lines)
+
+
+def _stages(training: Mapping[str, Any]) -> str:
+    """How long each stage took, a line each."""
+    lines = ["| stage | seconds of trying | steps | million tokens | seconds |", f"| --- |{' ---: |' * 4}"]
+    seconds = training["seconds"]
+    for stage, settings in training["settings"].items():
+        trying = f"{seconds[f'{stage} attempts']:.0f}" if f"{stage} attempts" in seconds else ""
+        read = f"{training['tokens'][stage] / 1e6:.0f}"
+        lines.append(f"| {stage} | {trying} | {settings['steps']:,} | {read} | {seconds[stage]:.0f} |")
+    return "\n".join(lines)
 
 
 def _percent(share: float) -> str:
@@ -152,7 +167,7 @@ def _fits(card: Mapping[str, Any]) -> str:
 PAGE = """# {version}
 
 A language model that comes with Guerdon: a Llama-style decoder of {millions:.2f} M parameters with a context of 1,024 tokens, trained from nothing on
-text that Guerdon's own generators write (about {text:.0f} M tokens, then about {own:.0f} M; {minutes:.1f} minutes in all on one {device}). It is a student: it solves easy
+text that Guerdon's own generators write (about {written:.0f} M tokens are read; {minutes:.1f} minutes in all on one {device}). It is a student: it solves easy
 levels mostly and hard levels rarely, thinks in short steps, acts in small worlds (tools, search, SQL, Python, pages, games), and can judge, mend,
 propose and rewrite. It knows nothing but these tasks. Apache-2.0; no text of anybody else's went into it.
 
@@ -204,17 +219,18 @@ answered without a mistake; reasons: of verdicts that are right with the right r
 
 ## How it was made
 
-Two stages, each of which goes on where it was stopped:
+Stages, each of which goes on where it was stopped:
 
 ```console
-$ python scripts/train_sprig.py --out sprig --steps {text_steps}
-$ python scripts/train_sprig.py --out sprig --stage own --steps {own_steps} --problems {tried}
+{commands}
 $ python scripts/sprig_card.py sprig --number {problems}
 ```
 
-The first reads conversations of every kind ({text_s:.0f} s, about {text_speed:.1f} M tokens a second; each text is read about three times). Then the model tries {tried:,} problems of the training
-stream, four times each, and what there is to say about those attempts is written ({attempts_s:.0f} s). The second stage reads that beside the first kind of text
-({own_s:.0f} s, about {own_speed:.1f} M tokens a second). Seconds were measured; tokens are steps times shards of 32,768.
+{stages}
+
+The first reads conversations of every kind, each about three times. Before each of the others the model tries problems of the training stream, four times
+each, and what there is to say about those attempts is written: in every role for the second, and verdicts alone for the third, where they are 60 % of
+what is read. The rest is text of the first kind. The third went on from the second's weights alone. Tokens are steps times shards of 32,768.
 
 - **What is hard is rare.** Hard levels are done as carefully as easy ones, each level less often than the one below it (`scripts/sprig_text.py` says how
   much less). No training text is corrupted.

@@ -124,10 +124,10 @@ def read_again(shards: Iterator[Shard], each: int, uses: int, draw: random.Rando
 
 
 def mixed(first: Iterator[list[Shard]], second: Sequence[Shard], share: float) -> Iterator[list[Shard]]:
-    """Of every batch of the first a `share` given way to the second, which is gone through again and again."""
+    """Of every batch of the first a `share` given way to the second, which is gone through again and again, if there is any."""
     others = itertools.cycle(second)
     for batch in first:
-        count = round(share * len(batch))
+        count = round(share * len(batch)) if second else 0
         yield batch[: len(batch) - count] + list(itertools.islice(others, count))
 
 

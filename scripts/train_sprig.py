@@ -1,10 +1,12 @@
-"""Train the built-in model from nothing, on text that our own task families and worlds write. One GPU, two stages.
+"""Train the built-in model from nothing, on text that our own task families and worlds write. One GPU, three stages.
 
     python scripts/train_sprig.py --out sprig                   # the first stage: every kind of conversation
     python scripts/train_sprig.py --out sprig --stage own       # the second: the same, and its own attempts, judged and mended
+    python scripts/train_sprig.py --out sprig --stage judge     # the third: mostly verdicts about attempts as they are by now
     python scripts/train_sprig.py --out toy --toy               # on a CPU, in seconds: every part of it, at a size that learns little
 
-A stage that was stopped goes on where it last saved, when it is started again. `sprig_text.py` says what is written, `sprig_tokens.py`
+A stage that was stopped goes on where it last saved, when it is started again; one that is over is gone on from with weights alone
+where the rest is gone. `sprig_text.py` says what is written, `sprig_tokens.py`
 how it is read, `own_attempts.py` what is said about attempts. Only what the model should say is learned.
 """
 
@@ -25,22 +27,27 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # each writer has one 
 
 import torch
 import torch.nn.functional as F
-from own_attempts import shards_about_attempts
+from own_attempts import VERDICTS, shards_about_attempts
 from safetensors.torch import load_file, save_file
 from sprig_text import conversations
 from sprig_tokens import Encoder, Shard, TokenBatch, mixed, read_again, written_shards
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from guerdon import models
 from guerdon.core.optim import with_masters
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder
 from guerdon.models.huggingface import write
 from guerdon.models.tokenizer import train_tokenizer
+from guerdon.tasks.judging.attempt_talks import TALKS
 
 VERSION = "sprig-2"
 CONTEXT = 1024
-STAGES = ("text", "own")
+STAGES = ("text", "own", "judge")
+PEAKS = {"text": 1.0, "own": 0.4, "judge": 0.2}  # of the learning rate
+FLOORS = {"text": 0.1, "own": 0.02, "judge": 0.02}  # of the peak
+TALKED = {"own": (0.4, TALKS), "judge": (0.6, VERDICTS)}  # how much is about its own attempts, and in which roles
 
 
 def tokenizer_of(seed: int, texts: int, vocab: int) -> Tokenizer:
@@ -117,7 +124,12 @@ class Training:
                 kept = {key.partition(".")[2]: x for key, x in state.items() if key.startswith(f"{i}.")}
                 self._state(p).update({key: x.to(p.device) for key, x in kept.items() if key != "weight"})
         told = json.loads((self.out / "progress.json").read_text())
-        self.stage, self.step, self.curve, self.seconds = told["stage"], told["step"], told["curve"], told["seconds"]
+        self.stage, self.step = told["stage"], told["step"]
+        self.remember(told)
+
+    def remember(self, told: dict[str, Any]) -> None:
+        """What was done before."""
+        self.curve, self.seconds = told["curve"], told["seconds"]
         self.tokens, self.settings = told["tokens"], told["settings"]
 
     def run(self, batches: Iterator[list[Shard]], args: argparse.Namespace, peak: float, floor: float) -> None:
@@ -174,7 +186,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=200)
     parser.add_argument("--save", type=float, default=120.0, help="seconds between two savings")
     parser.add_argument(
-        "--problems", type=int, default=60000, help="problems it tries before the second stage, four times each"
+        "--problems", type=int, default=60000, help="problems it tries before a later stage, four times each"
     )
     parser.add_argument("--writers", type=int, default=15)
     parser.add_argument("--vocab", type=int, default=1024)
@@ -189,32 +201,44 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         args.shards, args.writers, args.warmup, args.problems = 1, 1, 5, 40
         args.hidden, args.layers, args.heads, args.kv_heads, args.ff, args.device = 48, 2, 2, 1, 96, "cpu"
     if args.steps is None:
-        args.steps = 8 if args.toy else {"text": 9000, "own": 4000}[args.stage]
+        args.steps = 8 if args.toy else {"text": 9000, "own": 4000, "judge": 1000}[args.stage]
     return args
 
 
 def begun(args: argparse.Namespace) -> Training:
     """A model at the beginning of the stage, or in the middle of it."""
     out = Path(args.out)
-    half = args.device.startswith("cuda")  # bfloat16, with masters in float32
-    if (out / "progress.json").is_file():
+    dtype = torch.bfloat16 if args.device.startswith("cuda") else torch.float32  # masters are in float32
+    stopped, over = (out / "progress.json").is_file(), (out / "training.json").is_file()
+    if args.stage != "text" and not (stopped or over):
+        raise SystemExit(f"{out} holds no model of the stage before: run it without --stage {args.stage} first")
+    if stopped or not over:
+        training = Training(*made(args, out, stopped, dtype), out)
+        if stopped:
+            training.load()
+    else:
+        model = models.load(str(out))
+        training = Training(model.net.to(args.device, dtype), model.tokenizer, out)
+        training.remember(json.loads((out / "training.json").read_text()))
+        training.stage = training.curve[-1]["stage"]
+    if training.stage:
+        print(f"going on from {training.stage}, step {training.step}", flush=True)
+    if training.stage != args.stage:
+        training.stage, training.step = args.stage, 0
+    return training
+
+
+def made(args: argparse.Namespace, out: Path, stopped: bool, dtype: torch.dtype) -> tuple[Decoder, Tokenizer]:
+    """A new model; the tokenizer is new too, unless there is one of a training that was stopped."""
+    if stopped:
         tokenizer = Tokenizer.from_file(str(out / "tokenizer.json"))
-    elif args.stage == "own":
-        raise SystemExit(f"{out} holds no model of the first stage: run it without --stage own before")
     else:
         tokenizer = tokenizer_of(args.seed, 300 if args.toy else 30000, args.vocab)
     config = DecoderConfig(
         vocab=tokenizer.get_vocab_size(), hidden=args.hidden, layers=args.layers, heads=args.heads,
         kv_heads=args.kv_heads, ff=args.ff, max_positions=CONTEXT,
     )  # fmt: skip
-    net = Decoder(config).reset(args.seed).to(args.device, torch.bfloat16 if half else torch.float32)
-    training = Training(net, tokenizer, out)
-    if (out / "progress.json").is_file():
-        training.load()
-        print(f"going on from {training.stage}, step {training.step}", flush=True)
-    if training.stage != args.stage:
-        training.stage, training.step = args.stage, 0
-    return training
+    return Decoder(config).reset(args.seed).to(args.device, dtype), tokenizer
 
 
 def main(words: list[str] | None = None) -> None:
@@ -227,15 +251,15 @@ def main(words: list[str] | None = None) -> None:
     seed = args.seed + 100 * STAGES.index(args.stage) + training.step  # who goes on reads other text
     shards = written_shards(seed, args.writers, encoder)
     batches = read_again(shards, args.shards, args.uses, random.Random(args.seed))
-    if args.stage == "own":
+    if args.stage in TALKED:
         began = time.perf_counter()
         training.save()
-        own = shards_about_attempts(training.out, args, encoder)
-        training.seconds["attempts"] = time.perf_counter() - began
-        print(f"{len(own)} shards about its own attempts, {training.seconds['attempts']:.0f} s", flush=True)
-        batches = mixed(batches, own, 0.4)
-    peak, floor = (args.lr, 0.1) if args.stage == "text" else (0.4 * args.lr, 0.02)
-    training.run(batches, args, peak, floor)
+        share, roles = TALKED[args.stage]
+        own = shards_about_attempts(training.out, args, encoder, roles, args.seed + STAGES.index(args.stage) - 1)
+        seconds = training.seconds[f"{args.stage} attempts"] = time.perf_counter() - began
+        print(f"{len(own)} shards about its own attempts, {seconds:.0f} s", flush=True)
+        batches = mixed(batches, own, share)
+    training.run(batches, args, PEAKS[args.stage] * args.lr, FLOORS[args.stage])
     record: dict[str, Any] = {
         "version": VERSION,
         "parameters": size,

@@ -68,9 +68,26 @@ class Continuous:
     # --- rows come and go -----------------------------------------------------------------------------------------
 
     def _admit(self) -> list[TranscriptRow]:
-        """Take waiting rows in as long as there is room, and give each its place."""
+        """Take waiting rows in as long as there is room, and give each its place. Where not all can come, those that go on from
+        a row that ended come first: what was read is kept for them, and not for long."""
         if not self.waiting:
             return []
+        entering, longest = self._entering()
+        if entering < len(self.waiting):
+            self.waiting = deque(sorted(self.waiting, key=lambda row: not row.request.goes_on))
+            entering, longest = self._entering()
+        if entering:
+            live = len(self.live)
+            ended = max(0, min(len(self.ended), self.most - live - entering))
+            stay = self.decoding.reserve(live, ended, entering, longest)
+            del self.ended[stay:]
+            self.places = live + entering + stay
+            for _ in range(entering):
+                self._seat(self.waiting.popleft())
+        return self.live[len(self.live) - entering :]
+
+    def _entering(self) -> tuple[int, int]:
+        """How many of the waiting rows there is room for, and the length of the longest row then."""
         entering = 0
         longest = max((row.longest for row in self.live), default=0)
         rooms: dict[int, int] = {}  # how many rows of that length there may be
@@ -82,14 +99,7 @@ class Continuous:
             if count > 1 and count > rooms[longest_now]:
                 break
             longest, entering = longest_now, entering + 1
-        if entering:
-            needed = len(self.live) + entering
-            most = max(needed, min(needed + len(self.ended), self.most, self.decoding.room(longest)))
-            self.places = max(self.places, most)
-            self.decoding.reserve(self.places, longest)
-            for _ in range(entering):
-                self._seat(self.waiting.popleft())
-        return self.live[len(self.live) - entering :]
+        return entering, longest
 
     def _seat(self, row: TranscriptRow) -> None:
         """Make the first place behind the live rows free for a row, with the past it goes on from if that is there."""

@@ -49,9 +49,12 @@ class CpuDecoding:
         token_bytes = 2 * c.layers * c.kv_heads * c.head_dim * self.net.dtype.itemsize
         return max(1, min(ROWS, CACHE_BYTES // (longest * token_bytes)))
 
-    def reserve(self, rows: int, longest: int) -> None:
+    def reserve(self, live: int, ended: int, entering: int, longest: int) -> int:
+        stay = max(0, min(ended, self.room(longest) - live - entering))
+        rows = live + entering + stay
         self.cache.reserve(rows, longest)
         self.draws += [random.Random(0) for _ in range(rows - len(self.draws))]
+        return stay
 
     def swap(self, a: int, b: int) -> None:
         self.cache.swap(a, b)

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from guerdon.engine.decoding import Prompt, Sampled, batches
+from guerdon.engine.gpu_memory import cache_bytes
 from guerdon.engine.pages import Pages
 from guerdon.models.attention import Rotating, Runs, Turn
 from guerdon.models.config import Rope
@@ -34,7 +35,6 @@ PAGE = 64  # tokens; a multiple of what the attention kernel reads at a time
 ROUND = 16  # tokens of a row between two looks of the host
 ROWS = 4096  # sampled at a time, at most ...
 FEWEST = 16  # ... and at least: fewer cost no less
-CACHE_SHARE = 0.4  # of the free memory, for keys and values
 SHORT, LONGER = 256, 4  # graphs are for rows of at most so many tokens, so many times as many, and so on
 
 
@@ -59,12 +59,7 @@ class CudaDecoding:
         self.angles = self.net.rotations(torch.arange(0, device=self.device))  # of every position there is room for
         self.graphs: dict[tuple[int, int], Callable[[], None]] = {}
         self.page_bytes = 2 * PAGE * c.layers * c.kv_heads * c.head_dim * net.dtype.itemsize
-        self.most_pages = self._budget() // self.page_bytes
-
-    def _budget(self) -> int:
-        if self.device.type != "cuda":
-            return 1 << 30
-        return int(torch.cuda.mem_get_info(self.device)[0] * CACHE_SHARE)
+        self.most_pages = cache_bytes(self.device) // self.page_bytes
 
     def _weights(self) -> list[LayerWeights]:
         with torch.no_grad():
@@ -93,13 +88,16 @@ class CudaDecoding:
     # --- places ---------------------------------------------------------------------------------------------------
 
     def room(self, longest: int) -> int:
-        return max(1, min(ROWS, self.most_pages // self.pages.needed(longest)))
+        return max(1, min(ROWS, self.most_pages // (self.pages.needed(longest) + 1)))
 
-    def reserve(self, rows: int, longest: int) -> None:
+    def reserve(self, live: int, ended: int, entering: int, longest: int) -> int:
         """Memory grows to what is asked, never shrinks; graphs know its address and are made anew."""
         self.pages.trim(self.length.tolist())  # rows that go on are given the rest again
         self.moved = True
-        count = max(self.pages.enough(rows, longest), self.pages.count)
+        needed = (live + entering) * (self.pages.needed(longest) + 1)  # one more for a row that makes way for another
+        stay = sum(total <= self.most_pages - needed for total in accumulate(self.pages.sizes(live, ended)))
+        self.pages.drop(live + stay)
+        rows, count = live + entering + stay, needed + sum(self.pages.sizes(live, stay))
         if count > self.pages.count:
             self.graphs.clear()  # first: memory may run out before all of it has grown
             for name in ("keys", "values"):
@@ -116,6 +114,7 @@ class CudaDecoding:
             state = _State(max(bucket(rows), self.state.rows), max(bucket(width), self.state.width), self.device)
             self.angles = self.net.rotations(torch.arange(state.width * PAGE, device=self.device))
             self.state = state
+        return stay
 
     def swap(self, a: int, b: int) -> None:
         self.moved = True

@@ -42,8 +42,9 @@ class Decoding(Protocol):
     def room(self, longest: int) -> int:
         """How many rows of at most so many tokens may be sampled at a time; at least one."""
 
-    def reserve(self, rows: int, longest: int) -> None:
-        """Have places for so many rows of so many tokens."""
+    def reserve(self, live: int, ended: int, entering: int, longest: int) -> int:
+        """Have places for live and entering rows of at most so many tokens, and behind them for those that ended, which stand
+        behind the live ones now. Of these only so many stay as there is room for: how many that is. The others are gone."""
 
     def swap(self, a: int, b: int) -> None:
         """Two rows change places."""

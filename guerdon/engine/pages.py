@@ -24,23 +24,20 @@ class Pages:
     def needed(self, tokens: int) -> int:
         return -(-tokens // self.size)
 
-    def enough(self, rows: int, tokens: int) -> int:
-        """How many pages there must be for the first rows to hold so many tokens each, or what they hold now where it is more:
-        those that ended may be longer than any that is sampled."""
-        each = self.needed(tokens)
-        return rows * each + sum(max(0, len(pages) - each) for pages in self.rows[:rows])
+    def sizes(self, first: int, count: int) -> list[int]:
+        """How many pages so many rows hold, from the first on."""
+        return [len(pages) for pages in self.rows[first : first + count]]
 
     def reserve(self, rows: int, count: int) -> None:
         """Have places for so many rows, and so many pages."""
         self.rows += [[] for _ in range(rows - len(self.rows))]
         self.free.extend(range(self.count, count))
-        self.owners += [0] * (count - self.count)
+        self.owners += [0] * max(0, count - self.count)
         self.count = max(self.count, count)
 
     def clear(self) -> None:
         """All rows are empty again."""
-        for row in range(len(self.rows)):
-            self.cut(row, 0)
+        self.drop(0)
 
     def grow(self, row: int, tokens: int) -> None:
         """Let a row hold so many tokens."""
@@ -64,6 +61,11 @@ class Pages:
             self.owners[page] -= 1
             if self.owners[page] == 0:
                 self.free.append(page)
+
+    def drop(self, first: int) -> None:
+        """Empty all rows from the first on."""
+        for row in range(first, len(self.rows)):
+            self.cut(row, 0)
 
     def trim(self, tokens: Sequence[int]) -> None:
         """Give up what rows hold beyond so many tokens each."""

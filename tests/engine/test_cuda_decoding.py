@@ -170,6 +170,24 @@ def test_rows_that_ended_long_leave_pages_for_many_short_ones(model):
         np.testing.assert_array_equal(made.actions, right.actions)
 
 
+@pytest.mark.parametrize("pages", [6, 11, 40])
+def test_turns_keep_to_the_memory_there_is_and_say_the_same(model, pages):
+    how = Sampling(max_tokens=6, temperature=0.0)
+    first = [Request((), f"sort the list {n} first then x", how, n) for n in range(6)]
+    sampler = sampler_of(model)
+    sampler.decoding.most_pages = pages
+    asked = first
+    for turn in range(3):
+        expected, made = answer(model, asked), run(sampler, asked)
+        for mine, right in zip(made, expected, strict=True):
+            np.testing.assert_array_equal(mine.actions, right.actions)
+        assert sampler.decoding.pages.count <= pages
+        asked = [
+            Request((*q.path, Segment("policy", q.view, r.context, r.actions, r.logp)), f"and {turn}", how, q.seed)
+            for q, r in zip(asked, expected, strict=True)
+        ]
+
+
 def test_pages_are_shared_while_full_and_come_back():
     pages = Pages(4)
     pages.reserve(3, 8)

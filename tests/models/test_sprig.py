@@ -252,16 +252,20 @@ def test_greedy_accuracy_is_the_same_through_transformers(shipped, tmp_path, cou
 
 
 @pytest.mark.slow
-def test_both_stages_of_training_run_end_to_end(tmp_path):
+def test_all_stages_of_training_run_end_to_end(tmp_path):
     command = [sys.executable, str(ROOT / "scripts" / "train_sprig.py"), "--out", str(tmp_path / "toy"), "--toy"]
-    for more in ([], ["--stage", "own"]):
+    for more in ([], ["--stage", "own"], ["--stage", "judge"]):
+        if "judge" in more:  # from weights alone
+            for name in ("progress.json", "state.safetensors"):
+                (tmp_path / "toy" / name).unlink()
         done = subprocess.run([*command, *more], capture_output=True, text=True, timeout=1200, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     record = json.loads((tmp_path / "toy" / "training.json").read_text())
     text = [point for point in record["curve"] if point["stage"] == "text"]
     assert text[-1]["loss"] < text[0]["loss"]
-    assert record["curve"][-1]["stage"] == "own" and set(record["seconds"]) == {"text", "attempts", "own"}
-    assert list(record["settings"]) == ["text", "own"]
+    assert [*dict.fromkeys(point["stage"] for point in record["curve"])] == ["text", "own", "judge"]
+    assert set(record["seconds"]) == {"text", "own attempts", "own", "judge attempts", "judge"}
+    assert list(record["settings"]) == ["text", "own", "judge"]
     steps = {stage: settings["steps"] for stage, settings in record["settings"].items()}
     assert all(0 <= record["tokens"][stage] - n * 2**15 <= n * 1024 for stage, n in steps.items())  # one shard a step
     assert models.load(str(tmp_path / "toy")).net is not None

@@ -30,6 +30,7 @@ import torch
 
 from guerdon.core.errors import CtrlC, RunStopped, UserError
 from guerdon.core.recipe import Study
+from guerdon.engine.gpu_memory import share_gpu
 from guerdon.loop.build import config_of
 from guerdon.loop.proof.arms import Arm
 from guerdon.loop.record import Interrupt
@@ -155,7 +156,7 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
     with _no_signals():  # for the process that Python starts to tidy up after all of us
         stop = spawn.Event()
     under_way = dict[Future[str], RunJob]()
-    with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop,)) as pool:
+    with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop, workers)) as pool:
         try:
             while queue or under_way:
                 with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
@@ -187,7 +188,7 @@ def _ready(queue: list[RunJob], under_way: Mapping[Future[str], RunJob], workers
     return ready
 
 
-def _begin(stop: Event) -> None:
+def _begin(stop: Event, workers: int) -> None:
     """A worker has no ears for signals: it is asked to end its step and save by `stop` alone. It ends with the process that
     started it, however that ended: an orphan would hold a GPU for nobody."""
     global _stop
@@ -197,6 +198,7 @@ def _begin(stop: Event) -> None:
         signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     _wait_asleep()
+    share_gpu(workers)
     die_with_parent()  # on Linux the kernel sees to it, even while this process is stopped or deep in a library
     threading.Thread(target=_follow, name="follow", daemon=True).start()
 
@@ -254,7 +256,10 @@ def _asked_to_stop() -> Iterator[None]:
 
 def _work(job: RunJob) -> str:
     """Run, unless the user asked to stop: a worker has its next job before it has ended the one before."""
-    return INTERRUPTED if _stop is not None and _stop.is_set() else run_job(job)
+    try:
+        return INTERRUPTED if _stop is not None and _stop.is_set() else run_job(job)
+    finally:
+        torch.cuda.empty_cache()  # others may want it before the next job does
 
 
 @contextmanager
