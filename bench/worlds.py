@@ -36,9 +36,10 @@ from guerdon.store.whole_files import write_readable_json, write_text
 MODEL = "sprig"
 SELF_PLAY = str(Path(__file__).with_name("self_play.py"))
 TRIES = 16  # at a problem, of the model as it starts: what it can already do in some of them is there to be learned
-AT_START = Options(rollouts_every=0, eval_tasks=256, eval_tries=TRIES, eval_drawn=True)
+AT_START = Options(rollouts_every=0, eval_tasks=64, eval_tries=TRIES, eval_drawn=True)
 TRAINED, BEFORE = "trained", "before"  # a run, and the start's many tries
 NAME = "worlds"
+MICRO = 16384  # tokens of a pass: many runs share a GPU, and it changes no result
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,14 @@ class World:
     title: str
     task: str
     max_tokens: int  # of a turn
-    lr: float = 5e-5
-    steps: int = 80
+    lr: float
+    steps: int = 30
     more: str = ""  # settings of its own
     recipe: str = "grpo"
 
     @property
     def settings(self) -> str:
-        return f"prompts=16 tries=8 lr={self.lr:g} max_tokens={self.max_tokens} {self.more}".strip()
+        return f"prompts=16 tries=8 lr={self.lr:g} max_tokens={self.max_tokens} learn.micro={MICRO} {self.more}".strip()
 
     def claim(self, model: str = "") -> Claim:
         """What the records of its runs are read by."""
@@ -78,15 +79,17 @@ class World:
         return {kind: replace(arm, what=f"{self.task} {arm.what}") for kind, arm in made.items()}
 
 
-WORLDS = {
-    "calculator": World("calculator", "calculator/countdown:5", max_tokens=48),
-    "interpreter": World("interpreter", "python/counting:5", max_tokens=112),
-    "search": World("multi-hop search", "hops:4", max_tokens=32),
-    "claims": World("claim verification", "claims:4", max_tokens=32),
-    "sql": World("SQL", "text_to_sql:5", max_tokens=128, more="text_to_sql.checker=plain"),
-    "python": World("Python functions", "functions:4", max_tokens=192, more="functions.checker=plain"),
-    "pages": World("page actions", "inbox:5", max_tokens=24),
-    "game": World("a game for two, by self-play", "nim:5", max_tokens=16, more="against=perfect", recipe="self_play"),
+WORLDS = {  # levels with room, and learning rates that one run of each learned by
+    "calculator": World("calculator", "calculator/countdown:5", max_tokens=48, lr=1e-5),
+    "interpreter": World("interpreter", "python/lists:7", max_tokens=112, lr=5e-5),
+    "search": World("multi-hop search", "hops:7", max_tokens=32, lr=3e-5),
+    "claims": World("claim verification", "claims:8", max_tokens=48, lr=5e-5),
+    "sql": World("SQL", "text_to_sql:6", max_tokens=128, lr=5e-5, more="text_to_sql.checker=plain"),
+    "python": World("Python functions", "functions:7", max_tokens=192, lr=3e-5, more="functions.checker=plain"),
+    "pages": World("page actions", "forms:3", max_tokens=24, lr=3e-5),
+    "game": World(
+        "a game for two, by self-play", "nim:8", max_tokens=16, lr=1e-5, more="against=random", recipe="self_play"
+    ),
 }
 
 

@@ -22,6 +22,7 @@ from guerdon.core.task import Sampling
 from guerdon.engine.sampler import answer
 from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion, log_sum_exp, spellings
 from guerdon.judges.cache import CachedAnswerer, Keep
+from guerdon.models.model_loading import SPRIGS
 from guerdon.models.probing import probe
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
@@ -117,7 +118,7 @@ def as_answerer(by: Any) -> Answerer:
     return answerer
 
 
-@functools.lru_cache(4)
+@functools.lru_cache(8)
 def _opened(name: str) -> tuple[TextModel, str]:
     """A started model and the hash of its weights. Shared by all judges and all copies of them."""
     model = _speaking(shelf.load(name), name)
@@ -133,8 +134,8 @@ def _speaking(model: Model, name: str) -> TextModel:
 
 
 def _is_sprig(model: TextModel) -> bool:
-    """Whether it is `sprig` or was trained from it: it has the same words and the same form of conversation."""
-    return model.text_identity == _opened("sprig")[0].text_identity
+    """Whether it is a version of `sprig` or was trained from one: it has the same words and the same form of conversation."""
+    return any(model.text_identity == _opened(folder.name)[0].text_identity for folder in SPRIGS)
 
 
 def _answers(model: TextModel, questions: Sequence[JudgeQuestion], how: Sequence[Sampling]) -> list[JudgeAnswer]:

@@ -68,7 +68,7 @@ def numbers(model, episodes):
 def model(request, tmp_path):
     if request.param in ("table", "fixed"):
         return table(length=9 if request.param == "fixed" else 0)
-    return small_lm(tmp_path / "lm") if request.param == "small" else models.load("sprig")
+    return small_lm(tmp_path / "lm") if request.param == "small" else models.load("sprig-1.1")
 
 
 def test_a_turn_that_goes_on_is_a_turn_that_never_stopped(model):

@@ -112,7 +112,7 @@ def test_what_is_asked_again_goes_the_same_way_whatever_the_seed(count):
     """One of these, the first, gets no verdict at first. A second one is drawn, by the question and not by the sample."""
     family = tasks.load("chain:2")
     fields = [{"prompt": family.get("train", n).prompt, "completion": ""} for n in range(4, 4 + count)]
-    reward = gd.judge(gd.local(cache=False), scale="yes")
+    reward = gd.judge(gd.local("sprig-1.1", cache=False), scale="yes")
     first, second = ask_all([(reward, Samples.of(fields, [seed] * len(fields))) for seed in (0, 1)])
     assert [(o.reason, str(o.value)) for o in first] == [(o.reason, str(o.value)) for o in second]
     assert reward.total["asked"] > 2 * len(fields)

@@ -23,7 +23,7 @@ def test_the_newest_sprig(cli, tmp_path):
     done = cli("train", "grpo", "--task", "countdown", *NOTHING, "--out", "run")
     assert done.code == 0 and done.out.startswith(f"model {DEFAULT}, which comes with the package\n")
     config = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert config["wish"]["model"] == DEFAULT == "sprig-1.1"  # a version: another sprig would not be gone on with
+    assert config["wish"]["model"] == DEFAULT == "sprig-2"  # a version: another sprig would not be gone on with
     assert cli("train", "--resume", "run").code == 0
     named = gd.train("grpo", task="countdown", model="sprig", steps=0, out="named", options=gd.Options(eval_tasks=0))
     assert named.config["hash"] == config["hash"]

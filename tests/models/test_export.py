@@ -328,13 +328,13 @@ def test_the_command_line(sprig_run, tmp_path, monkeypatch, capsys):
     cli, run = command_line(tmp_path, monkeypatch, capsys), str(sprig_run.path)
     done = cli("export", run, "out")
     assert (
-        done.code == 0 and "LlamaForCausalLM, 2,450,304 weights in float32" in done.out and "out/README.md" in done.out
+        done.code == 0 and "LlamaForCausalLM, 6,164,736 weights in float32" in done.out and "out/README.md" in done.out
     )
     refused(cli("export", run, "out"), "out is not empty: choose another folder, or --force")
     (tmp_path / "out" / "mine.txt").write_text("kept")
     (tmp_path / "out" / "model-00001-of-00002.safetensors").write_text("of an earlier export")
     said = json.loads(cli("export", run, "out", "--force", "--json").out)
-    assert said["architecture"] == "LlamaForCausalLM" and said["parameters"] == 2450304 and said["folder"] == "out"
+    assert said["architecture"] == "LlamaForCausalLM" and said["parameters"] == 6164736 and said["folder"] == "out"
     assert sorted(said["files"]) == sorted(path.name for path in (tmp_path / "out").iterdir())
     assert "mine.txt" in said["files"] and "model-00001-of-00002.safetensors" not in said["files"]
     loaded(tmp_path / "out")

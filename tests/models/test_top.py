@@ -62,9 +62,9 @@ def test_log_probs_of_given_tokens_and_their_gradient(monkeypatch, at_once):
 
 def test_a_student_is_held_against_its_teacher_at_the_named_tokens():
     """What `distilled` makes of the two models' readings is the divergence over the named tokens and the rest."""
-    student = models.load("sprig")
+    student = models.load("sprig-1.1")
     student.start(0, {})
-    teacher = models.load("sprig")
+    teacher = models.load("sprig-1.1")
     teacher.start(0, {})
     with torch.no_grad():
         for weight in teacher.weights.parameters():
@@ -92,7 +92,7 @@ def test_a_student_is_held_against_its_teacher_at_the_named_tokens():
 
 
 def test_named_by_nobody_is_refused():
-    student = models.load("sprig")
+    student = models.load("sprig-1.1")
     student.start(0, {})
     play = Player({"policy": student}, {"policy": "policy"}, single_turn(), Sampling(max_tokens=2), 0, 1)
     batch = pack(play([Ask(load("countdown:2").get("train", 0))]))
@@ -103,13 +103,13 @@ def test_named_by_nobody_is_refused():
 @pytest.mark.parametrize("mix", mostly_slow([0.0, 0.5, 1.0], 0.5))
 def test_distilling_over_the_likeliest_tokens_brings_the_student_nearer(tmp_path, mix):
     """From a student whose head was disturbed back to sprig: the divergence falls."""
-    student = models.load("sprig")
+    student = models.load("sprig-1.1")
     student.start(0, {})
     with torch.no_grad():
         head = student.decoder.head_weight
         head += 2.0 * head.std() * torch.randn(head.shape, generator=torch.Generator().manual_seed(2))
     run = gd.train(
-        "distill", task="countdown:2", model=student, teacher="sprig", over="top", mix=mix, prompts=2, tries=4,
+        "distill", task="countdown:2", model=student, teacher="sprig-1.1", over="top", mix=mix, prompts=2, tries=4,
         max_tokens=12, lr=2e-4, steps=6, out=tmp_path / "run", options=gd.Options(eval_tasks=0, rollouts_every=0),
     )  # fmt: skip
     apart = run.metrics["policy/divergence"].to_pylist()

@@ -175,7 +175,7 @@ def test_what_is_implied_so_far_is_the_soft_value_of_the_outcome():
 def greedy():
     """Two problems solved by the likeliest token each time, checked, and who played them."""
     task = load("equation:2")
-    recipe = find_recipe("math_shepherd").build({"task": task, "model": gd.models.load("sprig")}, {"rollouts": 2})
+    recipe = find_recipe("math_shepherd").build({"task": task, "model": gd.models.load("sprig-1.1")}, {"rollouts": 2})
     recipe.sampling = Sampling(temperature=0.0, max_tokens=48)
     recipe, play = start(recipe, seed=0, total=1)
     batch = pack(play([Ask(task.get("train", i), 1) for i in (0, 1)]))
@@ -216,7 +216,7 @@ def test_one_try_that_gets_there_is_enough_for_a_hard_label(greedy, monkeypatch,
 @pytest.mark.parametrize("loss", mostly_slow(["ce", "dpo", "head"], "ce"))
 def test_each_form_of_the_outcome_model_is_taught_on_the_same_tries(loss):
     recipe = find_recipe("implicit-prm").build(
-        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"task": load("equation:6"), "model": gd.models.load("sprig-1.1")},
         {"loss": loss, "prompts": 2, "tries": 4, "max_tokens": 64},
     )
     run = Watched(recipe, steps=1)
@@ -258,7 +258,7 @@ def test_token_weights_are_those_of_the_released_code():
 
 def test_oreal_waits_for_its_head_and_then_learns_from_pairs(tmp_path):
     recipe = find_recipe("oreal").build(
-        {"task": load("equation:6"), "model": gd.models.load("sprig")},
+        {"task": load("equation:6"), "model": gd.models.load("sprig-1.1")},
         {"prompts": 2, "tries": 4, "max_tokens": 64, "warm": 0.5},
     )
     before = [p.detach().clone() for p in recipe.models["policy"].weights.parameters()]
@@ -352,7 +352,7 @@ def test_messages_show_the_answer_in_the_last_of_them():
 
 
 def test_intro_learns_from_right_tries_alone():
-    slots = {"task": load("equation:6"), "model": gd.models.load("sprig")}
+    slots = {"task": load("equation:6"), "model": gd.models.load("sprig-1.1")}
     knobs = {"prompts": 2, "tries": 4, "max_tokens": 64, "show": "line"}
     run = Watched(find_recipe("intro").build(slots, knobs), steps=1)
     assert run.rows[0]["kept_share"] == pytest.approx(float(run.batches[0]["correct"].mean()))

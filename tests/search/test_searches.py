@@ -292,7 +292,7 @@ ASKS = [Ask(task(n), 2) for n in "abc"]
 def test_one_way_is_plain_sampling(model):
     is_small = model == "table"
     asks = ASKS if is_small else [Ask(tasks.load("equation:6").get("test", 0))]
-    model = table() if is_small else models.load("sprig")
+    model = table() if is_small else models.load("sprig-1.1")
     plain = player(model, single_turn(), temperature=0.0, max_tokens=60)(asks)
     ways = (beam(1, 1, by_length()), lookahead(1, 1, by_length(), ahead=0), vote(1), mcts(1, 1, by_length()))
     for env in ways if is_small else ways[:1]:
@@ -344,7 +344,7 @@ def test_what_search_chose_can_be_imitated():
 def test_a_head_is_read_at_the_very_tokens_it_is_trained_at():
     """Lines searched one by one, and the same answer recited whole: numbers at the ends of lines, by the labels' places."""
     source = tasks.load("equation:6")
-    model = models.load("sprig", value=True)
+    model = models.load("sprig-1.1", value=True)
     model.start(0, {})
     with torch.no_grad():
         value_head.head_of(model.decoder).weight.copy_(torch.linspace(-1, 1, model.config.hidden))
