@@ -49,7 +49,7 @@ class World:
     title: str
     task: str
     max_tokens: int  # of a turn
-    lr: float
+    lr: float = 5e-5
     steps: int = 30
     more: str = ""  # settings of its own
     recipe: str = "grpo"
