@@ -218,7 +218,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--out", help="where findings and the card are written (default: the model's folder)")
     parser.add_argument("--number", type=int, default=64, help="problems of each family and level")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=12, help="processes that measure")
+    parser.add_argument("--jobs", type=int, default=6, help="processes that measure")
     parser.add_argument("--render", action="store_true", help="only write the card from what was measured")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     args = parser.parse_args(words)
