@@ -90,7 +90,7 @@ def test_what_people_read(cli):
 def test_a_prompt_is_shown_with_its_special_tokens(cli):
     words = ("--model", "sprig", "--set", "prompts=1", "--set", "tries=2", "--set", "max_tokens=4", "--steps", "1")
     (prompt,) = cli("train", "grpo", "--task", "chain:2", *words, "--dry-run", "--json").json["prompts"]
-    model = gd.models.load("sprig")
+    model = gd.models.load("sprig-1.1")
     inside = prompt["text"].removeprefix("<|user|>").removesuffix("<|assistant|>")
     assert len(inside) < len(prompt["text"]) and prompt["tokens"] == len(model.encode(inside))
 

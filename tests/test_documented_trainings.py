@@ -14,34 +14,35 @@ from command_line import command_line
 ROOT = Path(__file__).parent.parent
 PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
 
-COUNTDOWN = "--task countdown:2 --steps 30"
+COUNTDOWN = "--task countdown:2 --model sprig-1.1 --steps 30"
 IMPROVES = {  # command: the page whose files it wants
     "guerdon train grpo --task successor --model tabular --set lr=0.3 --steps 60": "README.md",
-    "guerdon train grpo --task trace:2-3 --steps 40 --set lr=4e-5 --reward my.py:right": "README.md",
+    "guerdon train grpo --task trace:7 --steps 24 --set prompts=8 --set lr=3e-5 --reward my.py:right": "README.md",
     "guerdon train ./mine.py --task parity --model tabular --set lr=0.2 --steps 30": "README.md",
-    "guerdon train grpo --data examples/countdown.csv --model sprig --check my.py:right --steps 30 --out runs/first": (
+    "guerdon train grpo --data examples/countdown.csv --model sprig-1.1 --check my.py:right --steps 30 --out runs/first": (
         "docs/first_day.md"
     ),
     "guerdon train --again runs/first --set lr=5e-5 --out runs/second": "docs/first_day.md",
-    "guerdon train sft --task hunt:2 --set prompts=32 --set lr=1e-3 --steps 40 --eval-tasks 64 --out runs/taught": (
-        "docs/environments.md"
-    ),
+    "guerdon train sft --task hunt:2 --model sprig-1.1 --set prompts=32 --set lr=1e-3 --steps 40"
+    " --eval-tasks 64 --out runs/taught": "docs/environments.md",
     "guerdon train grpo --task hunt:2 --model runs/taught --set max_tokens=8 --set lr=3e-5 --steps 10 --eval-tasks 64": (
         "docs/environments.md"
     ),
     "guerdon train grpo --task countdown:4 --steps 50": "docs/first_run.md",
     f"guerdon train grpo {COUNTDOWN} --out runs/teacher": "docs/house_recipes.md",
     f"guerdon train distill {COUNTDOWN} --set teacher=runs/teacher/models/policy": "docs/house_recipes.md",
-    "guerdon train grpo --model sprig --task countdown:2 --steps 30 --set lm.lora=16 --set lr=2e-4": "docs/models.md",
-    "guerdon train ./gently.py --model sprig --task countdown:2 --set lm.lora=16": "docs/models.md",
-    "guerdon train reward_model --task countdown:2 --model sprig --eval-every 20 --out runs/rm": "docs/reward_models.md",
-    "guerdon train process_reward_model --task countdown:2 --model sprig --eval-every 20 --out runs/prm": (
+    "guerdon train grpo --model sprig-1.1 --task countdown:2 --steps 30 --set lm.lora=16 --set lr=2e-4": "docs/models.md",
+    "guerdon train ./gently.py --model sprig-1.1 --task countdown:2 --set lm.lora=16": "docs/models.md",
+    "guerdon train reward_model --task countdown:2 --model sprig-1.1 --eval-every 20 --out runs/rm": "docs/reward_models.md",
+    "guerdon train process_reward_model --task countdown:2 --model sprig-1.1 --eval-every 20 --out runs/prm": (
         "docs/reward_models.md"
     ),
-    "guerdon train grpo --task countdown:4 --reward my.py:second --set prompts=8 --set tries=8 --set lr=3e-5 --steps 60"
-    " --eval-every 10 --eval-tasks 128 --out runs/second": "docs/studio.md",
-    "guerdon train ./easy_first.py --task countdown:1-4 --model sprig --steps 20": "docs/write_a_recipe.md",
-    "guerdon train sft --task examples/doubling.py:doubling:3 --set lr=3e-4 --steps 30": "docs/your_own_task.md",
+    "guerdon train grpo --task countdown:4 --model sprig-1.1 --reward my.py:second --set prompts=8 --set tries=8 --set lr=3e-5"
+    " --steps 60 --eval-every 10 --eval-tasks 128 --out runs/second": "docs/studio.md",
+    "guerdon train ./easy_first.py --task countdown:1-4 --model sprig-1.1 --steps 20": "docs/write_a_recipe.md",
+    "guerdon train sft --task examples/doubling.py:doubling:3 --model sprig-1.1 --set lr=3e-4 --steps 30": (
+        "docs/your_own_task.md"
+    ),
 }
 OTHERWISE = {  # a command, or a word of it: why it need not
     "--dry-run": "nothing is trained",

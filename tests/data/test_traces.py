@@ -242,7 +242,13 @@ def test_sft_learns_from_a_file_of_traces(tmp_path, capsys):
     file = tmp_path / "traces.jsonl"
     file.write_text("".join(json.dumps(spoken(n)) + "\n" for n in range(8)))
     run = gd.train(
-        "sft", data=str(file), model="sprig", steps=1, prompts=3, out=tmp_path / "run", options=gd.Options(eval_tasks=0)
+        "sft",
+        data=str(file),
+        model="sprig-1.1",
+        steps=1,
+        prompts=3,
+        out=tmp_path / "run",
+        options=gd.Options(eval_tasks=0),
     )
     episodes = run.batch(0).episodes
     assert {e.segments[0].text for e in episodes} <= {

@@ -60,7 +60,9 @@ def test_an_exam_that_is_drawn_weighs_levels_alike():
     from guerdon.loop.evaluate import examined
 
     exam = gd.Exam(gd.tasks.load("countdown:1-2"))
-    drawn = examined({"policy": gd.models.load("sprig")}, [exam], gd.envs.single_turn(), 0, tasks=160, drawn=5, **how)
+    drawn = examined(
+        {"policy": gd.models.load("sprig-1.1")}, [exam], gd.envs.single_turn(), 0, tasks=160, drawn=5, **how
+    )
     assert drawn["pass@1"] == pytest.approx(sum(drawn["kinds"].values()) / 2)
     assert drawn["tasks"] == 68 + 80
     assert drawn["length_low"] < drawn["length"] < drawn["length_high"]

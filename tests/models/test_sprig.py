@@ -22,7 +22,8 @@ ROOT = Path(__file__).parent.parent.parent
 GREEDY = Sampling(temperature=0.0, max_tokens=200)
 OLDER = ("sprig-1", "sprig-1.1")
 WORLDS_WITH_ROOM = {
-    "calculator", "multi-hop search", "claim verification", "SQL", "Python", "page actions", "two-player game",
+    "calculator", "interpreter", "multi-hop search", "claim verification", "SQL", "Python", "page actions",
+    "two-player game",
 }  # fmt: skip
 
 
@@ -136,6 +137,9 @@ def test_families_and_worlds_have_headroom(scripts):
 def test_it_judges_its_own_attempts_as_wanted_in_the_mean(scripts):
     own = scripts("sprig_page").means(measured("sprig-2"))["own attempts"]
     assert own["verify"] >= 0.65 and own["prefer"] >= 0.65 and own["critique"] >= 0.5
+    judged = [f["roles"]["own attempts"] for f in measured("sprig-2")["families"].values()]
+    named = sum(each["critique"] * each["wrong"] for each in judged)
+    assert named >= 0.5 * sum(each["wrong"] for each in judged), "of all wrong attempts together"
 
 
 def test_the_parts_it_plays_reach_their_floors_in_the_mean(card):

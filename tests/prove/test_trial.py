@@ -164,7 +164,9 @@ def test_a_gate_that_closes_ends_the_matter_at_the_first_look(path, known, comes
 
 @pytest.mark.parametrize(("tokens", "is_open"), [(4, False), (64, True)])
 def test_solutions_that_do_not_fit(path, tokens, is_open):
-    claim = claim_of(task="countdown:1", model="sprig", settings=f"prompts=2 tries=4 max_tokens={tokens}", ablation="")
+    claim = claim_of(
+        task="countdown:1", model="sprig-1.1", settings=f"prompts=2 tries=4 max_tokens={tokens}", ablation=""
+    )
     gate = solutions_fit(claim, trial_of(path, claim).first)
     assert gate is not None and gate["open"] is is_open and f"fit {tokens} tokens" in gate["why"]
     assert (("95 % are asked for" in gate["why"]), closed([gate]) == "") == (not is_open, is_open)

@@ -368,7 +368,9 @@ def test_rft_learns_from_right_answers_each_once(wish):
 
 def test_sft_recites_worked_solutions_and_is_examined_on_its_own_answers(tmp_path):
     source = countdown(level=1)
-    made = find_recipe("sft").build({"task": source, "model": models.load("sprig")}, {"prompts": 3, "max_tokens": 4})
+    made = find_recipe("sft").build(
+        {"task": source, "model": models.load("sprig-1.1")}, {"prompts": 3, "max_tokens": 4}
+    )
     run = gd.train(made, out=tmp_path / "a", seed=2, options=gd.Options(eval_tasks=2, eval_tries=1), steps=1)
     batch = run.batch(0)
     assert [e.segments[0].text for e in batch.episodes] == [source.solution(e.task) for e in batch.episodes]
@@ -391,7 +393,7 @@ def test_distill_asks_for_a_teacher_it_can_read_with(student):
     with pytest.raises(UserError, match="distill needs a teacher: --set teacher=FOLDER"):
         built("distill")
     with pytest.raises(UserError, match="different tokenizers"):
-        find_recipe("distill").build({"task": parity(), "model": models.load("sprig")}, {"teacher": student})
+        find_recipe("distill").build({"task": parity(), "model": models.load("sprig-1.1")}, {"teacher": student})
 
 
 def test_the_recipes_of_the_page_build_as_they_stand_there():

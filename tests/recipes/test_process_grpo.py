@@ -37,7 +37,9 @@ def test_a_line_answers_for_itself_and_those_after_it():
 
 
 def recipe(**settings):
-    request = RunRequest("process_grpo", task="chain:2", model="sprig", settings={"prompts": 2, "tries": 2, **settings})
+    request = RunRequest(
+        "process_grpo", task="chain:2", model="sprig-1.1", settings={"prompts": 2, "tries": 2, **settings}
+    )
     return build(request).recipe
 
 
@@ -50,13 +52,13 @@ def advantages(recipe, batch, play):
 
 def test_without_its_lines_it_is_grpo():
     """The same advantages; with its lines they are others, though the tries that err are the same."""
-    task, model = gd.tasks.load("equation:6"), gd.models.load("sprig")
+    task, model = gd.tasks.load("equation:6"), gd.models.load("sprig-1.1")
     model.start(0, {})
     play = Player({"policy": model}, {"policy": "policy"}, single_turn(), gd.Sampling(max_tokens=96), 0, 1)
     batch = pack(play([gd.Ask(task.get("train", n), 4) for n in range(4)]))
-    plain = build(RunRequest("grpo", task="equation:6", model="sprig")).recipe
+    plain = build(RunRequest("grpo", task="equation:6", model="sprig-1.1")).recipe
     outcome, lines = (
-        build(RunRequest("process_grpo", task="equation:6", model="sprig", settings=settings)).recipe
+        build(RunRequest("process_grpo", task="equation:6", model="sprig-1.1", settings=settings)).recipe
         for settings in ({"process": 0.0, "outcome": 1.0}, {})
     )
     of_plain, of_outcome, of_lines = (advantages(each, batch, play) for each in (plain, outcome, lines))
@@ -71,6 +73,6 @@ def test_lines_are_judged_by_the_checker_a_model_or_a_reward():
 
 def test_rows_without_a_step_checker_want_a_judge(tmp_path):
     (tmp_path / "sums.csv").write_text("question,answer\n1+1,2\n2+2,4\n3+3,6\n4+4,8\n")
-    wish = RunRequest("process_grpo", data={"path": str(tmp_path / "sums.csv")}, model="sprig")
+    wish = RunRequest("process_grpo", data={"path": str(tmp_path / "sums.csv")}, model="sprig-1.1")
     with pytest.raises(UserError, match="scorer=runs/prm"):
         build(wish)

@@ -34,7 +34,7 @@ QUIET = gd.Options(eval_tasks=0)
 
 @pytest.fixture(scope="module")
 def sprig():
-    model = load("sprig")
+    model = load("sprig-1.1")
     model.start(0, {})
     return model
 
@@ -118,7 +118,7 @@ def test_without_keeping_the_whole_is_somebody_elses(sprig):
 def test_a_teacher_goes_on_from_the_kept_lines(sprig):
     task, steps = problem_of()
     batch, play = recited(sprig, (task, "\n".join([*steps[:-1], "x=99", "= 99"])))
-    play.models["teacher"] = load("sprig")
+    play.models["teacher"] = load("sprig-1.1")
     play.models["teacher"].start(0, {})
     play.models["teacher"].meter = play.meter
     play.env = gd.envs.single_turn()
@@ -151,7 +151,7 @@ def test_what_others_said_pulls_by_the_policys_probability_shaped():
 
 
 def test_scope_trains_and_refuses_what_it_cannot_check(tmp_path):
-    run = gd.train("scope", task="equation:6-7", model="sprig", steps=1, prompts=1, tries=8, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
+    run = gd.train("scope", task="equation:6-7", model="sprig-1.1", steps=1, prompts=1, tries=8, max_tokens=80, options=QUIET, out=tmp_path / "run")  # fmt: skip  # noqa: E501
     numbers = run.metrics.to_pylist()[-1]
     assert numbers["salvage/joined"] > 0 and numbers["policy/off_probability"] > 0
     with pytest.raises(UserError, match="--set prm=FOLDER --set teacher=FOLDER"):
@@ -227,7 +227,7 @@ def test_messages_are_worded_in_their_last_one():
 def test_t_reg_trains_on_a_task(tmp_path):
     small = {"steps": 1, "prompts": 2}
     looks = {"options": gd.Options(eval_tasks=2, eval_tries=1), "exam_2.tasks": 2}
-    run = gd.train("t-reg", task="chain:1", model="sprig", out=tmp_path / "task", **{**small, **looks})
+    run = gd.train("t-reg", task="chain:1", model="sprig-1.1", out=tmp_path / "task", **{**small, **looks})
     assert "policy/token_reward" in run.metrics.to_pylist()[-1]
     assert {"pass@1", "steps/prompts_lines_examined", "steps/implied_lines_examined"} <= set(run.evaluations[-1])
 
@@ -236,12 +236,12 @@ def test_t_reg_trains_on_a_task(tmp_path):
 def test_t_reg_trains_on_pairs_of_a_file(tmp_path):
     rows = tmp_path / "pairs.jsonl"
     rows.write_text("".join(f'{{"prompt": "{n}+2", "chosen": "{n + 2}", "rejected": "{n}"}}\n' for n in range(6)))
-    run = gd.train("t-reg", data=str(rows), model="sprig", out=tmp_path / "file", steps=1, prompts=2, options=QUIET)
+    run = gd.train("t-reg", data=str(rows), model="sprig-1.1", out=tmp_path / "file", steps=1, prompts=2, options=QUIET)
     assert "policy/pair_weight" in run.metrics.to_pylist()[-1]
 
 
 def test_control_words_are_told_right_and_wrong_solutions():
-    base = find_recipe("controlled").build({"task": load_task("chain:1"), "model": load("sprig")}, {})
+    base = find_recipe("controlled").build({"task": load_task("chain:1"), "model": load("sprig-1.1")}, {})
     asks = base.curriculum.draw(6, ExamplePlay())
     family = load_task("chain:1")
     truth = {ask.shown.split()[0]: family.check(ask.task, *ask.note["say"]) for ask in asks}
@@ -317,7 +317,7 @@ def test_a_verifier_of_the_family_is_followed(sprig):
 @pytest.mark.parametrize("judge", mostly_slow(["exact", "sprig"], "exact"))
 def test_tp_grpo_trains(judge, tmp_path):
     small = {"prompts": 1, "tries": 4, "max_tokens": 48, "steps": 1, "options": QUIET}
-    run = gd.train("tp-grpo-thought", task="chain:2", model="sprig", judge=judge, out=tmp_path / "run", **small)
+    run = gd.train("tp-grpo-thought", task="chain:2", model="sprig-1.1", judge=judge, out=tmp_path / "run", **small)
     assert run.metrics.to_pylist()[-1]["thoughts/judged"] > 0.0
 
 

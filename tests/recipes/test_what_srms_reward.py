@@ -80,7 +80,7 @@ def test_a_step_of_the_recipe_and_its_exams(tmp_path, sees):
     source = gd.tasks.load("equation:6")
     made = what_srms_reward(
         source,
-        gd.models.load("sprig"),
+        gd.models.load("sprig-1.1"),
         sees=sees,
         prompts=2,
         branch=(2, 2),

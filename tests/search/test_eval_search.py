@@ -22,7 +22,7 @@ def cli(tmp_path, monkeypatch, capsys):
 def folder(tmp_path_factory):
     """A scorer that nobody taught: its head is no longer zero."""
     where = tmp_path_factory.mktemp("scorer") / "prm"
-    made = models.load("sprig", value=True)
+    made = models.load("sprig-1.1", value=True)
     made.start(0, {})
     with torch.no_grad():
         value_head.head_of(made.decoder).weight.copy_(torch.linspace(-1, 1, made.config.hidden))

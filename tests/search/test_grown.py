@@ -104,7 +104,7 @@ def test_a_stop_string_ends_an_answer_and_is_not_in_it():
 
 
 def test_sprig_solves_line_by_line():
-    model = models.load("sprig")
+    model = models.load("sprig-1.1")
     _, trees = played(grown(branch=(2, 1, 1), tokens=0), model, [Ask(task("chain 3 +4 *2"), 1)], max_tokens=60)
     for _, path in paths(pack(trees)):
         said = model.decode(np.concatenate([s.actions for s in path]))
