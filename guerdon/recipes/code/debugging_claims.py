@@ -9,27 +9,27 @@ from typing import Any
 
 STUDENT = "sprig-2"
 REFLECTIONS: dict[str, Any] = {
-    "task": "functions:3-4",
+    "task": "functions:5-6",
     "model": STUDENT,
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=320 functions.checker=plain",
-    "budget": 1_000_000,
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=400 functions.checker=plain",
+    "budget": 400_000,
 }
 DEBUGGING: dict[str, Any] = {
-    "task": "functions:3-4",
+    "task": "functions:8",
     "model": STUDENT,
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=160 functions.checker=plain",
-    "budget": 800_000,
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=224 functions.checker=plain",
+    "budget": 300_000,
 }
 STARTS: dict[str, Any] = {
-    "task": "functions:4-5",
+    "task": "functions:7",
     "model": STUDENT,
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 functions.checker=plain",
-    "budget": 600_000,
+    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=192 functions.checker=plain",
+    "budget": 300_000,
 }
 DECODING: dict[str, Any] = {
     **STARTS,
     "method": "stage=decoding",
-    "settings": "prompts=16 tries=8 lr=3e-4 max_tokens=128 functions.checker=plain",
-    "start": "rest-rl prompts=16 tries=8 lr=2e-5 max_tokens=128 steps=100 functions.checker=plain",
-    "budget": 400_000,
+    "settings": "prompts=16 tries=8 lr=3e-4 max_tokens=192 functions.checker=plain",
+    "start": "rest-rl prompts=16 tries=8 lr=2e-5 max_tokens=192 steps=20 functions.checker=plain",
+    "budget": 150_000,
 }

@@ -24,9 +24,9 @@ from guerdon.rewards.stage.score_stages import checker
 from guerdon.rewards.text.episode_facts import episode_fact
 
 REPAIRS: dict[str, Any] = {
-    "task": "repairs:2",
+    "task": "repairs:4",
     "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=48 repairs.checker=plain",
+    "settings": "prompts=16 tries=8 lr=1e-5 max_tokens=48 repairs.checker=plain",
     "budget": 250_000,
 }
 
@@ -58,7 +58,7 @@ def g_ra(
     accumulate: Literal["gated", "directly", "nothing"] = "gated",
     tau: float = 0.5,  # the paper's gate: a changed program was handed in
     handed_in: float = 0.5,  # ours
-    turn: float = 0.1,  # ours
+    turn: float = 0.02,  # ours: all turns together are worth less than being right
 ) -> Recipe:
     """GRPO on episodes whose turns are paid only where the outcome is."""
     submitted, moves = episode_fact("submitted"), episode_fact("moves")

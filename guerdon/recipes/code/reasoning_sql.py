@@ -22,7 +22,7 @@ from guerdon.rewards.text.shape import has_format
 from guerdon.rewards.text.sql_partial_rewards import sql_clauses, sql_form, sql_links, sql_ngrams, sql_runs
 
 SQL: dict[str, Any] = {
-    "task": "text_to_sql:5",
+    "task": "text_to_sql:6",
     "model": "sprig-2",
     "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 text_to_sql.checker=plain",
     "budget": 250_000,

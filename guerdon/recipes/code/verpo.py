@@ -20,9 +20,9 @@ from guerdon.rewards.formula.rarity import by_rarity
 from guerdon.rewards.text.passed_tests import tests_passed
 
 FUNCTIONS: dict[str, Any] = {
-    "task": "functions:4",
+    "task": "functions:8",
     "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=160 functions.checker=plain",
+    "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=224 functions.checker=plain",
     "budget": 250_000,
 }
 
