@@ -61,6 +61,7 @@ def test_a_broken_promise_is_one_line():
         gd.check_task(careless(level=1))
 
 
+@pytest.mark.slow
 def test_the_recipe_with_an_adapter_below_its_reference_trains(tmp_path):
     (block,) = re.findall(r"```python\n(# gently\.py\n.*?)```", (ROOT / "docs" / "models.md").read_text(), re.S)
     (tmp_path / "gently.py").write_text(block)

@@ -234,6 +234,7 @@ def test_each_side_of_a_game_is_compared_with_its_own_tries():
     assert advantage_K == pytest.approx([0.5 / 0.5**0.5 * (1 if won else -1) for won in won_K], abs=1e-3)
 
 
+@pytest.mark.slow
 def test_self_play_is_run_like_any_other(tmp_path):
     game = World("nim", "nim:1", max_tokens=8, steps=1, more="prompts=2 tries=2", recipe="self_play")
     exam = Options(eval_tasks=4, eval_tries=1, eval_drawn=True)
