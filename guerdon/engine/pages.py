@@ -32,7 +32,7 @@ class Pages:
         """Have places for so many rows, and so many pages."""
         self.rows += [[] for _ in range(rows - len(self.rows))]
         self.free.extend(range(self.count, count))
-        self.owners += [0] * max(0, count - self.count)
+        self.owners += [0] * (count - self.count)
         self.count = max(self.count, count)
 
     def clear(self) -> None:
