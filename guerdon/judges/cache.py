@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from guerdon.store.whole_files import absolute
 
 FORMAT = 1  # of keys and of what is stored
 PATIENCE = 60.0  # seconds to wait for another process that writes
+PAUSE = 0.01  # seconds between two looks whether it still does
 KEPT = ("text", "choices", "tokens_in", "tokens_out")
 AT_ONCE = 500  # keys in one query: SQLite takes no more than 999
 
@@ -53,7 +55,7 @@ class Cache:
             self.db = sqlite3.connect(self.path, timeout=PATIENCE)
             with contextlib.ExitStack() as undo:
                 undo.callback(self.db.close)
-                self.db.execute("PRAGMA journal_mode=WAL")  # readers and a writer do not wait for each other
+                _patiently(self.db, "PRAGMA journal_mode=WAL")  # readers and a writer do not wait for each other
                 self.db.execute("PRAGMA synchronous=NORMAL")
                 self.db.execute(
                     "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
@@ -101,6 +103,19 @@ class Cache:
                 f"{self.path} is damaged or holds something else than answers of judges ({error}): delete it, or choose "
                 "another file with cache=PATH"
             ) from error
+
+
+def _patiently(db: sqlite3.Connection, statement: str) -> None:
+    """Run a statement that SQLite refuses at once, without its own wait, while another process writes."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            db.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(PAUSE)
 
 
 class CachedAnswerer(Answerer):

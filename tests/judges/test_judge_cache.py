@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sqlite3
+import threading
 
 import pytest
 from started import FORKING
@@ -115,6 +117,17 @@ def test_several_processes_write_at_once(tmp_path):
     with Cache(file) as cache:
         found = cache.get([f"k{n}" for n in range(150)] + ["shared", "unknown"])
     assert len(found) == 151 and found["k149"].text == "answer 149" and found["k0"].cached
+
+
+def test_a_new_file_is_waited_for_while_another_process_writes_it(tmp_path):
+    file = tmp_path / "c.sqlite"
+    with contextlib.closing(sqlite3.connect(file, check_same_thread=False)) as other:
+        other.execute("CREATE TABLE begun (x)")
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.2, other.commit).start()
+        with Cache(file) as cache:
+            cache.put("k", JudgeAnswer("yes"))
+            assert cache.get(["k"])["k"].text == "yes"
 
 
 def test_what_is_stored_is_the_answer_alone(tmp_path):
