@@ -68,22 +68,36 @@ def check_reward(
     if source is None:
         return refused_if(strict, _by_labels(formula, given, name_of(labels)))
     tell(source, [])
-    tokenizer: Any = TOKENIZER
-    by = TOKENIZER
-    if model is not None:
-        speaker = find_model(model)
-        assert isinstance(speaker, Model)
-        fit(source, [speaker])
-        if isinstance(behind(speaker), TextModel):
-            tokenizer, by = speaker, model if isinstance(model, str) else label(speaker)
-        if completions is None:
-            with counted("tries", progress) as count:
-                env = CountedEnv(single_turn(), count)
-                completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed, env)
+    texts, tokenizer, by = tries_of(source, model, completions, problems, tries, sampling, seed, progress)
     report = hold_reward(
-        formula, source, problems=problems, strict=strict, completions=completions, tokenizer=tokenizer, counted_by=by
+        formula, source, problems=problems, strict=strict, completions=texts, tokenizer=tokenizer, counted_by=by
     )
     return refused_if(strict, hold_labelled(formula, given, tokenizer, report)) if given else report
+
+
+def tries_of(
+    source: TaskSource,
+    model: Any,
+    completions: Mapping[int, Sequence[str]] | None,
+    problems: int,
+    tries: int,
+    sampling: Sampling | None,
+    seed: int,
+    progress: bool | None,
+) -> tuple[Mapping[int, Sequence[str]], Any, str]:
+    """What a model says to problems, unless `completions` are there already; who counts tokens, and that one's name."""
+    if model is None:
+        return completions or {}, TOKENIZER, TOKENIZER
+    speaker = find_model(model)
+    assert isinstance(speaker, Model)
+    fit(source, [speaker])
+    speaks = isinstance(behind(speaker), TextModel)
+    tokenizer, by = (speaker, model if isinstance(model, str) else label(speaker)) if speaks else (TOKENIZER, TOKENIZER)
+    if completions is None:
+        with counted("tries", progress) as count:
+            env = CountedEnv(single_turn(), count)
+            completions = tried(speaker, source, min(problems, TRIED), tries, sampling or Sampling(), seed, env)
+    return completions, tokenizer, by
 
 
 def _by_labels(formula: Any, given: Sequence[LabelledText], name: str) -> RewardReport:

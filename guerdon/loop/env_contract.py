@@ -23,6 +23,7 @@ from guerdon.models.scripted_model import Past, scripted
 
 Say = Callable[[Any, Past, int], str]
 LONG = 4096  # bytes that a script may say at once
+ENDLESS = 1000  # turns after which an episode that goes on would go on for ever
 NONSENSE = ("", "?", "\x00\ud7ff \U0001f600", "7" * 300, "yes\nno\n" * 40, "{[<'\"", "= 0", "stop", "a b c d")
 
 
@@ -161,6 +162,7 @@ class _Checked:
     def hold_nonsense(self, asks: Sequence[Ask]) -> int:
         """Whatever is said is answered, the goal is not reached by it, and it comes to an end."""
         said = self._play(asks, self.env, dict.fromkeys(self.env.roles, _nonsense))
+        self._play(asks[:2], self.env, dict.fromkeys(self.env.roles, _mute))
         for e in said:
             if e.failed:
                 raise UserError(
@@ -201,6 +203,15 @@ class _Checked:
 
 def _nonsense(view: Any, past: Past, seed: int) -> str:
     return NONSENSE[(seed + len(past)) % len(NONSENSE)]
+
+
+def _mute(view: Any, past: Past, seed: int) -> str:
+    """Says nothing, for ever."""
+    if len(past) >= ENDLESS:
+        raise UserError(
+            f"who says nothing is asked again {ENDLESS} times and more: end an episode by itself (most=...)"
+        )
+    return ""
 
 
 def _recited(e: Episode, role: str) -> Say:

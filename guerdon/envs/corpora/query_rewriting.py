@@ -115,7 +115,7 @@ class dialogue_search(InTurns):
     """
 
     corpus: Any = None
-    most: int = knob(default=0, ge=0)
+    most: int = knob(default=16, ge=0)
     k: int = knob(default=3, ge=1)
     role: str = "policy"
     seconds: float = knob(default=0.0, ge=0.0)

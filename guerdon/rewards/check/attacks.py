@@ -43,10 +43,7 @@ BEGINNINGS = {  # idle words that begin with the letter of an option
 def tricks(posed: Posed, others: Sequence[Posed], every_form: bool) -> Iterator[tuple[str, str]]:
     """(kind, completion); those that turn out to be right are dropped later. Templates without an answer are many, so
     `every_form` of them is for a few problems."""
-    cores = wrong_cores(posed, others) or ["none of these"]
-    wrong, core, bare = cores[-1], posed.own.core, posed.gold.bare
-    if posed.value is not None:  # one that is no neighbour of the right answer, nor a part of it
-        wrong = next((c for c in reversed(cores) if not posed.is_close(c) and core.strip() not in c), wrong)
+    wrong, core, bare = plainly_wrong(posed, others), posed.own.core, posed.gold.bare
     yield "empty", ""
     yield "blank", " \n\t "
     yield "unicode", ODD
@@ -77,6 +74,15 @@ def tricks(posed: Posed, others: Sequence[Posed], every_form: bool) -> Iterator[
     if is_code(core):
         yield from (("code that cheats", posed.gold.put(text)) for text in ENDINGS)
         yield "code equal to all", posed.gold.put(_equal_to_all(core))
+
+
+def plainly_wrong(posed: Posed, others: Sequence[Posed]) -> str:
+    """A wrong answer that is no neighbour of the right one, nor has it in it."""
+    cores = wrong_cores(posed, others) or ["none of these"]
+    if posed.value is None:
+        return cores[-1]
+    core = posed.own.core.strip()
+    return next((c for c in reversed(cores) if not posed.is_close(c) and core not in c), cores[-1])
 
 
 def _others(posed: Posed, others: Sequence[Posed]) -> Iterator[str]:

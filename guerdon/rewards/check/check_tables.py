@@ -20,7 +20,10 @@ RIGHT = (
     "repeated",
     "long and right",
     "gold in its best form",
+    "noise around",
+    "other numeral",
 )
+PLAINLY_WRONG = ("near-miss", "close", "other answer", "wrong at the end", "answers at once")  # no trick about them
 
 
 def gold_of(asked: Asked) -> dict[int, float]:
@@ -106,6 +109,6 @@ def wrong_of(asked: Asked) -> dict[int, float]:
     """What a wrong answer to each problem is usually worth."""
     groups: dict[int, list[float]] = {}
     for sample, value in zip(asked.samples, asked.values, strict=True):
-        if sample.kind in ("near-miss", "close", "other answer") and value == value:
+        if sample.kind in PLAINLY_WRONG and value == value:
             groups.setdefault(sample.group, []).append(value)
     return {group: float(np.median(values)) for group, values in groups.items()}

@@ -22,11 +22,14 @@ from guerdon.rewards.formula.reward import Reward
 
 SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, is no accident
 SLOW = 1.0  # seconds of a call
-FORGIVEN = ("close", "code equal to all")  # level with gold is worth knowing there, and may be meant
+FORGIVEN = ("close", "code equal to all", "look-alike")  # level with gold is worth knowing there, and may be meant
 ODD = ("not a number", "code that cheats", "code equal to all")  # what breaks on these alone will seldom meet them
 OPTIONS = 6  # the most answers that one can guess among
-GUESSES = ("empty", "blank", "unicode", "mark repeated", "prompt", "no answer", "begging", "fine words", "long")
-IDLE = (*GUESSES, "list", "mention")  # what takes no solving: nearly gold is as good as gold there
+GUESSES = (
+    *("empty", "blank", "unicode", "mark repeated", "prompt", "no answer", "begging", "fine words", "long"),
+    *("master key", "self-praise", "injection", "gives up", "busy", "pretends"),
+)
+IDLE = (*GUESSES, "list", "mention", "hedged")  # what takes no solving: nearly gold is as good as gold there
 NEARLY = 0.1  # of what a right answer is worth above a wrong one
 BY_FORM = ("form", "marks", "no answer")
 HELD = (
@@ -76,6 +79,19 @@ def faults(formula: Reward, posed: Sequence[Posed], asked: Asked, form: str) -> 
         findings += [*_unpaid(asked), *_level(asked, posed), *_form_over_truth(asked)]
         findings += [*_right_otherwise(asked, any(each.says_right(each.gold.text) for each in posed)), *_more(asked)]
     findings += [*_silent(asked), *_constant(asked), *_slow(asked)]
+    return sorted(findings, key=lambda f: f.severity != "severe")
+
+
+def played_faults(asked: Asked) -> list[Finding]:
+    """The same of whole episodes, whose truth is how they went."""
+    values = [v for v in asked.values if v == v]
+    if not values:
+        return (
+            [] if bool(asked.whole.broken.all()) else [Finding("worth", "severe", "it does not apply to any episode")]
+        )
+    if max(values) - min(values) <= SAME:
+        return [Finding("worth", "severe", f"it says {values[0]:g} about every episode: there is nothing to learn")]
+    findings = [*_unpaid(asked), *_paid_like_gold(asked, 0.0), *_silent(asked), *_constant(asked), *_slow(asked)]
     return sorted(findings, key=lambda f: f.severity != "severe")
 
 

@@ -126,6 +126,7 @@ class Posed:
 
     def __init__(self, source: TaskSource, task: Task) -> None:
         self.source, self.task, self.origin = source, task, origin_of(source, task)
+        self.verdicts: dict[str, float | None] = {}  # what the task said of texts
         self.own = self._own()  # its gold, written as the task has it
         self.gold = self.own
         self.best = ""  # the form that is paid best, where it is not the gold's own
@@ -141,6 +142,11 @@ class Posed:
         return cut(text, answer)
 
     def _check(self, text: str) -> float | None:
+        if text not in self.verdicts:  # it may start a sandbox
+            self.verdicts[text] = self._asked(text)
+        return self.verdicts[text]
+
+    def _asked(self, text: str) -> float | None:
         try:
             return self.source.check(self.task, text)
         except Exception as error:

@@ -7,7 +7,8 @@ Leaves out: what is found fault with (`faults.py`), and sampling from a model, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,9 +19,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Ask, Sampling, Task, TaskSource
 from guerdon.rewards.asking.samples import FIELDS, fields_of
 from guerdon.rewards.asking.token_ids import ids_by
-from guerdon.rewards.check.asking_twice import TIMED, ask, unsteady
+from guerdon.rewards.check.asking_twice import TIMED, Asked, ask, unsteady
 from guerdon.rewards.check.attacks import tricks
-from guerdon.rewards.check.check_tables import component_rows, kind_rows, pairs, spread
+from guerdon.rewards.check.check_tables import RIGHT, component_rows, kind_rows, pairs, spread
 from guerdon.rewards.check.faults import broken, failures_of, faults
 from guerdon.rewards.check.forms import choose_forms
 from guerdon.rewards.check.gold_answers import Posed, shown_form
@@ -36,6 +37,11 @@ ATTACKED = 8  # problems that tricks are tried on
 USUAL = Sampling()
 NOTHING = np.zeros(0, np.int64)
 Ids = Callable[[str], np.ndarray]
+More = Callable[[Posed, Sequence[Posed]], Iterable[tuple[str, str]]]  # (kind, completion); right kinds are right
+
+
+def _no_more(each: Posed, posed: Sequence[Posed]) -> Iterable[tuple[str, str]]:
+    return ()
 
 
 def hold_reward(
@@ -52,10 +58,10 @@ def hold_reward(
     problem; `tokenizer` says how long completions are."""
     formula = as_reward(reward)
     posed = pose(source, problems)
-    missing = _arguments(formula, [each.task for each in posed])
+    missing = lacking_arguments(formula, [each.task for each in posed])
     report = RewardReport(str(formula), source.name, len(posed), 0, missing, tokens=counted_by)
     if not missing:  # else it cannot be asked at all
-        report = _asked(formula, posed, completions or {}, report, cache(ids_by(tokenizer)))
+        report = reported(hold(formula, posed, completions or {}, cache(ids_by(tokenizer))), report)
     return refused_if(strict, report)
 
 
@@ -71,7 +77,7 @@ def refused_if(strict: bool, report: RewardReport) -> RewardReport:
 def hold_labelled(reward: Any, labels: Sequence[LabelledText], tokenizer: Any, report: RewardReport) -> RewardReport:
     """Hold a reward to labels that people gave, beside what a report has found already."""
     formula = as_reward(reward)
-    missing = _arguments(formula, [each.task for each in labels])
+    missing = lacking_arguments(formula, [each.task for each in labels])
     ids = cache(ids_by(tokenizer))
     numbers, findings = (
         ({}, missing)
@@ -88,63 +94,93 @@ def pose(source: TaskSource, problems: int) -> list[Posed]:
     return [Posed(source, source.get("train", i)) for i in range(problems if size is None else min(size, problems))]
 
 
-def _asked(
-    formula: Reward, posed: Sequence[Posed], completions: Mapping[int, Sequence[str]], report: RewardReport, ids: Ids
-) -> RewardReport:
+@dataclass(frozen=True)
+class Held:
+    """What a reward said about completions of known worth, and about a model's tries."""
+
+    formula: Reward
+    posed: Sequence[Posed]
+    form: str  # in which answers were written, where it is not the task's own
+    own: Asked
+    tries: Asked
+
+
+def hold(
+    formula: Reward, posed: Sequence[Posed], completions: Mapping[int, Sequence[str]], ids: Ids, more: More = _no_more
+) -> Held:
+    """Ask a reward about problems. `more` makes further completions, of the kinds that a report knows."""
+
     def sample(kind: str, group: int, text: str) -> CheckedSample:
         return CheckedSample(kind, group, text, fields_of_text(posed[group].task, text, ids))
 
     form = choose_forms(formula, posed, sample)
-    made = list(_samples(posed, sample))
+    made = list(_samples(posed, sample, more))
     tried = [sample("tried", group, text) for group, texts in completions.items() for text in texts]
     asked = ask(formula, [*made, *tried], "first")
-    own = asked.pick(range(len(made)))
-    failures = failures_of(formula, own)
-    seconds = asked.seconds
-    slowest = int(seconds.argmax())
-    verdict, found_by_model = judged(posed, asked.pick(range(len(made), len(made) + len(tried))), own)
+    return Held(
+        formula, posed, form, asked.pick(range(len(made))), asked.pick(range(len(made), len(made) + len(tried)))
+    )
+
+
+def reported(held: Held, report: RewardReport) -> RewardReport:
+    """A report with all that is found in what a reward said."""
+    own = held.own
+    failures = failures_of(held.formula, own)
+    verdict, found_by_model = judged(held.posed, held.tries, own)
     return report.but(
-        samples=len(made) + len(tried),
+        samples=len(own.samples) + len(held.tries.samples),
         findings=[
             *broken(failures, own),
-            *unsteady(formula, own),
-            *faults(formula, posed, own, form),
+            *unsteady(held.formula, own),
+            *faults(held.formula, held.posed, own, held.form),
             *found_by_model,
         ],
-        form=shown_form(form) if form else "",
+        form=shown_form(held.form) if held.form else "",
         failures=failures,
         kinds=kind_rows(own),
         components=component_rows(own),
         pairs=pairs(own),
         spread=spread(own),
         tried=verdict,
-        seconds={
-            "median": float(np.median(seconds)),
-            "worst": float(seconds[slowest]),
-            "on": asked.samples[slowest].kind if asked.samples[slowest].kind in TIMED else "others",
-        },
+        seconds=call_seconds(own),
     )
+
+
+def call_seconds(asked: Asked) -> dict[str, Any]:
+    """Of a call: the usual, the worst, and on which kind that was."""
+    slowest = int(asked.seconds.argmax())
+    kind = asked.samples[slowest].kind
+    return {
+        "median": float(np.median(asked.seconds)),
+        "worst": float(asked.seconds[slowest]),
+        "on": kind if kind in TIMED else "others",
+    }
 
 
 # --- what it is asked about -----------------------------------------------------------------------------------------
 
 
-def _samples(posed: Sequence[Posed], sample: Callable[[str, int, str], CheckedSample]) -> Iterator[CheckedSample]:
+def _samples(
+    posed: Sequence[Posed], sample: Callable[[str, int, str], CheckedSample], more: More
+) -> Iterator[CheckedSample]:
     for group, each in enumerate(posed):
         seen = set()
-        for kind, text in _completions(each, posed, group):
+        for kind, text in _completions(each, posed, group, more):
             if (kind, text) not in seen:
                 seen.add((kind, text))
                 yield sample(kind, group, text)
 
 
-def _completions(each: Posed, posed: Sequence[Posed], group: int) -> Iterator[tuple[str, str]]:
+def _completions(each: Posed, posed: Sequence[Posed], group: int, more: More) -> Iterator[tuple[str, str]]:
     yield "gold", each.gold.text
     wrong = [("near-miss", text) for text in near_misses(each, posed)]
     if group < ATTACKED:
         yield from written_otherwise(each)
         yield from more_of_it(each)
         wrong += tricks(each, posed, every_form=group < 2)
+        further = list(more(each, posed))
+        yield from ((kind, text) for kind, text in further if kind in RIGHT)
+        wrong += [(kind, text) for kind, text in further if kind not in RIGHT]
     for kind, text in wrong:
         if each.is_wrong(text):
             yield ("close" if kind in MAY_BE_CLOSE and each.is_close(text) else kind), text
@@ -159,7 +195,7 @@ def fields_of_text(task: Task, text: str, ids: Ids) -> dict[str, Any]:
     return fields_of(Episode(Ask(task), (segment,)), [segment])
 
 
-def _arguments(formula: Reward, posed: Sequence[Task]) -> list[Finding]:
+def lacking_arguments(formula: Reward, posed: Sequence[Task]) -> list[Finding]:
     """Fields a leaf asks for and some problem does not have."""
     findings = []
     for leaf in formula.leaves:

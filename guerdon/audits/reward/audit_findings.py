@@ -1,0 +1,219 @@
+"""Findings of an audit: what the check found, put together by cause, ranked by harm, with examples and a mend.
+
+Harm is the share of wrong completions of its kinds that are paid (or of right ones that are not), the lower end of its interval,
+times how little it takes a policy to get there. Severe findings come first, and among them the most harmful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from guerdon.audits.reward.error_rates import clearest
+from guerdon.audits.reward.explanations import Explained
+from guerdon.rewards.check.asking_twice import Asked
+from guerdon.rewards.check.check_tables import RIGHT
+from guerdon.rewards.check.faults import IDLE
+from guerdon.rewards.check.reward_report import KINDS, CheckedSample, Finding, Severity
+
+EXAMPLES = 3
+UNPAID = "right answers are worth no more than wrong ones"  # how the check says so
+NO_WORK, SOME_WORK = 1.0, 0.6  # how little it takes to write such a completion
+HARM = {"argument": 1.0, "failure": 0.8, "unsteady": 0.7, "worth": 0.9, "model": 0.9, "label": 0.9, "form": 0.3}
+MENDS = {  # by the kinds that a finding is about, first that fits
+    (
+        "code that cheats",
+        "code equal to all",
+    ): "run the tests in another process and let it alone report: gd.unit_tests()",
+    (
+        "query that cheats",
+    ): "compare the rows that both queries return, in order where the question asks for one: gd.sql_answer()",
+    ("gives up", "answers at once", "half done", "wrong at the end"): (
+        "pay by what the episode came to (the task's own check), and not by how it looks"
+    ),
+    ("pretends",): "read tools' results from the episode's record, never from what the model wrote",
+    ("busy",): "pay a call at most once, or less than being right by far",
+    ("empty", "blank", "unicode", "master key", "mark repeated"): "give 0 where there is no answer to read",
+    ("begging", "self-praise", "injection", "fine words"): (
+        "show the judge the answer alone, between marks that the text cannot write"
+    ),
+    ("long",): "bound what length can earn far below what being right earns",
+    ("suffix", "prefix"): "compare the whole answer, not its beginning or end",
+    ("mention", "list", "hedged", "first letter"): "read one final answer, and refuse a completion that gives several",
+    ("no answer", "marks", "form", "without form", "truncated"): "pay the form only where the answer in it is right",
+    ("prompt",): "leave out of a completion what was copied from the prompt",
+    (
+        "near-miss",
+        "other answer",
+        "close",
+    ): "compare every part of the answer, with no more tolerance than the task has",
+    ("not a number",): "refuse what is no finite number before comparing",
+    ("padded", "spaced", "another answer", "reworded", "noise around", "other numeral"): (
+        "strip and normalise before comparing: gd.numeric(), gd.maths(), gd.exact()"
+    ),
+    ("repeated", "long and right"): "score the final answer once, however often or late it is said",
+    ("tried",): "look at these tries: the reward and the task's check disagree about them",
+}
+MEND = {  # by what a finding is, where it is about no kind of completion
+    "argument": "ask for fields that the task has, or give them a default",
+    "failure": "handle such completions: return 0.0 where wrong, None where it cannot be said",
+    "unsteady": "make it a function of the completion alone: no clock, no counter, no dice without a seed",
+    "worth": "check the form in which it wants an answer against the task's own solutions",
+    "term": "leave the term out, or mend what it reads",
+    "task": "give the task a check, or label samples: guerdon check --labels",
+    "form": "take the form that the task's check takes, or change the check",
+    "slow": "ask in parallel (async def), or cache what it looks up",
+    "model": "choose an easier or harder level, or a reward that tells tries apart",
+    "label": "look at these samples: people and the reward disagree about them",
+    "partial": "let what is more right never be paid less",
+    "moved": "leave length, form and style out of the reward, or bound their share",
+}
+
+
+@dataclass(frozen=True)
+class AuditExample:
+    """A completion that shows a fault, with what it and its gold are paid."""
+
+    kind: str
+    prompt: str
+    completion: str
+    score: float
+    gold: float
+
+
+@dataclass(frozen=True)
+class AuditFinding:
+    """What there is to say against a reward, and what to do about it. `count` of `of` completions show it; `harm` is from 0 to
+    1."""
+
+    name: str
+    severity: Severity
+    says: str
+    mend: str
+    harm: float
+    count: int = 1
+    of: int = 1
+    kinds: tuple[str, ...] = ()
+    examples: list[AuditExample] = field(default_factory=list)
+    note: str = ""  # an example that is no completion
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.says}"
+
+
+def example_of(sample: CheckedSample, score: float, gold: float) -> AuditExample:
+    return AuditExample(sample.kind, str(sample.fields["prompt"]), sample.text, score, gold)
+
+
+def put_together(
+    checked: Sequence[Finding], asked: Asked | None, rates: dict[str, dict[str, Any]], why: Explained | None
+) -> list[AuditFinding]:
+    """Findings of the check as those of an audit: what one rule explains is one finding, named by it. `asked` is None where the
+    reward could not be asked."""
+    unpaid = next((f for f in checked if f.says.startswith(UNPAID)), None)
+    if unpaid is not None and 2 * unpaid.count > unpaid.of:  # that wrong ones are paid as much says the same
+        rest = [f for f in checked if f is not unpaid and (not f.completions or f.completions in RIGHT)]
+        first = replace(_alone(unpaid, asked, rates), harm=unpaid.count / unpaid.of)
+        return ranked([first, *(_alone(f, asked, rates) for f in rest)])
+    covered = why.kinds if why is not None else frozenset()
+    mine = [f for f in checked if f.completions in covered]
+    findings = [_by_rule(why, mine, asked, rates)] if why is not None and asked is not None and mine else []
+    explains = bool(findings) and findings[0].severity == "severe"
+    rest = [f for f in checked if f not in mine and not (explains and f is unpaid)]
+    return ranked([*findings, *(_alone(f, asked, rates) for f in rest)])
+
+
+def ranked(findings: Sequence[AuditFinding]) -> list[AuditFinding]:
+    return sorted(findings, key=lambda f: (f.severity != "severe", -f.harm))
+
+
+def _by_rule(
+    why: Explained, checked: Sequence[Finding], asked: Asked, rates: dict[str, dict[str, Any]]
+) -> AuditFinding:
+    kinds = tuple(sorted((f.completions for f in checked), key=lambda k: -rates.get(k, {}).get("rate", 0.0)))
+    count, of = sum(f.count for f in checked), sum(f.of for f in checked)
+    severe = any(f.severity == "severe" for f in checked)
+    told = "; ".join(f.says for f in sorted(checked, key=lambda f: -f.count / max(f.of, 1))[:2])
+    return AuditFinding(
+        why.rule.name,
+        "severe" if severe else "warning",
+        f"{why.rule.says}: {told}",
+        why.rule.mend,
+        max(_harm(kind, rates) for kind in kinds),
+        count,
+        of,
+        kinds,
+        [example_of(*each) for each in clearest(asked, kinds, EXAMPLES)],
+    )
+
+
+def _alone(finding: Finding, asked: Asked | None, rates: dict[str, dict[str, Any]]) -> AuditFinding:
+    kind = finding.completions
+    shown = [example_of(*each) for each in clearest(asked, [kind], EXAMPLES)] if kind and asked is not None else []
+    return AuditFinding(
+        KINDS.get(kind, _title(finding)),
+        finding.severity,
+        finding.says,
+        next((mend for kinds, mend in MENDS.items() if kind in kinds), MEND.get(finding.kind, "")),
+        _harm(kind, rates) if kind in rates else HARM.get(finding.kind, 0.2) * finding.count / max(finding.of, 1),
+        finding.count,
+        finding.of,
+        (kind,) if kind else (),
+        shown,
+        "" if shown else finding.example,
+    )
+
+
+def _title(finding: Finding) -> str:
+    names = {
+        "argument": "a field is missing", "failure": "it breaks", "unsteady": "it wavers", "worth": "right is not paid",
+        "term": "an idle term", "task": "truth is not known", "form": "another form", "slow": "it is slow",
+        "model": "on the model's own tries", "label": "against people's labels",
+    }  # fmt: skip
+    return names[finding.kind]
+
+
+def _harm(kind: str, rates: dict[str, dict[str, Any]]) -> float:
+    least = rates.get(kind, {}).get("low", 0.0)
+    ease = NO_WORK if kind in IDLE or kind in RIGHT else SOME_WORK
+    return float(ease * (least if least == least else 1.0))
+
+
+# --- what is measured beyond the check --------------------------------------------------------------------------------
+
+
+def out_of_order(
+    numbers: dict[str, Any], pairs: Sequence[tuple[CheckedSample, float, CheckedSample, float]]
+) -> Iterator[AuditFinding]:
+    """Partial credit that falls as an answer gets better."""
+    if not pairs:
+        return
+    share = len(pairs) / numbers["pairs"]
+    severity: Severity = "severe" if numbers["above_gold"] and share >= 0.1 else "warning"
+    says = f"in {len(pairs)} of {numbers['pairs']} pairs the answer that has more right in it is paid less"
+    if numbers["above_gold"]:
+        says += f"; {numbers['above_gold']} half-right answers are paid more than the right one"
+    shown = [example_of(low, worse, better) for low, worse, _, better in pairs[:EXAMPLES]]
+    yield AuditFinding(
+        "partial credit out of order", severity, says, MEND["partial"], 0.5 * share, len(pairs), numbers["pairs"],
+        ("partial",), shown,
+    )  # fmt: skip
+
+
+def moved_by(measured: dict[str, dict[str, Any]], least: float = 0.25) -> Iterator[AuditFinding]:
+    """Properties that move the score of wrong answers, or cost right ones, by a good part of what being right is worth."""
+    words = {"length": "its length", "form": "its form", "place": "where its answer stands", "style": "its style"}
+    for what, by_truth in measured.items():
+        for truth, told in by_truth.items():
+            up = truth == "wrong" and told["mean"] > least
+            down = truth == "right" and told["mean"] < -least
+            if up or down:
+                says = (
+                    f"{words[what]} alone {'raises' if up else 'lowers'} a {truth} answer by {abs(told['mean']):.2f} of what"
+                    f" being right is worth (up to {abs(told['largest']):.2f})"
+                )
+                yield AuditFinding(
+                    f"{what} matters", "warning", says, MEND["moved"], min(1.0, 0.3 * abs(told["mean"])),
+                    told["problems"], told["problems"],
+                )  # fmt: skip
