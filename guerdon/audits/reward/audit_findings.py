@@ -1,6 +1,6 @@
 """Findings of an audit: what the check found, put together by cause, ranked by harm, with examples and a mend.
 
-Harm is the share of wrong completions of its kinds that are paid (or of right ones that are not), the lower end of its interval,
+Harm is the share of wrong completions of its kinds that are paid (or of right ones that are not), the low end of its interval,
 times how little it takes a policy to get there. Severe findings come first, and among them the most harmful.
 """
 
