@@ -34,8 +34,9 @@ def open_records(source: Any, name: str = "", holes: bool = False) -> Records:
     """The rows of a source, which is called `name` where something is wrong with it. With `holes` a NaN in JSON, which is no
     number there, is a null: programs that score write such files.
 
-    `source` is a file (JSON lines, a JSON list or an object of columns, both also in gzip, CSV, TSV, Parquet), the id of a data set, a list of dictionaries, a
-    `datasets.Dataset`, a table of pyarrow's or pandas', or anything that gives dictionaries one by one.
+    `source` is a file (JSON lines, a JSON list or an object of columns, both also in gzip, CSV, TSV, Parquet), the id of a
+    data set, a list of dictionaries, a `datasets.Dataset`, a table of pyarrow's or pandas', or anything that gives
+    dictionaries one by one.
 
     >>> rows = open_records([{"question": "2+2", "answer": 4}], "mine")
     >>> len(rows), rows.columns, rows[0].value["answer"], rows[0].number
@@ -125,5 +126,7 @@ def rows_of_columns(columns: Mapping[str, Any], name: str) -> list[dict[str, Any
     lists = {name: each for name, each in columns.items() if isinstance(each, list)}
     sizes = {len(each) for each in lists.values()}
     if len(sizes) != 1:
-        raise UserError(f"cannot read {name}: one object, and not one of columns of the same length; save a list of rows")
+        raise UserError(
+            f"cannot read {name}: one object, and not one of columns of the same length; save a list of rows"
+        )
     return [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]

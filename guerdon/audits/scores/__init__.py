@@ -1,1 +1,1 @@
-"""Reward models held to the public protocols of evaluation, by files of their scores: RewardBench, RM-Bench, ProcessBench, ..."""
+"""Reward models held to the protocols of public benchmarks, by files of their scores."""

@@ -1,4 +1,5 @@
-"""RewardMATH: a right solution against nine wrong ones, by one score a solution, by scores of its steps, or by verdicts on pairs.
+"""RewardMATH: a right solution against nine wrong ones, by one score a solution, by scores of its steps, or by verdicts on
+pairs.
 
 Follows kimsh0507/RewardMATH_official at cde06ab, src/evaluation/eval.py: the aggregations of steps (lines 278-308), the rank of
 the right solution, which comes after wrong ones of the same score (310-325), verdicts on pairs (333-357), and accuracy, also
@@ -105,7 +106,9 @@ def rewardmath(rows: ScoreRows, settings: ScoreSettings) -> Ledger:
 
 def _solutions(row: ScoreRow) -> Solutions:
     if not row.has("score", "scores"):
-        return row.list_of(*CHOSEN) if isinstance(row.value(*CHOSEN), list) else [row.value(*CHOSEN)], row.list_of(*REJECTED)
+        return row.list_of(*CHOSEN) if isinstance(row.value(*CHOSEN), list) else [row.value(*CHOSEN)], row.list_of(
+            *REJECTED
+        )
     scores, names = row.list_of("score", "scores"), row.list_of("solution_reference")
     if len(scores) != len(names):
         row.refuse(f"{len(scores)} scores and {len(names)} solution_reference: give one for each")
@@ -131,7 +134,10 @@ def _scores(row: ScoreRow, chosen: Sequence[Any], rejected: Sequence[Any], ledge
 
 def _steps(row: ScoreRow, chosen: Sequence[Any], rejected: Sequence[Any], ledger: Ledger) -> None:
     good, bad = (
-        [[row.as_number(each, "step score") for each in (steps if isinstance(steps, list) else [steps])] for steps in side]
+        [
+            [row.as_number(each, "step score") for each in (steps if isinstance(steps, list) else [steps])]
+            for steps in side
+        ]
         for side in (chosen, rejected)
     )
     every = [step for steps in (*good, *bad) for step in steps]

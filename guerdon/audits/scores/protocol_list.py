@@ -40,7 +40,7 @@ class ScoredTry(NamedTuple):
 
 
 class TextSlot(NamedTuple):
-    """What a reward is asked for where a file has texts and no scores: the column its score goes to, and where the texts are."""
+    """What a reward is asked for where a file has texts alone: the column its score goes to, and where the texts are."""
 
     score: str
     prompt: str

@@ -1,8 +1,9 @@
 """Problems drawn anew, many times: percentile intervals of whatever follows from weighted means (Efron's bootstrap).
 
-A draw is how often each problem is in it. Every statistic here takes such weights, a row for each draw, and is for whole weights
-exactly what it would be on a file in which problems stand that often: ranks too. Problems are drawn within their strata (the
-subsets of a benchmark), whose sizes are facts of it; the rows of a problem go together. The same seed gives the same draws.
+A draw is how often each problem is in it. Every statistic here takes such weights, a row for each draw, and is for whole
+weights exactly what it would be on a file in which problems stand that often: ranks too. Problems are drawn within their
+strata (the subsets of a benchmark), whose sizes are facts of it; the rows of a problem go together. The same seed gives the
+same draws.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def weighted_means(weights: Array, values: Array) -> Array:
     """
     there = ~np.isnan(values)
     total, many = weights @ np.where(there, values, 0.0), weights @ there.astype(float)
-    return np.divide(total, many, out=np.full(total.shape, np.nan), where=many > 0)
+    means: Array = np.divide(total, many, out=np.full(total.shape, np.nan), where=many > 0)
+    return means
 
 
 def correlation(weights: Array, x: Array, y: Array) -> Array:
@@ -76,7 +78,8 @@ def correlation(weights: Array, x: Array, y: Array) -> Array:
     both, xx, yy = ((weights * each).sum(axis=1) for each in (x * y, x * x, y * y))
     scale = np.sqrt(xx * yy)
     varies = scale > 1e-12 * many[:, 0]
-    return np.divide(both, scale, out=np.full(len(weights), np.nan), where=varies).clip(-1, 1)
+    r: Array = np.divide(both, scale, out=np.full(len(weights), np.nan), where=varies).clip(-1, 1)
+    return r
 
 
 def ranks_of(weights: Array, x: Array) -> Array:
@@ -90,4 +93,5 @@ def ranks_of(weights: Array, x: Array) -> Array:
     last = np.flatnonzero(np.diff(place[order], append=place.max() + 1))
     up_to = np.cumsum(weights[:, order], axis=1)[:, last]
     before = np.concatenate([np.zeros((len(weights), 1)), up_to[:, :-1]], axis=1)
-    return ((before + up_to + 1) / 2)[:, place]
+    ranks: Array = ((before + up_to + 1) / 2)[:, place]
+    return ranks

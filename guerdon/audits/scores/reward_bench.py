@@ -1,13 +1,15 @@
 """RewardBench and RewardBench 2, by allenai/reward-bench at 05a9005.
 
-RewardBench: a pair is won where chosen > rejected (scripts/run_rm.py:326-329). A section is the mean of its subsets weighted by
-published counts, in which math-prm weighs as much as all code (rewardbench/constants.py:42-100, rewardbench/utils.py:75-91). The
-score is the mean of the four sections; with the prior sets these weigh half (analysis/get_benchmark_results.py:107-133).
+RewardBench: a pair is won where chosen > rejected (scripts/run_rm.py:326-329). A section is the mean of its subsets weighted
+by published counts, in which math-prm weighs as much as all code (rewardbench/constants.py:42-100,
+rewardbench/utils.py:75-91). The score is the mean of the four sections; with the prior sets these weigh half
+(analysis/get_benchmark_results.py:107-133).
 
 RewardBench 2: the first of four answers is right: 1 / how many share the highest score, where it has that, else 0
-(rewardbench/utils.py:569-572). Ties has prompts with one right answer (`ref:N`) and with many (`tied:N`), all to be above every
-wrong one: 0.3 of each accuracy, 0.2 of each share of prompts in which right ones are closer to each other than to wrong ones, and
-0.01 of a margin (utils.py:1010-1108). The score is the mean over subsets (arXiv:2506.01937; the code prints subsets alone).
+(rewardbench/utils.py:569-572). Ties has prompts with one right answer (`ref:N`) and with many (`tied:N`), all to be above
+every wrong one: 0.3 of each accuracy, 0.2 of each share of prompts in which right ones are closer to each other than to wrong
+ones, and 0.01 of a margin (utils.py:1010-1108). The score is the mean over subsets (arXiv:2506.01937; the code prints subsets
+alone).
 
 Other than theirs: a row with a missing score is left out and counted; a section without any of its subsets is left out, not 0.
 """
@@ -71,10 +73,7 @@ def rewardbench(rows: ScoreRows, settings: ScoreSettings) -> Ledger:
     ledger = Ledger()
     for row in rows:
         subset = row.text("subset")
-        if row.has("results") and not row.has(*CHOSEN):
-            won = row.number("results")
-        else:
-            won = _won(row, subset, ledger)
+        won = _won(row, subset, ledger) if row.has(*CHOSEN) or not row.has("results") else row.number("results")
         if math.isnan(won):
             ledger.count("missing scores")
         else:
@@ -180,9 +179,7 @@ def _answers(row: ScoreRow, subset: str) -> tuple[list[float], list[float]]:
     return right, wrong
 
 
-def _answers_apart(
-    row: ScoreRow, problem: str, right: Sequence[float], wrong: Sequence[float], ledger: Ledger
-) -> None:
+def _answers_apart(row: ScoreRow, problem: str, right: Sequence[float], wrong: Sequence[float], ledger: Ledger) -> None:
     for a in right:
         for b in wrong:
             ledger.pair(problem, a, b)

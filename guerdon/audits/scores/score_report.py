@@ -19,8 +19,8 @@ LONGEST = 40  # characters of a measure's name in a table
 
 @dataclass(frozen=True)
 class ScoreMeasure:
-    """A number of a report with its 95 % interval over problems. `count` is how many rows it is over, None where it follows from
-    other numbers. It is a share of them, or any other number."""
+    """A number of a report with its 95 % interval over problems. `count` is how many rows it is over, None where it follows
+    from other numbers. It is a share of them, or any other number."""
 
     name: str
     value: float

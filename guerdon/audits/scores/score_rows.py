@@ -18,7 +18,16 @@ from guerdon.data.opening import open_records, rows_of_columns
 
 CHOSEN = ("chosen_scores", "chosen_score", "scores_chosen", "score_chosen")
 REJECTED = ("rejected_scores", "rejected_score", "scores_rejected", "score_rejected", "reject_score")
-PROBLEM = ("problem", "problem_id", "prompt_id", "prompt", "question", "query", "id", "uuid")  # what rows of one problem share
+PROBLEM = (
+    "problem",
+    "problem_id",
+    "prompt_id",
+    "prompt",
+    "question",
+    "query",
+    "id",
+    "uuid",
+)  # what rows of one problem share
 MISSING = {"", "nan", "none", "null", "na"}  # what tables write where there is no number
 
 
@@ -81,7 +90,9 @@ class ScoreRow:
     def numbers(self, *names: str) -> list[float]:
         """One number or a list of them, each perhaps in a list of its own."""
         value, name = self.value(*names), self.column(*names)
-        return [self.as_number(each, name) for each in value] if isinstance(value, list) else [self.as_number(value, name)]
+        return (
+            [self.as_number(each, name) for each in value] if isinstance(value, list) else [self.as_number(value, name)]
+        )
 
     def list_of(self, *names: str) -> list[Any]:
         value = self.value(*names)
@@ -106,7 +117,7 @@ class ScoreRow:
         return number
 
     def lengths(self, name: str, many: int) -> list[float | None]:
-        """How long each of the texts in a column is, or what the column NAME_length(s) says of them; None where nothing does."""
+        """How long each text in a column is, or what the column NAME_length(s) says; None where nothing does."""
         said = self.has(f"{name}_lengths", f"{name}_length")
         if said is not None:
             lengths: list[float | None] = [None if math.isnan(each) else each for each in self.numbers(said)]

@@ -17,7 +17,7 @@ from guerdon.audits.scores import (  # noqa: F401  each puts its protocols on th
     style_grid,
 )
 from guerdon.audits.scores.protocol_list import PROTOCOLS, Array, Ledger, Means, ScoreProtocol, ScoreSettings
-from guerdon.audits.scores.resampling import weighted_means, with_intervals
+from guerdon.audits.scores.resampling import Interval, weighted_means, with_intervals
 from guerdon.audits.scores.rows_by_reward import scored_by
 from guerdon.audits.scores.score_extras import extras
 from guerdon.audits.scores.score_report import ScoreMeasure, ScoreReport
@@ -112,13 +112,13 @@ def measures_of(ledger: Ledger, problems: Sequence[str], draws: int, seed: int) 
     intervals = with_intervals(statistic, [stratum[name] for name in problems], draws, seed)
     counts = {name: int((~np.isnan(values[:, at])).sum()) for at, name in enumerate(names)} | other_counts
     return [
-        ScoreMeasure(name, *interval, _count(name, counts), _is_share(name, ledger.plain))
-        for name, interval in _in_order(intervals).items()
+        ScoreMeasure(name, of.value, of.low, of.high, _count(name, counts), _is_share(name, ledger.plain))
+        for name, of in _in_order(intervals).items()
         if not name.startswith("_")
     ]
 
 
-def _in_order(intervals: Mapping[str, Any]) -> dict[str, Any]:
+def _in_order(intervals: Mapping[str, Interval]) -> dict[str, Interval]:
     """Measures without a group first; groups as they appear."""
     groups = list(dict.fromkeys(name.partition("/")[0] if "/" in name else "" for name in intervals))
     groups.sort(key=lambda group: (group != "", group in ("calibration", "length", "best of", "oracle of")))
