@@ -30,12 +30,14 @@ Solutions = tuple[list[Any], list[Any]]  # the scores of right and of wrong ones
 
 def _mean_logit(steps: Sequence[float]) -> float:
     p = np.array(steps)
-    return float(1 / (1 + np.exp(-np.mean(np.log(p / (1 - p))))))
+    with np.errstate(all="ignore"):  # the odds of 1 are infinite, as they should be
+        return float(1 / (1 + np.exp(-np.mean(np.log(p / (1 - p))))))
 
 
 def _mean_odds(steps: Sequence[float]) -> float:
     p = np.array(steps)
-    return float(np.maximum(0, np.mean(p / (1 - p))))
+    with np.errstate(all="ignore"):
+        return float(np.maximum(0, np.mean(p / (1 - p))))
 
 
 def _geometric_mean(steps: Sequence[float]) -> float:
@@ -61,8 +63,7 @@ def aggregated(steps: Sequence[float], how: str) -> float:
     >>> aggregated([0.5, 0.8], "prod"), aggregated([0.5, 0.5], "mean_odd")
     (0.4, 1.0)
     """
-    with np.errstate(all="ignore"):  # odds of 1 are infinite, as they should be
-        return math.nan if any(map(math.isnan, steps)) or not steps else float(AGGREGATIONS[how](steps))
+    return math.nan if any(map(math.isnan, steps)) or not steps else float(AGGREGATIONS[how](steps))
 
 
 def first_of_all(chosen: Sequence[float], rejected: Sequence[float]) -> dict[str, float]:
