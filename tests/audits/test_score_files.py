@@ -151,7 +151,7 @@ def test_a_report_in_every_form():
 def test_the_command(app, tmp_path):
     file = str(save(tmp_path / "a.jsonl"))
     said = CliRunner().invoke(app, [file, "--protocol", "pairs", "--draws", "10"])
-    assert said.exit_code == 0 and "accuracy" in said.stdout and "1 missing scores" in said.stdout
+    assert said.exit_code == 0 and "accuracy" in said.stdout and "missing scores: 1" in said.stdout
     assert max(map(len, said.stdout.splitlines())) <= 80
     told = CliRunner().invoke(app, [file, "--protocol", "pairs", "--json"])
     assert json.loads(told.stdout)["measures"]["accuracy"]["value"] == 0.5

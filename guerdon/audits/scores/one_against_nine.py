@@ -152,7 +152,6 @@ def _steps(row: ScoreRow, chosen: Sequence[Any], rejected: Sequence[Any], ledger
     problem = row.problem()
     if notes:
         ledger.notes(problem, "", notes)
-    ledger.length_unit = "steps"
     remark = f"length is in steps; length and best of N go by {EXTRAS_BY} of the steps"
     if remark not in ledger.remarks:
         ledger.remarks.append(remark)

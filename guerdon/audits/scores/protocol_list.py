@@ -68,7 +68,6 @@ class Ledger:
     remarks: list[str] = field(default_factory=list)
     derive: Derive = field(default=lambda means: {})
     plain: tuple[str, ...] = ()  # measures that are no shares, or groups of such
-    length_unit: str = "characters"
 
     def note(self, problem: str, stratum: str, **values: float) -> None:
         self.notes(problem, stratum, values)

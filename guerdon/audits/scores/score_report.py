@@ -115,7 +115,7 @@ class ScoreReport:
         )
 
     def _title(self) -> str:
-        counts = ", ".join(f"{many} {what}" for what, many in self.counts.items())
+        counts = ", ".join(f"{what}: {many}" for what, many in self.counts.items())
         how = f"; intervals: {self.draws} draws of problems, seed {self.seed}" if self.draws else ""
         said = f"{self.protocol} on {self.file}: {self.rows} rows, {self.problems} problems"
         return f"{said}{', ' * bool(counts)}{counts}{how}"

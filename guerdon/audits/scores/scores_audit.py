@@ -12,7 +12,7 @@ from guerdon.audits.scores import (  # noqa: F401  each puts its protocols on th
     judge_orders,
     one_against_nine,
     preference_pairs,
-    reward_bench,
+    reward_bench_rules,
     step_judgements,
     style_grid,
 )
@@ -70,7 +70,7 @@ def audit_scores(
         problems=len(problems),
         rows=len(rows),
         measures=measures_of(ledger, problems, draws, seed),
-        counts=ledger.counts,
+        counts={"missing scores": 0, **ledger.counts},
         remarks=ledger.remarks,
         draws=draws,
         seed=seed,
