@@ -11,6 +11,10 @@ from guerdon.cli.output import UNBOUNDED, Output
 from guerdon.core.errors import UserError
 
 WIDTH = 80  # columns where nobody says how many there are
+PROTOCOLS = (  # by name, so that --help need not load what reads them
+    "contrast, dimensions, judgebench, pairs, prmbench, processbench, rewardbench, rewardbench-2, rewardmath, rm-bench,"
+    " trajectory-pairs"
+)
 EXAMPLES = examples(
     "guerdon audit scores                                       the protocols, and what a row of each holds",
     "guerdon audit scores scores.json.gz --protocol rewardmath",
@@ -26,7 +30,7 @@ def audit_scores_verb(
     ] = None,
     protocol: Annotated[
         str | None,
-        typer.Option("--protocol", metavar="NAME", help="By whose rule; without FILE all are listed."),
+        typer.Option("--protocol", metavar="NAME", help=f"By whose rule: {PROTOCOLS}."),
     ] = None,
     reward: Reward = None,
     threshold: Annotated[
@@ -45,18 +49,17 @@ def audit_scores_verb(
     correlation with length, what best of N gains. Scores that are missing are counted, never guessed. With --reward rows that
     have texts and no scores are scored first. Without FILE the protocols are listed.
     """
-    from guerdon.audits.scores.protocol_list import PROTOCOLS
-    from guerdon.audits.scores.scores_audit import audit_scores, score_protocols
+    from guerdon.audits.scores.scores_audit import audit_scores, find_protocol, score_protocols
 
     output = Output(as_json)
     if file is None:
         for name, says in score_protocols().items():
             output.say(f"{name:<17}{says}")
-            output.say(f"{'':<17}a row holds {PROTOCOLS[name].holds}")
+            output.say(f"{'':<17}a row holds {find_protocol(name).holds}")
         output.finish({"protocols": score_protocols()})
         return 0
     if protocol is None:
-        raise UserError(f"by whose rule? give --protocol NAME: {', '.join(score_protocols())}")
+        raise UserError(f"by whose rule? give --protocol NAME: {PROTOCOLS}")
     report = audit_scores(file, protocol, reward=reward, threshold=_number_or_word(threshold), draws=draws, seed=seed)
     if not as_json:
         width = output.console.width

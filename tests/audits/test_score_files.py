@@ -12,8 +12,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from guerdon.audits.scores.scores_audit import audit_scores
-from guerdon.cli.audit_scores import audit_scores_verb
+from guerdon.audits.scores.scores_audit import audit_scores, score_protocols
+from guerdon.cli.audit_scores import PROTOCOLS, audit_scores_verb
 from guerdon.core.errors import UserError
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -66,6 +66,12 @@ def save(path: Path) -> Path:
 def test_every_format_says_the_same(tmp_path, name):
     report = audit_scores(save(tmp_path / name), "pairs", draws=0)
     assert (report["accuracy"], report.missing, report.rows, report.problems) == (0.5, 1, 3, 2)
+
+
+def test_an_object_that_holds_no_columns_is_refused(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"a": [1], "b": [1, 2]}, indent=2))
+    with pytest.raises(UserError, match="not one of columns of the same length"):
+        audit_scores(tmp_path / "a.json", "pairs")
 
 
 def test_columns_in_python():
@@ -158,6 +164,7 @@ def test_the_command(app, tmp_path):
     assert json.loads(told.stdout)["measures"]["calibration/ECE"]["count"] == 2
     listed = CliRunner().invoke(app, [])
     assert "rewardmath" in listed.stdout and "a row holds" in listed.stdout
+    assert PROTOCOLS.split(", ") == [*score_protocols()]
     lost = CliRunner().invoke(app, [file])
     assert isinstance(lost.exception, UserError) and "--protocol NAME: contrast, dimensions" in str(lost.exception)
 

@@ -183,9 +183,10 @@ def _answers_apart(row: ScoreRow, problem: str, right: Sequence[float], wrong: S
     for a in right:
         for b in wrong:
             ledger.pair(problem, a, b)
+    is_tied = problem.startswith("Ties ")  # two prompts go by one number there: no choice is between their answers
     for side, scores, label in (("chosen", right, 1.0), ("rejected", wrong, 0.0)):
         for score, length in zip(scores, row.lengths(side, len(scores)), strict=True):
-            ledger.answer(problem, score, label, length)
+            ledger.answer(problem, score, None if is_tied else label, length)
 
 
 def best_of_four(scores: Sequence[float]) -> float:

@@ -33,7 +33,7 @@ def audit_scores(
     protocol: str,
     *,
     reward: Any = None,
-    threshold: float | str = 0.5,
+    threshold: int | float | str = 0.5,
     draws: int = 1000,
     seed: int = 0,
 ) -> ScoreReport:
