@@ -87,11 +87,11 @@ def where_text_begins(head: bytes, name: str) -> int:
     return len(BOM) if head.startswith(BOM) else 0
 
 
-def read_line(number: int, text: bytes) -> JsonLine:
+def read_line(number: int, text: bytes, holes: bool = False) -> JsonLine:
     """A line that is not blank and not too long."""
     ended = text.endswith(b"\n")
     try:
-        return JsonLine(number, value=parse(decoded(text).strip(SPACE)), ended=ended)
+        return JsonLine(number, value=parse(decoded(text).strip(SPACE), holes), ended=ended)
     except ValueError as error:
         return JsonLine(number, fault=str(error), ended=ended)
 
@@ -109,10 +109,10 @@ def too_long() -> str:
     return f"longer than {LONGEST >> 20} MiB"
 
 
-def parse(text: str) -> Any:
-    """The value of one line; a ValueError says what is wrong with it."""
+def parse(text: str, holes: bool = False) -> Any:
+    """The value of one line; a ValueError says what is wrong with it. With `holes` NaN is read, as null."""
     try:
-        value = _decoder().decode(text)
+        value = _decoder(holes).decode(text)
         if HALF.search(text):
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
@@ -127,8 +127,9 @@ def parse(text: str) -> Any:
 
 
 @functools.cache
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole, parse_float=_number, parse_constant=_constant)
+def _decoder(holes: bool) -> json.JSONDecoder:
+    constant = _hole if holes else _constant
+    return json.JSONDecoder(object_pairs_hook=_object, parse_int=_whole, parse_float=_number, parse_constant=constant)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -156,6 +157,10 @@ def _number(text: str) -> float:
 
 def _constant(text: str) -> float:
     raise ValueError(f"{text} is no number in JSON")
+
+
+def _hole(text: str) -> float | None:
+    return None if text == "NaN" else _constant(text)
 
 
 def _is_deep(value: Any) -> bool:

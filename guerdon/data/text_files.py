@@ -103,7 +103,13 @@ class TextRecords(Records):
 
 
 class JsonLines(TextRecords):
-    """One JSON object a line; blank lines are passed over."""
+    """One JSON object a line; blank lines are passed over. With `holes` a NaN is read, as null."""
+
+    holes = False
+
+    def __init__(self, path: Path, name: str, holes: bool = False) -> None:
+        self.holes = holes
+        super().__init__(path, name)
 
     def find_rows(self, file: IO[bytes]) -> Iterator[tuple[int, int]]:
         start, number = file.tell(), 0
@@ -117,7 +123,7 @@ class JsonLines(TextRecords):
             start += size
 
     def understand(self, number: int, text: bytes) -> DataRow:
-        line = read_line(number, text)
+        line = read_line(number, text, self.holes)
         if line.fault or isinstance(line.value, dict):
             return DataRow(number, line.value, line.fault)
         return DataRow(number, fault="not a JSON object")

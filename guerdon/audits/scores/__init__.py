@@ -1,0 +1,1 @@
+"""Reward models held to the protocols of public benchmarks, by files of their scores."""
