@@ -22,6 +22,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import guerdon
+from guerdon.cli.audit import audits
 from guerdon.cli.check import check
 from guerdon.cli.compare_runs import compare
 from guerdon.cli.demo import demo
@@ -58,6 +59,11 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 class Verbs(TyperGroup):
     """The group of verbs; an unknown one is refused the way every unknown name is."""
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of use: groups of verbs would else come last."""
+        names = super().list_commands(ctx)
+        return sorted(names, key=lambda name: names.index("check") + 0.5 if name == "audit" else names.index(name))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in self.commands:
             raise unknown("verb", args[0], self.commands)
@@ -80,6 +86,7 @@ app = typer.Typer(
         "guerdon list                                               what there is, in short",
         "guerdon show grpo                                          what a recipe is made of",
         "guerdon check my.py:right --task trace:3                   test a reward before you train on it",
+        "guerdon audit my.py:right --task trace:3                   know what it rewards, and how to mend it",
         "guerdon train grpo --task successor --model tabular        train; the run goes to runs/",
         "guerdon eval runs/grpo-successor-001                       held-out accuracy of the trained model",
     ),
@@ -109,6 +116,7 @@ app.command(
         "guerdon check numeric --task chain:2 --problems 50 --json",
     ),
 )(check)
+app.add_typer(audits, name="audit")
 app.command(
     "train",
     epilog=examples(
@@ -254,7 +262,7 @@ def _ended_by_itself(verb: Callable[..., int]) -> Callable[..., int]:
     return run
 
 
-for _verb in app.registered_commands:
+for _verb in (*app.registered_commands, *audits.registered_commands):
     assert _verb.callback is not None
     _verb.callback = _ended_by_itself(_verb.callback)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from guerdon.rewards.check.reward_report import quoted, table_lines, time_in_words, wrapped
@@ -31,11 +31,26 @@ def _lines(report: Any, width: int) -> Iterator[str]:
         yield from _finding(finding, width)
     if report.kinds:
         yield ""
-        titles = ("completion", "count", "wrongly scored", "95 % interval", "mean", "lowest", "highest")
-        yield from table_lines(titles, [_row(row) for row in report.kinds], "kind")
+        yield from _kinds(report.kinds, width)
         yield ""
         for text in _measured(report):
             yield from wrapped(text, "  ", width)
+
+
+def _kinds(rows: Sequence[Any], width: int) -> Iterator[str]:
+    """A table of the kinds that are wrongly scored at times, gold before them; the others in a sentence."""
+    told = [
+        row
+        for row in rows
+        if row["kind"] == "gold" or row["errors"] or row["rate"] is None or row["rate"] != row["rate"]
+    ]
+    titles = ("completion", "count", "wrongly scored", "95 % interval", "mean", "lowest", "highest")
+    yield from table_lines(titles, [_row(row) for row in told], "kind")
+    clean = [row for row in rows if row not in told]
+    if clean:
+        names = ", ".join(row["kind"] for row in clean)
+        count = sum(row["count"] for row in clean)
+        yield from wrapped(f"none wrongly scored among {count:,} completions of other kinds: {names}", "  ", width)
 
 
 def _finding(finding: Any, width: int) -> Iterator[str]:
@@ -75,9 +90,17 @@ def _measured(report: Any) -> Iterator[str]:
     if report.auc.get("problems"):
         told = report.auc
         yield f"a right completion is paid more than a wrong one in {told['auc']:.1%} of pairs (AUC, ties half)"
+    still = []
     for what, by_truth in report.sensitivity.items():
-        moves = ", ".join(f"{truth} answers {told['mean']:+.2f}" for truth, told in sorted(by_truth.items()))
-        yield f"{what} alone moves {moves} (1 is what being right is worth)"
+        moves = [
+            f"{truth} answers by {told['mean']:+.2f}" for truth, told in sorted(by_truth.items()) if told["largest"]
+        ]
+        if moves:
+            yield f"{what} alone moves {' and '.join(moves)} of what being right is worth"
+        else:
+            still.append(what)
+    if still:
+        yield f"no score changes with {' or '.join(still)} alone"
     if report.partial:
         told = report.partial
         credit = "partial credit" if told["gives_partial_credit"] else "no partial credit"

@@ -119,6 +119,9 @@ def clearest(asked: Asked, kinds: Sequence[str], most: int = 3) -> list[tuple[Ch
     rest: list[tuple[CheckedSample, float, float]] = []
     seen: set[object] = set()
     for _, _, sample, value in shown:
+        if sample.text in seen:
+            continue
+        seen.add(sample.text)
         mine: set[object] = {sample.kind, sample.group}
         (rest if mine <= seen else fresh).append((sample, value, gold[sample.group]))
         seen |= mine

@@ -62,6 +62,10 @@ def _begins(text: str, posed: Posed) -> bool:
     return first is not None and first[0].casefold() == _core(posed).casefold()
 
 
+def _ends(text: str, posed: Posed) -> bool:
+    return bool(_core(posed)) and text.rstrip().casefold().endswith(_core(posed).casefold())
+
+
 def _longer(least: int, text: str, posed: Posed) -> bool:
     return len(text) > least
 
@@ -90,6 +94,12 @@ RULES = (
         "it reads the first word or number and nothing after it",
         "read the final answer, not the first thing that is said",
         _begins,
+    ),
+    Rule(
+        "the last characters count",
+        "it compares the end of the text with the answer, inside other words and numbers too",
+        "read the whole of the final answer, from its beginning: gd.exact(), gd.numeric()",
+        _ends,
     ),
     Rule(
         "silence is paid",
