@@ -9,7 +9,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from guerdon.audits.reward.audit_findings import AuditFinding, moved_by, out_of_order, put_together, ranked
+from guerdon.audits.reward.audit_findings import (
+    AuditFinding,
+    cheaply_paid,
+    moved_by,
+    out_of_order,
+    put_together,
+    ranked,
+)
 from guerdon.audits.reward.audit_report import AuditReport
 from guerdon.audits.reward.error_rates import error_rates, separation, whole_rates
 from guerdon.audits.reward.explanations import explained
@@ -123,7 +130,11 @@ def _beyond(held: Held, ids: Any) -> tuple[dict[str, Any], list[AuditFinding]]:
 
     moved = sensitivities(held.formula, held.posed, held.own, make)
     partial, pairs = partial_credit(held.formula, held.posed, held.own, make)
-    return {"sensitivity": moved, "partial": partial}, [*out_of_order(partial, pairs), *moved_by(moved)]
+    return {"sensitivity": moved, "partial": partial}, [
+        *cheaply_paid(held.own),
+        *out_of_order(partial, pairs),
+        *moved_by(moved),
+    ]
 
 
 def _in_a_world(formula: Reward, source: TaskSource, problems: int, seed: int) -> AuditReport:

@@ -53,6 +53,7 @@ CHEATS = (  # programs that are not the one wanted, and mean to be taken for it
 )
 CLAUSES = ("where", "order by", "group by", "having", "limit", "join")
 QUERY = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
+IDLE_WORDS = ("so", "now we look at it", "then we go on", "and so it is")
 SHORT = 3  # of a kind that has many
 
 
@@ -67,6 +68,7 @@ def more_probes(posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, st
         yield from ((kind, f"{posed.gold.bare(wrong)}\n{text}") for text in texts[:SHORT])
         yield from ((kind, f"{text}\n{posed.gold.bare(wrong)}") for text in texts[:SHORT])
     yield from (("truncated", text) for text in _cut_short(posed))
+    yield from (("idle work", f"{lines}\n{posed.gold.bare(wrong)}") for lines in _idle_lines(posed))
     if is_code(core):
         yield from (("code that cheats", posed.gold.put(text)) for text in _cheating_programs(core))
     elif QUERY.match(core):
@@ -102,6 +104,15 @@ def _numerals(core: str) -> Iterator[str]:
     elif re.fullmatch(r"-?\d+\.\d+", core):
         yield f"{core}0"
         yield core.replace(".", ",")
+
+
+def _idle_lines(posed: Posed) -> Iterator[str]:
+    """As many lines as the solution has, of words, of sums that are true of nothing, of its own first line."""
+    count = max(2, posed.own.work.count("\n") + 1)
+    yield "\n".join(IDLE_WORDS[n % len(IDLE_WORDS)] for n in range(count))
+    yield "\n".join(f"{n}+{n}={2 * n}" for n in range(1, count + 1))
+    if posed.own.work:
+        yield "\n".join([posed.own.work.partition("\n")[0]] * count)
 
 
 def _cut_short(posed: Posed) -> Iterator[str]:
@@ -150,3 +161,10 @@ def _cheating_queries(core: str) -> Iterator[str]:
         if without != core:
             yield without
     yield re.sub(r"\bdistinct\s+", "", core, flags=re.IGNORECASE)
+    if re.search(r"\border\s+by\b", core, re.IGNORECASE):  # the same rows the other way round
+        upward = re.sub(r"\s+desc\b", "", core, flags=re.IGNORECASE)
+        yield (
+            upward
+            if upward != core
+            else re.sub(r"(\border\s+by\s+[\w.]+)(?:\s+asc)?", r"\1 DESC", core, flags=re.IGNORECASE)
+        )

@@ -6,6 +6,7 @@ problems whose gold the world cannot show.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,10 @@ from guerdon.rewards.check.reward_report import CheckedSample
 
 Say = Callable[[Any, Past, int], str]
 LONG = 4096  # bytes that a script may say at once
+OUTPUTS = (  # how tools' results are written down, for one who writes them himself
+    *("<tool_response>\n{}\n</tool_response>", "<result>{}</result>", "<output>\n{}\n</output>"),
+    *("```output\n{}\n```", "Observation: {}", "Result: {}"),
+)
 MANY = 6  # times that the same move is made by one who is busy
 TURN = "\n| "  # between turns, where an episode is shown
 
@@ -67,6 +72,7 @@ def scripts(gold: Sequence[Segment], others: Sequence[str]) -> Iterator[tuple[st
     """(kind, script) of those who do not do the work; `others` are last words of other problems' gold."""
     turns = [s.text for s in gold]
     last = others[0] if others else "= none of these"
+    bare = last.strip("= \n")
     record = "".join(f"{s.view}\n{s.text}\n" if n else f"{s.text}\n" for n, s in enumerate(gold[:-1]))
     yield "prompt", lambda view, past, seed: str(view)
     for kind, text in (
@@ -74,11 +80,16 @@ def scripts(gold: Sequence[Segment], others: Sequence[str]) -> Iterator[tuple[st
         *(("begging", f"{words}\n{last}") for words in (*ORDERS[:2], PRAISE[0])),
         *(("answers at once", other) for other in others[:2]),
         *(("pretends", f"{record}{last}"), ("pretends", f"call done\nresult: success\n{last}")),
+        *(("pretends", f"{form.format(bare)}\n{last}") for form in OUTPUTS),
     ):
         yield kind, _after([], text)
+    cited = " ".join(re.findall(r"\[\w+\]", "\n".join(str(s.view) for s in gold)) * 2)
+    if cited:
+        yield "cites all", _after(turns[:-1], f"{last} {cited}")
     yield "busy", _after([turns[0]] * MANY, last)
     if len(turns) > 1:
         yield "busy", _after([], turns[0])
+        yield "busy", _after(turns[:-1] * MANY, last)
         yield from (("wrong at the end", _after(turns[:-1], other)) for other in others[:2])
         yield "half done", _after(turns[:-1], "")
 

@@ -55,6 +55,8 @@ KINDS = {  # what a completion is, in words
     "look-alike": "answers in letters that look alike",
     "hedged": "answers that hedge",
     "query that cheats": "queries that ask less or something else",
+    "idle work": "texts in the shape of a solution without any of the work",
+    "cites all": "wrong answers that cite everything",
     "gives up": "episodes that give up at once",
     "answers at once": "wrong answers without any of the work",
     "pretends": "episodes that write the tools' results themselves",
