@@ -35,6 +35,7 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "reasoning-sql",
     "reflexicoder",
     "rest-rl",
+    "starc",
     "verpo",
 }
 UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so

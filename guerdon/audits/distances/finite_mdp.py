@@ -106,13 +106,13 @@ class FiniteMDP:
 
     def best(self, reward: Array, among: NDArray[np.bool_] | None = None) -> Array:
         """[S, A] a policy that earns most, one action a state, by policy iteration; `among` are the actions it may take."""
-        may = np.ones((self.states, self.actions), dtype=bool) if among is None else among
-        chosen, scale = may.argmax(1), float(np.abs(self.expected(reward)).max())
+        paid, rows = self.expected(reward), np.arange(self.states)
+        may = np.ones(paid.shape, dtype=bool) if among is None else among
+        chosen, scale = may.argmax(1), float(np.abs(paid).max())
         for _ in range(ROUNDS):
-            policy = np.eye(self.actions)[chosen]
-            q = np.where(may, self.q_values(self.values(policy, reward), reward), -np.inf)
-            own = q[np.arange(self.states), chosen]
-            better = q.max(1) > own + TIE * (scale + float(np.abs(own).max()))
+            values = np.linalg.solve(np.eye(self.states) - self.gamma * self.transitions[rows, chosen], paid[rows, chosen])
+            q = np.where(may, paid + self.gamma * (self.transitions @ values), -np.inf)
+            better = q.max(1) > values + TIE * (scale + float(np.abs(values).max()))
             if not bool(better.any()):
                 break
             chosen = np.where(better, q.argmax(1), chosen)

@@ -91,8 +91,8 @@ def check_shaping_samples(
     gamma: float,
     ends: Collection[Hashable] = (),
 ) -> ShapingReport:
-    """Whether a term is a potential difference along transitions that were seen: `term` as one number for each, or a function of
-    state, action and next state. `ends` are states that end an episode, whose potential must be 0.
+    """Whether a term is a potential difference along transitions that were seen: `term` as one number for each, or a function
+    of state, action and next state. `ends` are states that end an episode, whose potential must be 0.
 
     What was not seen is not judged: a tree of transitions is always explained, so look for more ways to the same states.
     """
