@@ -110,7 +110,9 @@ class FiniteMDP:
         may = np.ones(paid.shape, dtype=bool) if among is None else among
         chosen, scale = may.argmax(1), float(np.abs(paid).max())
         for _ in range(ROUNDS):
-            values = np.linalg.solve(np.eye(self.states) - self.gamma * self.transitions[rows, chosen], paid[rows, chosen])
+            values = np.linalg.solve(
+                np.eye(self.states) - self.gamma * self.transitions[rows, chosen], paid[rows, chosen]
+            )
             q = np.where(may, paid + self.gamma * (self.transitions @ values), -np.inf)
             better = q.max(1) > values + TIE * (scale + float(np.abs(values).max()))
             if not bool(better.any()):
@@ -154,13 +156,14 @@ class FiniteMDP:
 
 
 def random_mdp(states: int, actions: int, gamma: float, draw: np.random.Generator, keep: float = 1.0) -> FiniteMDP:
-    """Sparse random transitions: of a normal number for each next state those above `keep` count, softmax of them the chances.
+    """Sparse random transitions: of a normal number for each next state those above `keep` count, softmax of them the chances;
+    all of them, equally, where none is above.
 
-    As in the STARC authors' code (github.com/lucyfarnik/starc, src/env/env.py:35-43): a next state below gets e^-20 of weight.
+    As in the STARC authors' code (github.com/lucyfarnik/starc, src/env/env.py:35-43), where the others keep e^-20 of weight.
     """
     size = draw.standard_normal((states, actions, states))
-    logits = np.where(size > keep, size, -20.0)
-    weight = np.exp(logits - logits.max(2, keepdims=True))
+    weight = np.where(size > keep, np.exp(size), 0.0)
+    weight[weight.sum(2) == 0] = 1.0
     return FiniteMDP(weight / weight.sum(2, keepdims=True), gamma)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from guerdon.audits.distances.canonical import Form, canonical
 from guerdon.audits.distances.finite_mdp import Array, FiniteMDP
-from guerdon.audits.distances.reward_distances import Power, norm, starc
+from guerdon.audits.distances.reward_distances import NOTHING, Power, norm, starc
 
 CUTS = 200  # lines at most that a minimum is closed in by; a dozen is usual
 
@@ -42,7 +42,7 @@ def worst_regret(mdp: FiniteMDP, meant: Array, followed: Array) -> float:
     """
     meant, followed = mdp.reward(meant), mdp.reward(followed)
     all_there_is, other = spread(mdp, meant), spread(mdp, followed)
-    if other <= 1e-12 * max(1e-300, float(np.abs(followed).max())):
+    if other <= NOTHING * float(np.abs(followed).max()):
         return _share(all_there_is, all_there_is, meant)  # it likes any policy as much as any other
     low, high = _line(mdp, meant, followed, 0.0), _line(mdp, meant, followed, 2 * all_there_is / other)
     least = min(low[0], high[0] + high[1] * 2 * all_there_is / other)
@@ -80,5 +80,5 @@ def regret_bound(
 
 
 def _share(lost: float, all_there_is: float, meant: Array) -> float:
-    rounding = 1e-12 * float(np.abs(meant).max())
+    rounding = NOTHING * float(np.abs(meant).max())
     return max(0.0, lost) / all_there_is if all_there_is > rounding else 0.0
