@@ -35,6 +35,7 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "reasoning-sql",
     "reflexicoder",
     "rest-rl",
+    "self-critique",
     "starc",
     "verpo",
 }
