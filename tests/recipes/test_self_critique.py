@@ -34,7 +34,7 @@ def test_a_policy_is_trained_on_half_and_asked_about_both(tmp_path):
     )
     result = run.result
     assert 0 <= result["auc"] <= 1 and set(result["balanced"]) == set(result["unbalanced"])
-    assert result["plain_auc"] == result["unbalanced"]["self_critique"] and 0 <= result["right"] <= 1
+    assert result["plain_auc"] == result["unbalanced"]["self_critique"] and 0 <= result["right_members"] <= 1
 
 
 def test_a_task_without_an_end_has_no_halves(tmp_path):

@@ -153,7 +153,7 @@ def _changed(mdp: FiniteMDP, reward: Array, term: Array) -> tuple[ChangedState, 
 
 def _potential_words(is_potential: bool, phi: Array, left: Array, step: tuple[Any, Any, Any]) -> str:
     if is_potential:
-        low, high = float(phi.min()), float(phi.max())
+        low, high = (round(float(end), 9) + 0.0 for end in (phi.min(), phi.max()))  # no -1e-14, and no -0
         return f"The term is a potential difference, of a potential from {low:.3g} to {high:.3g}."
     most = float(np.abs(left).max())
     return (

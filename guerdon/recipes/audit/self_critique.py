@@ -2,12 +2,11 @@
 
 Paper: Tao et al. 2025, Detecting Data Contamination from Reinforcement Learning Post-training for Large Language Models
 (arXiv:2510.09259), and the authors' code (github.com/yongding-tao/RL-Data-Contamination). Half of a finite set of problems,
-as many of each kind, is trained on with GRPO; then all of them are asked twice, the second time for another way, and scored
-(`audits/contamination`): by the likeness of the two rows of entropies, or by perplexity, Min-K%, Min-K%++ or mean entropy of
-the first answer. The metric is the area under the ROC curve of members against the others, among problems answered alike
-(right with right, wrong with wrong), so that what is easier is not taken for what is known. Different: a small model on
-generated problems, entropies over the whole vocabulary. Leaves out: contamination in pre-training as well, and the benchmarks
-of the paper.
+as many of each kind, is trained on with GRPO; then all are asked twice, the second time for another way, and scored
+(`audits/contamination`) by the likeness of the two rows of entropies, or by another detector on the first answer. The metric is
+the area under the ROC curve of members against the others among problems answered alike, right or wrong, so that easy ones are
+not taken for known ones. Different: a small model, generated problems, words for trying again that it was taught.
+Leaves out: contamination in pre-training, and the paper's benchmarks.
 """
 
 from __future__ import annotations
@@ -22,8 +21,10 @@ from guerdon.curricula.plain import uniform
 from guerdon.recipes.house.grpo import grpo
 from guerdon.studies.halves import even_halves
 from guerdon.tasks.choosing import chosen
+from guerdon.tasks.roles import revise_view
 
 Detector = Literal["self_critique", "perplexity", "min_k", "min_k_plus", "entropy"]
+AS_TAUGHT = revise_view("{prompt}", "{answer}")  # sprig knows it; ask others in a sentence
 NAME = "self-critique detector"
 ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "settings": "max_tokens=64", "budget": 1_000_000}
 
@@ -39,7 +40,9 @@ ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "settings"
     ),
     on=grpo,
 )
-def self_critique(base: Recipe, task: Any, *, detector: Detector = "self_critique") -> Study:
+def self_critique(
+    base: Recipe, task: Any, *, detector: Detector = "self_critique", another_way: str = AS_TAUGHT
+) -> Study:
     """Train on half of a set of problems, and tell by a detector which half it was."""
     if (size := task.size("train")) is None:
         raise UserError(f"{task.name} never ends, and half of a set is trained on: --task {task.name}@256")
@@ -49,11 +52,11 @@ def self_critique(base: Recipe, task: Any, *, detector: Detector = "self_critiqu
         members = even_halves([each.kind for each in problems], generator(seed, "members"))
         lesson = chosen(task, tuple(i for i in range(size) if members[i]))
         trained = run.train(base.but(curriculum=uniform(lesson, base.curriculum.tries)), budget=run.budget)
-        told = contamination(trained.model(), problems, members, check=task.check, max_tokens=base.sampling.max_tokens)
-        right = [[bool(p.right) for p in told.problems if p.member is which] for which in (True, False)]
-        rates = {name: sum(each) / len(each) for name, each in zip(("right", "right_others"), right, strict=True)}
-        areas = {name: area.auc for name, area in told.balanced.items()}
-        plain = {name: area.auc for name, area in told.auc.items()}
+        how = {"check": task.check, "max_tokens": base.sampling.max_tokens, "another_way": another_way}
+        told = contamination(trained.model(), problems, members, **how)
+        right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
+        rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}
+        areas, plain = ({n: area.auc for n, area in each.items()} for each in (told.balanced, told.auc))
         return {"auc": areas[detector], "plain_auc": plain[detector], **rates, "balanced": areas, "unbalanced": plain}
 
     return Study(body)
