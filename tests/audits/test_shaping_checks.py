@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import networkx as nx
 import numpy as np
 import pytest
 
@@ -140,6 +139,7 @@ def test_nothing_is_known_of_a_single_way():
 
 
 def test_loops_are_those_that_networkx_finds():
+    nx = pytest.importorskip("networkx")
     draw = np.random.default_rng(0)
     for _ in range(60):
         edges = {

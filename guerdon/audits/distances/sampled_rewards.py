@@ -3,9 +3,10 @@
 A reward takes arrays of states, actions and next states, row by row, and gives one number a row. States are rows of an array
 of any width, actions likewise. All draws come of `seed` and are the same for both rewards.
 
-How far estimates are off. All are consistent, and none is without bias; numbers are of six states, `tests/audits` has them.
+How far estimates are off. All are consistent, and none is without bias; numbers are of the six states of
+`tests/audits/test_sampled_rewards.py`.
 
-- `epic_sampled` is Gleave et al.'s estimator (arXiv:2006.13900, appendix A.1; sample_canon_shaping in
+- `epic_sampled` is Gleave et al.'s estimator (arXiv:2006.13900; sample_canon_shaping in
   src/evaluating_rewards/distances/epic_sample.py:218-300 of github.com/HumanCompatibleAI/evaluating-rewards): `means` pairs of
   an action and a next state stand for all of D_A and D_S. What is taken off is a potential difference whatever the sample, so
   rewards that differ by shaping and scale come out at 0 up to rounding. Between others the sampled means disturb all
