@@ -35,6 +35,8 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "reasoning-sql",
     "reflexicoder",
     "rest-rl",
+    "self-critique",
+    "starc",
     "verpo",
 }
 UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so

@@ -1,0 +1,1 @@
+"""Whether a model was trained on the problems that it is asked: what its entropies give away."""

@@ -1,0 +1,62 @@
+"""Self-Critique: whether two greedy answers of one shape give away the problems that a model was trained on by reinforcement.
+
+Paper: Tao et al. 2025, Detecting Data Contamination from Reinforcement Learning Post-training for Large Language Models
+(arXiv:2510.09259), and the authors' code (github.com/yongding-tao/RL-Data-Contamination). Half of a finite set of problems,
+as many of each kind, is trained on with GRPO; then all are asked twice, the second time for another way, and scored
+(`audits/contamination`) by the likeness of the two rows of entropies, or by another detector on the first answer. The metric is
+the area under the ROC curve of members against the others among problems answered alike, right or wrong, so that easy ones are
+not taken for known ones. Different: a small model, generated problems, words for trying again that it was taught.
+Leaves out: contamination in pre-training, and the paper's benchmarks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from guerdon.audits.contamination.contamination_probe import contamination
+from guerdon.core.errors import UserError
+from guerdon.core.recipe import Claim, Recipe, Study, recipe
+from guerdon.core.seeds import generator
+from guerdon.curricula.plain import uniform
+from guerdon.recipes.house.grpo import grpo
+from guerdon.studies.halves import even_halves
+from guerdon.tasks.choosing import chosen
+from guerdon.tasks.roles import revise_view
+
+Detector = Literal["self_critique", "perplexity", "min_k", "min_k_plus", "entropy"]
+AS_TAUGHT = revise_view("{prompt}", "{answer}")  # sprig knows it; ask others in a sentence
+NAME = "self-critique detector"
+ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "settings": "max_tokens=64", "budget": 1_000_000}
+
+
+@recipe(
+    "self-critique",
+    family="audit",
+    paper="arXiv:2510.09259",
+    claim=(
+        Claim(says="It tells problems of training better than perplexity.", baseline=f"{NAME}=perplexity", **ARMS),
+        Claim(says="It tells problems of training better than Min-K%.", baseline=f"{NAME}=min_k", **ARMS),
+        Claim(says="It tells problems of training better than mean entropy.", baseline=f"{NAME}=entropy", **ARMS),
+    ),
+    on=grpo,
+)
+def self_critique(
+    base: Recipe, task: Any, *, detector: Detector = "self_critique", another_way: str = AS_TAUGHT
+) -> Study:
+    """Train on half of a set of problems, and tell by a detector which half it was."""
+    if (size := task.size("train")) is None:
+        raise UserError(f"{task.name} never ends, and half of a set is trained on: --task {task.name}@256")
+
+    def body(run: Any, seed: int) -> dict[str, Any]:
+        problems = [task.get("train", i) for i in range(size)]
+        members = even_halves([each.kind for each in problems], generator(seed, "members"))
+        lesson = chosen(task, tuple(i for i in range(size) if members[i]))
+        trained = run.train(base.but(curriculum=uniform(lesson, base.curriculum.tries)), budget=run.budget)
+        how = {"check": task.check, "max_tokens": base.sampling.max_tokens, "another_way": another_way}
+        told = contamination(trained.model(), problems, members, **how)
+        right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
+        rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}
+        areas, plain = ({n: area.auc for n, area in each.items()} for each in (told.balanced, told.auc))
+        return {"auc": areas[detector], "plain_auc": plain[detector], **rates, "balanced": areas, "unbalanced": plain}
+
+    return Study(body)
