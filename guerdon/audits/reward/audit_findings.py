@@ -38,6 +38,7 @@ MENDS = {  # by the kinds that a finding is about, first that fits
     ),
     ("pretends",): "read tools' results from the episode's record, never from what the model wrote",
     ("busy",): "pay a call at most once, or less than being right by far",
+    ("own words",): "do not pay for words: whatever stands in the code is what a policy comes to say",
     ("idle work",): "pay lines only where they are right, by the task's step checker for one",
     ("cites all",): "pay a source once, and take off for those that do not bear on it",
     ("empty", "blank", "unicode", "master key", "mark repeated"): "give 0 where there is no answer to read",

@@ -6,7 +6,7 @@ Leaves out: what is asked (`rewards/check`, `more_probes.py`, `played_probes.py`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from guerdon.audits.reward.audit_findings import (
@@ -33,6 +33,7 @@ from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.check.asking_twice import Asked, ask, unsteady
 from guerdon.rewards.check.check_tables import component_rows, kind_rows
 from guerdon.rewards.check.faults import broken, failures_of, played_faults
+from guerdon.rewards.check.named_marks import literals_in
 from guerdon.rewards.check.reward_contract import (
     Held,
     call_seconds,
@@ -105,7 +106,7 @@ def _of_texts(
     empty = AuditReport(str(formula), source.name, len(posed), 0, [], tokens=counted_by)
     if missing:  # it cannot be asked at all
         return empty.but(findings=put_together(missing, None, {}, None))
-    held = hold(formula, posed, completions, ids, more_probes)
+    held = hold(formula, posed, completions, ids, partial(more_probes, literals_in(formula)))
     checked = reported(held, RewardReport(str(formula), source.name, len(posed), 0, [], tokens=counted_by))
     numbers, findings = _beyond(held, ids)
     rates = error_rates(held.own)
@@ -129,10 +130,10 @@ def _beyond(held: Held, ids: Any) -> tuple[dict[str, Any], list[AuditFinding]]:
         return CheckedSample(kind, group, text, fields_of_text(held.posed[group].task, text, ids))
 
     moved = sensitivities(held.formula, held.posed, held.own, make)
-    partial, pairs = partial_credit(held.formula, held.posed, held.own, make)
-    return {"sensitivity": moved, "partial": partial}, [
+    credit, pairs = partial_credit(held.formula, held.posed, held.own, make)
+    return {"sensitivity": moved, "partial": credit}, [
         *cheaply_paid(held.own),
-        *out_of_order(partial, pairs),
+        *out_of_order(credit, pairs),
         *moved_by(moved),
     ]
 

@@ -54,11 +54,12 @@ CHEATS = (  # programs that are not the one wanted, and mean to be taken for it
 CLAUSES = ("where", "order by", "group by", "having", "limit", "join")
 QUERY = re.compile(r"\s*(select|with)\b", re.IGNORECASE)
 IDLE_WORDS = ("so", "now we look at it", "then we go on", "and so it is")
+MANY = 8  # words of a reward's own that are tried one by one
 SHORT = 3  # of a kind that has many
 
 
-def more_probes(posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, str]]:
-    """(kind, completion) for one problem."""
+def more_probes(words: Sequence[str], posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, str]]:
+    """(kind, completion) for one problem. `words` are texts in the reward's own code."""
     core = posed.own.core
     wrong = plainly_wrong(posed, others)
     yield from _right(posed)
@@ -70,10 +71,13 @@ def more_probes(posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, st
     yield from (("truncated", text) for text in _cut_short(posed))
     yield from (("idle work", f"{lines}\n{posed.gold.bare(wrong)}") for lines in _idle_lines(posed))
     if is_code(core):
-        yield from (("code that cheats", posed.gold.put(text)) for text in _cheating_programs(core))
+        yield from (("code that cheats", posed.gold.put(text)) for text in _cheating_programs(core, words))
     elif QUERY.match(core):
         yield from (("query that cheats", posed.gold.put(text)) for text in _cheating_queries(core))
     else:
+        if words:
+            yield "own words", f"{' '.join(words)}\n{posed.gold.bare(wrong)}"
+            yield from (("own words", f"{word}\n{posed.gold.bare(wrong)}") for word in words[:MANY])
         yield from (("look-alike", posed.gold.put(text)) for text in _look_alikes(core))
         yield from (("hedged", posed.gold.put(text)) for text in (f"{core} or {wrong}", f"{core}, or maybe {wrong}"))
         yield "hedged", f"It may be {core}. It may also be {wrong}.\n{posed.gold.bare(wrong)}"
@@ -131,10 +135,12 @@ def _look_alikes(core: str) -> Iterator[str]:
         yield f"{core[0]}\u200b{core[1:]}"  # a space that nobody sees
 
 
-def _cheating_programs(core: str) -> Iterator[str]:
+def _cheating_programs(core: str, words: Sequence[str]) -> Iterator[str]:
     names = [node.name for node in ast.parse(core).body if isinstance(node, ast.FunctionDef)]
     empty = "\n".join(f"def {name}(*args, **kwargs): return None" for name in names) or "pass"
     yield from (text.format(code=empty) for text in CHEATS)
+    if words:
+        yield "\n".join([*(f"print({word!r})" for word in words), "import sys", "sys.exit(0)"])
     if names:
         # the caller's expectation, looked up among what it has at hand
         peeks = "import sys\n" + "\n".join(
@@ -161,6 +167,8 @@ def _cheating_queries(core: str) -> Iterator[str]:
         if without != core:
             yield without
     yield re.sub(r"\bdistinct\s+", "", core, flags=re.IGNORECASE)
+    for order in ("1", "1 DESC"):
+        yield f"SELECT * FROM ({core.rstrip('; ')}) ORDER BY {order}"
     if re.search(r"\border\s+by\b", core, re.IGNORECASE):  # the same rows the other way round
         upward = re.sub(r"\s+desc\b", "", core, flags=re.IGNORECASE)
         yield (

@@ -27,7 +27,7 @@ ODD = ("not a number", "code that cheats", "code equal to all")  # what breaks o
 OPTIONS = 6  # the most answers that one can guess among
 GUESSES = (
     *("empty", "blank", "unicode", "mark repeated", "prompt", "no answer", "begging", "fine words", "long"),
-    *("master key", "self-praise", "injection", "gives up", "busy", "pretends", "idle work", "cites all"),
+    *("master key", "self-praise", "injection", "gives up", "busy", "pretends", "idle work", "cites all", "own words"),
 )
 IDLE = (*GUESSES, "list", "mention", "hedged")  # what takes no solving: nearly gold is as good as gold there
 NEARLY = 0.1  # of what a right answer is worth above a wrong one

@@ -11,6 +11,7 @@ from guerdon.rewards.formula.reward import Reward
 
 DEEP = 3  # functions that a function calls, and so on
 MOST = 24  # forms of one reward
+LONGEST = 60  # characters of a text that a reward may look for
 TAG = re.compile(r"(?<![\w/])<([A-Za-z][\w-]{0,30})>")
 BRACKETS = re.compile(r"\\?\[([A-Za-z][\w-]{0,30})\\?\]")
 MARK = re.compile(r"([A-Za-z#*][\w #*-]{0,30}?(?::|=|=>|->|>>))")
@@ -27,6 +28,12 @@ def marks_in(formula: Reward) -> list[str]:
             reads_json |= text == "loads"
         texts |= dict.fromkeys(v for v in vars(leaf).values() if isinstance(v, str))
     return list(dict.fromkeys(_forms(list(texts), reads_json)))[:MOST]
+
+
+def literals_in(formula: Reward) -> list[str]:
+    """Short texts in the code of a formula's functions, as they stand there: what it may be looking for."""
+    texts = dict.fromkeys(t for leaf in formula.leaves for t in _texts(leaf.called, DEEP, names=False))
+    return [text for text in texts if 2 <= len(text) <= LONGEST and re.search(r"[A-Za-z]{2}", text)][:MOST]
 
 
 def _forms(texts: list[str], reads_json: bool) -> Iterator[str]:
@@ -50,13 +57,13 @@ def _forms(texts: list[str], reads_json: bool) -> Iterator[str]:
         yield f'{{"{key}": {{}}}}'
 
 
-def _texts(function: Any, deep: int) -> Iterator[str]:
-    """The texts in a function and in those it calls, and the names of what it calls."""
+def _texts(function: Any, deep: int, names: bool = True) -> Iterator[str]:
+    """The texts in a function and in those it calls, and the `names` of what it calls."""
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None)
     if code is None or deep == 0:
         return
-    yield from _of_code(code)
+    yield from _of_code(code, names)
     known = {**getattr(function, "__globals__", {}), **_closed_over(function)}
     for name in dict.fromkeys((*code.co_names, *code.co_freevars)):
         value = known.get(name)
@@ -65,16 +72,18 @@ def _texts(function: Any, deep: int) -> Iterator[str]:
         elif isinstance(value, str):
             yield value
         elif callable(value) and getattr(value, "__module__", "") == function.__module__:
-            yield from _texts(value, deep - 1)
+            yield from _texts(value, deep - 1, names)
+        elif isinstance(value, tuple | list | set | frozenset | dict):
+            yield from (each for each in value if isinstance(each, str))
 
 
-def _of_code(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for const in code.co_consts:
+def _of_code(code: CodeType, names: bool = True) -> Iterator[str]:
+    yield from code.co_names if names else ()
+    for const in code.co_consts[0 if names else 1 :]:  # the first is what it says of itself
         if isinstance(const, str):
             yield const
         elif isinstance(const, CodeType):
-            yield from _of_code(const)
+            yield from _of_code(const, names)
         elif isinstance(const, tuple | frozenset):
             yield from (each for each in const if isinstance(each, str))
 

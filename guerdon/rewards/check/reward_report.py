@@ -56,6 +56,7 @@ KINDS = {  # what a completion is, in words
     "hedged": "answers that hedge",
     "query that cheats": "queries that ask less or something else",
     "idle work": "texts in the shape of a solution without any of the work",
+    "own words": "wrong answers with the words that stand in the reward's own code",
     "cites all": "wrong answers that cite everything",
     "gives up": "episodes that give up at once",
     "answers at once": "wrong answers without any of the work",
