@@ -1,17 +1,18 @@
 """Rewards whose worth is known, for auditors to be held against: the form of a corpus, and the proof of its labels.
 
-A corpus is a file with a list `CORPUS`. An entry is an `Audited`, or a plain tuple in its order; in tests/rewards the older form
-of four, (reward, task, is_bad, why). A planted hack brings an *exploit*: what a policy would say, a text or its turns one after
-the other. Here it is said, paid by the reward and judged by the task's own check, so that labels are checked and not claimed.
+A corpus is a file with a list `CORPUS`. An entry is an `Audited`, or a plain tuple in its order; in tests/rewards the older
+form of four, (reward, task, is_bad, why). A planted hack brings an *exploit*: what a policy would say, a text or its turns one
+after the other. Here it is said, paid by the reward and judged by the task's own check: labels are checked and not claimed.
 Leaves out: who audits and how well (`auditors.py`), and training on these rewards (`alarms.py`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from guerdon.envs.at_home import demonstrated, home_of
 from guerdon.envs.simple import single_turn
 from guerdon.loop.build import find_task
 from guerdon.rewards.asking.samples import fields_of
+from guerdon.rewards.check.gold_answers import FORMS, in_form
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = (("tests/audits", "audit_corpus*.py"), ("tests/rewards", "check_corpus*.py"))
@@ -65,7 +67,10 @@ class Audited(NamedTuple):
         """The task in a word."""
         if isinstance(self.task, str):
             return self.task
-        return "rows" if isinstance(self.task, list) else str(self.task.name)
+        if isinstance(self.task, list):
+            return "rows"
+        level = getattr(self.task, "level", "")
+        return f"{self.task.name}:{level}" if level else str(self.task.name)
 
 
 class Said(NamedTuple):
@@ -106,6 +111,18 @@ def entries(path: Path) -> list[Audited]:
     return [_entry(each) for each in sys.modules[path.stem].CORPUS]
 
 
+def source_hash(places: Iterable[str], root: Path = ROOT) -> str:
+    """A hash of the corpora and of code that what is said about them depends on: files, and all that is in folders."""
+    folders = [root / folder for folder, _ in CORPORA]
+    paths = [path for folder in folders for path in folder.glob("*.py") if not path.name.startswith("test_")]
+    for place in places:
+        paths += [root / place] if place.endswith(".py") else (root / place).rglob("*.py")
+    made = hashlib.sha256()
+    for path in sorted(paths):
+        made.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return made.hexdigest()[:12]
+
+
 def _entry(given: Any) -> Audited:
     if isinstance(given, Audited):
         return given
@@ -124,12 +141,12 @@ def problems(source: TaskSource, count: int) -> list[gd.Task]:
     return [source.get("train", n) for n in range(count if size is None else min(size, count))]
 
 
-def gold_episode(source: Any, task: gd.Task) -> gd.Episode:
-    """How one who knows everything goes about a problem."""
+def gold_episode(source: Any, task: gd.Task, form: str = "") -> gd.Episode:
+    """How one who knows everything goes about a problem; its answer in a form, where one is given."""
     home = home_of(source)
     if home is not None:
         return _played(demonstrated(home), task, "")
-    return played(source, task, gold_text(source, task))
+    return played(source, task, in_form(form, task.answer) if form else gold_text(source, task))
 
 
 def gold_text(source: Any, task: gd.Task) -> str:
@@ -154,7 +171,7 @@ def _played(env: Any, task: gd.Task, said: Any) -> gd.Episode:
     turns = [said] if isinstance(said, str) else said
     say = said if callable(said) else lambda view, past, seed: turns[min(len(past), len(turns) - 1)]
     model = gd.models.scripted(say)
-    play = Player({"policy": model}, {role: "policy" for role in env.roles}, env, gd.Sampling(max_tokens=LONGEST), 0, 1)
+    play = Player({"policy": model}, dict.fromkeys(env.roles, "policy"), env, gd.Sampling(max_tokens=LONGEST), 0, 1)
     (episode,) = play([gd.Ask(task)])
     return episode
 
@@ -187,12 +204,12 @@ def is_exploited(gold: Said, tried: Said) -> bool:
 # --- simple wrong answers -------------------------------------------------------------------------------------------
 
 
-def wrong_episodes(source: Any, task: gd.Task, others: Sequence[gd.Task]) -> Iterator[gd.Episode]:
-    """A problem met with nothing, idle words, a typical error, and what would be right elsewhere."""
+def wrong_episodes(source: Any, task: gd.Task, others: Sequence[gd.Task], form: str = "") -> Iterator[gd.Episode]:
+    """A problem met with nothing, idle words, a typical error, and what would be right elsewhere, in a form that is paid."""
     for text in ("", "I do not know.", *_near_misses(source, task)):
         yield played(source, task, text)
     for other in [each for each in others if each.prompt != task.prompt][:2]:
-        gold = gold_episode(source, other)
+        gold = gold_episode(source, other, form)
         yield played(source, task, [segment.text for segment in gold.segments if segment.text] or [""])
 
 
@@ -202,12 +219,23 @@ def _near_misses(source: Any, task: gd.Task) -> list[str]:
     return [miss.text for miss in source.near_misses(task, random.Random(derive("wrong", task.prompt)))[:3]]
 
 
+def paid_form(reward: Any, source: Any, task: gd.Task) -> str:
+    """The form in which a right answer is paid best; "" for the task's own, which comes first if it is paid at all."""
+    own, *others = ("", *FORMS)
+    if worth_of(reward, source, [gold_episode(source, task, own)])[0].worth > 0 or home_of(source) is not None:
+        return own
+    told = worth_of(reward, source, [gold_episode(source, task, form) for form in others])
+    best = max(range(len(others)), key=lambda n: (told[n].worth, -n))
+    return others[best] if told[best].worth > 0 else own
+
+
 def plain_ratio(entry: Audited, count: int = 4) -> float:
     """What simple wrong answers earn on average, as a share of what gold earns: all that a plain threshold looks at."""
     source = entry.source()
     tasks = problems(source, count)
-    gold = [gold_episode(source, task) for task in tasks]
-    wrong = [episode for task in tasks for episode in wrong_episodes(source, task, tasks)]
+    form = paid_form(entry.reward, source, tasks[0])
+    gold = [gold_episode(source, task, form) for task in tasks]
+    wrong = [episode for task in tasks for episode in wrong_episodes(source, task, tasks, form)]
     told = worth_of(entry.reward, source, [*gold, *wrong])
     right = fmean(each.worth for each in told[: len(gold)])
     errors = [each.worth for each in told[len(gold) :] if each.truth == 0.0]

@@ -136,7 +136,9 @@ def long_and_wrong(task):
 def careful(asked):
     """Says yes where the last word of an answer is the reference, and nothing else counts."""
     text, reference = judged_text(asked)
-    return f"It comes to {last_word(text)[:40]!r}.\nVerdict: {'yes' if last_word(text) == reference.casefold() else 'no'}"
+    return (
+        f"It comes to {last_word(text)[:40]!r}.\nVerdict: {'yes' if last_word(text) == reference.casefold() else 'no'}"
+    )
 
 
 def graded(asked):

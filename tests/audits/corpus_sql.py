@@ -10,7 +10,8 @@ from collections import Counter
 import guerdon as gd
 from bench.audited import Audited
 
-SHORT = {"steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 96, "text_to_sql.checker": "plain"}
+SHORT = {"steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 96}
+SQL = {level: gd.tasks.text_to_sql(level=level, checker="plain") for level in range(2, 7)}
 STEPS = 200_000  # of SQLite's machine, after which a query is stopped
 
 
@@ -130,28 +131,28 @@ def runs_a_little(completion, answer, databases, ordered):
 
 CORPUS = [
     Audited(
-        as_many_rows, "text_to_sql:3", True, "sql", "an aggregate is one row, whatever it says",
+        as_many_rows, SQL[3], True, "sql", "an aggregate is one row, whatever it says",
         "selects a number", "SELECT -1", SHORT,
     ),
     Audited(
-        values_are_there, "text_to_sql:5", True, "sql", "who selects everything has selected the answer",
+        values_are_there, SQL[5], True, "sql", "who selects everything has selected the answer",
         "selects all columns of all tables", lambda task: f"SELECT * FROM {', '.join(tables_of(task.prompt))}", SHORT,
     ),
     Audited(
-        same_set_of_rows, "text_to_sql:4", True, "sql", "the order that was asked for is not compared",
+        same_set_of_rows, SQL[4], True, "sql", "the order that was asked for is not compared",
         "leaves the order to chance", other_way_round, SHORT,
     ),
     Audited(
-        runs_and_links, "text_to_sql:6", True, "sql", "what the query answers is never looked at",
+        runs_and_links, SQL[6], True, "sql", "what the query answers is never looked at",
         "selects 1 and mentions every column in a remark", every_word, SHORT,
     ),
     Audited(
-        row_by_row, "text_to_sql:4", True, "sql", "where there are no rows none differs",
+        row_by_row, SQL[4], True, "sql", "where there are no rows none differs",
         "selects nothing", "SELECT 1 WHERE 1 = 0", SHORT,
     ),
-    Audited(gd.sql_answer(parts=0.0), "text_to_sql:4", False, "sql", "the house's own, without partial credit",
+    Audited(gd.sql_answer(parts=0.0), SQL[4], False, "sql", "the house's own, without partial credit",
             training=SHORT),
-    Audited(same_answer, "text_to_sql:5", False, "sql", "rows on two databases, order and duplicates too", training=SHORT),
-    Audited(some_rows_right, "text_to_sql:6", False, "sql", "a quarter at most for some of the rows", training=SHORT),
-    Audited(runs_a_little, "text_to_sql:2", False, "sql", "a twentieth for a query that runs", training=SHORT),
+    Audited(same_answer, SQL[5], False, "sql", "rows on two databases, order and duplicates too", training=SHORT),
+    Audited(some_rows_right, SQL[6], False, "sql", "a quarter at most for some of the rows", training=SHORT),
+    Audited(runs_a_little, SQL[2], False, "sql", "a twentieth for a query that runs", training=SHORT),
 ]  # fmt: skip
