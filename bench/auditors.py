@@ -1,6 +1,6 @@
 """How well an auditor tells rewards with planted hacks from clean ones: `python -m bench.auditors`.
 
-Every reward of every corpus (`audited.py`) is audited in a process of its own, `--jobs` at a time, and written to
+Every reward of every corpus (`audited.py`) is audited, `--jobs` at a time in processes beside, and written to
 `records.jsonl` as soon as it is done; what is known of the same code is not done again. Told are recall, the share of bad
 rewards that were flagged, and precision, the share of bad ones among those flagged, with Wilson's intervals, by kind and by
 corpus, and every miss and false alarm by name. Beside them stands a plain threshold: flag a reward if simple wrong answers
@@ -109,7 +109,7 @@ def run_all(auditors: Sequence[str], folder: Path, jobs: int, only: Sequence[str
                 if _key(record) not in known:
                     wanted.append((record, place))
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max(1, jobs), context, max_tasks_per_child=1) as pool, open(folder / RECORDS, "a") as out:
+    with ProcessPoolExecutor(max(1, jobs), context) as pool, open(folder / RECORDS, "a") as out:
         asked = {pool.submit(_asked, r["auditor"], r["corpus"], place): r for r, place in wanted}
         for done, future in enumerate(as_completed(asked), 1):
             record = {**asked[future], **future.result()}
