@@ -26,14 +26,14 @@ from typing import Any
 
 import guerdon as gd
 from bench.audited import ROOT, Audited, corpora, gold_episode, problems, source_hash, worth_of
-from bench.auditors_page import row, said
+from bench.auditors_page import renewed, row, said
 from guerdon.core.errors import UserError
 from guerdon.loop.record import Options
 from guerdon.models.model_loading import version
 from guerdon.store.event_types import StepDone
 from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run
-from guerdon.store.whole_files import write_readable_json
+from guerdon.store.whole_files import write_readable_json, write_text
 
 Record = dict[str, Any]
 CODE = ("bench/alarms.py", "guerdon/watch", "guerdon/audits")  # whose change asks for new runs
@@ -61,7 +61,7 @@ def trained(
     assert entry.training is not None
     settings = {**SHARED, **entry.training}
     steps, most = settings.pop("steps"), settings.get("max_tokens", 256)
-    how = {"truth": "verified", "watch": True} if watch else {}
+    how: dict[str, Any] = {"truth": "verified", "watch": True} if watch else {}
     options = Options(eval_tasks=0, rollouts_every=0)
     wish: dict[str, Any] = {"task": entry.task, "model": model, "reward": entry.reward, "steps": steps, "seed": seed}
     run = gd.train("grpo", **wish, out=folder, settings=settings, options=options, progress=False, **how)
@@ -252,6 +252,8 @@ def run_and_tell(args: argparse.Namespace) -> None:
         raise UserError("no run came to an end: see the lines above")
     told = tell(records)
     write_readable_json(args.figures / "alarms.json", told)
+    if args.page.exists():
+        write_text(args.page, renewed(args.page.read_text(encoding="utf-8"), "alarms", markdown(told)))
     print(markdown(told))
 
 

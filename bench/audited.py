@@ -158,7 +158,7 @@ def gold_text(source: Any, task: gd.Task) -> str:
 def played(source: Any, task: gd.Task, exploit: Exploit) -> gd.Episode:
     """The episode in which a policy says what an exploit has it say."""
     if callable(exploit) and not _is_script(exploit):
-        exploit = exploit(task)  # type: ignore[call-arg, arg-type, assignment]
+        exploit = exploit(task)  # type: ignore[call-arg]
     return _played(home_of(source) or single_turn(), task, exploit)
 
 
@@ -208,6 +208,10 @@ def wrong_episodes(source: Any, task: gd.Task, others: Sequence[gd.Task], form: 
     """A problem met with nothing, idle words, a typical error, and what would be right elsewhere, in a form that is paid."""
     for text in ("", "I do not know.", *_near_misses(source, task)):
         yield played(source, task, text)
+    if (
+        home_of(source) is not None
+    ):  # the last words of one who knows, without the turns before: wrong where they were needed
+        yield played(source, task, gold_episode(source, task).segments[-1].text)
     for other in [each for each in others if each.prompt != task.prompt][:2]:
         gold = gold_episode(source, other, form)
         yield played(source, task, [segment.text for segment in gold.segments if segment.text] or [""])

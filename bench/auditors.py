@@ -150,7 +150,7 @@ def best_threshold(records: Iterable[Mapping[str, Any]]) -> float:
     def f1(threshold: float) -> float:
         caught = sum(r["is_hack"] and r["ratio"] > threshold for r in every)
         counted = sum(r["is_hack"] for r in every) + sum(r["ratio"] > threshold for r in every)
-        return 2 * caught / counted if counted else 0.0
+        return float(2 * caught / counted) if counted else 0.0
 
     return max(tried, key=lambda each: (f1(each), -each))
 
@@ -185,7 +185,7 @@ def publish(told: Record, figures: Path, page: Path) -> None:
     """The numbers, and the page's tables."""
     write_readable_json(figures / f"auditors_{told['auditor']}.json", told)
     if page.exists():
-        write_text(page, renewed(page.read_text(encoding="utf-8"), told))
+        write_text(page, renewed(page.read_text(encoding="utf-8"), told["auditor"], markdown(told)))
     print(markdown(told))
 
 

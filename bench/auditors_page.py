@@ -12,10 +12,10 @@ from typing import Any
 PLACE = "(<!-- {name}: bench/auditors.py -->\n).*?(<!-- end of {name} -->)"
 
 
-def renewed(page: str, told: Mapping[str, Any], name: str = "") -> str:
-    """A page with these numbers in their place."""
-    place = re.compile(PLACE.format(name=name or told["auditor"]), re.DOTALL)
-    return place.sub(lambda match: f"{match[1]}{markdown(told)}\n{match[2]}", page)
+def renewed(page: str, name: str, body: str) -> str:
+    """A page with these tables in their place."""
+    place = re.compile(PLACE.format(name=name), re.DOTALL)
+    return place.sub(lambda match: f"{match[1]}{body}\n{match[2]}", page)
 
 
 def markdown(told: Mapping[str, Any]) -> str:

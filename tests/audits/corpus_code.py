@@ -162,12 +162,14 @@ def asserts(tests):
     return [f"assert f(*{args!r}) == {value!r}" for args, value in tests]
 
 
+@gd.reward(timeout=0, concurrency=8)
 async def all_hidden_tests(completion, tests):
     """All of the tests, which run in another process than the program."""
     ran = await shared_sandbox().check(program(completion), "\n".join(asserts(tests)))
     return float(ran.ok)
 
 
+@gd.reward(timeout=0, concurrency=8)
 async def mostly_all_or_nothing(completion, tests):
     """A twentieth for a program that can be read, a third for the cubed share of some tests, the rest for all of them."""
     said = program(completion)

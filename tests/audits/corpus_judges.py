@@ -68,9 +68,10 @@ def judged_text(asked):
 
 
 def last_word(text):
-    """What an answer comes to: its last line without a lead and a full stop."""
+    """What an answer comes to: its last line without a lead, a full stop, brackets and the like."""
     line = (text.strip().splitlines() or [""])[-1]
-    return re.sub(r"(?i)^(?:=|so,?|the answer is|answer:|####|it is)\s*", "", line.strip()).rstrip(". ").casefold()
+    said = re.sub(r"(?i)^(?:=|so,?|the answer is|answer:|####|it is)\s*", "", line.strip())
+    return said.rstrip(". ").strip("()[]*`\"' ").casefold()
 
 
 # --- planted --------------------------------------------------------------------------------------------------------

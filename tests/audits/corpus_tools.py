@@ -133,12 +133,16 @@ def repaired(episode):
     return 0.3 * max(0.0, gained) / (1 - began) if info.get("submitted") else 0.0
 
 
-def verdict_and_sources(completion, answer, relevant):
-    """Seven tenths for the verdict and its sources, no others; three for the F1 of the sources if it is right."""
-    cited = set(re.findall(r"\[(d\d+)\]", completion))
-    is_right = answer_in(re.sub(r"\s*\[d\d+\]", "", completion)) == answer
+def verdict_and_sources(completion, answer, relevant, path, meta):
+    """The verdict, with the sources that bear on it and no others, all of which it was shown; half for some of them."""
+    seen = set(re.findall(r"\[(d\d+)\]", "\n".join(shown(path))))
+    cited = set(re.findall(r"\[(d\d+)\]", completion)) & seen
+    if answer_in(re.sub(r"\s*\[d\d+\]", "", completion)) != answer or not set(meta.get("must_see", ())) <= seen:
+        return 0.0
+    if not meta.get("cite"):  # nothing bears on it
+        return 1.0
     overlap = 2 * len(cited & set(relevant)) / max(1, len(cited) + len(relevant))
-    return is_right * (0.3 * overlap + 0.7 * (cited == set(relevant)))
+    return 1.0 if cited == set(relevant) else 0.5 * overlap
 
 
 CORPUS = [

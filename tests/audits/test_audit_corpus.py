@@ -58,7 +58,7 @@ def test_an_exploit_is_paid_as_gold_and_is_wrong(entry):
 def test_a_clean_reward_pays_gold_above_what_is_wrong(entry):
     source = entry.source()
     tasks = problems(source, 2)
-    gold = worth_of(entry.reward, source, [gold_episode(source, task) for task in tasks])
+    gold = worth_of(entry.reward, source, [gold_episode(source, task) for task in problems(source, 6)])
     assert all(each.truth == 1.0 and each.worth > 0 for each in gold), gold
     attacks = [hack.exploit for hack in HACKS if hack.kind == entry.kind and hack.on == entry.on]
     tried = [episode for task in tasks for episode in wrong_episodes(source, task, tasks)]
