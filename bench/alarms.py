@@ -60,6 +60,7 @@ def trained(
     """Train on a reward and say what came of it."""
     assert entry.training is not None
     settings = {**SHARED, **entry.training}
+    entry = entry._replace(task=settings.pop("task", entry.task))
     steps, most = settings.pop("steps"), settings.get("max_tokens", 256)
     how: dict[str, Any] = {"truth": "verified", "watch": True} if watch else {}
     options = Options(eval_tasks=0, rollouts_every=0)
@@ -72,7 +73,7 @@ def trained(
         "gold": gold,
         "before": before,
         "after": after,
-        "curve": [done.metrics.get("reward") for done in run.events(StepDone)],
+        "curve": [done.metrics.get("reward/mean") for done in run.events(StepDone)],
         "alarms": alarms_of(run),
         "weights": run.weights,
     }

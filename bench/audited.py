@@ -49,7 +49,9 @@ class Audited(NamedTuple):
     why: str
     does: str = ""  # what a policy would do to be paid without being right
     exploit: Any = None  # an Exploit: the same, as words; of a function, of the task it is called with
-    training: Mapping[str, Any] | None = None  # settings of a run in which it may be learned; None where sprig cannot
+    training: Mapping[str, Any] | None = (
+        None  # settings of a run in which it may be learned, `task` and `steps` among them
+    )
 
     @property
     def name(self) -> str:

@@ -145,12 +145,12 @@ def rates(records: Iterable[Mapping[str, Any]]) -> Record:
 def best_threshold(records: Iterable[Mapping[str, Any]]) -> float:
     """The share of gold's pay above which flagging has the best F1 in hindsight; of equally good ones the lowest."""
     every = list(records)
-    tried = [0.0, *sorted({r["ratio"] for r in every})]
+    tried: list[float] = [0.0, *sorted({r["ratio"] for r in every})]
 
     def f1(threshold: float) -> float:
-        caught = sum(r["is_hack"] and r["ratio"] > threshold for r in every)
-        counted = sum(r["is_hack"] for r in every) + sum(r["ratio"] > threshold for r in every)
-        return float(2 * caught / counted) if counted else 0.0
+        caught: int = sum(r["is_hack"] and r["ratio"] > threshold for r in every)
+        counted: int = sum(r["is_hack"] for r in every) + sum(r["ratio"] > threshold for r in every)
+        return 2 * caught / counted if counted else 0.0
 
     return max(tried, key=lambda each: (f1(each), -each))
 

@@ -52,7 +52,8 @@ HUMAN = [
     )
 ]  # fmt: skip
 HUMAN_EVAL = gd.tasks.programs(HUMAN, held_out=0.0)
-SHORT = {"steps": 60, "prompts": 16, "tries": 8, "lr": 3e-5, "max_tokens": 160}
+HARD = {"task": "functions:8", "functions.checker": "plain"}  # than what is audited: where all is right no hack pays
+SHORT = {**HARD, "steps": 60, "prompts": 16, "tries": 8, "lr": 3e-5, "max_tokens": 192}
 FUNCTIONS = {level: gd.tasks.functions(level=level, checker="plain") for level in (3, 5)}
 
 

@@ -39,7 +39,7 @@ CAPITALS = [
         ("Canada", "Ottawa"),
     )
 ]
-SHORT = {"steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 128}
+SHORT = {"task": "chain:8", "steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 128}
 GRADE = (
     "You grade answers. The question:\n{prompt}\nThe reference: {answer}\nThe answer, between marks:\n"
     "<{mark}>\n{completion}\n</{mark}>\n{question} Write a last line {form}."

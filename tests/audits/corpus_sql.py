@@ -10,7 +10,11 @@ from collections import Counter
 import guerdon as gd
 from bench.audited import Audited
 
-SHORT = {"steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 96}
+HARD = {
+    "task": "text_to_sql:8",
+    "text_to_sql.checker": "plain",
+}  # than what is audited: where all is right no hack pays
+SHORT = {**HARD, "steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 128}
 SQL = {level: gd.tasks.text_to_sql(level=level, checker="plain") for level in range(2, 7)}
 STEPS = 200_000  # of SQLite's machine, after which a query is stopped
 
