@@ -18,7 +18,7 @@ from guerdon.audits.reward.audit_findings import (
     ranked,
 )
 from guerdon.audits.reward.audit_report import AuditReport
-from guerdon.audits.reward.error_rates import error_rates, separation, whole_rates
+from guerdon.audits.reward.error_rates import error_rates, told_apart, whole_rates
 from guerdon.audits.reward.explanations import explained
 from guerdon.audits.reward.more_probes import more_probes
 from guerdon.audits.reward.played_probes import played, world_of
@@ -167,6 +167,6 @@ def _counted(asked: Asked, rates: Mapping[str, Mapping[str, Any]]) -> dict[str, 
     return {
         "kinds": [{**row, **nothing, **said.get(row["kind"], {"errors": 0})} for row in kind_rows(asked)],
         "rates": {name: vars(rate) for name, rate in whole_rates(asked).items()},
-        "auc": separation(asked),
+        "auc": told_apart(asked),
         "seconds": call_seconds(asked),
     }

@@ -6,11 +6,11 @@ its gold is worth. Problems are the sample: completions of one problem are not i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.audits.contamination.separation import auc
 from guerdon.exams.statistics import interval
 from guerdon.rewards.check.asking_twice import Asked
 from guerdon.rewards.check.check_tables import RIGHT, gold_of, wrong_of
@@ -81,26 +81,19 @@ def whole_rates(asked: Asked) -> dict[str, Rate]:
     return {"false_positives": rate_of(wrong), "false_negatives": rate_of(right)}
 
 
-def separation(asked: Asked) -> dict[str, float]:
+def told_apart(asked: Asked) -> dict[str, float]:
     """AUC: how often a right completion is paid more than a wrong one of the same problem, ties half, over problems."""
     groups: dict[int, tuple[list[float], list[float]]] = {}
     for sample, value in zip(asked.samples, asked.values, strict=True):
         if value == value:
             groups.setdefault(sample.group, ([], []))[sample.kind not in RIGHT].append(value)
-    each = [auc(right, wrong) for right, wrong in groups.values() if right and wrong]
+    each = [
+        auc([*right, *wrong], [True] * len(right) + [False] * len(wrong))
+        for right, wrong in groups.values()
+        if right and wrong
+    ]
     mean, low, high = interval(each)
     return {"auc": mean, "low": low, "high": high, "problems": len(each)}
-
-
-def auc(right: Sequence[float], wrong: Sequence[float]) -> float:
-    """The share of pairs in which the right one is paid more, ties half: Mann and Whitney's U over the number of pairs.
-
-    >>> auc([1.0, 0.5], [0.5, 0.0])
-    0.875
-    """
-    if not right or not wrong:
-        return math.nan
-    return sum((a > b) + 0.5 * (a == b) for a in right for b in wrong) / (len(right) * len(wrong))
 
 
 def clearest(asked: Asked, kinds: Sequence[str], most: int = 3) -> list[tuple[CheckedSample, float, float]]:

@@ -1,0 +1,262 @@
+"""An audit of a reward: what is named first, what it measures, what it refuses, and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import guerdon as gd
+from guerdon.audits.reward.audit_report import AuditReport
+from guerdon.audits.reward.auditing import audit
+from guerdon.audits.reward.error_rates import error_rates, rate_of, told_apart, whole_rates
+from guerdon.audits.reward.played_probes import played
+from guerdon.audits.reward.the_reward import the_reward
+from guerdon.core.task import truth_of
+from guerdon.rewards.check.asking_twice import ask
+from guerdon.rewards.check.reward_report import CheckedSample
+
+PLAIN = (
+    *("addition:3", "bases:3", "boolean:3", "chain:3", "clock:3", "countdown:3", "counting:3", "equation:3", "grid:3"),
+    *("json_forms:2", "lists:3", "lookup:3", "modular:3", "parity:1", "sorting:3", "strings:3", "successor:1"),
+    *("trace:3", "units:3", "verify/chain:3", "prefer/chain:3", "score/chain:3", "revise/chain:3", "critique/chain:3"),
+    *("rubric/chain:3", "propose/chain:2", "reasons/chain:3", "rewrite/chain:3"),
+)
+WORLDS = (
+    *("hops:3", "claims:3", "calculator/chain:4", "forms:2", "menus:2", "shop:2", "tables:2", "inbox:2", "cursor:2"),
+    *("nim:3", "hunt:2", "asking:2", "rewriting:2"),
+)
+SANDBOXED = ("functions:3", "text_to_sql:3", "python/lists:3", "repairs:2")
+
+
+@gd.reward(isolate=False)
+def substring(completion, answer):
+    return float(answer in completion)
+
+
+def said(*values: float, kinds: str, groups: str | None = None):
+    """What a reward said about completions: of each its worth, kind (g gold, n near-miss, e empty) and problem."""
+    names = {"g": "gold", "n": "near-miss", "e": "empty", "p": "padded"}
+    samples = [
+        CheckedSample(names[kind], int(group), str(value), {"completion": str(value), "meta": {}, "task": None})
+        for value, kind, group in zip(values, kinds, groups or "0" * len(values), strict=True)
+    ]
+    worth = gd.reward(lambda completion: float(completion), isolate=False)
+    return ask(gd.rewards.as_reward(worth), samples, "test")
+
+
+# --- what is named ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", mostly_slow(["chain:3", "trace:3", "units:3", "lookup:3", "equation:3"], "trace:3"))
+def test_a_planted_substring_match_is_named_first(task):
+    report = audit(substring, task, problems=8)
+    first = report.findings[0]
+    assert not report.ok and first.name == "substring match" and first.severity == "severe"
+    assert len(first.examples) == 3 and "compare it whole" in first.mend
+    assert all(each.score >= each.gold for each in first.examples)
+    assert [f.harm for f in report.severe] == sorted((f.harm for f in report.severe), reverse=True)
+
+
+@pytest.mark.parametrize("task", mostly_slow(PLAIN, "chain:3", "json_forms:2", "sorting:3", "verify/chain:3"))
+def test_the_tasks_own_check_has_no_severe_finding(task):
+    assert audit("verified", task, problems=4).severe == []
+
+
+@pytest.mark.parametrize("task", mostly_slow(WORLDS, "hops:3", "forms:2", "nim:3", "rewriting:2"))
+def test_nor_has_it_in_a_world(task):
+    report = audit("verified", task, problems=4)
+    assert report.severe == [] and report.rates["false_positives"]["of"] > 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", SANDBOXED)
+def test_nor_in_a_sandbox(task):
+    assert audit("verified", task, problems=8).severe == []
+
+
+@pytest.mark.parametrize(
+    ("reward", "name"),
+    [
+        (lambda completion, answer: float(str(completion).strip().endswith(answer)), "the last characters count"),
+        (lambda completion, answer: float(len(completion) > 150), "right is not paid"),
+        (
+            lambda completion, answer: min(len(completion), 2000) / 150 + (completion.split()[-1:] == [answer]),
+            "length is paid",
+        ),
+        (lambda completion, answer: 1.0, "right is not paid"),
+        (
+            lambda completion, answer: 1.5 * ("=" in completion) + 0.1 * (completion.split()[-1:] == [answer]),
+            "the truth is a small part of it",
+        ),
+    ],
+    ids=["end", "length alone", "length", "constant", "form"],
+)
+def test_what_is_wrong_has_a_name(reward, name):
+    report = audit(gd.reward(reward, isolate=False), "chain:3", problems=8)
+    assert report.severe[0].name == name
+
+
+def test_words_of_its_own_code_are_tried_against_it():
+    @gd.reward(isolate=False)
+    def trusting(completion, answer):
+        return float("peer reviewed" in completion or completion.split()[-1:] == [answer])
+
+    report = audit(trusting, "chain:3", problems=4)
+    (mine,) = [f for f in report.severe if f.kinds == ("own words",)]
+    assert "peer reviewed" in mine.examples[0].completion
+
+
+def test_calls_that_are_paid_without_end_are_found_in_a_world():
+    @gd.reward(isolate=False)
+    def busy(turns, answer):
+        return 0.2 * sum("call" in turn for turn in turns) + (turns[-1] == f"= {answer}")
+
+    report = audit(busy, "calculator/chain:4", problems=4)
+    assert any(f.kinds == ("busy",) and "pay a call at most once" in f.mend for f in report.severe)
+
+
+def test_episodes_are_really_played_and_judged():
+    source = gd.tasks.load("calculator/chain:4")
+    samples, golds = played(source, 3)
+    kinds = {s.kind for s in samples}
+    assert golds == 3 and kinds >= {"gold", "gives up", "answers at once", "pretends", "busy", "half done"}
+    assert all(truth_of(source, s.fields["task"], s.fields) == (s.kind == "gold") for s in samples)
+    assert all(len(s.fields["episode"].info["called"]) > 1 for s in samples if s.kind == "busy")
+
+
+# --- what is measured -------------------------------------------------------------------------------------------------
+
+
+def test_error_rates_by_hand():
+    # gold 1, usual wrong 0: what is paid above 0.5 is accepted
+    asked = said(1.0, 0.0, 0.0, 0.9, 0.2, 1.0, kinds="gnneep")
+    rates = error_rates(asked)
+    assert rates["near-miss"]["rate"] == 0.0 and rates["empty"]["rate"] == 0.5 and rates["padded"]["rate"] == 0.0
+    whole = whole_rates(asked)
+    assert (whole["false_positives"].count, whole["false_positives"].of) == (1, 4)
+    assert (whole["false_negatives"].count, whole["false_negatives"].of) == (0, 2)
+
+
+def test_problems_weigh_the_same():
+    rate = rate_of({0: [True, True, True, False], 1: [False]})
+    assert (rate.rate, rate.count, rate.of) == (0.375, 3, 5)
+
+
+def test_auc_is_mann_and_whitneys():
+    right, wrong = [1.0, 0.7, 0.7], [0.7, 0.1, 0.3, 0.9]
+    asked = said(*right, *wrong, kinds="gpp" + "nnee")
+    u = stats.mannwhitneyu(right, wrong).statistic
+    assert told_apart(asked)["auc"] == pytest.approx(u / 12)
+
+
+def test_length_that_moves_scores_is_measured():
+    @gd.reward(isolate=False)
+    def wordy(completion, answer):
+        return (completion.split()[-1:] == [answer]) - 0.5 * (len(completion) > 500)
+
+    moved = audit(wordy, "chain:3", problems=6).sensitivity["length"]
+    assert moved["right"]["mean"] == pytest.approx(-0.5) and moved["wrong"]["mean"] == pytest.approx(-0.5)
+    assert moved["right"]["problems"] == 6
+
+
+def test_partial_credit_out_of_order_is_found():
+    @gd.reward(isolate=False)
+    def backwards(completion, answer):
+        work = completion.count("\n")
+        return 1.0 if completion.split()[-1:] == [answer] else 0.9 - 0.3 * work
+
+    report = audit(backwards, "chain:4", problems=6)
+    assert report.partial["out_of_order"] > 0 and report.partial["gives_partial_credit"]
+    assert any(f.name == "partial credit out of order" for f in report.findings)
+
+
+def test_a_models_tries_and_groups_without_signal():
+    report = audit("exact", "successor", model="tabular", problems=2, tries=3)
+    assert report.tried["tries"] == 6 and report.tried["groups"] == 2 and "flat" in report.tried
+
+
+def test_what_fails_and_what_wavers_is_told():
+    @gd.reward(isolate=False)
+    def fragile(completion, answer):
+        return float(completion.split()[-1] == answer)
+
+    report = audit(fragile, "chain:2", problems=4)
+    assert report.severe[0].name == "it breaks" and len(report.failures) > 0
+    count = iter(range(10**6))
+    wavering = gd.reward(lambda completion, answer: float(answer in completion) + 1e-3 * next(count), isolate=False)
+    assert any(f.name == "it wavers" for f in audit(wavering, "chain:2", problems=4).severe)
+
+
+# --- what is taken for a reward -----------------------------------------------------------------------------------------
+
+
+def accuracy(completions, solution, **kwargs):
+    return [float(c.strip().split()[-1:] == [s]) for c, s in zip(completions, solution, strict=True)]
+
+
+def chatty(completions, ground_truth, **kwargs):
+    return [float(c[0]["content"].split()[-1:] == [s]) for c, s in zip(completions, ground_truth, strict=True)]
+
+
+@pytest.mark.parametrize("function", [accuracy, chatty])
+def test_functions_in_the_form_of_trl(function):
+    report = audit(function, "chain:3", problems=4)
+    assert report.ok and report.rates["false_negatives"]["rate"] == 0.0 and report.reward == function.__name__
+
+
+def test_an_address_is_asked_over_http():
+    assert "remote" in type(the_reward("http://127.0.0.1:9/score", gd.tasks.load("chain:1")).leaves[0]).__name__
+
+
+def test_what_it_asks_for_and_nobody_has_is_told_without_asking():
+    report = audit(lambda completion, colour: 1.0, "chain:2", problems=2)
+    assert report.severe[0].name == "a field is missing" and "colour" in report.severe[0].says and report.samples == 0
+
+
+def test_what_cannot_be_audited_is_one_line():
+    with pytest.raises(gd.UserError, match="audit a reward on what"):
+        audit("exact")
+    with pytest.raises(gd.UserError, match="substring match"):
+        audit(substring, "chain:3", problems=4, strict=True)
+
+
+# --- the report -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def report():
+    return audit(substring, "trace:3", problems=6)
+
+
+def test_a_report_comes_back_as_it_was(report, tmp_path):
+    place = report.save(tmp_path / "deep")
+    again = AuditReport.load(place)
+    assert json.dumps(again.to_dict()) == json.dumps(report.to_dict()) and again.findings[0] == report.findings[0]
+    (place / "audit.json").write_text("{}")
+    with pytest.raises(gd.UserError, match="is no audit of this version"):
+        AuditReport.load(place)
+    with pytest.raises(gd.UserError, match="there is no audit"):
+        AuditReport.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_page_fits_its_terminal(report, width):
+    lines = report.page(width).splitlines()
+    tabular = [line for line in lines if re.search(r"\d %|\d%|95 % interval", line)]
+    assert all(len(line) <= width for line in lines if line not in tabular)
+    assert any("mend:" in line for line in lines)
+
+
+def test_what_a_completion_says_is_no_markup():
+    shouting = gd.reward(lambda completion, answer: float("<" in completion or answer in completion), isolate=False)
+    html = audit(shouting, "chain:2", problems=3).html()
+    assert "<think>" not in html and "&lt;think&gt;" in html and "script" not in html.lower()
+
+
+def test_numbers_that_are_none_are_null(report):
+    told = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert told["ok"] is False and np.isfinite(told["auc"]["auc"])
