@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from scheduling import mostly_slow
 from scipy import stats
 
 import guerdon as gd
