@@ -36,7 +36,6 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "reflexicoder",
     "rest-rl",
     "self-critique",
-    "starc",
     "verpo",
 }
 UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so
