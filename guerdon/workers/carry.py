@@ -127,29 +127,17 @@ def _imports(function: Any) -> set[tuple[str, tuple[str, ...]]]:
 
 
 def _imports_in(code: CodeType, names: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    imports, loads = _read(code)
-    yield from imports
-    for name, attribute in loads:
-        module = names.get(name)
-        if isinstance(module, ModuleType) and not _is_own(module.__name__, module):
-            yield module.__name__, (attribute,)
-
-
-@functools.lru_cache(maxsize=4096)
-def _read(code: CodeType) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[tuple[str, str], ...]]:
-    """What code imports, and which attributes of globals it loads; read once, for a step asks about the same code again."""
-    imports: list[tuple[str, tuple[str, ...]]] = []
-    loads: list[tuple[str, str]] = []
     before: list[Any] = [None, None]  # the two steps before: an import's level is one, what it takes the other
     for step in dis.get_instructions(code):
         if step.opname == "EXTENDED_ARG":
             continue
         if step.opname == "IMPORT_NAME" and before[0].argval == 0:
-            imports.append((step.argval, before[1].argval or ()))
+            yield step.argval, before[1].argval or ()
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and before[1] is not None and before[1].opname == "LOAD_GLOBAL":
-            loads.append((before[1].argval, step.argval))
+            module = names.get(before[1].argval)
+            if isinstance(module, ModuleType) and not _is_own(module.__name__, module):
+                yield module.__name__, (step.argval,)
         before = [before[1], step]
-    return tuple(imports), tuple(loads)
 
 
 def _own_modules() -> list[ModuleType]:
