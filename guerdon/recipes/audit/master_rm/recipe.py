@@ -1,0 +1,66 @@
+"""Master-RM: a judge with a reference that is also taught to say no to answers that stop after their first sentence.
+
+Paper: Zhao et al. 2025, One Token to Fool LLM-as-a-Judge (arXiv:2507.08794; its data and models are released, no code was
+found). Judges that compare an answer with a reference say yes to such as `:` or `Thought process:`, which say nothing. To
+160,000 judged answers the authors add 20,000 that are cut after their first sentence and labelled NO, and fine-tune on all.
+Here the judge grows from the model that is given, and is asked about solutions and near-misses of a task's problems, half of
+which begin with an opener. A share `cuts` of the items, of as many, is cut to its first line. Keys of the exam are the paper's
+ten, none of which is learned from: `keys/false_positives` is how often the judge says yes, of symbols, openers and words of
+other languages alike; `judge/pass@1` how often it is right about whole candidates.
+Departs: candidates are right or wrong by the task's checker and not by a larger model's word; openers are six of ours.
+Leaves out: learning a policy from the judge (`--reward` has judges), inference-time fixes, and the search for further keys.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from guerdon.core.recipe import Claim, Recipe, recipe
+from guerdon.core.task import Sampling
+from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import Exam
+from guerdon.exams.rates import accuracy
+from guerdon.recipes.audit.master_rm.parts import candidates, false_positives, keyed
+from guerdon.recipes.house.sft import sft
+
+
+@recipe(
+    "master-rm",
+    family="audit",
+    paper="arXiv:2507.08794",
+    claim=Claim(
+        says="Cut answers among what a judge learns from keep it from saying yes to keys, and as right about whole ones.",
+        kind="cheaper",
+        baseline="master-rm cuts=0",
+        task="chain:2-3",
+        settings="prompts=64 lr=3e-4",
+        metric="keys/false_positives",
+        better="lower",
+        effect=0.05,
+        keeps="judge/pass@1",
+        loss=0.02,
+        budget=150,
+        unit="steps",
+    ),
+    on=sft,
+)
+def master_rm(
+    base: Recipe,
+    task: Any,
+    *,
+    cuts: float = 0.11,  # the paper's 20,000 of 180,000
+    prompts: int = 64,
+    lr: float = 3e-4,  # tried on sprig; larger models want less
+    max_tokens: int = 8,
+    exam_tasks: int = 512,
+    steps: int = 150,
+) -> Recipe:
+    """A judge with a reference, taught on candidates some of which are cut. Examined on whole ones and on keys."""
+    greedy, alone = Sampling(temperature=0.0, max_tokens=max_tokens), single_turn()
+    base.curriculum.task = candidates(task, cuts)
+    base.exams = [
+        Exam(candidates(task), [accuracy()], alone, sampling=greedy, name="judge", tasks=exam_tasks, tries=1),
+        Exam(keyed(task), [false_positives()], alone, sampling=greedy, name="keys", tasks=exam_tasks, tries=1),
+        Exam(candidates(task, 1.0), [false_positives()], alone, sampling=greedy, name="cut", tasks=exam_tasks, tries=1),
+    ]
+    return base
