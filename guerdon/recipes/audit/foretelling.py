@@ -7,7 +7,7 @@ matched or confounded styles, and how often the try that it likes best is right.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
@@ -19,12 +19,11 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
 from guerdon.exams.best_of_n import chosen
 from guerdon.exams.tries import powers
-from guerdon.recipes.audit.scorer_pool import POOL, Tried, brought_up, problems_tried, retold, said_of
+from guerdon.recipes.audit.scorer_pool import POOL, Said, Tried, brought_up, problems_tried, retold, said_of
 from guerdon.studies.benchmarks import Item, first_places, mean_reciprocal_rank, spearman
 
 Benchmark = Mapping[str, Sequence[tuple[str, str, list[str]]]]  # by style: prompt, right one, wrong ones
 Row = dict[str, float]
-Said = Callable[[Sequence[tuple[str, str]]], list[float]]  # what a reward model says of (prompt, answer)s
 TRAINED_TRIES = 4  # at each problem to learn from
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from guerdon.tasks.preference_files import preferences
 Style = Literal["plain", "terse", "wordy"]
 STYLES: tuple[Style, ...] = ("plain", "terse", "wordy")
 WORDS = ("first we find", "from this we get", "and now it is", "so there is")
+Said = Callable[[Sequence[tuple[str, str]]], list[float]]  # what a reward model says of (prompt, answer)s
 AT_ONCE = 512  # texts that are read in one pass
 
 
@@ -155,6 +156,13 @@ def pairs_of(up: Upbringing, tried: Sequence[Tried], number: int, seed: int) -> 
             right, wrong = wrong, right
         rows.append({"prompt": problem.prompt, "chosen": right, "rejected": wrong})
     return [row for row in rows if row["chosen"] != row["rejected"]]
+
+
+def gold_pairs(tried: Sequence[Tried], seed: int) -> list[dict[str, str]]:
+    """One row of preferences a problem: its first right solution, the task's own, and a wrong one by lot."""
+    draw = random.Random(derive(seed, "gold pairs"))
+    some = [each for each in tried if each.right and each.wrong]
+    return [{"prompt": each.prompt, "chosen": each.right[0], "rejected": draw.choice(each.wrong)} for each in some]
 
 
 def brought_up(
