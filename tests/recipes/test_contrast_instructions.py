@@ -79,7 +79,9 @@ def test_rows_are_told_again_in_corners():
 
 def test_alike_texts_are_counted_alike():
     a, b, c = counts(["abcdef", "abcdef", "uvwxyz"])
-    assert a @ b == pytest.approx(1.0) and a @ c == pytest.approx(0.0, abs=0.3) and np.linalg.norm(a) == pytest.approx(1.0)
+    assert (
+        a @ b == pytest.approx(1.0) and a @ c == pytest.approx(0.0, abs=0.3) and np.linalg.norm(a) == pytest.approx(1.0)
+    )
 
 
 def test_fusion_by_hand():

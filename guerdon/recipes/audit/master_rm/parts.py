@@ -17,7 +17,6 @@ from guerdon.core.task import Split, Task
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.tries import texts
 from guerdon.tasks.changed_source import ChangedSource
-from guerdon.tasks.roles import attempt
 
 YES, NO = "yes", "no"
 OPENERS = (  # how candidates that are learned from may begin; none of them is a key
@@ -56,16 +55,18 @@ def cut(candidate: str) -> str:
 
 @part
 class candidates(ChangedSource):
-    """The problems of `source`, each with its answer as a reference and a candidate, right as often as wrong: a solution, or
-    one of its near-misses. The answer is `yes` or `no`. A share `cuts` of them are cut to their first line, and are `no`."""
+    """The problems of `source`, each with its answer as a reference and a candidate: a solution, by a share of `right`, or one
+    of its near-misses. The answer is `yes` or `no`. A share `cuts` of them are cut to their first line, and are `no`."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
+    right: float = knob(default=0.5, ge=0.0, le=1.0)
 
     def get(self, split: Split, index: int) -> Task:
         base = super().get(split, index)
         draw = random.Random(derive("candidates", split, index, base.prompt))
-        tried = attempt(self.source, base, draw)
+        is_gold = draw.random() < self.right
+        tried = self.source.solution(base) if is_gold else draw.choice(self.source.near_misses(base, draw)).text
         whole = opened(tried, draw)
         is_right, candidate = self.source.check(base, tried) == 1.0, whole
         if draw.random() < self.cuts:  # drawn last, so that all else is the same whatever the share

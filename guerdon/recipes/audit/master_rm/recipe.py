@@ -49,6 +49,7 @@ def master_rm(
     task: Any,
     *,
     cuts: float = 0.11,  # the paper's 20,000 of 180,000
+    right: float = 0.5,  # ours: the share of right ones among whole candidates to learn from
     prompts: int = 64,
     lr: float = 3e-4,  # tried on sprig; larger models want less
     max_tokens: int = 8,
@@ -57,7 +58,7 @@ def master_rm(
 ) -> Recipe:
     """A judge with a reference, taught on candidates some of which are cut. Examined on whole ones and on keys."""
     greedy, alone = Sampling(temperature=0.0, max_tokens=max_tokens), single_turn()
-    base.curriculum.task = candidates(task, cuts)
+    base.curriculum.task = candidates(task, cuts, right)
     base.exams = [
         Exam(candidates(task), [accuracy()], alone, sampling=greedy, name="judge", tasks=exam_tasks, tries=1),
         Exam(keyed(task), [false_positives()], alone, sampling=greedy, name="keys", tasks=exam_tasks, tries=1),
