@@ -32,9 +32,14 @@ WAITING = {
 PLANNED = {  # built and tested; their claims are registered once their settings have been tried with the student they are about
     "g-ra",
     "ledex",
+    "master-rm",
+    "plan-rewardbench",
     "reasoning-sql",
     "reflexicoder",
     "rest-rl",
+    "reward-consistency-contrast-instructions",
+    "rewardbench-2",
+    "rewardmath",
     "verpo",
 }
 UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.recipes.audit.plan_rewardbench.parts import accuracies, by_last_step, by_length, trace_pairs
-from guerdon.recipes.audit.scorer_pool import said_of, taught_pairs
+from guerdon.recipes.audit.scorer_pool import Said, said_of, taught_pairs
 
 NAME = "plan-rewardbench"
 SPEND: Any = {"budget": 60, "unit": "steps"}
@@ -67,9 +67,8 @@ def plan_rewardbench(
         rows = [{"prompt": p.prompt, "chosen": p.good, "rejected": p.bad} for p in lessons if p.good != p.bad]
         say = partial(said_of, taught_pairs(run, rows, model, steps, prompts, rm_lr))
         exam = trace_pairs(LENGTHS, each * len(LENGTHS), seed, "test")
-        table = {
-            n: accuracies(judge, exam) for n, judge in {"rm": say, "last": by_last_step, "length": by_length}.items()
-        }
+        judges: dict[str, Said] = {"rm": say, "last": by_last_step, "length": by_length}
+        table = {name: accuracies(judge, exam) for name, judge in judges.items()}
         long, short = (fmean(table["rm"][f"length_{n}"] for n in some) for some in (LENGTHS[-2:], SHORT))
         return {"long": long, "fall": short - long, "all": table["rm"]["all"], "table": table}
 
