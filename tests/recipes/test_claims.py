@@ -33,6 +33,7 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "g-ra",
     "ledex",
     "master-rm",
+    "mrmbench",
     "plan-rewardbench",
     "reasoning-sql",
     "reflexicoder",
