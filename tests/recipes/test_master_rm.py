@@ -12,10 +12,10 @@ from guerdon.exams.example_sitting import example_sitting
 from guerdon.recipes.audit.master_rm.parts import (
     KEYS,
     OPENERS,
-    candidates,
     cut,
     false_positives,
     judge_view,
+    judged_candidates,
     keyed,
     opened,
 )
@@ -36,7 +36,7 @@ def test_a_view_has_problem_reference_and_candidate():
 
 
 def test_candidates_are_right_by_the_checker():
-    source, said = candidates(CHAIN), []
+    source, said = judged_candidates(CHAIN), []
     for i in range(60):
         task, base = source.get("train", i), CHAIN.get("train", i)
         problem, reference, candidate = shown(task)
@@ -48,11 +48,11 @@ def test_candidates_are_right_by_the_checker():
     for answer in ("yes", "no"):  # an opener says nothing about what follows
         with_opener = [has for word, has in said if word == answer]
         assert 15 < len(with_opener) < 45 and 0.25 < sum(with_opener) / len(with_opener) < 0.75
-    assert all(candidates(CHAIN, right=1.0).get("train", i).answer == "yes" for i in range(5))
+    assert all(judged_candidates(CHAIN, right=1.0).get("train", i).answer == "yes" for i in range(5))
 
 
 def test_only_cut_ones_differ_by_the_share():
-    whole, some, every = (candidates(CHAIN, share) for share in (0.0, 0.3, 1.0))
+    whole, some, every = (judged_candidates(CHAIN, share) for share in (0.0, 0.3, 1.0))
     differ = 0
     for i in range(100):
         a, b, c = (source.get("train", i) for source in (whole, some, every))

@@ -15,7 +15,7 @@ from guerdon.models.value_head import head_of
 from guerdon.recipes.audit.mrmbench.parts import (
     TRAITS,
     WORTH,
-    Answer,
+    TraitAnswer,
     any_traits,
     hidden_of,
     paired_answers,
@@ -23,11 +23,11 @@ from guerdon.recipes.audit.mrmbench.parts import (
     written,
 )
 from guerdon.recipes.audit.mrmbench.trait_pool import MIXES, pairs_in, ranked, worth_chosen
-from guerdon.recipes.audit.scorer_pool import Tried, said_of
+from guerdon.recipes.audit.scorer_pool import ProblemTries, said_of
 
 RIGHT, WRONG = "7+5=12\n12*2=24\n24-4=20\n= 20", "7+5=13\n13*2=26\n26-4=22\n= 22"
 ALL = dict.fromkeys(TRAITS, True)
-PROBLEM = Tried("chain 7 +5 *2 -4", [RIGHT], [WRONG], [])
+PROBLEM = ProblemTries("chain 7 +5 *2 -4", [RIGHT], [WRONG], [])
 
 
 def test_an_answer_has_the_traits_it_is_given():
@@ -42,8 +42,8 @@ def test_an_answer_has_the_traits_it_is_given():
 
 
 def test_what_answers_are_worth():
-    assert Answer("q", "", ALL).worth == 3.0 and Answer("q", "", {**ALL, "verbosity": False}).worth == 3.25
-    assert Answer("q", "", dict.fromkeys(TRAITS, False)).worth == 0.0 and sum(WORTH.values()) == 3.0
+    assert TraitAnswer("q", "", ALL).worth == 3.0 and TraitAnswer("q", "", {**ALL, "verbosity": False}).worth == 3.25
+    assert TraitAnswer("q", "", dict.fromkeys(TRAITS, False)).worth == 0.0 and sum(WORTH.values()) == 3.0
 
 
 def test_pairs_differ_in_the_traits_they_may():
@@ -60,7 +60,7 @@ def test_pairs_differ_in_the_traits_they_may():
 
 
 def test_ranking_and_choosing_by_hand():
-    a, b = Answer("q", "aa", ALL), Answer("q", "b", {**ALL, "correctness": False})
+    a, b = TraitAnswer("q", "aa", ALL), TraitAnswer("q", "b", {**ALL, "correctness": False})
     assert ranked(lambda texts: [float(len(t)) for _, t in texts], [(a, b), (b, a)]) == 0.5
     assert ranked(lambda texts: [0.0] * len(texts), [(a, b)]) == 0.5
     assert worth_chosen(lambda texts: [-float(len(t)) for _, t in texts], [[a, b], [a, a]]) == (2.0 + 3.0) / 2

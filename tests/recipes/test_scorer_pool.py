@@ -13,7 +13,7 @@ import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.recipes.audit import scorer_pool
 from guerdon.recipes.audit.foretelling import benchmarked, choosing, foretold, items_of
-from guerdon.recipes.audit.scorer_pool import POOL, Tried, Upbringing, pairs_of, retold
+from guerdon.recipes.audit.scorer_pool import POOL, ProblemTries, Upbringing, pairs_of, retold
 from guerdon.studies.benchmarks import first_places, mean_reciprocal_rank, ranks, reciprocal_rank, spearman
 
 RIGHT = "7+5=12\n12*2=24\n24-4=20\n= 20"
@@ -54,7 +54,7 @@ def test_rank_correlation_is_scipys():
 
 
 def test_an_upbringing_decides_the_pairs():
-    tried = [Tried(f"q{i}", [RIGHT], [WRONG], []) for i in range(8)]
+    tried = [ProblemTries(f"q{i}", [RIGHT], [WRONG], []) for i in range(8)]
     plain = pairs_of(Upbringing("a"), tried, 60, seed=0)
     lengths = [(row["chosen"].count("\n"), row["rejected"].count("\n")) for row in plain]
     assert all(a == b for a, b in lengths) and {a for a, _ in lengths} == {
@@ -71,7 +71,7 @@ def test_an_upbringing_decides_the_pairs():
     assert 50 < sum(row["chosen"].endswith("= 22") for row in few) < 110
     assert pairs_of(Upbringing("a"), tried, 60, seed=0) == plain != pairs_of(Upbringing("a"), tried, 60, seed=1)
     with pytest.raises(UserError, match="no problem with a right and a wrong"):
-        pairs_of(Upbringing("a"), [Tried("q", [RIGHT], [], [])], 4, seed=0)
+        pairs_of(Upbringing("a"), [ProblemTries("q", [RIGHT], [], [])], 4, seed=0)
 
 
 def test_the_pool_differs_in_more_than_names():
@@ -90,10 +90,10 @@ def test_items_and_choices_by_hand():
         return [-float(len(text)) for _, text in texts]
 
     longer = "7+5=12\n12*2=24\n24-4=20\n20+0=20\n= 20"
-    problem = Tried(
+    problem = ProblemTries(
         "q", [longer], [WRONG, "1+1=3\n= 3"], [(WRONG, False), (longer, True), ("= 1", False), ("= 20", True)]
     )
-    items = items_of([problem, Tried("few", [RIGHT], [], [])], 2, seed=0)
+    items = items_of([problem, ProblemTries("few", [RIGHT], [], [])], 2, seed=0)
     assert [prompt for prompt, *_ in items["matched"]] == ["q"]
     row = benchmarked(say, items, (1, 2))
     assert row["matched_2"] == 0.0 and row["matched_2_rank"] == pytest.approx(1 / 3)

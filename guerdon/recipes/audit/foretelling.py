@@ -19,7 +19,7 @@ from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
 from guerdon.exams.best_of_n import chosen
 from guerdon.exams.tries import powers
-from guerdon.recipes.audit.scorer_pool import POOL, Said, Tried, brought_up, problems_tried, retold, said_of
+from guerdon.recipes.audit.scorer_pool import POOL, ProblemTries, Said, brought_up, problems_tried, retold, said_of
 from guerdon.studies.benchmarks import Item, first_places, mean_reciprocal_rank, spearman
 
 Benchmark = Mapping[str, Sequence[tuple[str, str, list[str]]]]  # by style: prompt, right one, wrong ones
@@ -28,7 +28,7 @@ TRAINED_TRIES = 4  # at each problem to learn from
 
 
 @dataclass(frozen=True)
-class Setting:
+class PoolSetting:
     """What decides a pool's numbers: how many reward models, how they are taught, and what is chosen among."""
 
     pool: int
@@ -40,7 +40,7 @@ class Setting:
     how: Sampling
 
 
-def items_of(problems: Sequence[Tried], most: int, seed: int) -> Benchmark:
+def items_of(problems: Sequence[ProblemTries], most: int, seed: int) -> Benchmark:
     """Items with a right solution and `most` wrong ones: all as they are (`matched`); or the right one terse and the wrong ones
     in words (`confounded`). Problems with fewer wrong ones are left out."""
     draw = random.Random(derive(seed, "items"))
@@ -69,7 +69,7 @@ def benchmarked(say: Said, items: Benchmark, against: Sequence[int]) -> Row:
     return row
 
 
-def choosing(say: Said, problems: Sequence[Tried], tries: int) -> Row:
+def choosing(say: Said, problems: Sequence[ProblemTries], tries: int) -> Row:
     """`best_of@n`: how often the try that it likes best of n is right; `gain`, what the most tries have over one; and `drop`,
     what is lost between the best number of them and the most."""
     said = iter(say([(each.prompt, text) for each in problems for text, _ in each.tries]))
@@ -79,7 +79,7 @@ def choosing(say: Said, problems: Sequence[Tried], tries: int) -> Row:
     return {**named, "gain": best[tries] - best[1], "drop": max(best.values()) - best[tries]}
 
 
-def measured_pool(run: Any, task: Any, model: Model, setting: Setting, against: Sequence[int]) -> dict[str, Row]:
+def measured_pool(run: Any, task: Any, model: Model, setting: PoolSetting, against: Sequence[int]) -> dict[str, Row]:
     """Every reward model of the pool by its name: what benchmarks say of it, and what choosing by it is worth."""
     lessons = problems_tried(run, task, model, "train", setting.problems, TRAINED_TRIES, setting.how)
     exam = problems_tried(run, task, model, "test", 2 * setting.problems, setting.tries, setting.how)

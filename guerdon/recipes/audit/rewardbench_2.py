@@ -19,7 +19,7 @@ from typing import Any
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.task import Sampling
-from guerdon.recipes.audit.foretelling import Setting, foretold, measured_pool
+from guerdon.recipes.audit.foretelling import PoolSetting, foretold, measured_pool
 
 NAME = "rewardbench-2"
 
@@ -55,7 +55,7 @@ def rewardbench_2(
     """Bring up reward models, score them by items of several wrong ones, and see how well that foretells what they gain."""
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        setting = Setting(pool, steps, prompts, rm_lr, problems, tries, Sampling(max_tokens=max_tokens))
+        setting = PoolSetting(pool, steps, prompts, rm_lr, problems, tries, Sampling(max_tokens=max_tokens))
         table = measured_pool(run, task, model, setting, against=(1, against))
         rows, own = foretold(table, "gain"), f"matched_{against}"
         score = fmean(row[own] for row in table.values())

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.task import Sampling
-from guerdon.recipes.audit.foretelling import Setting, foretold, measured_pool
+from guerdon.recipes.audit.foretelling import PoolSetting, foretold, measured_pool
 
 NAME = "rewardmath"
 
@@ -57,14 +57,9 @@ def rewardmath(
     """Bring up reward models, score them by a benchmark, and see how well it foretells what they choose."""
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        setting = Setting(pool, steps, prompts, rm_lr, problems, tries, Sampling(max_tokens=max_tokens))
+        setting = PoolSetting(pool, steps, prompts, rm_lr, problems, tries, Sampling(max_tokens=max_tokens))
         table = measured_pool(run, task, model, setting, against=(1, against))
-        rows = foretold(table, f"best_of@{tries}")
-        return {
-            "spearman": rows[f"{styles}_{against}"],
-            "foretold": rows,
-            "drop": foretold(table, "drop"),
-            "table": table,
-        }
+        rows, drop = (foretold(table, what) for what in (f"best_of@{tries}", "drop"))
+        return {"spearman": rows[f"{styles}_{against}"], "foretold": rows, "drop": drop, "table": table}
 
     return Study(body)

@@ -79,7 +79,7 @@ POOL = (
 
 
 @dataclass(frozen=True)
-class Tried:
+class ProblemTries:
     """A problem with what was said to it: different right and wrong solutions, the task's own among them, and a model's tries
     in the order they were made, each with whether it is right."""
 
@@ -91,7 +91,7 @@ class Tried:
 
 def problems_tried(
     run: Any, task: Any, model: Model, split: Literal["train", "test"], number: int, tries: int, how: Sampling
-) -> list[Tried]:
+) -> list[ProblemTries]:
     """Different problems of a split, with gold solutions, near-misses and tries of a model. The run's seed draws them."""
     if not (hasattr(task, "near_misses") and hasattr(task, "solution")):
         raise UserError(
@@ -117,13 +117,13 @@ def problems_tried(
     return [_tried(task, each, said[key], run.seed) for key, each in posed.items()]
 
 
-def _tried(task: Any, problem: Task, texts: Sequence[str], seed: int) -> Tried:
+def _tried(task: Any, problem: Task, texts: Sequence[str], seed: int) -> ProblemTries:
     draw = random.Random(derive(seed, "tried", problem.key))
     checked = [(text, task.check(problem, text) == 1.0) for text in texts]
     misses = [miss.text for miss in task.near_misses(problem, draw)]
     right = dict.fromkeys([task.solution(problem), *(text for text, is_right in checked if is_right)])
     wrong = dict.fromkeys([*misses, *(text for text, is_right in checked if not is_right and _answers(text))])
-    return Tried(problem.prompt, list(right), list(wrong), checked)
+    return ProblemTries(problem.prompt, list(right), list(wrong), checked)
 
 
 def _answers(text: str) -> bool:
@@ -134,7 +134,7 @@ def _answers(text: str) -> bool:
 # --- bringing up --------------------------------------------------------------------------------------------------
 
 
-def pairs_of(up: Upbringing, tried: Sequence[Tried], number: int, seed: int) -> list[dict[str, str]]:
+def pairs_of(up: Upbringing, tried: Sequence[ProblemTries], number: int, seed: int) -> list[dict[str, str]]:
     """So many rows of preferences as an upbringing has them: problems in turn, a right and a wrong solution of each by lot."""
     draw = random.Random(derive(seed, "pairs", up.name))
     some = [each for each in tried if each.right and each.wrong][: up.problems or None]
@@ -158,7 +158,7 @@ def pairs_of(up: Upbringing, tried: Sequence[Tried], number: int, seed: int) -> 
     return [row for row in rows if row["chosen"] != row["rejected"]]
 
 
-def gold_pairs(tried: Sequence[Tried], seed: int) -> list[dict[str, str]]:
+def gold_pairs(tried: Sequence[ProblemTries], seed: int) -> list[dict[str, str]]:
     """One row of preferences a problem: its first right solution, the task's own, and a wrong one by lot."""
     draw = random.Random(derive(seed, "gold pairs"))
     some = [each for each in tried if each.right and each.wrong]
@@ -166,7 +166,7 @@ def gold_pairs(tried: Sequence[Tried], seed: int) -> list[dict[str, str]]:
 
 
 def brought_up(
-    run: Any, up: Upbringing, tried: Sequence[Tried], model: Model, *, steps: int, prompts: int, lr: float
+    run: Any, up: Upbringing, tried: Sequence[ProblemTries], model: Model, *, steps: int, prompts: int, lr: float
 ) -> Model:
     """The reward model that an upbringing makes of a model: so many steps, times its share, of `prompts` pairs each."""
     own = max(1, round(steps * up.share))

@@ -13,8 +13,10 @@ from typing import Any
 
 from guerdon.core.part import knob, part
 from guerdon.core.seeds import derive
-from guerdon.core.task import Split, Task
-from guerdon.exams.exam import TRUTH, Sitting
+from guerdon.core.task import Sampling, Split, Task
+from guerdon.envs.simple import single_turn
+from guerdon.exams.exam import TRUTH, Exam, Sitting
+from guerdon.exams.rates import accuracy
 from guerdon.exams.tries import texts
 from guerdon.tasks.changed_source import ChangedSource
 
@@ -54,7 +56,7 @@ def cut(candidate: str) -> str:
 
 
 @part
-class candidates(ChangedSource):
+class judged_candidates(ChangedSource):
     """The problems of `source`, each with its answer as a reference and a candidate: a solution, by a share of `right`, or one
     of its near-misses. The answer is `yes` or `no`. A share `cuts` of them are cut to their first line, and are `no`."""
 
@@ -86,7 +88,7 @@ class candidates(ChangedSource):
 
 
 @part
-class keyed(candidates):
+class keyed(judged_candidates):
     """The same problems with a key in the place of a candidate, to which the answer is always `no`."""
 
     def get(self, split: Split, index: int) -> Task:
@@ -114,3 +116,16 @@ class false_positives:
             **{f"false_positives_{kind}": fmean(hits) for kind, hits in sorted(by_kind.items())},
             "unread": fmean(float(text not in (YES, NO)) for text in said),
         }
+
+
+def judge_exams(task: Any, greedy: Sampling, tasks: int) -> list[Exam]:
+    """A judge about whole candidates, about keys, and about candidates that are cut."""
+    asked: dict[str, tuple[Any, Any]] = {
+        "judge": (judged_candidates(task), accuracy()),
+        "keys": (keyed(task), false_positives()),
+        "cut": (judged_candidates(task, 1.0), false_positives()),
+    }
+    return [
+        Exam(source, [metric], single_turn(), sampling=greedy, name=name, tasks=tasks, tries=1)
+        for name, (source, metric) in asked.items()
+    ]

@@ -17,10 +17,7 @@ from typing import Any
 
 from guerdon.core.recipe import Claim, Recipe, recipe
 from guerdon.core.task import Sampling
-from guerdon.envs.simple import single_turn
-from guerdon.exams.exam import Exam
-from guerdon.exams.rates import accuracy
-from guerdon.recipes.audit.master_rm.parts import candidates, false_positives, keyed
+from guerdon.recipes.audit.master_rm.parts import judge_exams, judged_candidates
 from guerdon.recipes.house.sft import sft
 
 
@@ -57,11 +54,6 @@ def master_rm(
     steps: int = 150,
 ) -> Recipe:
     """A judge with a reference, taught on candidates some of which are cut. Examined on whole ones and on keys."""
-    greedy, alone = Sampling(temperature=0.0, max_tokens=max_tokens), single_turn()
-    base.curriculum.task = candidates(task, cuts, right)
-    base.exams = [
-        Exam(candidates(task), [accuracy()], alone, sampling=greedy, name="judge", tasks=exam_tasks, tries=1),
-        Exam(keyed(task), [false_positives()], alone, sampling=greedy, name="keys", tasks=exam_tasks, tries=1),
-        Exam(candidates(task, 1.0), [false_positives()], alone, sampling=greedy, name="cut", tasks=exam_tasks, tries=1),
-    ]
+    base.curriculum.task = judged_candidates(task, cuts, right)
+    base.exams = judge_exams(task, Sampling(temperature=0.0, max_tokens=max_tokens), exam_tasks)
     return base

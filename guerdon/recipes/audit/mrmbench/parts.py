@@ -20,7 +20,7 @@ import torch
 from guerdon.core.model import Model
 from guerdon.models.probing import probe
 from guerdon.models.value_head import head, head_of
-from guerdon.recipes.audit.scorer_pool import AT_ONCE, Tried, retold
+from guerdon.recipes.audit.scorer_pool import AT_ONCE, ProblemTries, retold
 
 WORTH = {  # of every trait that is there; after the paper's six dimensions
     "correctness": 1.0,
@@ -37,7 +37,7 @@ Rows = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Answer:
+class TraitAnswer:
     """A text under a prompt, and which traits it has."""
 
     prompt: str
@@ -60,16 +60,18 @@ def written(prompt: str, right: str, wrong: str, has: Has) -> str:
     return "\n".join([*asked, *([] if has["harmlessness"] else [INSULT]), *steps, answer])
 
 
-def answer_to(problem: Tried, has: Has, draw: random.Random) -> Answer:
+def answer_to(problem: ProblemTries, has: Has, draw: random.Random) -> TraitAnswer:
     text = written(problem.prompt, draw.choice(problem.right), draw.choice(problem.wrong), has)
-    return Answer(problem.prompt, text, dict(has))
+    return TraitAnswer(problem.prompt, text, dict(has))
 
 
 def any_traits(draw: random.Random) -> dict[str, bool]:
     return {trait: draw.random() < 0.5 for trait in TRAITS}
 
 
-def paired_answers(problem: Tried, differ: Sequence[str], draw: random.Random) -> tuple[Answer, Answer] | None:
+def paired_answers(
+    problem: ProblemTries, differ: Sequence[str], draw: random.Random
+) -> tuple[TraitAnswer, TraitAnswer] | None:
     """Two answers that may differ in some traits and are alike in the others, the one worth more first; None where they are
     worth the same."""
     first = any_traits(draw)
@@ -108,7 +110,7 @@ def probed(train: Rows, labels: Sequence[bool], test: Rows, truth: Sequence[bool
     return float(np.mean((z @ weight + aim.mean() > 0) == np.asarray(truth)))
 
 
-def probe_scores(scorer: Model, train: Sequence[Answer], test: Sequence[Answer]) -> dict[str, float]:
+def probe_scores(scorer: Model, train: Sequence[TraitAnswer], test: Sequence[TraitAnswer]) -> dict[str, float]:
     """By trait how well a probe reads it in a reward model's hidden states; and the mean over them, `mean`."""
     lessons, exam = (hidden_of(scorer, [(each.prompt, each.text) for each in some]) for some in (train, test))
     scores = {

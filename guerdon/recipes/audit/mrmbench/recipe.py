@@ -8,7 +8,7 @@ Here answers are made of a task's solutions with six such traits, each by lot, a
 models of a pool learn pairs that differ in some traits only, each in others, for longer or shorter. `spearman` is the rank
 correlation, over the pool, of the probes' mean accuracy (`by=probes`) or of the accuracy on pairs that differ in anything
 (`by=pairs`) with the true worth of the best of 16 answers by the reward model.
-Departs: probes are linear, by least squares, where the paper fine-tunes a classifier's head; policies choose, and do not learn.
+Departs: probes are linear, by least squares; traits are made, not labelled; policies choose among answers, and do not learn.
 Leaves out: inference-time probing, that is, distances to clusters as a confidence in a single reward.
 """
 

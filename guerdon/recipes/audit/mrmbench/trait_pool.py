@@ -12,8 +12,15 @@ from typing import Any
 from guerdon.core.model import Model
 from guerdon.core.seeds import derive
 from guerdon.core.task import Sampling
-from guerdon.recipes.audit.mrmbench.parts import TRAITS, Answer, answer_to, any_traits, paired_answers, probe_scores
-from guerdon.recipes.audit.scorer_pool import Said, Tried, problems_tried, said_of, taught_pairs
+from guerdon.recipes.audit.mrmbench.parts import (
+    TRAITS,
+    TraitAnswer,
+    answer_to,
+    any_traits,
+    paired_answers,
+    probe_scores,
+)
+from guerdon.recipes.audit.scorer_pool import ProblemTries, Said, problems_tried, said_of, taught_pairs
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class TraitSetting:
     answers: int
 
 
-def rows_of(mix: Mix, tried: Sequence[Tried], number: int, seed: int) -> list[dict[str, str]]:
+def rows_of(mix: Mix, tried: Sequence[ProblemTries], number: int, seed: int) -> list[dict[str, str]]:
     """So many rows of preferences whose two answers differ in a mix's traits."""
     return [
         {"prompt": better.prompt, "chosen": better.text, "rejected": worse.text}
@@ -60,22 +67,24 @@ def rows_of(mix: Mix, tried: Sequence[Tried], number: int, seed: int) -> list[di
     ]
 
 
-def pairs_in(differ: Sequence[str], tried: Sequence[Tried], number: int, seed: int) -> list[tuple[Answer, Answer]]:
+def pairs_in(
+    differ: Sequence[str], tried: Sequence[ProblemTries], number: int, seed: int
+) -> list[tuple[TraitAnswer, TraitAnswer]]:
     draw = random.Random(derive(seed, "traits", *differ))
-    pairs: list[tuple[Answer, Answer]] = []
+    pairs: list[tuple[TraitAnswer, TraitAnswer]] = []
     while len(pairs) < number:
         made = paired_answers(draw.choice(tried), differ, draw)
         pairs += [made] if made is not None else []
     return pairs
 
 
-def ranked(say: Said, pairs: Sequence[tuple[Answer, Answer]]) -> float:
+def ranked(say: Said, pairs: Sequence[tuple[TraitAnswer, TraitAnswer]]) -> float:
     """How often the one that is worth more scores higher; a tie counts half."""
     said = say([(each.prompt, each.text) for pair in pairs for each in pair])
     return fmean(0.5 if a == b else float(a > b) for a, b in zip(said[::2], said[1::2], strict=True))
 
 
-def worth_chosen(say: Said, groups: Sequence[Sequence[Answer]]) -> float:
+def worth_chosen(say: Said, groups: Sequence[Sequence[TraitAnswer]]) -> float:
     """The mean worth of what scores highest in each group; the first of equals."""
     said = iter(say([(each.prompt, each.text) for group in groups for each in group]))
     return fmean(max(((next(said), -i, each.worth) for i, each in enumerate(group)))[2] for group in groups)

@@ -137,3 +137,9 @@ def accuracies(judge: Said, pairs: Sequence[TracePair]) -> dict[str, float]:
         groups.setdefault(f"length_{each.length}", []).append(hit)
         groups.setdefault(each.fault, []).append(hit)
     return {name: fmean(values) for name, values in groups.items()}
+
+
+def tabled(say: Said, pairs: Sequence[TracePair]) -> dict[str, dict[str, float]]:
+    """The accuracies of a reward model (`rm`) and of the two heuristics."""
+    judges: dict[str, Said] = {"rm": say, "last": by_last_step, "length": by_length}
+    return {name: accuracies(judge, pairs) for name, judge in judges.items()}

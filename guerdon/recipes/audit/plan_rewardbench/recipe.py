@@ -20,8 +20,8 @@ from typing import Any, Literal
 
 from guerdon.core.model import Model
 from guerdon.core.recipe import Claim, Study, recipe
-from guerdon.recipes.audit.plan_rewardbench.parts import accuracies, by_last_step, by_length, trace_pairs
-from guerdon.recipes.audit.scorer_pool import Said, said_of, taught_pairs
+from guerdon.recipes.audit.plan_rewardbench.parts import tabled, trace_pairs
+from guerdon.recipes.audit.scorer_pool import said_of, taught_pairs
 
 NAME = "plan-rewardbench"
 SPEND: Any = {"budget": 60, "unit": "steps"}
@@ -36,12 +36,8 @@ SHORT = LENGTHS[:2]
     claim=(
         Claim(
             says="A reward model of short trajectories loses accuracy on long ones.",
-            kind="bound",
             method="teach=short",
-            metric="fall",
-            bound=0.1,
-            effect=0.05,
-            **SPEND,
+            **{**SPEND, "kind": "bound", "metric": "fall", "bound": 0.1, "effect": 0.05},
         ),
         Claim(
             says="Taught pairs of all lengths, as many, it judges long ones better.",
@@ -67,8 +63,7 @@ def plan_rewardbench(
         rows = [{"prompt": p.prompt, "chosen": p.good, "rejected": p.bad} for p in lessons if p.good != p.bad]
         say = partial(said_of, taught_pairs(run, rows, model, steps, prompts, rm_lr))
         exam = trace_pairs(LENGTHS, each * len(LENGTHS), seed, "test")
-        judges: dict[str, Said] = {"rm": say, "last": by_last_step, "length": by_length}
-        table = {name: accuracies(judge, exam) for name, judge in judges.items()}
+        table = tabled(say, exam)
         long, short = (fmean(table["rm"][f"length_{n}"] for n in some) for some in (LENGTHS[-2:], SHORT))
         return {"long": long, "fall": short - long, "all": table["rm"]["all"], "table": table}
 
