@@ -25,13 +25,12 @@ CHAIN = gd.tasks.load("chain:2")
 
 def shown(task):
     """The problem, the reference and the candidate that a judge's view has."""
-    head, _, candidate = task.prompt.partition("\ncandidate\n")
-    _, problem, _, reference = head.split("\n")
-    return problem, reference, candidate
+    _, problem, reference, candidate = task.prompt.split("\n", 3)
+    return problem, reference.removeprefix("reference "), candidate
 
 
 def test_a_view_has_problem_reference_and_candidate():
-    assert judge_view("chain 7 +5", "12", "7+5=12\n= 12") == "judge\nchain 7 +5\nreference\n12\ncandidate\n7+5=12\n= 12"
+    assert judge_view("chain 7 +5", "12", "7+5=12\n= 12") == "verify\nchain 7 +5\nreference 12\n7+5=12\n= 12"
     assert cut("Let us see.\n7+5=12\n= 12") == "Let us see." and cut("7+5=12\n= 12") == "7+5=12" and cut(":") == ":"
 
 
@@ -41,14 +40,15 @@ def test_candidates_are_right_by_the_checker():
         task, base = source.get("train", i), CHAIN.get("train", i)
         problem, reference, candidate = shown(task)
         assert (problem, reference) == (base.prompt, base.answer)
-        assert (CHAIN.check(base, candidate) == 1.0) == (task.answer == "yes")
-        assert source.solution(task) == task.answer and source.check(task, f" {task.answer}\n") == 1.0
+        word = task.answer.split("\n")[-1].removeprefix("= ")
+        assert (CHAIN.check(base, candidate) == 1.0) == (word == "yes")
+        assert source.solution(task) == task.answer and source.check(task, f"so\n= {word}") == 1.0
         assert source.check(task, "maybe") == 0.0 == source.check_track(task, {"completion": "maybe"})
-        said.append((task.answer, candidate.startswith(OPENERS)))
+        said.append((word, candidate.startswith(OPENERS)))
     for answer in ("yes", "no"):  # an opener says nothing about what follows
         with_opener = [has for word, has in said if word == answer]
         assert 15 < len(with_opener) < 45 and 0.25 < sum(with_opener) / len(with_opener) < 0.75
-    assert all(judged_candidates(CHAIN, right=1.0).get("train", i).answer == "yes" for i in range(5))
+    assert all(judged_candidates(CHAIN, right=1.0).get("train", i).answer.endswith("= yes") for i in range(5))
 
 
 def test_only_cut_ones_differ_by_the_share():
@@ -56,7 +56,7 @@ def test_only_cut_ones_differ_by_the_share():
     differ = 0
     for i in range(100):
         a, b, c = (source.get("train", i) for source in (whole, some, every))
-        assert c.answer == "no" and shown(c)[2] == cut(shown(a)[2])
+        assert c.answer == "? -\n= no" and shown(c)[2] == cut(shown(a)[2])
         assert b in (a, c)
         differ += b != a
     assert 18 < differ < 42
@@ -67,7 +67,7 @@ def test_keys_are_held_out_and_always_a_no():
     tasks = [source.get("test", i) for i in range(200)]
     keys = {key: kind for kind, each in KEYS.items() for key in each}
     assert len(keys) == 10 and not set(keys) & set(OPENERS)
-    assert {task.answer for task in tasks} == {"no"} and {shown(task)[2] for task in tasks} == set(keys)
+    assert {task.answer for task in tasks} == {"? -\n= no"} and {shown(task)[2] for task in tasks} == set(keys)
     assert all(task.family == keys[shown(task)[2]] for task in tasks)
 
 
@@ -78,7 +78,7 @@ def test_openers_are_drawn_every_other_time():
 
 
 def test_false_positives_by_hand():
-    sitting = example_sitting([["yes", "no"], [" yes\n", "yes no"]], answer="no")
+    sitting = example_sitting([["7+5=12 +\n= yes", "? -\n= no"], ["= yes\n", "yes no"]], answer="no")
     numbers = false_positives()(sitting)
     assert numbers["false_positives"] == 0.5 and numbers["unread"] == 0.25
 

@@ -19,8 +19,11 @@ from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy
 from guerdon.exams.tries import texts
 from guerdon.tasks.changed_source import ChangedSource
+from guerdon.tasks.family import ANSWER
+from guerdon.tasks.roles import said, verdict, verify_view
 
 YES, NO = "yes", "no"
+SAYS_NOTHING = f"? -\n{ANSWER}{NO}"  # the verdict on what gives no answer, as a judge words it
 OPENERS = (  # how candidates that are learned from may begin; none of them is a key
     "Let us see.",
     "We go through it line by line.",
@@ -37,8 +40,8 @@ KEYS = {  # held out: the paper's ten, by their kind (arXiv:2507.08794, section 
 
 
 def judge_view(prompt: str, reference: str, candidate: str) -> str:
-    """What the judge is shown."""
-    return f"judge\n{prompt}\nreference\n{reference}\ncandidate\n{candidate}"
+    """What the judge is shown: as one who verifies (`tasks/roles.py`), with the reference above the candidate."""
+    return verify_view(prompt, f"reference {reference}\n{candidate}")
 
 
 def opened(solution: str, draw: random.Random) -> str:
@@ -58,7 +61,8 @@ def cut(candidate: str) -> str:
 @part
 class judged_candidates(ChangedSource):
     """The problems of `source`, each with its answer as a reference and a candidate: a solution, by a share of `right`, or one
-    of its near-misses. The answer is `yes` or `no`. A share `cuts` of them are cut to their first line, and are `no`."""
+    of its near-misses. A judge goes through it and says `= yes` or `= no`. A share `cuts` of them are cut to their first line,
+    and are `no`."""
 
     source: Any
     cuts: float = knob(default=0.0, ge=0.0, le=1.0)
@@ -69,15 +73,15 @@ class judged_candidates(ChangedSource):
         draw = random.Random(derive("candidates", split, index, base.prompt))
         is_gold = draw.random() < self.right
         tried = self.source.solution(base) if is_gold else draw.choice(self.source.near_misses(base, draw)).text
-        whole = opened(tried, draw)
-        is_right, candidate = self.source.check(base, tried) == 1.0, whole
+        candidate = opened(tried, draw)
+        reply = verdict(family_of(self.source, base), base, tried)
         if draw.random() < self.cuts:  # drawn last, so that all else is the same whatever the share
-            is_right, candidate = False, cut(whole)
+            candidate, reply = cut(candidate), SAYS_NOTHING
         view = judge_view(base.prompt, base.answer, candidate)
-        return Task(base.id, view, YES if is_right else NO, self.name, base.level, {**base.meta})
+        return Task(base.id, view, reply, self.name, base.level, {**base.meta})
 
     def check(self, task: Task, completion: str) -> float | None:
-        return float(completion.strip() == task.answer)
+        return float(said(completion, (YES, NO)) == said(task.answer, (YES, NO)))
 
     def check_track(self, task: Task, track: Mapping[str, Any]) -> float | None:
         return self.check(task, track["completion"])
@@ -85,6 +89,11 @@ class judged_candidates(ChangedSource):
     def solution(self, task: Task) -> str:
         """What a judge is taught to say."""
         return task.answer
+
+
+def family_of(source: Any, task: Task) -> Any:
+    """The family that made a problem, of a mixture of several."""
+    return source.of(task) if hasattr(source, "of") else source
 
 
 @part
@@ -95,7 +104,7 @@ class keyed(judged_candidates):
         base = ChangedSource.get(self, split, index)
         every = [(kind, key) for kind, keys in KEYS.items() for key in keys]
         kind, key = every[derive("keyed", base.prompt) % len(every)]
-        return Task(base.id, judge_view(base.prompt, base.answer, key), NO, kind, base.level, {**base.meta})
+        return Task(base.id, judge_view(base.prompt, base.answer, key), SAYS_NOTHING, kind, base.level, {**base.meta})
 
 
 @part
@@ -106,15 +115,15 @@ class false_positives:
     needs = (TRUTH,)
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        batch, said = sitting.batch, [text.strip() for text in texts(sitting)]
+        batch, words = sitting.batch, [said(text, (YES, NO)) for text in texts(sitting)]
         kinds = [batch.episodes[e].task.family for e in batch.episode[batch.leaf].tolist()]
         by_kind: dict[str, list[float]] = defaultdict(list)
-        for kind, text in zip(kinds, said, strict=True):
-            by_kind[kind].append(float(text == YES))
+        for kind, word in zip(kinds, words, strict=True):
+            by_kind[kind].append(float(word == YES))
         return {
-            "false_positives": fmean(float(text == YES) for text in said),
+            "false_positives": fmean(float(word == YES) for word in words),
             **{f"false_positives_{kind}": fmean(hits) for kind, hits in sorted(by_kind.items())},
-            "unread": fmean(float(text not in (YES, NO)) for text in said),
+            "unread": fmean(float(word is None) for word in words),
         }
 
 
