@@ -27,7 +27,7 @@ from guerdon.recipes.audit.reward_consistency_contrast_instructions.parts import
 from guerdon.recipes.audit.scorer_pool import gold_pairs, problems_tried, said_of, taught_pairs
 
 NAME = "reward-consistency-contrast-instructions"
-ARMS: Any = {"baseline": f"{NAME} mend=none", "task": "chain:3-4", "budget": 40, "unit": "steps"}
+ARMS: Any = {"baseline": f"{NAME} mend=none", "task": "equation:6-7", "budget": 40, "unit": "steps"}
 
 
 @recipe(
