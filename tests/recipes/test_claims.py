@@ -32,9 +32,15 @@ WAITING = {
 PLANNED = {  # built and tested; their claims are registered once their settings have been tried with the student they are about
     "g-ra",
     "ledex",
+    "master-rm",
+    "mrmbench",
+    "plan-rewardbench",
     "reasoning-sql",
     "reflexicoder",
     "rest-rl",
+    "reward-consistency-contrast-instructions",
+    "rewardbench-2",
+    "rewardmath",
     "self-critique",
     "verpo",
 }

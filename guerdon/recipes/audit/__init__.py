@@ -1,1 +1,1 @@
-"""Audits of rewards and of models, as experiments: what a distance, a detector or a check is worth."""
+"""Audits as experiments: what fools rewards and reward models, what benchmarks of them foretell, what distances and probes tell."""

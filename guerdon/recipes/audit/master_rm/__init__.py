@@ -1,0 +1,1 @@
+"""A judge with a reference, and the openers that fool it."""

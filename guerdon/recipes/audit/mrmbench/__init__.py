@@ -1,0 +1,1 @@
+"""What the hidden states of reward models know of six traits of an answer."""

@@ -1,0 +1,1 @@
+"""Pairs of tool-using trajectories of many lengths, and reward models of them."""

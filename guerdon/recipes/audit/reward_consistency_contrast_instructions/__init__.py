@@ -1,0 +1,1 @@
+"""Whether reward models notice that the instruction is another one."""
