@@ -13,7 +13,7 @@ from guerdon.watch.block_shifts import SHORTEST, Shift, mean, shift, windows
 from guerdon.watch.findings import Finding, Scene
 from guerdon.watch.past_steps import TRUTH, Past
 
-MEND = "look at the rollouts that did it, mend the reward (guerdon check asks it beforehand), and go on from before"
+MEND = "see the rollouts that did it, mend the reward (guerdon check), and go on from before"
 
 
 def halves(past: Past, name: str, window: int) -> Shift | None:
@@ -30,8 +30,8 @@ class proxy_gap:
     to the second is held against the spread of the steps' means (Student's t). With $\Delta_R, \Delta_T$ the changes of reward
     and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries in the window, in some window
 
-    - *falls* (bad): $p(\Delta_R > 0) < \alpha/m$, $p(\Delta_T < 0) < \alpha_T/m$ and $\Delta_R \ge rise\,\sigma_R$, with $m$
-      the number of windows;
+    - *falls* (bad): $p(\Delta_R > 0) < \alpha/m$, $p(\Delta_T < 0) < \alpha_T/m$, $\Delta_R \ge rise\,\sigma_R$ and
+      $-\Delta_T \ge fall\,\sigma_T$, with $m$ the number of windows;
     - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 2\,rise\,\sigma_R$, and the
       truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its own
       spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
@@ -43,6 +43,7 @@ class proxy_gap:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     alpha_truth: float = knob(default=0.005, gt=0.0, le=0.5)
     rise: float = knob(default=0.25, ge=0.0)
+    fall: float = knob(default=0.1, ge=0.0)
     follows: float = knob(default=0.25, ge=0.0, le=1.0)
     full: float = 1.0
     longest: int = knob(default=256, ge=SHORTEST)
@@ -61,7 +62,7 @@ class proxy_gap:
         sigma, sigma_truth = (mean(past.last(f"{name}/std", window)) for name in (past.proxy, TRUTH))
         if reward.by < self.rise * sigma:
             return None
-        if truth.by < 0 and truth.chance_of_fall() < self.alpha_truth / tests:
+        if -truth.by >= max(self.fall * sigma_truth, 1e-12) and truth.chance_of_fall() < self.alpha_truth / tests:
             return self._finding(past, window, reward, truth, falls=True)
         may_rise = self.follows * reward.by / sigma * sigma_truth if sigma else 0.0
         stays = truth.at_most(0.95) < may_rise if sigma_truth else truth.by <= 0
