@@ -8,6 +8,7 @@ Leaves out: which numbers are looked at, and when a change is bad (the rules).
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,9 @@ from guerdon.exams.statistics import mean_and_spread, t_above, t_quantile
 
 SHORTEST = 8  # steps of the shortest window: two blocks of four
 FEWEST = 3  # values of a block
+
+
+_quantile = functools.cache(t_quantile)  # few are asked for, each at every step
 
 
 def mean(values: Sequence[float]) -> float:
@@ -48,7 +52,7 @@ class Shift:
 
     def at_most(self, confidence: float) -> float:
         """The upper end of the one-sided interval of the change."""
-        return self.by + t_quantile(2 * confidence - 1, self.freedom) * self.error
+        return self.by + _quantile(2 * confidence - 1, self.freedom) * self.error
 
 
 def shift(before: Sequence[float], after: Sequence[float]) -> Shift | None:
