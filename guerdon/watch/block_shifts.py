@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from guerdon.exams.statistics import mean_and_spread, t_above, t_quantile
 
-SHORTEST = 8  # steps of the shortest window: two blocks of four
+SHORTEST = 12  # steps of the shortest window: two blocks of six
 FEWEST = 3  # values of a block
 
 
@@ -75,7 +75,7 @@ def windows(steps: int, longest: int) -> Iterator[int]:
     again from one to the next, all even.
 
     >>> [*windows(40, 256)]
-    [8, 12, 16, 24, 32]
+    [12, 16, 24, 32]
     """
     for power in range(3, 3 + max(0, longest).bit_length()):
         for length in (2**power, 3 * 2 ** (power - 1)):

@@ -13,6 +13,7 @@ from guerdon.watch.block_shifts import SHORTEST, Shift, mean, shift, windows
 from guerdon.watch.findings import Finding, Scene
 from guerdon.watch.past_steps import TRUTH, Past
 
+LONG = 16  # steps in which a truth that does not follow may be told
 MEND = "see the rollouts that did it, mend the reward (guerdon check), and go on from before"
 
 
@@ -26,13 +27,13 @@ def halves(past: Past, name: str, window: int) -> Shift | None:
 class proxy_gap:
     r"""The reward rises while the truth falls, or stays.
 
-    Windows of 8, 12, 16, 24, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
+    Windows of 12, 16, 24, 32, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
     to the second is held against the spread of the steps' means (Student's t). With $\Delta_R, \Delta_T$ the changes of reward
     and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries in the window, in some window
 
     - *falls* (bad): $p(\Delta_R > 0) < \alpha/m$, $p(\Delta_T < 0) < \alpha_T/m$, $\Delta_R \ge rise\,\sigma_R$ and
       $-\Delta_T \ge fall\,\sigma_T$, with $m$ the number of windows;
-    - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 2\,rise\,\sigma_R$, and the
+    - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge \tfrac32\,rise\,\sigma_R$, and the
       truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its own
       spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
 
@@ -66,7 +67,7 @@ class proxy_gap:
             return self._finding(past, window, reward, truth, falls=True)
         may_rise = self.follows * reward.by / sigma * sigma_truth if sigma else 0.0
         stays = truth.at_most(0.95) < may_rise if sigma_truth else truth.by <= 0
-        is_clear = window >= 2 * SHORTEST and reward.by >= 2 * self.rise * sigma
+        is_clear = window >= LONG and reward.by >= 1.5 * self.rise * sigma
         if is_clear and stays and truth.after < 0.95 * self.full:
             return self._finding(past, window, reward, truth, falls=False)
         return None

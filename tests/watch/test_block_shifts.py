@@ -43,6 +43,6 @@ def test_the_chance_is_scipys():
 
 
 def test_windows_grow_by_half():
-    assert [*windows(7, 256)] == []
-    assert [*windows(100, 256)] == [8, 12, 16, 24, 32, 48, 64, 96]
-    assert [*windows(1000, 256)][-2:] == [192, 256] and [*windows(1000, 20)] == [8, 12, 16]
+    assert [*windows(11, 256)] == []
+    assert [*windows(100, 256)] == [12, 16, 24, 32, 48, 64, 96]
+    assert [*windows(1000, 256)][-2:] == [192, 256] and [*windows(1000, 20)] == [12, 16]

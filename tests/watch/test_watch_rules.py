@@ -26,13 +26,13 @@ def test_the_reward_rises_and_the_truth_falls():
         0.70
     )
     assert found.numbers["truth_before"] == pytest.approx(0.47) and found.numbers["truth_after"] == pytest.approx(0.35)
-    assert found.numbers["p_reward"] == pytest.approx(0.000122, rel=0.01), "of three windows each may have 0.000333"
+    assert found.numbers["p_reward"] == pytest.approx(0.000122, rel=0.01), "of two windows each may have 0.0005"
     assert "from 0.460 to 0.700" in found.message and "steps 4 to 9 and 10 to 15" in found.message
     assert "before step 10" in found.mend
 
 
-def test_seven_steps_are_too_few():
-    past = history(7, reward__mean=ramp(0.0, 1.0, 7), truth__mean=ramp(1.0, 0.0, 7), **SPREAD)
+def test_eleven_steps_are_too_few():
+    past = history(11, reward__mean=ramp(0.0, 1.0, 11), truth__mean=ramp(1.0, 0.0, 11), **SPREAD)
     assert proxy_gap()(past) == []
 
 
@@ -70,7 +70,7 @@ def test_one_wild_step_is_no_alarm():
 
 def test_a_rise_that_is_small_beside_the_spread_is_none():
     small = {"reward__mean": ramp(0.5, 0.56, 16), "truth__mean": ramp(0.5, 0.3, 16), **SPREAD}
-    assert proxy_gap()(history(16, **small)) == [], "0.016 within eight steps, and a quarter of the spread is 0.125"
+    assert proxy_gap()(history(16, **small)) == [], "0.032 in sixteen steps, and a quarter of the spread is 0.125"
     assert only(proxy_gap(rise=0.0)(history(16, **small))).severity == "bad"
 
 
