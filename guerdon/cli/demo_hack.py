@@ -53,7 +53,7 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
     source = tasks.load(TASK)
     reward = hackable(source)
     output.say(
-        f"sprig learns {TASK} by a reward with a hole, {reward}: a point for being right and half a point for every line of work."
+        f"sprig learns {TASK} by a reward with a hole, {reward}: a point for being right, half a point for every line of work."
         " The task's own check looks on, and is not trained on"
     )
     with Watch(output.console) as onlooker:

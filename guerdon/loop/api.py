@@ -90,9 +90,8 @@ def train(
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
-    an earlier run to train once more, with all that was said of it, but for what is said now. A `truth`, "verified" for the
-    task's own check or whatever `reward` takes, scores the same tries and is never trained on; `watch` raises alarms, unless it
-    is False, by all rules or those that it lists (docs/watch.md).
+    an earlier run to train once more, but for what is said now. A `truth`, "verified" for the task's own check or what `reward`
+    takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
     `progress` is shown where somebody looks on (a terminal, IPython, a notebook), or as told. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from guerdon.core.part import knob, part
 from guerdon.watch.block_shifts import SHORTEST, Shift, mean, shift, windows
-from guerdon.watch.findings import Finding, Scene
 from guerdon.watch.past_steps import TRUTH, Past
+from guerdon.watch.sightings import Scene, Sighting
 
 LONG = 16  # steps in which a truth that does not follow may be told
 MEND = "see the rollouts that did it, mend the reward (guerdon check), and go on from before"
@@ -33,9 +33,9 @@ class proxy_gap:
 
     - *falls* (bad): $p(\Delta_R > 0) < \alpha/m$, $p(\Delta_T < 0) < \alpha_T/m$, $\Delta_R \ge rise\,\sigma_R$ and
       $-\Delta_T \ge fall\,\sigma_T$, with $m$ the number of windows;
-    - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge \tfrac32\,rise\,\sigma_R$, and the
-      truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its own
-      spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
+    - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 1.5\,rise\,\sigma_R$, and
+      the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
+      own spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
 
     That a proxy may go on rising while the truth turns is Gao et al. 2022 (arXiv:2210.10760). The thresholds are our own: with
     them 1,000 simulated clean runs of 200 steps raise the numbers of false alarms that `docs/watch.md` tells.
@@ -49,14 +49,14 @@ class proxy_gap:
     full: float = 1.0
     longest: int = knob(default=256, ge=SHORTEST)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         if not past.proxy or not past.last(f"{TRUTH}/mean", 1):
             return []
         lengths = [*windows(past.count, self.longest)]
         every = [each for window in lengths if (each := self._in_window(past, window, len(lengths))) is not None]
         return sorted(every, key=lambda each: each.severity)[:1]  # "bad" before "warn"
 
-    def _in_window(self, past: Past, window: int, tests: int) -> Finding | None:
+    def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
         reward, truth = halves(past, f"{past.proxy}/mean", window), halves(past, f"{TRUTH}/mean", window)
         if reward is None or truth is None or reward.by <= 0 or reward.chance_of_rise() >= self.alpha / tests:
             return None
@@ -72,14 +72,14 @@ class proxy_gap:
             return self._finding(past, window, reward, truth, falls=False)
         return None
 
-    def _finding(self, past: Past, window: int, reward: Shift, truth: Shift, falls: bool) -> Finding:
+    def _finding(self, past: Past, window: int, reward: Shift, truth: Shift, falls: bool) -> Sighting:
         last = past.steps[-1]
         middle, first = last - window // 2 + 1, last - window + 1
         how = "fell" if falls else "did not follow"
         numbers = {"reward_before": reward.before, "reward_after": reward.after, "truth_before": truth.before,
                    "truth_after": truth.after, "window": float(window)}  # fmt: skip
         numbers |= {"p_reward": reward.chance_of_rise(), "p_truth": truth.chance_of_fall()}
-        return Finding(
+        return Sighting(
             "bad" if falls else "warn",
             f"{past.proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
             f" {truth.after:.3f} (means of steps {first} to {middle - 1} and {middle} to {last})",
@@ -87,7 +87,7 @@ class proxy_gap:
             numbers,
         )
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Paid most for what is worth least, each in units of the step's spread."""
         return _standard(scene.column(scene.proxy)) - _standard(scene.column(TRUTH))
 
@@ -115,7 +115,7 @@ class lost_agreement:
     block: int = knob(default=8, ge=3)
     longest: int = knob(default=256, ge=SHORTEST)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         name = "watch/agreement"
         late = past.last(name, self.block)
         if len(late) < max(3, self.block // 2):
@@ -127,7 +127,7 @@ class lost_agreement:
                 f" over the last {self.block} steps"
             )
             return [
-                Finding("bad", message, f"{MEND} step {past.steps[-1] - self.block + 1}", {"agreement": wrong.after})
+                Sighting("bad", message, f"{MEND} step {past.steps[-1] - self.block + 1}", {"agreement": wrong.after})
             ]
         lengths = [*windows(past.count, self.longest)]
         for window in lengths:
@@ -138,9 +138,9 @@ class lost_agreement:
                     f" {change.after:.2f} within {window} steps"
                 )
                 numbers = {"agreement_before": change.before, "agreement_after": change.after, "window": float(window)}
-                return [Finding("warn", message, f"{MEND} step {past.steps[-1] - window // 2 + 1}", numbers)]
+                return [Sighting("warn", message, f"{MEND} step {past.steps[-1] - window // 2 + 1}", numbers)]
         return []
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Paid more than their group and worth less, or the other way round."""
         return -scene.within(scene.proxy) * scene.within(TRUTH)

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from guerdon.core.part import knob, part
 from guerdon.watch.block_shifts import mean
-from guerdon.watch.findings import Finding, Scene
 from guerdon.watch.past_steps import Past
+from guerdon.watch.sightings import Scene, Sighting
 
 SAMPLED = ("/kl_old", "/kl_sampler")
 
@@ -29,7 +29,7 @@ class entropy_collapse:
     most: float = knob(default=0.1, gt=0.0)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         findings = []
         for name in past.names("/entropy") if past.is_long(self.block) else ():
             late, first = past.last(name, self.block), past.first(name, self.block)
@@ -44,10 +44,10 @@ class entropy_collapse:
                     else "a smaller learning rate, an entropy bonus, a wider upper clip or a KL"
                 )
                 numbers = {"entropy_at_first": mean(first), "entropy": mean(late)}
-                findings.append(Finding("note" if solved else "warn", message, mend, numbers, model))
+                findings.append(Sighting("note" if solved else "warn", message, mend, numbers, model))
         return findings
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """The likeliest."""
         return scene.logp
 
@@ -57,14 +57,14 @@ class off_policy:
     """What learns is far from what sampled: the KL between them, the mean of a token over the last `block` steps, is above
     `most` nats.
 
-    0.05 is the larger of the two targets that Spinning Up's PPO names as usual (`spinup/algos/pytorch/ppo/ppo.py`, `target_kl`:
+    0.05 is the larger of the two targets that Spinning Up's PPO names as usual (spinup/algos/pytorch/ppo/ppo.py, `target_kl`:
     "0.01 or 0.05"). It counts several updates on one batch, samples played ahead and a sampler that computes otherwise. *Warn*.
     """
 
     most: float = knob(default=0.05, gt=0.0)
     block: int = knob(default=8, ge=1)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         findings = []
         for name in past.names(*SAMPLED):
             late = past.last(name, self.block)
@@ -74,10 +74,10 @@ class off_policy:
                     f"{name.partition('/')[0]!r} is {mean(late):.3f} nats a token from {what}, over {self.block} steps"
                 )
                 mend = "a smaller learning rate, fewer updates on a batch, or a correction by the ratio (--set clipped.old=...)"
-                findings.append(Finding("warn", message, mend, {"kl": mean(late)}, name))
+                findings.append(Sighting("warn", message, mend, {"kl": mean(late)}, name))
         return findings
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """The least likely when they were sampled: there ratios are largest."""
         return -scene.logp
 
@@ -88,13 +88,13 @@ class far_from_start:
     `most` nats.
 
     0.25 nats a token is what Ziegler et al. 2019 (arXiv:1909.08593) steer to: 6 nats for 24 tokens, 18 for 75
-    (`launch.py` of openai/lm-human-preferences, `adaptive_kl.target`). *Warn*.
+    (launch.py of openai/lm-human-preferences, `adaptive_kl.target`). *Warn*.
     """
 
     most: float = knob(default=0.25, gt=0.0)
     block: int = knob(default=8, ge=1)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         findings = []
         names = [n for n in (past.rows[-1] if past.rows else ()) if "/kl_" in n and not n.endswith(SAMPLED)]
         for name in sorted(names):
@@ -103,10 +103,10 @@ class far_from_start:
                 model, _, other = name.partition("/kl_")
                 message = f"{model!r} is {mean(late):.2f} nats a token from {other!r}, over the last {self.block} steps"
                 mend = "see whether what it gained is real (--truth), a larger KL weight, or stop earlier"
-                findings.append(Finding("warn", message, mend, {"kl": mean(late)}, name))
+                findings.append(Sighting("warn", message, mend, {"kl": mean(late)}, name))
         return findings
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Those that the other model finds least likely, compared with the policy."""
         column = scene.batch.cols.get(f"{finding.about.partition('/kl_')[2]}.logp")
         if column is None or column.level != "step":

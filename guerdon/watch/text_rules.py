@@ -8,8 +8,8 @@ from torch import Tensor
 from guerdon.core.part import knob, part
 from guerdon.watch.batch_signs import repeated_share, twins
 from guerdon.watch.block_shifts import Shift, shift
-from guerdon.watch.findings import Finding, Scene, Severity
 from guerdon.watch.past_steps import Past
+from guerdon.watch.sightings import Scene, Severity, Sighting
 
 
 def since_start(past: Past, name: str, block: int) -> Shift | None:
@@ -31,7 +31,7 @@ class length_drift:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         change = since_start(past, "length/mean", self.block)
         if change is None or min(change.before, change.after) <= 0:
             return []
@@ -44,9 +44,9 @@ class length_drift:
         )
         mend = "see whether the reward pays for length, and what the truth says of them (--truth)"
         numbers = {"length_at_first": change.before, "length": change.after}
-        return [Finding("warn", message, mend, numbers, "longer" if grew else "shorter")]
+        return [Sighting("warn", message, mend, numbers, "longer" if grew else "shorter")]
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """The longest, or the shortest."""
         return scene.length if finding.about == "longer" else -scene.length
 
@@ -65,15 +65,15 @@ class repeated_text:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         change = since_start(past, "watch/repeated", self.block)
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
         message = f"{change.after:.0%} of what a try says stood there before ({change.before:.0%} at first), by 4-grams"
         mend = "see whether the reward pays for it, or pay against it; a KL to the start holds it back"
-        return [Finding("warn", message, mend, {"repeated_at_first": change.before, "repeated": change.after})]
+        return [Sighting("warn", message, mend, {"repeated_at_first": change.before, "repeated": change.after})]
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         return repeated_share(scene.batch)
 
 
@@ -91,16 +91,16 @@ class identical_tries:
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
     block: int = knob(default=8, ge=3)
 
-    def __call__(self, past: Past) -> list[Finding]:
+    def __call__(self, past: Past) -> list[Sighting]:
         change = since_start(past, "watch/identical", self.block)
         if change is None or change.after < self.most or change.by < self.rise or change.chance_of_rise() >= self.alpha:
             return []
         message = f"{change.after:.0%} of the tries have a twin in their group, {change.before:.0%} at first"
         mend = "a higher temperature, an entropy bonus, or problems that are not solved yet"
         severity: Severity = "note" if past.is_solved(self.block) else "warn"
-        return [Finding(severity, message, mend, {"identical_at_first": change.before, "identical": change.after})]
+        return [Sighting(severity, message, mend, {"identical_at_first": change.before, "identical": change.after})]
 
-    def clearest(self, scene: Scene, finding: Finding) -> Tensor:
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Those with the most twins."""
         count = twins(scene.batch).double()
         return torch.where((count > 1) & ~torch.isnan(repeated_share(scene.batch)), count, float("nan"))

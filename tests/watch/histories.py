@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 
-from guerdon.watch.findings import Finding
 from guerdon.watch.past_steps import Past
+from guerdon.watch.sightings import Sighting
 
 Values = Sequence[float] | Callable[[int], float] | float
 
@@ -38,6 +38,6 @@ def noisy(
     return value
 
 
-def only(findings: list[Finding]) -> Finding:
+def only(findings: list[Sighting]) -> Sighting:
     assert len(findings) == 1, findings
     return findings[0]
