@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from guerdon.rewards.formula.reward import Reward
     from guerdon.store.event_types import Alarmed
 
-TASK, STEPS = "countdown:3", 22
-SETTINGS = {"prompts": 6, "lr": 1e-4, "max_tokens": 64}
+TASK, STEPS = "countdown:3", 24
+SETTINGS = {"prompts": 6, "lr": 5e-5, "max_tokens": 64}
 PER_LINE = 0.5  # points for a line of work; a right answer has one
 PROBLEMS = 8  # of the check beforehand
 SHOWN = 3  # of what it finds
-GAP = "proxy_gap"
+GAP, HELD_AGAINST = "proxy_gap", ("proxy_gap", "lost_agreement")  # rules that need the truth
 
 
 def lines_of_work(completion: str) -> float:
@@ -66,7 +66,7 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
         raise TakenAtOnce("interrupted before the end of the demo")
     alarm = next((each for each in run.alarms if each.rule == GAP), None)
     if not output.as_json:
-        _show_curves(output, run, alarm)
+        _show_curves(output, run)
         if alarm is not None:
             _show_rollouts(output, alarm)
         output.pairs({"report": run.folder.shown(run.folder.report)})
@@ -99,14 +99,15 @@ def curves(run: Trained) -> list[dict[str, float]]:
     return [{"step": e.step, **{k: e.metrics[v] for k, v in names.items()}} for e in run.events(StepDone)]
 
 
-def _show_curves(output: Output, run: Trained, alarm: Alarmed | None) -> None:
-    at = -1 if alarm is None else alarm.step
+def _show_curves(output: Output, run: Trained) -> None:
+    """Every third step, and those of the alarms about reward and truth."""
+    raised = {each.step: f"<- {each.rule}" for each in reversed(run.alarms) if each.rule in HELD_AGAINST}
     every = curves(run)
     rows = [
         (f"{each['step']:.0f}", *(f"{each[name]:.2f}" for name in ("reward", "truth")), f"{each['length']:.0f}",
-         "<- alarm" if each["step"] == at else "")
+         raised.get(int(each["step"]), ""))
         for each in every
-        if each["step"] % 3 == 0 or each["step"] in (at, len(every) - 1)
+        if each["step"] % 3 == 0 or each["step"] in (*raised, len(every) - 1)
     ]  # fmt: skip
     output.say("")
     output.table(("step", "reward", "truth", "tokens", ""), rows)

@@ -14,7 +14,12 @@ from guerdon.watch.past_steps import TRUTH, Past
 from guerdon.watch.sightings import Scene, Sighting
 
 LONG = 16  # steps in which a truth that does not follow may be told
-MEND = "see the rollouts that did it, mend the reward (guerdon check), and go on from before"
+MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
+
+
+def mend(step: int) -> str:
+    """What to do about something that began at a step."""
+    return f"{MEND} go on from before step {step}" if step > 0 else f"{MEND} begin anew"
 
 
 def halves(past: Past, name: str, window: int) -> Shift | None:
@@ -83,7 +88,7 @@ class proxy_gap:
             "bad" if falls else "warn",
             f"{past.proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
             f" {truth.after:.3f} (means of steps {first} to {middle - 1} and {middle} to {last})",
-            f"{MEND} step {middle}",
+            mend(middle),
             numbers,
         )
 
@@ -126,9 +131,7 @@ class lost_agreement:
                 f"inside groups {past.proxy} prefers what the truth holds for worse: their correlation is {wrong.after:.2f}"
                 f" over the last {self.block} steps"
             )
-            return [
-                Sighting("bad", message, f"{MEND} step {past.steps[-1] - self.block + 1}", {"agreement": wrong.after})
-            ]
+            return [Sighting("bad", message, mend(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
         lengths = [*windows(past.count, self.longest)]
         for window in lengths:
             change = halves(past, name, window)
@@ -138,7 +141,7 @@ class lost_agreement:
                     f" {change.after:.2f} within {window} steps"
                 )
                 numbers = {"agreement_before": change.before, "agreement_after": change.after, "window": float(window)}
-                return [Sighting("warn", message, f"{MEND} step {past.steps[-1] - window // 2 + 1}", numbers)]
+                return [Sighting("warn", message, mend(past.steps[-1] - window // 2 + 1), numbers)]
         return []
 
     def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
