@@ -59,7 +59,10 @@ class proxy_gap:
             return []
         lengths = [*windows(past.count, self.longest)]
         every = [each for window in lengths if (each := self._in_window(past, window, len(lengths))) is not None]
-        return sorted(every, key=lambda each: each.severity)[:1]  # "bad" before "warn"
+        chances = lambda each: each.numbers["p_reward"] * each.numbers["p_truth"]  # noqa: E731
+        return sorted(every, key=lambda each: (each.severity, chances(each)))[
+            :1
+        ]  # "bad" before "warn", then the clearest
 
     def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
         reward, truth = halves(past, f"{past.proxy}/mean", window), halves(past, f"{TRUTH}/mean", window)
