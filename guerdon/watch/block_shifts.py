@@ -70,6 +70,14 @@ def shift(before: Sequence[float], after: Sequence[float]) -> Shift | None:
     return Shift(a, b, error, len(before) + len(after) - 2)
 
 
+def from_zero(values: Sequence[float]) -> Shift | None:
+    """How far the mean of a block is from 0: t of one sample, with n - 1 degrees of freedom."""
+    if len(values) < FEWEST:
+        return None
+    middle, spread = mean_and_spread(values)
+    return Shift(0.0, middle, spread / math.sqrt(len(values)), len(values) - 1)
+
+
 def windows(steps: int, longest: int) -> Iterator[int]:
     """The lengths of windows that end now, each to be cut in the middle: a change may be quick or slow. About half as long
     again from one to the next, all even.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.part import knob, part
-from guerdon.watch.block_shifts import SHORTEST, Shift, mean, shift, windows
+from guerdon.watch.block_shifts import SHORTEST, Shift, from_zero, mean, shift, windows
 from guerdon.watch.past_steps import TRUTH, Past
 from guerdon.watch.sightings import Scene, Sighting
 
@@ -42,8 +42,8 @@ class proxy_gap:
       the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
       own spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
 
-    That a proxy may go on rising while the truth turns is Gao et al. 2022 (arXiv:2210.10760). The thresholds are our own: with
-    them 1,000 simulated clean runs of 200 steps raise the numbers of false alarms that `docs/watch.md` tells.
+    That a proxy may go on rising while the truth turns is Gao et al. 2022 (arXiv:2210.10760). The thresholds are our own;
+    `docs/watch.md` tells how many simulated runs without a hack they alarm in.
     """
 
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
@@ -128,11 +128,11 @@ class lost_agreement:
         late = past.last(name, self.block)
         if len(late) < max(3, self.block // 2):
             return []
-        wrong = shift([0.0] * len(late), late)
+        wrong = from_zero(late)
         if wrong is not None and wrong.after < self.wrong and wrong.chance_of_fall() < self.alpha:
             message = (
                 f"inside groups {past.proxy} prefers what the truth holds for worse: their correlation is {wrong.after:.2f}"
-                f" over the last {self.block} steps"
+                f" over the last {min(self.block, past.count)} steps"
             )
             return [Sighting("bad", message, mend(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
         lengths = [*windows(past.count, self.longest)]

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from guerdon.watch.block_shifts import mean, shift, windows
+from guerdon.watch.block_shifts import from_zero, mean, shift, windows
 
 
 def test_a_shift_by_hand():
@@ -40,6 +40,12 @@ def test_the_chance_is_scipys():
         theirs = stats.ttest_ind(b, a, alternative="greater")  # of blocks of one size the pooled t is ours
         assert change.chance_of_rise() == pytest.approx(theirs.pvalue, rel=1e-9)
         assert change.at_most(0.95) == pytest.approx(-stats.ttest_ind(a, b).confidence_interval(0.90).low, rel=1e-6)
+
+
+def test_a_mean_against_zero():
+    change = from_zero([1.0, 2.0, 3.0])  # t = 2 / (1 / sqrt(3)), two degrees of freedom
+    assert change is not None and (change.by, change.freedom) == (2.0, 2) and from_zero([1.0, 2.0]) is None
+    assert change.error == pytest.approx(3**-0.5) and change.chance_of_rise() == pytest.approx(0.0370899, rel=1e-5)
 
 
 def test_windows_grow_by_half():

@@ -106,6 +106,12 @@ def test_few_clean_runs_raise_it():
     assert alarmed_of(20, 48, sticks=0.5, follows=1.0) <= 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("sticks", "most"), [(0.0, 1), (0.5, 8)])
+def test_clean_runs_as_long_as_those_of_the_docs(sticks, most):
+    assert alarmed_of(100, 200, sticks=sticks, follows=1.0) <= most
+
+
 def test_agreement_that_turns_around():
     found = only(lost_agreement()(history(8, reward__mean=0.5, watch__agreement=noisy(4, 0.05, lambda step: -0.3))))
     assert found.severity == "bad" and "prefers what the truth holds for worse" in found.message
