@@ -1,4 +1,5 @@
-# make demo: see a model learn. make test: everything CI runs. make slow: the checks that take minutes.
+# make demo: see a model learn. make demo-hack: see a reward being hacked, and the alarm.
+# make test: everything CI runs. make slow: the checks that take minutes.
 # make browser: the studio in a real browser, Chromium; skipped where there is none.
 # make peers: what compares with TRL, verifiers, verl and stable-baselines3, in an environment of its own, .venv-peers.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
@@ -12,7 +13,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PEERS ?= .venv-peers
 
-.PHONY: test lint types suite browser slow peers promises demo bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite browser slow peers promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and a minute and a half where nothing is cached
@@ -59,6 +60,9 @@ promises: $(VENV)/.installed
 # Needs no test tools: the package alone, with the versions it is tested with.
 demo: $(VENV)/.demo
 	$(BIN)/guerdon demo
+
+demo-hack: $(VENV)/.demo
+	$(BIN)/guerdon demo --hack
 
 $(VENV)/.demo: pyproject.toml requirements/dev.txt
 	test -x $(BIN)/python || $(PY) -m venv $(VENV)

@@ -56,6 +56,7 @@ OTHERWISE = {  # a command, or a word of it: why it need not
     "runs/plain-0": "compared with the next",
     "runs/quick-0": "compared with the one before",
     "my.py:first --set": "a reward that is gamed, shown for that",
+    "paid.py:ones": "a reward that is gamed, shown for that",
     "my.py:trained": "three steps, to have samples for a replay",
     "pairs.jsonl": "three steps on a handful of rows, to show the file",
     "truth.jsonl": "three steps on a handful of labels, to show the file",

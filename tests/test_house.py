@@ -44,7 +44,9 @@ MAY_IMPORT = {
     "engine": {"core", "models"},
     "store": {"core"},
     "judges": {"core", "rewards", "models", "engine", "tasks", "store", "network"},
+    "watch": {"core", "store", "exams"},  # exams: for Student's t
     "loop": {
+        "watch",
         "core",
         "data",
         "engine",
@@ -90,7 +92,7 @@ MAY_IMPORT = {
         "loop",
         "network",
     },
-    "studio": {"core", "store", "loop", "rewards", "models", "workers"},  # loop: to compare and replay
+    "studio": {"core", "store", "loop", "rewards", "models", "workers", "watch"},  # loop: to compare and replay
     "cli": {
         "core",
         "data",

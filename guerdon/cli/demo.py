@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from guerdon.cli import demo_hack
 from guerdon.cli.options import Json
 from guerdon.cli.output import Output
 from guerdon.cli.train import TakenAtOnce
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import RunStopped, UserError
 
 if TYPE_CHECKING:
     from guerdon.core.task import Task
@@ -30,12 +31,18 @@ GAIN = 0.20
 
 def demo(
     task: Annotated[str, typer.Option("--task", metavar="NAME[:LEVEL]", help="What to learn.")] = TASK,
-    steps: Annotated[int, typer.Option("--steps", metavar="N", help="Steps to train.")] = STEPS,
+    steps: Annotated[
+        int | None, typer.Option("--steps", metavar="N", help=f"Steps to train.  [default: {STEPS}]")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run folder.")] = None,
+    hack: Annotated[bool, typer.Option("--hack", help="See a reward being hacked, and the alarm.")] = False,
     as_json: Json = False,
 ) -> int:
-    """See the built-in language model learn a task it does badly. Fails if it gains less than 20 points."""
+    """See the built-in language model learn a task it does badly. Fails if it gains less than 20 points.
+
+    With --hack the reward has a hole: see the policy find it, the watch raise the alarm, and what a check would have said.
+    """
     from guerdon import models
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
@@ -43,6 +50,11 @@ def demo(
     from guerdon.store.folder import resume_command
 
     output = Output(as_json)
+    if hack:
+        if task != TASK:
+            raise UserError(f"the reward with the hole is for {demo_hack.TASK}: leave --task out, or --hack")
+        return demo_hack.demo_hack(output, demo_hack.STEPS if steps is None else steps, seed, out)
+    steps = STEPS if steps is None else steps
     plain = _plain(task)
     size = sum(p.numel() for p in models.load("sprig").weights.parameters()) / 1e6
     output.say(

@@ -96,6 +96,22 @@ FailedLimit = Annotated[
         help="Share of failed scores that stops the run.  [default: 0.2]",
     ),
 ]
+Truth = Annotated[
+    str | None,
+    typer.Option(
+        "--truth",
+        metavar="verified|REWARD",
+        help="What the reward is held against and never trained on: the task's own check, or another reward.",
+    ),
+]
+Watch = Annotated[
+    bool | None,
+    typer.Option("--watch/--no-watch", help="Raise alarms when a run goes wrong (docs/watch.md).  [default: watch]"),
+]
+StopOnAlarm = Annotated[
+    bool | None,
+    typer.Option("--stop-on-alarm/--no-stop-on-alarm", help="An alarm that is bad stops the run.  [default: no]"),
+]
 Log = Annotated[
     list[str] | None,
     typer.Option("--log", metavar="NAME", help="Send events to tensorboard or wandb as well; repeatable."),

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from guerdon.cli.streams import Escaped, shown
+from guerdon.store.event_types import Alarmed
 from guerdon.store.headline import percent as percent
 from guerdon.store.headline import plain
 
@@ -104,6 +105,21 @@ def cost(spent: Mapping[str, float]) -> str:
         return ""
     counts = {words: f"{spent[unit]:,.0f}" for unit, words in units.items()}
     return ", ".join(f"{count} {words.removesuffix('s') if count == '1' else words}" for words, count in counts.items())
+
+
+def alarms_in_words(alarms: Sequence[Alarmed]) -> str:
+    """How many there were, and which rules raised them at which steps; empty where there were none."""
+    steps: dict[str, list[str]] = {}
+    for alarm in alarms:
+        steps.setdefault(alarm.rule, []).append(str(alarm.step))
+    told = ", ".join(f"{rule} at step {' and '.join(at)}" for rule, at in steps.items())
+    return f"{len(alarms)}: {told}" if alarms else ""
+
+
+def alarm_facts(alarm: Alarmed) -> dict[str, Any]:
+    """An alarm for a program."""
+    names = ("step", "rule", "severity", "about", "message", "mend", "numbers", "rollouts")
+    return {name: getattr(alarm, name) for name in names}
 
 
 def exam_lines(result: Mapping[str, Any], told: str = "") -> dict[str, str]:

@@ -16,7 +16,17 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from guerdon.cli.output import exam_lines, percent
 from guerdon.cli.streams import live
-from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, Started, StepDone, TimeoutFired, Warned
+from guerdon.store.event_types import (
+    Alarmed,
+    Ended,
+    Evaluated,
+    Event,
+    ScoresMissing,
+    Started,
+    StepDone,
+    TimeoutFired,
+    Warned,
+)
 from guerdon.store.headline import exam_headline, headline_key, now_metric, plain
 
 LINES = 20  # at most so many lines of progress a run where there is no terminal
@@ -101,6 +111,8 @@ class Watch:
             self._say(f"warning: step {event.step}: a clock decided {event.what}; a resumed run may differ")
         elif isinstance(event, Warned):
             self._say(f"warning: {event.message}")
+        elif isinstance(event, Alarmed):
+            self._say(alarm_line(event))
         elif isinstance(event, Ended):  # which warned of what failed in all
             self.failed.clear()
 
@@ -141,6 +153,12 @@ class Watch:
         self.failed[event.column] += lost
 
 
+def alarm_line(event: Alarmed) -> str:
+    """An alarm in one line: how bad, when, what happened and what to do."""
+    word = {"bad": "ALARM", "warn": "alarm"}.get(event.severity, event.severity)
+    return f"{word}: step {event.step}: {event.rule}: {' '.join(event.message.split())}; {' '.join(event.mend.split())}"
+
+
 def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
     """A step in one line: what the run is about, as an exam's `key` says, of the problems it trained on; reward, speed (tokens
     generated, and read), updates, time left. What the step does not have is left out."""
@@ -151,6 +169,8 @@ def numbers(event: StepDone, seconds_left: float, key: str = "") -> str:
         words.append(f"{measure.now_words or measure.words} {percent(now) if measure.is_share else plain(now)}")
     if "reward/mean" in event.metrics:
         words.append(f"reward {event.metrics['reward/mean']:.3f}")
+    if "truth/mean" in event.metrics:
+        words.append(f"truth {event.metrics['truth/mean']:.3f}")
     if event.seconds > 0:
         read = f", {short(event.read / event.seconds)} read/s" if event.read else ""
         words.append(f"{short(event.tokens / event.seconds)} tokens/s{read}")

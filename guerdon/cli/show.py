@@ -13,7 +13,7 @@ import typer
 
 from guerdon.cli import knob_words
 from guerdon.cli.options import Json, Model, Reward, Settings, Task, parse_settings
-from guerdon.cli.output import Output, cost
+from guerdon.cli.output import Output, alarms_in_words, cost
 from guerdon.cli.prove import claim_lines
 from guerdon.cli.show_part import show_part
 from guerdon.cli.show_task import is_task, show_task
@@ -303,6 +303,7 @@ def _show_run(output: Output, path: str) -> None:
                 for column, causes in result["failures"].items()
                 for why, count in causes.items()
             ),
+            "alarms": alarms_in_words(run.alarms),
             "warnings": "\n".join(result["warnings"]),
             "damage": "\n".join(result["damage"]),
         }

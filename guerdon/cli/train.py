@@ -27,12 +27,15 @@ from guerdon.cli.options import (
     Seed,
     Settings,
     Steps,
+    StopOnAlarm,
     Task,
     Trust,
+    Truth,
+    Watch,
     parse_settings,
     takes_data,
 )  # fmt: skip
-from guerdon.cli.output import Output, cost, exam_lines
+from guerdon.cli.output import Output, alarm_facts, alarms_in_words, cost, exam_lines
 from guerdon.core.errors import CtrlC, UserError
 
 if TYPE_CHECKING:
@@ -71,6 +74,9 @@ def train(
     eval_tasks: EvalTasks = None,
     eval_tries: EvalTries = None,
     failed_limit: FailedLimit = None,
+    truth: Truth = None,
+    watch: Watch = None,
+    stop_on_alarm: StopOnAlarm = None,
     log: Log = None,
     as_json: Json = False,
 ) -> int:
@@ -83,7 +89,7 @@ def train(
     keeping = {
         "save_every": save_every, "keep": keep, "rollouts_every": rollouts_every, "eval_every": eval_every,
         "eval_tasks": eval_tasks, "eval_tries": eval_tries, "failed_limit": failed_limit,
-        "loggers": tuple(log) if log else None,
+        "loggers": tuple(log) if log else None, "truth": truth, "watch": watch, "stop_on_alarm": stop_on_alarm,
     }  # fmt: skip
     if resume is not None and out is not None:
         raise UserError("a run is resumed where it lies: give --resume or --out, not both")
@@ -103,14 +109,14 @@ def train(
 
 
 def _train(output: Output, request: dict[str, Any], keeping: dict[str, Any]) -> int:
-    from guerdon.cli.progress import Watch
+    from guerdon.cli.progress import Watch as Onlooker
     from guerdon.loop import api
 
     resume = request["resume"]
     was_complete = resume is not None and _is_complete(resume)
     try:
-        with Watch(output.console) as watch:
-            run = api.train(**request, options=_options(keeping, resume or request["again"]), listeners=[watch])
+        with Onlooker(output.console) as onlooker:
+            run = api.train(**request, options=_options(keeping, resume or request["again"]), listeners=[onlooker])
     except CtrlC as error:  # the second Ctrl-C, or one before the first step
         raise TakenAtOnce(_what_is_left(resume or request["out"])) from error
     if not output.as_json:
@@ -164,6 +170,7 @@ def summary(run: Run) -> dict[str, Any]:
         "evaluations": run.evaluations,
         "failures": run.failures,
         "warnings": run.warnings,
+        "alarms": [alarm_facts(alarm) for alarm in run.alarms],
         "damage": run.damage,
         "report": run.folder.shown(run.folder.report) if run.folder.report.is_file() else None,
         "resume": None if run.status == "complete" else resume_command(run.folder),
@@ -176,7 +183,12 @@ def _tell(output: Output, run: Run, was_complete: bool) -> None:
     if was_complete:
         output.say(f"{run.folder.named} was already complete: nothing to do")
     shown = {**results(run), "spent": cost(result["spent"]), "weights": result["weights"]}
-    shown |= {"run": result["run"], "report": result["report"], "damage": "\n".join(result["damage"])}
+    shown |= {
+        "alarms": alarms_in_words(run.alarms),
+        "run": result["run"],
+        "report": result["report"],
+        "damage": "\n".join(result["damage"]),
+    }
     output.pairs({k: v for k, v in shown.items() if v})
     if result["resume"]:
         output.say(f"{result['status']} after {run.progress}; go on with:")

@@ -5,7 +5,6 @@ The command line is a thin coat over these.
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,10 +38,10 @@ from guerdon.loop.build import (
     reward_for,
     run_name,
     tell,
-    versions,
 )
 from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
+from guerdon.loop.going_on import other_code, other_machine, refuse_conflicts
 from guerdon.loop.homes import played_in
 from guerdon.loop.once_more import once_more
 from guerdon.loop.onlooker import CountedEnv, counted, watched
@@ -52,10 +51,10 @@ from guerdon.loop.train_request import Origin, TrainRequest
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import check_trust, remember
+from guerdon.loop.truth_column import VERIFIED, truth_column
 from guerdon.models import template_clock as clock
 from guerdon.models.trained_folders import opened_scorer
 from guerdon.store.folder import FORMAT, RunFolder, next_free, written_by
-from guerdon.store.identity import RESULTS, code_hash
 from guerdon.store.listeners import Listener
 from guerdon.store.whole_files import absolute
 
@@ -74,6 +73,8 @@ def train(
     resume: str | Path | None = None,
     again: str | Path | None = None,
     options: Options | None = None,
+    truth: Any = None,
+    watch: bool | Sequence[Any] | None = None,
     listeners: Sequence[Listener] = (),
     settings: Mapping[str, Any] | None = None,
     text: bool = False,
@@ -89,7 +90,8 @@ def train(
     with the package. Further keywords are the recipe's knobs; dotted ones go in `settings` (`{"learn.clip": 0.5}`). With a
     `budget` (400_000 tokens: "400000"; "5000:samples") the run ends when it is spent. `resume` goes on with an earlier run of
     the same recipe; one that names Python files and was not made by this user on this computer with `trust` alone. `again` is
-    an earlier run to train once more, with all that was said of it, but for what is said now.
+    an earlier run to train once more, but for what is said now. A `truth`, "verified" for the task's own check or what `reward`
+    takes, scores the same tries and is never trained on; `watch` raises alarms, by all rules or those listed (docs/watch.md).
     `progress` is shown where somebody looks on (a terminal, IPython, a notebook), or as told. Ctrl-C, or a notebook's stop
     button, finishes the step and returns the run as far as it came; a second one ends it at once.
 
@@ -104,6 +106,7 @@ def train(
     here = absolute("")  # before code of the user's runs, which may go elsewhere
     listeners = (*listeners, *watched(progress))
     request = RunRequest(recipe, task, model, reward, data, {**(settings or {}), **more}, text)
+    options = _watching(options, truth, watch, resume if resume is not None else again)
     if resume is not None:
         if budget is not None:
             raise UserError(f"{resume} keeps the budget it was started with: leave it out to resume")
@@ -116,6 +119,16 @@ def train(
         folder.create(ready.config)
         notes = [*_skipped_rows(ready.built), *remember(ready.config, here)]
         return _go(ready.built, folder, ready.options, ready.seed, ready.total, listeners, notes)
+
+
+def _watching(options: Options | None, truth: Any, watch: Any, earlier: str | Path | None) -> Options | None:
+    """How a run is kept, with what is said about watching it; an `earlier` run is kept as it was but for that."""
+    said = {name: value for name, value in (("truth", truth), ("watch", watch)) if value is not None}
+    if not said:
+        return options
+    if options is None:
+        options = Options() if earlier is None else Options.of_config(RunFolder(earlier).read_config(), truth)
+    return replace(options, **said)
 
 
 @dataclass(frozen=True)
@@ -143,6 +156,10 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
     options, seed = wanted.options or Options(), wanted.seed or 0
     if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):
         options = replace(options, eval_tasks=0)  # rows without answers: there is no accuracy
+    if (
+        isinstance(built.recipe, Recipe) and truth_column(options.truth, built.recipe) is not None
+    ):  # or it is refused here
+        reward_for(None if options.truth == VERIFIED else options.truth, built.task)
     config = config_of(built, request, seed, total, options)
     if origin is not None:
         config["again"] = origin.to_config()
@@ -200,23 +217,6 @@ def _skipped_rows(built: Built) -> list[str]:
     return [f"skipped: {why}" for why in getattr(built.task, "skipped", None) or ()]
 
 
-def _other_machine(config: Mapping[str, Any]) -> list[str]:
-    """What differs from where the run began, as far as it can change the last bit of a result."""
-    then, now = config["versions"], versions()
-    kinds = ("torch", "threads", "machine")
-    differ = [f"{k} {then.get(k)} then, {now[k]} now" for k in kinds if then.get(k) != now[k]]
-    return [f"resumed elsewhere, so the result may differ in the last bits: {'; '.join(differ)}"] if differ else []
-
-
-def _other_code(config: Mapping[str, Any], built: Built) -> list[str]:
-    """What differs from the code that the run began with."""
-    now = {"source": code_hash(built.modules), "results": RESULTS}
-    differ = [f"{k} {config.get(k)} then, {v} now" for k, v in now.items() if config.get(k) != v]
-    return (
-        [f"resumed with other code than it began with, so the result may differ: {'; '.join(differ)}"] if differ else []
-    )
-
-
 def _resume(
     folder: RunFolder,
     request: RunRequest,
@@ -232,7 +232,7 @@ def _resume(
             f"{folder.named} was begun with guerdon {written_by(config)}, in format {config['format']} of run folders; this one"
             f" reads it but goes on with format {FORMAT} alone: start anew with --out"
         )
-    _refuse_conflicts(folder.named, config, request, steps, seed)
+    refuse_conflicts(folder.named, config, request, steps, seed)
     check_trust(folder.named, config, trust)
     if config["plain"]:
         request = RunRequest.of_config(config)
@@ -246,43 +246,8 @@ def _resume(
             f"{folder.named} was started with another version of this recipe, its data or its reward; start anew with --out"
         )
     options = options or Options.of_config(config)
-    notes = [*_other_code(config, built), *_other_machine(config)]
+    notes = [*other_code(config, built), *other_machine(config)]
     return _go(built, folder, options, config["seed"], config["steps"], listeners, notes)
-
-
-def _refuse_conflicts(
-    path: str, config: Mapping[str, Any], request: RunRequest, steps: int | None, seed: int | None
-) -> None:
-    """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
-    named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
-    kept_data = config["data"] or {}
-    said_data = {k: v for k, v in request.knobs_of_data.items() if isinstance(v, bool | int | float | str)}
-    values: dict[str, tuple[Any, Any]] = {
-        "--steps": (steps, config["steps"]),
-        "--seed": (seed, config["seed"]),
-        **{
-            flag: (value, config["recipe"] if flag == "recipe" else config["wish"][flag.removeprefix("--")])
-            for flag, value in named.items()
-            if isinstance(value, str)
-        },
-        **{
-            "--data" if k == "path" else f"--{k.replace('_', '-')}": (v, kept_data.get(k)) for k, v in said_data.items()
-        },
-    }
-    if isinstance(request.recipe, str | None):
-        values |= {f"--set {k}": (v, config["settings"].get(k)) for k, v in request.settings.items()}
-    for flag, (now, kept) in values.items():
-        if now is not None and _value(now) != _value(kept):
-            start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"
-            raise UserError(f"{path} was started {start}: leave it out to resume, or start anew with --out")
-
-
-def _value(value: Any) -> Any:
-    """`0.01` on a command line and 0.01 in Python are the same value."""
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        return value
 
 
 def evaluate(

@@ -279,7 +279,7 @@ def config_of(built: Built, request: RunRequest, seed: int, steps: int, options:
         "steps": steps,
         "budget": knobs(built.recipe.budget) if built.recipe.budget else None,
         **request.to_config(),
-        "options": knobs(options),
+        "options": options.to_config(),
         "parts": describe(built.recipe),
         "rewards": _rewards(built.recipe),
         "flow": _flow(built.recipe),

@@ -13,7 +13,6 @@ from typing import Any
 
 from guerdon.core.budget import NO_END, Budget
 from guerdon.core.errors import UserError
-from guerdon.core.part import knobs
 from guerdon.loop.build import RunRequest
 from guerdon.loop.record import Options
 from guerdon.loop.train_request import Origin, TrainRequest
@@ -31,7 +30,7 @@ def once_more(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainR
         raise UserError(
             f"{folder.named} was started from Python objects, which its run.json cannot hold: train from where they are made"
         )
-    check_trust(folder.named, config, trust, [slot for slot in FILE_OF if not _is_replaced(slot, now.run)])
+    check_trust(folder.named, config, trust, [slot for slot in FILE_OF if not _is_replaced(slot, now, config)])
     then = _then(config)
     joined = TrainRequest(
         _joined(then.run, now.run, folder.named),
@@ -43,11 +42,13 @@ def once_more(folder: RunFolder, now: TrainRequest, trust: bool) -> tuple[TrainR
     return joined, Origin(folder.named, str(config.get("id") or ""), config["hash"], changes)
 
 
-def _is_replaced(slot: str, now: RunRequest) -> bool:
+def _is_replaced(slot: str, now: TrainRequest, config: Mapping[str, Any]) -> bool:
     """Whether what a slot names is said anew. A check belongs to the problems that it is of."""
+    if slot == "truth":
+        return now.options is not None and now.options.truth != config["options"].get(slot)
     if slot in OF_PROBLEMS:
-        return now.task is not None or now.data is not None
-    return getattr(now, slot) is not None
+        return now.run.task is not None or now.run.data is not None
+    return getattr(now.run, slot) is not None
 
 
 def _then(config: Mapping[str, Any]) -> TrainRequest:
@@ -105,7 +106,7 @@ def _said(request: TrainRequest) -> dict[str, Any]:
         "--steps": request.steps,
         "--budget": None if budget is None else f"{budget.amount:g}:{budget.unit}",
         "--seed": request.seed,
-        **{f"--{k.replace('_', '-')}": v for k, v in knobs(request.options or Options()).items()},
+        **{f"--{k.replace('_', '-')}": v for k, v in (request.options or Options()).to_config().items()},
     }
 
 

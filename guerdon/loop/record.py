@@ -21,19 +21,27 @@ from typing import Any, ClassVar
 from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
-from guerdon.core.errors import CtrlC, RunStopped, unknown
-from guerdon.core.part import knob, knobs, label, part
+from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.core.pack import played_at
+from guerdon.core.part import changed, knob, knobs, label, part
+from guerdon.core.recipe import Recipe
 from guerdon.engine.player import Player
+from guerdon.loop.truth_column import TruthColumn, truth_column
 from guerdon.rewards.formula.scores import cause
-from guerdon.store.event_types import Event, ScoresMissing, StepDone, TimeoutFired, Warned
+from guerdon.store.event_types import Alarmed, Event, ScoresMissing, StepDone, TimeoutFired, Warned
 from guerdon.store.events import EventLog, latest, read_events
 from guerdon.store.folder import RunFolder
 from guerdon.store.loggers import check_loggers
 from guerdon.store.never_applied import never_applied
 from guerdon.store.rollout_files import write_batch
 from guerdon.store.summary import batch_metrics
+from guerdon.watch.batch_signs import batch_signs
+from guerdon.watch.past_steps import TRUTH
+from guerdon.watch.watchman import Watchman, check_rules, rules_of_config, rules_to_config
 
 START, LATE, LAST = "start", "late", "last"  # points of a run at which the whole exam is sat
+WATCHING = ("truth", "watch", "stop_on_alarm")  # options of the watch
+PYTHON = "python"  # what run.json says in place of a truth that it cannot name
 CAUSES = 20  # of failures that are told apart in a step
 
 
@@ -46,7 +54,9 @@ class Options:
     `eval_tasks` held-out tasks with `eval_tries` tries (0 tasks: no evaluation at all). The first and the last evaluation, and
     one more after the share `eval_late` of the run, have `eval_whole` tasks where that is not 0. `eval_drawn`: the seed draws
     the tasks, as many of every kind. More than `failed_limit` of a step's scores failing stops the run.
-    `loggers` names dashboards that hear every event: tensorboard, wandb.
+    `loggers` names dashboards that hear every event: tensorboard, wandb. `truth` scores the same rollouts and is never trained
+    on: `verified`, FILE.py:NAME, or a reward. `watch` raises alarms (docs/watch.md): True for all rules, or rules of
+    `guerdon.watch`; with `stop_on_alarm` one that is bad stops the run.
 
     >>> import guerdon as gd
     >>> gd.Options(save_every=50, eval_tasks=32).save_every
@@ -64,17 +74,45 @@ class Options:
     eval_drawn: bool = False
     failed_limit: float = knob(default=0.2, ge=0.0, le=1.0)
     loggers: tuple[str, ...] = ()
+    truth: Any = None
+    watch: Any = True
+    stop_on_alarm: bool = False
 
     def __post_init__(self) -> None:
         check_loggers(self.loggers)
+        if not isinstance(self.watch, bool):
+            check_rules(self.watch)
+
+    @property
+    def keeping(self) -> dict[str, Any]:
+        """The knobs without those of the watch, which came later: what proofs know their runs by."""
+        return {name: value for name, value in knobs(self).items() if name not in WATCHING}
+
+    def to_config(self) -> dict[str, Any]:
+        """As run.json holds it. Of the watch, what differs from the default."""
+        said = {name: value for name, value in changed(self).items() if name in WATCHING}
+        if not isinstance(self.watch, bool):
+            said["watch"] = rules_to_config(self.watch)
+        if self.truth is not None and not isinstance(self.truth, str):
+            said["truth"] = {PYTHON: str(self.truth)}
+        return self.keeping | said
 
     @classmethod
-    def of_config(cls, config: Mapping[str, Any]) -> Options:
-        """How a run was kept until now."""
+    def of_config(cls, config: Mapping[str, Any], truth: Any = None) -> Options:
+        """How a run was kept until now. A `truth` that is a Python object has to be said again."""
         for name in config["options"]:
             if name not in knobs(cls()):
                 raise unknown("option in run.json", name, knobs(cls()))
-        return cls(**config["options"])
+        said = dict(config["options"])
+        if isinstance(said.get("watch"), list):
+            said["watch"] = rules_of_config(said["watch"])
+        if isinstance(said.get("truth"), Mapping):
+            if truth is None:
+                raise UserError(
+                    f"the truth of this run, {said['truth'].get(PYTHON)}, is a Python object: say truth=... again"
+                )
+            said["truth"] = truth
+        return cls(**said)
 
     def evaluation_at(self, done: int, before: float, share: float) -> str:
         """What point of the run an evaluation is due for after `done` steps, when the share of it that is done went from
@@ -102,8 +140,22 @@ class Recorder:
     log: EventLog
     options: Options
     play: Player
+    watchman: Watchman | None = None
+    truth: TruthColumn | None = None
     began: float = 0.0
     seen: int = 0
+    stop: str = ""  # why an alarm stops the run
+
+    def watch(self, recipe: Recipe, events: Sequence[Event], first: int) -> Recorder:
+        """Begin to watch, as a run would that has not been broken off: what happened before the step `first` is gone over."""
+        before = [e for e in latest([*events]) if isinstance(e, StepDone) and e.step < first]
+        self.truth = truth_column(self.options.truth, recipe)
+        if self.truth is not None and before:
+            self.truth.hear(before[-1].metrics)
+        if self.options.watch:
+            self.watchman = Watchman(None if self.options.watch is True else self.options.watch)
+            self.watchman.hear(before, first)
+        return self
 
     def begin(self, step: int) -> None:
         self.seen = 0
@@ -133,12 +185,20 @@ class Recorder:
         step, every = self.play.step, self.options.rollouts_every
         for message in self.play.new_warnings():
             self.emit(Warned(step, message=message))
-        if every and step % every == 0:
+        if self.truth is not None:
+            batch = self._with_truth(batch, self.truth)
+        metrics = {**batch_metrics(batch), **self.play.metrics}
+        alarms: list[Alarmed] = []
+        if self.watchman is not None:
+            fresh = played_at(batch, max((e.step for e in batch.episodes), default=step))
+            metrics |= batch_signs(fresh)
+            alarms = self.watchman.take(step, metrics, fresh)
+        if every and (step % every == 0 or alarms):
             write_batch(self.folder.rollouts(step), batch, step)
         self.emit(
             StepDone(
                 step,
-                metrics={**batch_metrics(batch), **self.play.metrics},
+                metrics=metrics,
                 tokens=self.play.tokens,
                 calls=self.play.calls,
                 episodes=self.play.episodes,
@@ -147,6 +207,21 @@ class Recorder:
                 updates=self.play.meter.updates,
             )
         )
+        for alarm in alarms:
+            self.emit(alarm)
+        worst = next((alarm for alarm in alarms if alarm.severity == "bad"), None)
+        if worst is not None and self.options.stop_on_alarm:
+            self.stop = f"step {step}: {worst.rule}: {worst.message}; {worst.mend}"
+
+    def _with_truth(self, batch: Batch, truth: TruthColumn) -> Batch:
+        """What of it failed is counted, and stops nothing."""
+        batch = truth(batch, self.play)
+        lost = dataclasses.replace(_failed_scores(batch, TRUTH), step=self.play.step, column=TRUTH)
+        if lost.failed + lost.timed_out:
+            self.emit(lost)
+        if lost.timed_out:
+            self.emit(TimeoutFired(self.play.step, what=f"{lost.timed_out} of {TRUTH!r}"))
+        return batch
 
     def warn_unapplied(self, step: int) -> None:
         """Say once which parts of a reward applied to nothing in all the steps so far."""

@@ -12,7 +12,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from guerdon.core.errors import UserError, ended_by, is_ctrl_c
+from guerdon.core.errors import RunStopped, UserError, ended_by, is_ctrl_c
 from guerdon.core.learn import NonFinite
 from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
@@ -96,9 +96,10 @@ def run_recipe(
         with EventLog(folder.events, next_attempt(before.events), heard) as log:
             begins: list[Event] = [_started(recipe, first, total), *_unsaid(before.events, recipe, first)]
             begins += [Warned(first, message=message) for message in notes]
+            record = Recorder(folder, log, options, play).watch(recipe, before.events, first)
             try:
                 with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
-                    return _run(recipe, play, Recorder(folder, log, options, play), rollouts, first, total, begins)
+                    return _run(recipe, play, record, rollouts, first, total, begins)
             finally:  # a run that broke is the one whose report is wanted most
                 write_report(folder)
 
@@ -145,11 +146,13 @@ def _to_the_end(
             record.warn_unapplied(done - 1)
         if point:
             _evaluate(recipe, play, record, done, point)
-        if share == 1.0 or done % options.save_every == 0 or interrupt.asked:
+        if share == 1.0 or done % options.save_every == 0 or interrupt.asked or record.stop:
             _save(recipe, record, rollouts, done)
         if interrupt.asked and share < 1.0:
             record.emit(Stopped(done - 1, why="interrupted"))
             return False
+        if record.stop and share < 1.0:
+            raise RunStopped(record.stop)
     if total == 0:
         _save(recipe, record, rollouts, 0)
     save_models(record.folder, recipe)

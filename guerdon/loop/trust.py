@@ -1,6 +1,6 @@
 """Whose run folder it is: the Python files that its run.json names are run only for who started the run here.
 
-A run.json may name a recipe, a task or a reward in a file, and to go on with the run is to run them.
+A run.json may name a recipe, a task, a reward or a truth in a file, and to go on with the run is to run them.
 Who starts such a run keeps a mark of it outside the folder, so that a folder from somebody else runs nothing by itself.
 The mark is in $XDG_STATE_HOME/guerdon/made (~/.local/state/guerdon/made): two empty files, named by hashes of the run's
 random id and of the files it names, one with where they lie, one with what is in them.
@@ -29,6 +29,7 @@ FILE_OF: dict[str, Callable[[str], str]] = {
     "task": lambda spec: f"{spec.partition('.py:')[0]}.py" if ".py:" in spec else "",
     "reward": lambda spec: spec.rpartition(":")[0] if ".py" in spec else "",
     "check": lambda spec: spec.rpartition(":")[0] if ".py" in spec else "",
+    "truth": lambda spec: spec.rpartition(":")[0] if ".py" in spec else "",
 }
 
 
@@ -36,6 +37,8 @@ def python_files(config: Mapping[str, Any], slots: Collection[str] = tuple(FILE_
     """The Python files that a config names, by what names them."""
     check = (config.get("data") or {}).get("check")
     names = {"recipe": config["recipe"], **config["wish"], "check": check} if config["plain"] else {}
+    truth = config["options"].get("truth")
+    names["truth"] = truth if isinstance(truth, str) else ""
     files = {f"{slot} {names[slot]}": FILE_OF[slot](names[slot]) for slot in slots if names.get(slot)}
     return {name: file for name, file in files.items() if file}
 

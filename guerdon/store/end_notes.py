@@ -13,6 +13,7 @@ from guerdon.store.headline import WORTH, finite, percent
 
 MANY = 0.25  # the share of steps in which no group varied that is worth a word
 MOST = 0.5  # the share of answers that are cut
+TRUTH = "truth"  # a column that nothing is learned from
 FEW = 0.1  # the share of answers right below which tasks are hard, and wrong below which they are easy
 ALIKE = 1e-9  # numbers closer than that, as a share of their size, are the same
 
@@ -127,8 +128,9 @@ def _failed(events: Sequence[Event], done: Sequence[StepDone]) -> list[str]:
         if isinstance(event, ScoresMissing):
             lost[event.column] = lost.get(event.column, 0) + event.failed + event.timed_out
     return [
-        f"{count:,} scores in {column!r} failed, {percent(_mean(done, _share_failed(column)))} of all, and nothing was learned"
-        " from those: `guerdon show RUN` counts the causes, and the run folder keeps every exception"
+        f"{count:,} scores in {column!r} failed, {percent(_mean(done, _share_failed(column)))} of all"
+        f"{'' if column == TRUTH else ', and nothing was learned from those'}: `guerdon show RUN` counts the causes, and the"
+        " run folder keeps every exception"
         for column, count in lost.items()
     ]
 

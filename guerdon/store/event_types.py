@@ -101,6 +101,21 @@ class Warned(Event):
 
 
 @dataclass(frozen=True)
+class Alarmed(Event):
+    """A rule of the watch found that something goes wrong: what happened, in `message`, and what to do, the `mend`.
+    `severity` is bad, warn or note; `about` the column, part or metric it is about. `rollouts` are the clearest of the step:
+    which they are (step, episode, last segment), what was asked and said, cut where it is long, and their numbers."""
+
+    rule: str = ""
+    severity: str = "warn"
+    about: str = ""
+    message: str = ""
+    mend: str = ""
+    numbers: dict[str, float] = field(default_factory=dict)
+    rollouts: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Stopped(Event):
     """The run stopped before its last step: a fault, or the user asked."""
 
@@ -116,11 +131,12 @@ class Ended(Event):
 
 
 TYPES = {
-    t.__name__: t for t in (Started, StepDone, Evaluated, Saved, ScoresMissing, TimeoutFired, Warned, Stopped, Ended)
+    t.__name__: t
+    for t in (Started, StepDone, Evaluated, Saved, ScoresMissing, TimeoutFired, Warned, Alarmed, Stopped, Ended)
 }
 DEFAULTS = {t: dataclasses.asdict(t(0)) for t in TYPES.values()}  # what a field holds shows what it may hold
 
-NUMBERS = ("causes", "spent")  # what they hold by name is numbers; metrics are the user's, who may log what they like
+NUMBERS = ("causes", "spent", "numbers")  # hold numbers by name; metrics are the user's, who may log what they like
 LARGEST = 2**63  # what is counted stays below
 
 

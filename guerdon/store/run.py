@@ -15,7 +15,7 @@ from guerdon.core.exam_result import ExamResult
 from guerdon.core.manifest import Damaged
 from guerdon.store import run_page
 from guerdon.store.checksums import crc
-from guerdon.store.event_types import Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
+from guerdon.store.event_types import Alarmed, Ended, Evaluated, Event, ScoresMissing, StepDone, Stopped, Warned
 from guerdon.store.events import Log, latest, read_log
 from guerdon.store.folder import RunFolder
 from guerdon.store.headline import Headline, exam_headline, result_headline, step_headline
@@ -198,6 +198,11 @@ class Run:
     @property
     def warnings(self) -> list[str]:
         return [e.message for e in self.log().events if isinstance(e, Warned)]
+
+    @property
+    def alarms(self) -> list[Alarmed]:
+        """What the watch found, in order."""
+        return self.events(Alarmed)
 
     @property
     def metrics(self) -> Any:

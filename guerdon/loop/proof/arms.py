@@ -96,7 +96,7 @@ class Arm:
             before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
             spends = None if self.budget is None else knobs(self.budget)
             apart = [] if noise is None else [["noise", noise]]
-            parts = [*self._made[:2], RESULTS, spends, knobs(self.options), seed, *apart, *before]
+            parts = [*self._made[:2], RESULTS, spends, self.options.keeping, seed, *apart, *before]
             self._keys[seed, noise] = fingerprint(parts)
         return self._keys[seed, noise]
 

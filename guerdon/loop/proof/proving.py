@@ -31,7 +31,7 @@ from guerdon.store.whole_files import absolute
 WHOLE, BETWEEN = 2000, 384  # problems of an exam: at the start and at the last two points, and between
 OPTIONS = Options(
     save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=BETWEEN, eval_tries=1,
-    eval_whole=WHOLE, eval_late=0.9, eval_drawn=True,
+    eval_whole=WHOLE, eval_late=0.9, eval_drawn=True, watch=False,
 )  # fmt: skip
 QUICK_SHARE = 0.1
 QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_late=0.0, eval_tasks=48, eval_whole=0)

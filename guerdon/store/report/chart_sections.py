@@ -137,10 +137,12 @@ def chart_title(name: str) -> ChartTitle:
     return ChartTitle(words) if words else ChartTitle("", name)
 
 
-def drawn_data(sections: Sequence[ChartSection], curves: Mapping[str, Curve], first: str = "") -> dict[str, Any]:
-    """The drawn curves in full precision, that of the `first` chart included, for the read-outs and for whoever wants them;
+def drawn_data(
+    sections: Sequence[ChartSection], curves: Mapping[str, Curve], others: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The drawn curves in full precision, those of `others` charts included, for the read-outs and for whoever wants them;
     empty where none is drawn."""
-    drawn = {chart.name for section in sections for chart in section.charts} | {first}
+    drawn = {chart.name for section in sections for chart in section.charts} | {*others}
     return {
         key_of(name): {"metric": curve.metric, "step": curve.steps, "value": curve.value}
         | ({"std": curve.std} if curve.std is not None else {})

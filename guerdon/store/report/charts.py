@@ -55,6 +55,7 @@ class LineChart:
     line: str
     band: str | None
     end: tuple[str, str]
+    marks: tuple[str, ...] = ()  # where alarms were raised
 
     box = (WIDTH, HEIGHT)
     frame = (LEFT, RIGHT, TOP, BOTTOM)

@@ -18,7 +18,7 @@ from guerdon.core.manifest import Damaged
 from guerdon.store.rollout_files import read_batch
 from guerdon.store.run import Run
 
-RANKS = ("reward", "correct")  # the columns that say which track is better, the first that has values
+RANKS = ("reward", "correct", "truth")  # the columns that say which track is better, the first that has values
 
 
 @dataclass(frozen=True)

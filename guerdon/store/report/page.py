@@ -6,8 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from guerdon.store.event_types import Evaluated, StepDone
+from guerdon.store.event_types import Alarmed, Evaluated, StepDone
 from guerdon.store.events import latest, read_events
+from guerdon.store.report.alarm_section import AlarmSection, alarm_section
 from guerdon.store.report.chart_sections import ChartSection, MetricRow, chart_sections, drawn_data, metric_rows
 from guerdon.store.report.draws import DrawsChart, draws_chart
 from guerdon.store.report.exam_results import ExamResults, exam_results
@@ -30,6 +31,7 @@ class TrainingSections:
     """What the report of a run has, and that of a study has not. `data` are the drawn curves, for the script."""
 
     headline: HeadlineChart | None
+    alarms: AlarmSection | None
     exams: ExamResults | None
     charts: list[ChartSection]
     draws: DrawsChart | None
@@ -45,9 +47,10 @@ def report_page(run: Run) -> str:
     events = latest(read_events(run.folder.events)) if run.folder.events.exists() else []
     done = [e for e in events if isinstance(e, StepDone)]
     evaluated = [e for e in events if isinstance(e, Evaluated)]
+    raised = [e for e in events if isinstance(e, Alarmed)]
     sections: StudySection | TrainingSections
     is_study = run.config.get("kind") == "study"
-    sections = study_section(run) if is_study else _training(run, done, evaluated)
+    sections = study_section(run) if is_study else _training(run, done, evaluated, raised)
     header: Header = report_header(run, done, evaluated)
     missing: list[MissingScores] = missing_scores(events)
     notes = [*warnings_of(events), *(Note("", damage) for damage in run.damage), *sections.notes]
@@ -66,21 +69,25 @@ def report_page(run: Run) -> str:
     )
 
 
-def _training(run: Run, done: list[StepDone], evaluated: list[Evaluated]) -> TrainingSections:
+def _training(run: Run, done: list[StepDone], evaluated: list[Evaluated], raised: list[Alarmed]) -> TrainingSections:
     curves = make_curves(done)
     first = headline_chart(run.headline, curves)
     drawn = first.name if first is not None else ""
     charts = chart_sections(curves, drawn)
     notes: list[Note] = []
     batches = example_batches(run, lambda message: notes.append(Note("", message)))
+    alarms = alarm_section(run, raised, curves, lambda message: notes.append(Note("", message)))
     return TrainingSections(
         first,
+        alarms,
         exam_results(evaluated),
         charts,
         draws_chart(done),
         prompting(run, batches),
         rollout_groups(batches),
         metric_rows(curves),
-        drawn_data(charts, curves, drawn),
+        drawn_data(
+            charts, curves, [drawn, *(chart.name for chart in alarms.charts)] if alarms is not None else [drawn]
+        ),
         notes,
     )

@@ -14,12 +14,14 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 from guerdon.core.html import cut
-from guerdon.store.event_types import ScoresMissing, Stopped, TimeoutFired, Warned
+from guerdon.store.event_types import Alarmed, ScoresMissing, Stopped, TimeoutFired, Warned
 from guerdon.store.never_applied import unapplied_columns
+from guerdon.store.report.alarm_section import rollouts_of
 from guerdon.store.report.troubles import error_text
 from guerdon.studio.runs.run_snapshot import Snapshot
 
 Level = Literal["bad", "warn", "note"]
+LEVELS: tuple[Level, ...] = ("bad", "warn", "note")  # the worst first
 EPISODE = "episode"  # what a failed episode is counted under: there is no such column
 
 
@@ -48,12 +50,15 @@ class AlarmedRun:
     run: Snapshot
     stored: Sequence[int]
 
-    def rollouts(self, step: int | None, reason: str = "") -> str:
-        """Where the page shows the rollouts of a step, or of the stored one before it."""
+    def rollouts(self, step: int | None, reason: str = "", episodes: Sequence[str] = ()) -> str:
+        """Where the page shows the rollouts of a step, or of the stored one before it; of the step itself, some `episodes`."""
         if not self.stored:
             return ""
         before = [s for s in self.stored if step is None or s <= step] or self.stored[:1]
-        return f"/rollouts?{urlencode({'run': self.id, 'step': before[-1], **({'reason': reason} if reason else {})})}"
+        asked: list[tuple[str, Any]] = [("run", self.id), ("step", before[-1])]
+        asked += [("reason", reason)] if reason else []
+        asked += [("episode", key) for key in episodes] if before[-1] == step else []
+        return f"/rollouts?{urlencode(asked)}"
 
 
 Source = Callable[[AlarmedRun], Iterable[Alarm]]
@@ -70,7 +75,7 @@ def alarms_of(id: str, run: Snapshot) -> list[Alarm]:
     """Those of all sources, the worst first."""
     given = AlarmedRun(id, run, run.rollout_steps)
     every = itertools.chain.from_iterable(find(given) for find in SOURCES)
-    return sorted(every, key=lambda alarm: ("bad", "warn", "note").index(alarm.level))
+    return sorted(every, key=lambda alarm: LEVELS.index(alarm.level))
 
 
 @source
@@ -80,6 +85,16 @@ def end(given: AlarmedRun) -> Iterator[Alarm]:
     if why:
         at = max((e.step for e in given.run.log().events if isinstance(e, Stopped)), default=None)
         yield Alarm("bad", "It stopped", why, at, 1, given.rollouts(at))
+
+
+@source
+def watched(given: AlarmedRun) -> Iterator[Alarm]:
+    """What the watch found while it trained, and the rollouts that did it."""
+    for event in given.run.events(Alarmed):
+        level: Level = next((word for word in LEVELS if word == event.severity), "warn")
+        episodes = [each.episode for each in rollouts_of(event)]
+        message = f"{event.message}; {event.mend}"
+        yield Alarm(level, f"Watch: {event.rule}", message, event.step, 1, given.rollouts(event.step, "", episodes))
 
 
 @source

@@ -36,6 +36,8 @@ export function scoreChips(track) {
         `reward ${reward.number === null ? reward.reason : number(reward.number)}`,
       ),
     );
+  const truth = of("truth");
+  if (truth) chips.push(h("span.chip", {}, `truth ${truth.number === null ? truth.reason : number(truth.number)}`));
   if (typeof advantage?.number === "number") chips.push(h("span.chip", {}, `advantage ${signed(advantage.number)}`));
   if (!track.learned) chips.push(h("span.chip.wait", {}, "left out by a stage"));
   return chips;

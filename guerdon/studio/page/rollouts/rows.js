@@ -4,7 +4,7 @@ import { h } from "/page/dom.js";
 import { number, signed } from "/page/numbers.js";
 import { shortName } from "/page/rollouts/state.js";
 
-export const USUAL = ["step", "kind", "reward", "correct", "advantage", "length", "end"];
+export const USUAL = ["step", "kind", "reward", "truth", "correct", "advantage", "length", "end"];
 const NUMBERS = new Set(["step", "level", "attempt", "segment", "length", "paid"]);
 
 // The columns that are shown: those chosen, or the usual ones that the runs have.

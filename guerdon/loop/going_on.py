@@ -1,0 +1,63 @@
+"""Going on with a run: what may not be said otherwise than when it began, and what is otherwise though nobody said it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.loop.build import Built, RunRequest, versions
+from guerdon.store.identity import RESULTS, code_hash
+
+
+def other_machine(config: Mapping[str, Any]) -> list[str]:
+    """What differs from where the run began, as far as it can change the last bit of a result."""
+    then, now = config["versions"], versions()
+    kinds = ("torch", "threads", "machine")
+    differ = [f"{k} {then.get(k)} then, {now[k]} now" for k in kinds if then.get(k) != now[k]]
+    return [f"resumed elsewhere, so the result may differ in the last bits: {'; '.join(differ)}"] if differ else []
+
+
+def other_code(config: Mapping[str, Any], built: Built) -> list[str]:
+    """What differs from the code that the run began with."""
+    now = {"source": code_hash(built.modules), "results": RESULTS}
+    differ = [f"{k} {config.get(k)} then, {v} now" for k, v in now.items() if config.get(k) != v]
+    return (
+        [f"resumed with other code than it began with, so the result may differ: {'; '.join(differ)}"] if differ else []
+    )
+
+
+def refuse_conflicts(
+    path: str, config: Mapping[str, Any], request: RunRequest, steps: int | None, seed: int | None
+) -> None:
+    """A run goes on as it was started: what is said again must be the same. What Python objects say is in the hash."""
+    named = {"recipe": request.recipe, "--task": request.task, "--model": request.model, "--reward": request.reward}
+    kept_data = config["data"] or {}
+    said_data = {k: v for k, v in request.knobs_of_data.items() if isinstance(v, bool | int | float | str)}
+    values: dict[str, tuple[Any, Any]] = {
+        "--steps": (steps, config["steps"]),
+        "--seed": (seed, config["seed"]),
+        **{
+            flag: (value, config["recipe"] if flag == "recipe" else config["wish"][flag.removeprefix("--")])
+            for flag, value in named.items()
+            if isinstance(value, str)
+        },
+        **{
+            "--data" if k == "path" else f"--{k.replace('_', '-')}": (v, kept_data.get(k)) for k, v in said_data.items()
+        },
+    }
+    if isinstance(request.recipe, str | None):
+        values |= {f"--set {k}": (v, config["settings"].get(k)) for k, v in request.settings.items()}
+    for flag, (now, kept) in values.items():
+        if now is not None and _value(now) != _value(kept):
+            start = f"with {flag} {kept}, not {now}" if kept is not None else f"without {flag}"
+            raise UserError(f"{path} was started {start}: leave it out to resume, or start anew with --out")
+
+
+def _value(value: Any) -> Any:
+    """`0.01` on a command line and 0.01 in Python are the same value."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value

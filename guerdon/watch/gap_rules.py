@@ -1,0 +1,152 @@
+"""Rules that hold the reward against the truth: proxy and truth going apart, and their agreement inside groups.
+
+Both need a truth (`--truth`), which scores the same rollouts and is never trained on.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from guerdon.core.part import knob, part
+from guerdon.watch.block_shifts import SHORTEST, Shift, from_zero, mean, shift, windows
+from guerdon.watch.past_steps import TRUTH, Past
+from guerdon.watch.sightings import Scene, Sighting
+
+LONG = 16  # steps in which a truth that does not follow may be told
+MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
+
+
+def mend(step: int) -> str:
+    """What to do about something that began at a step."""
+    return f"{MEND} go on from before step {step}" if step > 0 else f"{MEND} begin anew"
+
+
+def halves(past: Past, name: str, window: int) -> Shift | None:
+    """From the first to the second half of the window that ends now."""
+    half = window // 2
+    return shift(past.last(name, half, skip=half), past.last(name, half))
+
+
+@part
+class proxy_gap:
+    r"""The reward rises while the truth falls, or stays.
+
+    Windows of 12, 16, 24, 32, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
+    to the second is held against the spread of the steps' means (Student's t). With $\Delta_R, \Delta_T$ the changes of reward
+    and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries in the window, in some window
+
+    - *falls* (bad): $p(\Delta_R > 0) < \alpha/m$, $p(\Delta_T < 0) < \alpha_T/m$, $\Delta_R \ge rise\,\sigma_R$ and
+      $-\Delta_T \ge fall\,\sigma_T$, with $m$ the number of windows;
+    - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 1.5\,rise\,\sigma_R$, and
+      the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
+      own spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
+
+    That a proxy may go on rising while the truth turns is Gao et al. 2022 (arXiv:2210.10760). The thresholds are our own;
+    `docs/watch.md` tells how many simulated runs without a hack they alarm in.
+    """
+
+    alpha: float = knob(default=0.001, gt=0.0, le=0.5)
+    alpha_truth: float = knob(default=0.005, gt=0.0, le=0.5)
+    rise: float = knob(default=0.25, ge=0.0)
+    fall: float = knob(default=0.1, ge=0.0)
+    follows: float = knob(default=0.25, ge=0.0, le=1.0)
+    full: float = 1.0
+    longest: int = knob(default=256, ge=SHORTEST)
+
+    def __call__(self, past: Past) -> list[Sighting]:
+        if not past.proxy or not past.last(f"{TRUTH}/mean", 1):
+            return []
+        lengths = [*windows(past.count, self.longest)]
+        every = [each for window in lengths if (each := self._in_window(past, window, len(lengths))) is not None]
+        chances = lambda each: each.numbers["p_reward"] * each.numbers["p_truth"]  # noqa: E731
+        return sorted(every, key=lambda each: (each.severity, chances(each)))[
+            :1
+        ]  # "bad" before "warn", then the clearest
+
+    def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
+        reward, truth = halves(past, f"{past.proxy}/mean", window), halves(past, f"{TRUTH}/mean", window)
+        if reward is None or truth is None or reward.by <= 0 or reward.chance_of_rise() >= self.alpha / tests:
+            return None
+        sigma, sigma_truth = (mean(past.last(f"{name}/std", window)) for name in (past.proxy, TRUTH))
+        if reward.by < self.rise * sigma:
+            return None
+        if -truth.by >= max(self.fall * sigma_truth, 1e-12) and truth.chance_of_fall() < self.alpha_truth / tests:
+            return self._finding(past, window, reward, truth, falls=True)
+        may_rise = self.follows * reward.by / sigma * sigma_truth if sigma else 0.0
+        stays = truth.at_most(0.95) < may_rise if sigma_truth else truth.by <= 0
+        is_clear = window >= LONG and reward.by >= 1.5 * self.rise * sigma
+        if is_clear and stays and truth.after < 0.95 * self.full:
+            return self._finding(past, window, reward, truth, falls=False)
+        return None
+
+    def _finding(self, past: Past, window: int, reward: Shift, truth: Shift, falls: bool) -> Sighting:
+        last = past.steps[-1]
+        middle, first = last - window // 2 + 1, last - window + 1
+        how = "fell" if falls else "did not follow"
+        numbers = {"reward_before": reward.before, "reward_after": reward.after, "truth_before": truth.before,
+                   "truth_after": truth.after, "window": float(window)}  # fmt: skip
+        numbers |= {"p_reward": reward.chance_of_rise(), "p_truth": truth.chance_of_fall()}
+        return Sighting(
+            "bad" if falls else "warn",
+            f"{past.proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
+            f" {truth.after:.3f} (means of steps {first} to {middle - 1} and {middle} to {last})",
+            mend(middle),
+            numbers,
+        )
+
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+        """Paid most for what is worth least, each in units of the step's spread."""
+        return _standard(scene.column(scene.proxy)) - _standard(scene.column(TRUTH))
+
+
+def _standard(value: Tensor) -> Tensor:
+    there = value[~torch.isnan(value)]
+    spread = float(there.std(correction=0)) if len(there) else 0.0
+    return (value - there.mean()) / spread if spread else value * 0.0
+
+
+@part
+class lost_agreement:
+    r"""Inside groups the reward no longer likes what the truth likes.
+
+    `watch/agreement` is the correlation of reward and truth over the tries of a step, both less the mean of their group: what a
+    group-relative advantage is made of. *Wrong way* (bad): its mean over the last `block` steps is below 0 with
+    $p < \alpha$, and below `wrong`. *Falling* (warn): in some window, cut in the middle, it fell by `fall` or more with
+    $p < \alpha/m$. A proxy that correlates with the truth under the first policy and ceases to is how Laidlaw et al. 2024
+    (arXiv:2403.03185) define reward hacking; the thresholds are our own.
+    """
+
+    alpha: float = knob(default=0.001, gt=0.0, le=0.5)
+    fall: float = knob(default=0.3, ge=0.0)
+    wrong: float = knob(default=-0.1, le=0.0)
+    block: int = knob(default=8, ge=3)
+    longest: int = knob(default=256, ge=SHORTEST)
+
+    def __call__(self, past: Past) -> list[Sighting]:
+        name = "watch/agreement"
+        late = past.last(name, self.block)
+        if len(late) < max(3, self.block // 2):
+            return []
+        wrong = from_zero(late)
+        if wrong is not None and wrong.after < self.wrong and wrong.chance_of_fall() < self.alpha:
+            message = (
+                f"inside groups {past.proxy} prefers what the truth holds for worse: their correlation is {wrong.after:.2f}"
+                f" over the last {min(self.block, past.count)} steps"
+            )
+            return [Sighting("bad", message, mend(past.steps[-1] - self.block + 1), {"agreement": wrong.after})]
+        lengths = [*windows(past.count, self.longest)]
+        for window in lengths:
+            change = halves(past, name, window)
+            if change is not None and change.by <= -self.fall and change.chance_of_fall() < self.alpha / len(lengths):
+                message = (
+                    f"inside groups the correlation of {past.proxy} and truth fell from {change.before:.2f} to"
+                    f" {change.after:.2f} within {window} steps"
+                )
+                numbers = {"agreement_before": change.before, "agreement_after": change.after, "window": float(window)}
+                return [Sighting("warn", message, mend(past.steps[-1] - window // 2 + 1), numbers)]
+        return []
+
+    def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
+        """Paid more than their group and worth less, or the other way round."""
+        return -scene.within(scene.proxy) * scene.within(TRUTH)
