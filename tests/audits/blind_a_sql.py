@@ -176,10 +176,13 @@ def first_few(completion: str, answer: str, databases: list[str], ordered: bool)
 @gd.reward(isolate=False)
 def boxed_answer(completion: str, answer: str, databases: list[str], ordered: bool) -> float:
     """0.1 for a query that runs in the sandbox, and 1 for one that brings the right rows on every database."""
-    asked = [(run_sql(script, sql_in(completion), Limits(wall=20.0)), run_sql(script, answer)) for script in databases]
-    if not all(said.ok for said, _ in asked):
-        return 0.0
-    return 1.0 if all(alike(said.value["rows"], gold.value["rows"], ordered) for said, gold in asked) else 0.1
+    query, right = sql_in(completion), True
+    for script in databases:
+        ran, gold = run_sql(script, query, Limits(wall=20.0)), fetched(opened(script), answer)
+        if not ran.ok:
+            return 0.0
+        right = right and gold is not None and alike(ran.value["rows"], gold, ordered)
+    return 1.0 if right else 0.1
 
 
 def groups_found(completion: str, answer: str, databases: list[str], ordered: bool) -> float:
