@@ -83,6 +83,7 @@ MAY_IMPORT = {
         "models",
         "rewards",
         "exams",
+        "losses",  # for its estimates of KL
         "engine",
         "judges",
         "bridges",

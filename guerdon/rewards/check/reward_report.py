@@ -123,20 +123,20 @@ class RewardReport:
 
     def page(self, width: int = WIDTH) -> str:
         """What was found, for people."""
-        lines = _wrapped(f"{self.reward} on {self.task}: {self._counts()}", "", width)
+        lines = wrapped(f"{self.reward} on {self.task}: {self._counts()}", "", width)
         for each in sorted(self.findings, key=lambda f: f.severity != "severe"):
-            lines += _wrapped(f"  {each.severity:<8} {each.says}", " " * 11, width)
-            lines += _wrapped(f"{' ' * 11}{each.example}", " " * 11, width) if each.example else []
+            lines += wrapped(f"  {each.severity:<8} {each.says}", " " * 11, width)
+            lines += wrapped(f"{' ' * 11}{each.example}", " " * 11, width) if each.example else []
         lines += [] if self.findings else ["  nothing found"]
-        lines += [line for text in self._labelled() for line in (_wrapped(text, "  ", width) if text else [text])]
+        lines += [line for text in self._labelled() for line in (wrapped(text, "  ", width) if text else [text])]
         if not self.kinds:
             return "\n".join(lines)
         titles = ("completion", "count", "mean", "lowest", "highest", "as good as gold")
         rows = [{**row, "as_good_as_gold": "" if row["right"] else row["level"]} for row in self.kinds]
-        lines += ["", *_table(titles, rows, "kind")]
+        lines += ["", *table_lines(titles, rows, "kind")]
         if self.components:
-            lines += ["", *_table(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name")]
-        lines += ["", *(line for text in self._rest() for line in _wrapped(text, "  ", width))]
+            lines += ["", *table_lines(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name")]
+        lines += ["", *(line for text in self._rest() for line in wrapped(text, "  ", width))]
         return "\n".join(lines)
 
     def _labelled(self) -> list[str]:
@@ -144,7 +144,7 @@ class RewardReport:
         told = self.labelled
         if not told:
             return []
-        table = _table(("label", "count", "scored", "mean", "lowest", "highest"), told["kinds"], "label")
+        table = table_lines(("label", "count", "scored", "mean", "lowest", "highest"), told["kinds"], "label")
         said = f"the reward agrees with {told['agree']} of {told['labels']} labels"
         if told["auc"] is not None:
             said += f"; of a right sample and another, the right one is paid more in {100 * told['auc']:.0f} % of pairs"
@@ -176,7 +176,8 @@ def quoted(text: str) -> str:
     return repr(text) if len(text) <= SHOWN else f"{text[:half]!r} ... {text[-half:]!r}"
 
 
-def _wrapped(text: str, indent: str, width: int) -> list[str]:
+def wrapped(text: str, indent: str, width: int) -> list[str]:
+    """A text in lines of a width, those after the first indented."""
     how = {"break_on_hyphens": False, "replace_whitespace": False, "drop_whitespace": True}
     if width <= len(indent) + 20:  # too narrow for a margin
         indent = ""
@@ -185,7 +186,8 @@ def _wrapped(text: str, indent: str, width: int) -> list[str]:
     return lines or [""]
 
 
-def _table(titles: Sequence[str], rows: Sequence[Mapping[str, Any]], first: str) -> list[str]:
+def table_lines(titles: Sequence[str], rows: Sequence[Mapping[str, Any]], first: str) -> list[str]:
+    """Rows as columns under their titles; the first column has the key `first`, the others their titles' words."""
     keys = (first, *(t.replace(" ", "_") for t in titles[1:]))
     cells = [list(titles), *([_cell(row[k]) for k in keys] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
