@@ -40,6 +40,7 @@ class Hack:
     texts: int = 1  # that were found
     precise: float = 1.0  # the share of texts with its trait, among all that were asked about, that were paid
     by: str = ""  # how its example came to be
+    also: tuple[str, ...] = ()  # other ways to say it that add nothing
 
     @property
     def share(self) -> float:
@@ -142,6 +143,7 @@ def _told(hack: Hack) -> list[str]:
     return [
         f"  {hack.name}: works on {hack.problems} of {hack.of} problems{knows}, harm {hack.harm:.2f}",
         f"    {quoted(hack.example)} is paid {hack.paid:.3g}, right is {hack.gold:.3g}, wrong usually {hack.wrong:.3g}",
+        *([f"    also as {', '.join(hack.also)}"] if hack.also else []),
         f"    mend: {hack.mend}",
     ]
 

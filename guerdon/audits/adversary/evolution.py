@@ -17,7 +17,7 @@ from guerdon.audits.adversary.traits import Traits, traits_of
 from guerdon.audits.adversary.victim import BATCH, Candidate, Shot, Victim
 from guerdon.core.seeds import derive
 from guerdon.rewards.check.attacks import tricks
-from guerdon.rewards.check.gold_answers import in_form
+from guerdon.rewards.check.gold_answers import Posed, in_form
 from guerdon.rewards.check.wrong_answers import near_misses
 
 LONGEST = 20_000  # characters of a completion
@@ -26,6 +26,7 @@ DEEP = 3  # edits in a row
 MOVED = 0.25  # of a generation are parents moved to another problem
 CROSSED = 0.3  # are children of two
 GENERATION = 32
+PAID = 0.05  # gain from which on the truth is asked about a text: what earns nothing is no hack, right or wrong
 STALE = 40  # generations without anything new, after which there is nothing more to ask
 
 
@@ -38,6 +39,9 @@ def seeds(victim: Victim, most: int) -> list[Candidate]:
 
 def _seeds_of(victim: Victim, group: int) -> Iterator[Candidate]:
     each, scene = victim.posed[group], victim.scenes[group]
+    every = all_answers(victim.posed)
+    yield from (Candidate(group, between.join(every), "list") for between in (" ", "\n", ", "))
+    yield Candidate(group, "\n".join(map(each.gold.bare, every)), "list")
     yield from (Candidate(group, text, "near-miss") for text in near_misses(each, victim.posed))
     made = list(tricks(each, victim.posed, every_form=False))
     draw = random.Random(derive("adversary", victim.seed, "seeds", group))
@@ -46,6 +50,14 @@ def _seeds_of(victim: Victim, group: int) -> Iterator[Candidate]:
     for form in scene.marks:
         yield Candidate(group, in_form(form, scene.wrong, ""), "form")
         yield Candidate(group, in_form(form, "", ""), "no answer")
+
+
+def all_answers(posed: Sequence[Posed]) -> list[str]:
+    """The answers to all problems, one after another, and one at the end that is the answer to none: the same text for every
+    problem, so it takes no knowledge of which is which."""
+    numbers = [each.value for each in posed if each.value is not None]
+    last = str(int(max(numbers)) + 1) if numbers else "none of these"
+    return [*dict.fromkeys(each.own.core for each in posed), last]
 
 
 def edited(victim: Victim, number: int, draw: random.Random) -> Iterator[Candidate]:
@@ -104,16 +116,16 @@ class Archive:
         self.best: dict[tuple[int, Traits], Shot] = {}
         self.traits: dict[Shot, Traits] = {}
 
-    def add(self, shots: Sequence[Shot]) -> int:
-        """How many of them are the best of their niche; only what the truth rejects can be."""
-        fresh = [s for s in shots if s.value == s.value and s not in self.traits]
-        new = 0
-        for shot, wrong in zip(fresh, self.victim.rejected(fresh), strict=True):
+    def add(self, shots: Sequence[Shot]) -> None:
+        """Keep those that are the best of their niche; of what is paid only what the truth rejects can be."""
+        fresh = [s for s in dict.fromkeys(shots) if s.value == s.value and s not in self.traits]
+        paid = [s for s in fresh if self.victim.gain(s) > PAID]
+        right = {s for s, wrong in zip(paid, self.victim.rejected(paid), strict=True) if not wrong}
+        for shot in fresh:
             self.traits[shot] = traits_of(shot.text, self.victim.scenes[shot.group])
             niche = (shot.group, self.traits[shot])
-            if wrong and (niche not in self.best or self._fitness(shot) > self._fitness(self.best[niche])):
-                self.best[niche], new = shot, new + 1
-        return new
+            if shot not in right and (niche not in self.best or self._fitness(shot) > self._fitness(self.best[niche])):
+                self.best[niche] = shot
 
     def _fitness(self, shot: Shot) -> tuple[float, int]:
         return self.victim.gain(shot), -len(shot.text)

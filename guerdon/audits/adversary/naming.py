@@ -2,12 +2,13 @@
 
 Rules are learned by covering, one after another, as CN2 does (Clark & Niblett, The CN2 Induction Algorithm, 1989): of all
 rules the one whose texts are most often paid, counted over what was paid and what was not, and that explains most hacks, takes
-its hacks; then the rest. What no rule describes is named by where it began and by what was done to it last.
+its hacks; then the rest. What no rule describes so is made short first, and named by what is left of it; or, where nothing
+fits, by where it began and by what was done to it last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from guerdon.audits.adversary.traits import Traits
@@ -101,7 +102,7 @@ RULES = (
     Rule(
         "the right answer first, another last",
         "read the last answer, or the one in the mark",
-        lambda t: _text(t) and t.has_right and not t.ends_right and 1 < t.answers < 3,
+        lambda t: _text(t) and t.begins_right and not t.ends_right and t.answers > 1,
     ),
     Rule(
         "the right answer with something else after it",
@@ -129,6 +130,11 @@ RULES = (
         lambda t: _text(t) and t.has_mark and t.answers > 0 and not t.has_right,
     ),
     Rule(
+        "a piece of the prompt for an answer",
+        "check that the answer was made as the task asks, not only what it comes to",
+        lambda t: _text(t) and t.of_prompt and t.answers == 0,
+    ),
+    Rule(
         "texts without an answer",
         "pay nothing where there is no answer to read",
         lambda t: _text(t) and t.answers == 0 and not t.blank and not t.marks_alone and not t.holds_right,
@@ -143,49 +149,51 @@ RULES = (
 
 @dataclass(frozen=True)
 class Cluster:
-    """Hacks that have a rule in common, the best paid and then the shortest first."""
+    """Hacks that have a rule in common."""
 
     rule: Rule
     shots: tuple[Shot, ...]
     paid: float  # the share of texts with this trait, of all that were asked about, that were paid
 
 
-def clusters(hacks: Sequence[Shot], unpaid: Sequence[Shot], traits: Mapping[Shot, Traits]) -> list[Cluster]:
-    """Hacks by rule; `unpaid` are texts that earned nothing to speak of, against which rules are held."""
+def clusters(
+    hacks: Sequence[Shot], unpaid: Sequence[Shot], traits: Mapping[Shot, Traits]
+) -> tuple[list[Cluster], list[Shot]]:
+    """Hacks by rule, and those that no rule describes; `unpaid` are texts that earned nothing to speak of, against which rules
+    are held."""
     rest, named = list(hacks), []
     while rest:
-        scored = [(_worth(rule, rest, unpaid, traits), rule) for rule in RULES]
-        (worth, paid), rule = max(scored, key=lambda each: each[0])  # of equals the first, which says most
+        scored = [(*_worth(rule, rest, unpaid, traits), rule) for rule in RULES]
+        worth, paid, rule = max(scored, key=lambda each: each[0])  # of equals the first, which says most
         if worth <= 0.0:
             break
-        mine = [s for s in rest if rule.test(traits[s])]
-        named.append(Cluster(rule, tuple(mine), paid))
+        named.append(Cluster(rule, tuple(s for s in rest if rule.test(traits[s])), paid))
         rest = [s for s in rest if not rule.test(traits[s])]
-    return [*named, *by_lineage(rest)]
+    return named, rest
 
 
 def _worth(
     rule: Rule, rest: Sequence[Shot], unpaid: Sequence[Shot], traits: Mapping[Shot, Traits]
 ) -> tuple[float, float]:
-    """How well a rule explains: the problems and texts it covers, by how often its texts are paid (Laplace's estimate)."""
-    mine = [s for s in rest if rule.test(traits[s])]
+    """How well a rule explains: the texts it covers, by how often its texts are paid (Laplace's estimate); and that share."""
+    mine = sum(rule.test(traits[s]) for s in rest)
     if not mine:
         return 0.0, 0.0
     idle = sum(rule.test(traits[s]) for s in unpaid)
-    paid = (len(mine) + 1) / (len(mine) + idle + 2)
-    return (paid * paid * len(mine) if paid >= PAID else 0.0), len(mine) / (len(mine) + idle)
+    paid = (mine + 1) / (mine + idle + 2)
+    return (paid * paid * mine if paid >= PAID else 0.0), mine / (mine + idle)
 
 
-def by_lineage(rest: Iterable[Shot]) -> list[Cluster]:
-    """What no rule describes, by where it began or what was done to it last."""
-    groups: dict[str, list[Shot]] = {}
-    for shot in rest:
-        groups.setdefault(lineage_name(shot), []).append(shot)
-    return [Cluster(Rule(name, UNNAMED, lambda t: True), tuple(shots), 1.0) for name, shots in groups.items()]
+def rule_of(shot: Shot, traits: Traits, first: Sequence[Rule]) -> Rule:
+    """The rule for a text that was made as short as it can be, so that all that is seen of it is why: one of the `first` if one
+    fits, any other, or one named by where the text began and what was done to it last."""
+    fits = next((rule for rule in (*first, *RULES) if rule.test(traits)), None)
+    return fits or Rule(lineage_name(shot), UNNAMED, lambda t: True)
 
 
 def lineage_name(shot: Shot) -> str:
+    origin = shot.of.origin.rpartition(": ")[2]
     if not shot.of.steps:
-        return KINDS.get(shot.of.origin, shot.of.origin)
-    begun = "right answers" if shot.of.origin == "gold" else "wrong answers"
+        return KINDS.get(origin, origin)
+    begun = "right answers" if origin == "gold" else "wrong answers"
     return f"{begun}, {shot.of.steps[-1][0]}"

@@ -11,6 +11,7 @@ import random
 import re
 
 from guerdon.audits.adversary.scene import Scene
+from guerdon.audits.adversary.syntax import parsed
 from guerdon.audits.adversary.text_edits import EDITS, Edit
 from guerdon.rewards.check.attacks import ENDINGS
 
@@ -31,11 +32,8 @@ SUMS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 def _functions(text: str, scene: Scene) -> list[ast.FunctionDef]:
     """The functions of a program; those of the right one where it has none."""
     for each in (text, scene.core):
-        try:
-            body = ast.parse(each).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+        tree = parsed(each)
+        functions = [node for node in (tree.body if tree else ()) if isinstance(node, ast.FunctionDef)]
         if functions:
             return functions
     return []
@@ -74,12 +72,9 @@ def shown_results_returned(text: str, scene: Scene, draw: random.Random) -> str:
 
 def tree_changed(text: str, scene: Scene, draw: random.Random) -> str:
     """One comparison, sum, constant or statement changed."""
-    try:
-        tree = copy.deepcopy(ast.parse(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text
-    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Compare | ast.BinOp | ast.Constant | ast.FunctionDef | ast.For)]
-    if not nodes:
+    tree = copy.deepcopy(parsed(text))
+    nodes = [n for n in (ast.walk(tree) if tree else ()) if isinstance(n, ast.Compare | ast.BinOp | ast.Constant | ast.FunctionDef | ast.For)]
+    if tree is None or not nodes:
         return text
     node = draw.choice(nodes)
     if isinstance(node, ast.Compare):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 
+from guerdon.audits.adversary.syntax import parsed
 from guerdon.core.errors import UserError
 from guerdon.core.task import truth_of
 from guerdon.rewards.check.asking_twice import ask
@@ -42,6 +44,8 @@ class TaskTruth:
                 return None if verdict is None else verdict == 0.0
             if not each.is_wrong(text):
                 return False if each.says_right(text) else None
+            if (clear := as_read(text)) != text and not each.is_wrong(clear):
+                return None
         except UserError:  # the check breaks on such a text: so it tells nothing
             return None
         if same_in_other_letters(text, each) or (self.by_letter[group] and not gutted(text)):
@@ -81,31 +85,32 @@ def same_in_other_letters(text: str, posed: Posed) -> bool:
     return trees[0] is not None and trees[0] == trees[1]
 
 
+def as_read(text: str) -> str:
+    """A text as people see it: full-width digits are digits, what has no width is not there, an underscore is a space."""
+    if not text.isascii():
+        text = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return text.replace("_", " ")
+
+
 def _squeezed(text: str) -> str:
     return re.sub(r"[\s\"'`.,;:!?$(){}\[\]]+", "", MARKS.sub("", text)).casefold()
 
 
 def _tree(text: str) -> str | None:
-    try:
-        return ast.dump(ast.parse(text.strip()))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    tree = parsed(text.strip())
+    return None if tree is None else ast.dump(tree)
 
 
 def _compares_letters(posed: Posed) -> bool:
     """Whether a task calls its own program wrong when nothing but its variables' names or its layout change."""
-    try:
-        other = ast.unparse(ast.parse(posed.own.core)) + "\n\nunused = 1\n"
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return not posed.says_right(posed.own.put(other))
+    tree = parsed(posed.own.core)
+    return tree is not None and not posed.says_right(posed.own.put(f"{ast.unparse(tree)}\n\nunused = 1\n"))
 
 
 def gutted(text: str) -> bool:
     """Whether a program surely does not do what it should: it is none, or its functions do no work."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return True
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not node.name.startswith("__")]
     return all(_is_idle(statement) for f in functions for statement in f.body)

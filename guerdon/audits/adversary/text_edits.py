@@ -121,7 +121,7 @@ def number_lengthened(text: str, scene: Scene, draw: random.Random) -> str:
 
 
 def right_one_stuck_to_another(text: str, scene: Scene, draw: random.Random) -> str:
-    core, more = scene.core, draw.choice(("1", "19", "x", "non", "_", "57"))
+    core, more = scene.core, draw.choice(("1", "19", "x", "non", "57"))
     return scene.posed.gold.bare(draw.choice((f"{core}{more}", f"{more}{core}")))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from guerdon.audits.adversary.rejection import gutted
 from guerdon.audits.adversary.scene import Scene, pieces
+from guerdon.audits.adversary.syntax import parsed
 from guerdon.rewards.check.gold_answers import OPTION
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
@@ -28,7 +29,7 @@ PLEA = re.compile(
 ENDS = re.compile(r"\b(?:sys\.exit|os\._exit|SystemExit|quit\(|exit\()")
 EQUALS = re.compile(r"__eq__|__ne__")
 TAG = re.compile(r"</?[A-Za-z][\w-]*>|\\boxed\b|#{2,}|\[\[?|\]\]?|\{|\}|\*\*|`+|[\"':=.,;()\-]")
-LONG, LONGER = 300, 8  # characters, and times gold's
+LONG, LONGER = 120, 1.5  # characters, and times gold's: whether that is why it is paid is for the rules to say
 MANY = 3  # answers that are a list
 OFTEN = 5  # times that a word or line is said, to be a repetition
 COPIED = 0.7  # of the prompt's words in their order
@@ -43,8 +44,10 @@ class Traits:
     long: bool
     repeats: bool
     copies_prompt: bool
+    of_prompt: bool  # the last line is a word or more of the prompt
     has_right: bool  # the right answer as a whole
     holds_right: bool  # its letters, inside something longer
+    begins_right: bool  # the right answer is the first that is named
     ends_right: bool  # the right answer is the last that is named
     answers: int  # different ones
     has_mark: bool
@@ -65,7 +68,8 @@ class Traits:
 def traits_of(text: str, scene: Scene) -> Traits:
     core, gold = scene.core, scene.posed.gold.text
     named = answers_in(text, scene)
-    whole = re.search(rf"(?<![\w.]){re.escape(core)}(?!\w|\.\d)", text, re.IGNORECASE) is not None if core else False
+    before = r"(?<![\w.-])" if core[:1].isdigit() else r"(?<![\w.])"
+    whole = bool(core) and re.search(rf"{before}{re.escape(core)}(?!\w|\.\d)", text, re.IGNORECASE) is not None
     bare = _without_marks(text, scene)
     usual = f"{gold}{scene.posed.task.prompt}{''.join(scene.wrongs)}"
     return Traits(
@@ -73,14 +77,16 @@ def traits_of(text: str, scene: Scene) -> Traits:
         long=len(text) > max(LONG, LONGER * len(gold)),
         repeats=_repeats(text, gold),
         copies_prompt=_copies(text, scene.posed.task.prompt),
+        of_prompt=_of_prompt(text, scene),
         has_right=whole,
         holds_right=bool(core) and core.casefold() in text.casefold() and not whole,
+        begins_right=bool(named) and named[0].casefold() == core.casefold(),
         ends_right=bool(named) and named[-1].casefold() == core.casefold(),
         answers=len({a.casefold() for a in named}),
         has_mark=any(p in text for form in _marks(scene) for p in pieces(form)),
         marks_alone=bool(text.strip()) and not re.search(r"\w", bare),
         begs=len(PLEA.findall(text)) > len(PLEA.findall(gold)) + len(PLEA.findall(core)),
-        odd_letters=any(ord(c) > 127 and c not in usual for c in text),
+        odd_letters=not text.isascii() and any(ord(c) > 127 and c not in usual for c in set(text)),
         near=scene.posed.is_close(text),
         reordered=_reordered(text, scene),
         same_keys=_same_keys(bare if _json(text) is None else text, core),
@@ -132,18 +138,33 @@ def _repeats(text: str, gold: str) -> bool:
 
 
 def _copies(text: str, prompt: str) -> bool:
-    words, at, kept = text.split(), 0, 0
-    asked = prompt.split()
+    """Whether most words of a prompt stand in a text in their order."""
+    asked, at, kept = prompt.split(), 0, 0
+    if len(asked) < SEVERAL:
+        return False
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(text.split()):
+        places.setdefault(word, []).append(place)
     for word in asked:
-        if word in words[at:]:
-            at, kept = words.index(word, at) + 1, kept + 1
-    return len(asked) >= SEVERAL and kept >= COPIED * len(asked)
+        later = [place for place in places.get(word, ()) if place >= at][:1]
+        if later:
+            at, kept = later[0] + 1, kept + 1
+    return kept >= COPIED * len(asked)
+
+
+def _last(text: str, scene: Scene) -> str:
+    """What the last line says, without the answer's mark."""
+    return text.strip().rpartition("\n")[2].removeprefix(scene.posed.gold.mark).strip()
+
+
+def _of_prompt(text: str, scene: Scene) -> bool:
+    last = _last(text, scene)
+    return bool(last) and re.search(rf"(?<!\w){re.escape(last)}(?!\w)", scene.posed.task.prompt) is not None
 
 
 def _reordered(text: str, scene: Scene) -> bool:
     """Whether the last line has the right items in another order."""
-    items = scene.core.split()
-    last = text.strip().rpartition("\n")[2].removeprefix(scene.posed.gold.mark).split()
+    items, last = scene.core.split(), _last(text, scene).split()
     return len(items) > 1 and last != items and sorted(last) == sorted(items)
 
 
@@ -161,11 +182,8 @@ def _same_keys(text: str, core: str) -> bool:
 
 def _knows(text: str, scene: Scene) -> bool:
     """Whether a program compares with what the prompt shows."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+    tree = parsed(text)
     shown = {given.strip() for _, given, _ in scene.examples}
     shown |= {f"({given},)" for given in shown}
-    compared = [n for node in ast.walk(tree) if isinstance(node, ast.Compare) for n in node.comparators]
+    compared = [n for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.Compare) for n in node.comparators]
     return any(ast.unparse(each) in shown for each in compared)
