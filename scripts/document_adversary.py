@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from document_check import Entry, corpora, entries
 
@@ -52,14 +52,17 @@ def counted(every: Iterable[Attacked]) -> dict[str, int]:
 
 
 def table(every: list[Attacked]) -> str:
-    rows = ["| reward | on | | broken by | on problems | shortest example | calls |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    rows = [
+        "| reward | on | | broken by | on problems | shortest example | calls |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
     for entry, report in sorted(every, key=lambda each: not each.entry.is_bad):
         first = next(iter(report.serious), None)
         more = f" (and {len(report.serious) - 1} more)" if len(report.serious) > 1 else ""
-        found: tuple[Any, ...] = ("nothing", "", "")
+        told = ("nothing", "", "")
         if first is not None:
-            found = (first.name + more, f"{first.problems} of {first.of}", f"`{_short(first.example)}`")
-        cells = (f"`{entry.name}`", _on(entry), "bad" if entry.is_bad else "good", *found, str(report.calls))
+            told = (first.name + more, f"{first.problems} of {first.of}", f"`{_short(first.example)}`")
+        cells = (f"`{entry.name}`", _on(entry), "bad" if entry.is_bad else "good", *told, str(report.calls))
         rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
     return "\n".join(rows)
 

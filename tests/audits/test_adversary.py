@@ -91,7 +91,9 @@ def test_numeric_on_rows_has_no_hack():
 
 
 def test_the_same_seed_gives_the_same_report():
-    first, again, other = (attack(here(substring), "chain:2", calls=150, problems=3, seed=s).to_dict() for s in (3, 3, 4))
+    first, again, other = (
+        attack(here(substring), "chain:2", calls=150, problems=3, seed=s).to_dict() for s in (3, 3, 4)
+    )
     assert first == again
     assert [h["by"] for h in first["hacks"]] != [h["by"] for h in other["hacks"]]
 

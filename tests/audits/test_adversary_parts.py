@@ -71,7 +71,7 @@ def test_the_best_of_n_is_so_far_from_one():
 
 
 def test_a_curve_over_n_by_hand():
-    """Two problems of two tries. Alone each try is as likely; of two the better liked one is taken, which is wrong in the second."""
+    """Two problems of two tries. Alone each is as likely; of two the better liked is taken, which is wrong in the second."""
     rows = best_of_curve([[(0.0, 0.0), (1.0, 1.0)], [(0.25, 1.0), (0.75, 0.0)]])
     assert [row["n"] for row in rows] == [1, 2]
     assert [row["proxy"] for row in rows] == [0.5, 0.875]
@@ -91,7 +91,9 @@ def test_any_worth_is_averaged_over_all_choices(tries, k):
         best = max(liking for liking, _ in some)
         worths = [worth for liking, worth in some if liking == best]
         every.append(sum(worths) / len(worths))
-    assert chosen([(float(liking), worth) for liking, worth in tries], k) == pytest.approx(sum(every) / len(every), abs=1e-9)
+    assert chosen([(float(liking), worth) for liking, worth in tries], k) == pytest.approx(
+        sum(every) / len(every), abs=1e-9
+    )
 
 
 def test_k3_by_hand():
@@ -155,7 +157,9 @@ def test_all_answers_end_in_one_that_answers_nothing():
 
 def test_the_right_answer_in_other_letters_is_not_called_wrong():
     posed = scene().posed
-    assert same_in_other_letters(f" {posed.own.core} .", posed) and same_in_other_letters(f"**{posed.own.core}**", posed)
+    assert same_in_other_letters(f" {posed.own.core} .", posed) and same_in_other_letters(
+        f"**{posed.own.core}**", posed
+    )
     assert not same_in_other_letters(f"{posed.own.core}1", posed)
     assert as_read("７\u200b2_") == "72 "
 
@@ -204,7 +208,9 @@ def test_rules_for_programs_and_queries():
     assert first_rule(ALL_EDITS["results equal to everything"]("", python, random.Random(0)), python) == (
         "programs whose results equal everything"
     )
-    assert first_rule("def f(s):\n    if s == 'well night far': return 1", python) == "programs that know the shown tests"
+    assert (
+        first_rule("def f(s):\n    if s == 'well night far': return 1", python) == "programs that know the shown tests"
+    )
     assert first_rule("def f(s): return 0", python) == "programs that do nothing"
     assert first_rule(f"SELECT 1 -- {sql.core}", sql) == "the right query as a remark"
 

@@ -90,7 +90,9 @@ class AttackReport:
 
     def __repr__(self) -> str:
         first = f", {self.hacks[0]}" if self.hacks else ""
-        return f"AttackReport({self.reward} on {self.task}: {self.calls} calls, {_many(len(self.hacks), 'hack')}{first})"
+        return (
+            f"AttackReport({self.reward} on {self.task}: {self.calls} calls, {_many(len(self.hacks), 'hack')}{first})"
+        )
 
     def __str__(self) -> str:
         return self.page()
@@ -112,13 +114,19 @@ class AttackReport:
 
     def _rest(self) -> list[str]:
         said = [f"answers were written as {self.form}"] if self.form else []
-        said += [f"{sum(self.missing.values())} completions had no score ({_reasons(self.missing)})"] if self.missing else []
+        said += (
+            [f"{sum(self.missing.values())} completions had no score ({_reasons(self.missing)})"]
+            if self.missing
+            else []
+        )
         said += [f"of {self.unclear} liked texts the truth could not be told"] if self.unclear else []
         return [*said, *self.notes]
 
     def _repr_html_(self) -> str:
         titles = ("hack", "problems", "harm", "paid", "gold", "shortest example", "mend")
-        rows = [(h.name, f"{h.problems} of {h.of}", h.harm, h.paid, h.gold, repr(h.example), h.mend) for h in self.hacks]
+        rows = [
+            (h.name, f"{h.problems} of {h.of}", h.harm, h.paid, h.gold, repr(h.example), h.mend) for h in self.hacks
+        ]
         measured = [
             piece
             for name, curve in self.curves.items()

@@ -24,7 +24,11 @@ from guerdon.rewards.check.reward_contract import pose
 from guerdon.rewards.check.reward_report import SAME
 from guerdon.rewards.formula.reward import as_reward
 
-SEEDS, EDITED, EVOLVED = 0.25, 0.2, 0.25  # of the calls that are left after the levels are known; the rest makes hacks short
+SEEDS, EDITED, EVOLVED = (
+    0.25,
+    0.2,
+    0.25,
+)  # of the calls that are left after the levels are known; the rest makes hacks short
 KEPT = 0.15  # the least that is kept for a hack that is found late
 FEWEST = 50  # calls that an attack can do anything with
 
@@ -71,24 +75,24 @@ def attack(
         victim = Victim(formula, posed, trusted, calls, seed, count)
         archive = Archive(victim)
         search(victim, archive)
-        found_by_model = pressed(victim, trusted, source, model, steps, best_of, progress) if rl else None
-        if found_by_model is not None:
-            archive.add(victim.ask(found_by_model.candidates))
+        by_model = pressed(victim, trusted, source, model, steps, best_of, progress) if rl else None
+        if by_model is not None:
+            archive.add(victim.ask(by_model.candidates))
         hacks = described(victim, archive)
         count(calls, calls)
     return AttackReport(
         str(formula),
         source.name,
         len(posed),
-        victim.asked,
+        victim.asked - (by_model.calls if by_model is not None else 0),
         hacks,
         seed,
         shown_form(victim.form) if victim.form else "",
-        tried=found_by_model.tried if found_by_model is not None else 0,
+        tried=len(by_model.candidates) if by_model is not None else 0,
         unclear=sum(victim.verdicts.get(key, False) is None and victim.likes(s) for key, s in victim.shots.items()),
         missing=dict(victim.reasons),
         notes=_notes(victim),
-        curves=found_by_model.curves if found_by_model is not None else {},
+        curves=by_model.curves if by_model is not None else {},
     )
 
 
@@ -96,7 +100,9 @@ def _notes(victim: Victim) -> list[str]:
     unscored = len(victim.posed) - len(victim.gold)
     flat = sum(victim.gold[g] - victim.low[g] <= SAME for g in victim.gold)
     said = [f"right answers have no score in {unscored} of {len(victim.posed)} problems"] if unscored else []
-    return [*said, *([f"right answers are paid no more than wrong ones in {flat} of {len(victim.gold)} problems"] if flat else [])]
+    if flat:
+        said.append(f"right answers are paid no more than wrong ones in {flat} of {len(victim.gold)} problems")
+    return said
 
 
 def search(victim: Victim, archive: Archive) -> None:

@@ -101,7 +101,9 @@ def simplest(hacks: Sequence[Hack]) -> list[Hack]:
 def _adds_nothing(hack: Hack, to: Hack) -> bool:
     holds = len(to.example) < len(hack.example) and to.task == hack.task and _within(to.example, hack.example)
     anywhere = to.blind and len(to.example) < len(hack.example) and _within(to.example, hack.example)
-    return (holds or anywhere) and (to.blind or not hack.blind) and to.problems >= hack.problems and to.gain >= hack.gain
+    return (
+        (holds or anywhere) and (to.blind or not hack.blind) and to.problems >= hack.problems and to.gain >= hack.gain
+    )
 
 
 def _within(short: str, long: str) -> bool:
@@ -145,7 +147,7 @@ def _harm(victim: Victim, shots: Sequence[Shot]) -> float:
 
 
 def _blind(victim: Victim, example: Shot, shots: Sequence[Shot]) -> bool:
-    """Whether it takes no knowledge of the right answer: it is not in the example, or one text does for half of the problems."""
+    """Whether it takes no knowledge of the right answer: the example is without it, or one text does for half of them."""
     core = victim.scenes[example.group].core.casefold()
     if core not in example.text.casefold():
         return True

@@ -26,6 +26,7 @@ DEEP = 3  # edits in a row
 MOVED = 0.25  # of a generation are parents moved to another problem
 CROSSED = 0.3  # are children of two
 GENERATION = 32
+OFTEN = 20  # times that the words of a reward's own code are said
 PAID = 0.05  # gain from which on the truth is asked about a text: what earns nothing is no hack, right or wrong
 STALE = 40  # generations without anything new, after which there is nothing more to ask
 
@@ -42,12 +43,16 @@ def _seeds_of(victim: Victim, group: int) -> Iterator[Candidate]:
     every = all_answers(victim.posed)
     yield from (Candidate(group, between.join(every), "list") for between in (" ", "\n", ", "))
     yield Candidate(group, "\n".join(map(each.gold.bare, every)), "list")
+    said = " ".join(scene.words)  # all at once: which of them is paid for is seen when it is made short
+    for text in (said, f"{said}\n{each.gold.bare(scene.wrong)}", " ".join([said] * OFTEN)) if said else ():
+        yield Candidate(group, text[:LONGEST], "words of the reward's own code")
     yield from (Candidate(group, text, "near-miss") for text in near_misses(each, victim.posed))
     made = list(tricks(each, victim.posed, every_form=False))
     draw = random.Random(derive("adversary", victim.seed, "seeds", group))
     draw.shuffle(made)  # where calls are few every problem has another share of them
     yield from (Candidate(group, text, kind) for kind, text in made)
     for form in scene.marks:
+        yield Candidate(group, "\n".join(in_form(form, answer, "") for answer in every), "list")
         yield Candidate(group, in_form(form, scene.wrong, ""), "form")
         yield Candidate(group, in_form(form, "", ""), "no answer")
 
@@ -66,7 +71,9 @@ def edited(victim: Victim, number: int, draw: random.Random) -> Iterator[Candida
     for k in range(number):
         group = groups[k % len(groups)]
         each, scene = victim.posed[group], victim.scenes[group]
-        origin, text = draw.choice((("gold", each.gold.text), ("near-miss", each.gold.put(draw.choice(scene.wrongs or ("",))))))
+        origin, text = draw.choice(
+            (("gold", each.gold.text), ("near-miss", each.gold.put(draw.choice(scene.wrongs or ("",)))))
+        )
         yield grown(Candidate(group, text, origin), scene, draw)
 
 

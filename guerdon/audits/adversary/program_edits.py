@@ -26,6 +26,7 @@ EQUAL = (
 )
 FLIPPED = {"<": ">", ">": "<", "<=": ">", ">=": "<", "=": "<>", "<>": "=", "!=": "="}
 COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+CHANGEABLE = ast.Compare | ast.BinOp | ast.Constant | ast.FunctionDef | ast.For
 SUMS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
@@ -73,7 +74,7 @@ def shown_results_returned(text: str, scene: Scene, draw: random.Random) -> str:
 def tree_changed(text: str, scene: Scene, draw: random.Random) -> str:
     """One comparison, sum, constant or statement changed."""
     tree = copy.deepcopy(parsed(text))
-    nodes = [n for n in (ast.walk(tree) if tree else ()) if isinstance(n, ast.Compare | ast.BinOp | ast.Constant | ast.FunctionDef | ast.For)]
+    nodes = [n for n in (ast.walk(tree) if tree else ()) if isinstance(n, CHANGEABLE)]
     if tree is None or not nodes:
         return text
     node = draw.choice(nodes)
@@ -120,12 +121,15 @@ def selection_changed(text: str, scene: Scene, draw: random.Random) -> str:
 
 
 def query_emptied(text: str, scene: Scene, draw: random.Random) -> str:
-    return draw.choice(("SELECT 1", "SELECT NULL", "SELECT 0", "SELECT 1 WHERE 0", "SELECT", "-- nothing", "SELECT 'x'"))
+    return draw.choice(
+        ("SELECT 1", "SELECT NULL", "SELECT 0", "SELECT 1 WHERE 0", "SELECT", "-- nothing", "SELECT 'x'")
+    )
 
 
 def query_remarked(text: str, scene: Scene, draw: random.Random) -> str:
     """The right query as a remark of another."""
-    return draw.choice((f"SELECT 1 -- {scene.core}", f"-- {scene.core}\nSELECT 0", f"SELECT 0; {scene.core}", f"{scene.core}; SELECT 0"))
+    right = scene.core
+    return draw.choice((f"SELECT 1 -- {right}", f"-- {right}\nSELECT 0", f"SELECT 0; {right}", f"{right}; SELECT 0"))
 
 
 PYTHON: dict[str, Edit] = {

@@ -15,7 +15,7 @@ from guerdon.audits.adversary.syntax import parsed
 from guerdon.core.errors import UserError
 from guerdon.core.task import truth_of
 from guerdon.rewards.check.asking_twice import ask
-from guerdon.rewards.check.gold_answers import Posed, plain
+from guerdon.rewards.check.gold_answers import OPTION, Posed, plain
 from guerdon.rewards.check.reward_report import SAME, CheckedSample
 from guerdon.rewards.check.wrong_answers import is_code, near_misses
 from guerdon.rewards.formula.reward import Reward
@@ -48,6 +48,9 @@ class TaskTruth:
                 return None
         except UserError:  # the check breaks on such a text: so it tells nothing
             return None
+        letter = OPTION.match(each.own.core)
+        if letter and letter[1].isupper() and re.findall(r"\b[A-H]\b", text)[-1:] == [letter[1]]:
+            return None  # the last option that is named in capitals: a small letter after it may be a word
         if same_in_other_letters(text, each) or (self.by_letter[group] and not gutted(text)):
             return None
         return True
@@ -78,8 +81,8 @@ class RewardTruth:
 
 def same_in_other_letters(text: str, posed: Posed) -> bool:
     """Whether a text is the right answer written otherwise: other spaces, case, quotes, marks, or the same syntax tree."""
-    core = posed.own.core
-    if plain(text) == plain(core) or _squeezed(text) in {_squeezed(core), _squeezed(posed.own.text), _squeezed(posed.gold.text)}:
+    core, right = posed.own.core, (posed.own.core, posed.own.text, posed.gold.text)
+    if plain(text) == plain(core) or _squeezed(text) in set(map(_squeezed, right)):
         return True
     trees = [_tree(each) for each in (text, core)]
     return trees[0] is not None and trees[0] == trees[1]
@@ -112,7 +115,9 @@ def gutted(text: str) -> bool:
     tree = parsed(text)
     if tree is None:
         return True
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not node.name.startswith("__")]
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not node.name.startswith("__")
+    ]
     return all(_is_idle(statement) for f in functions for statement in f.body)
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-Holds = Callable[[Sequence[str]], list[bool]]  # of several texts whether it still holds; fewer answers when no call is left
+Holds = Callable[
+    [Sequence[str]], list[bool]
+]  # of several texts whether it still holds; fewer answers when no call is left
 UNITS = (re.compile(r"[^\n]*\n|[^\n]+"), re.compile(r"\S+\s*|\s+"), re.compile(r".", re.S))
 TOGETHER = 4  # texts that are tried at a time
 

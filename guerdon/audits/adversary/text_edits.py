@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from guerdon.audits.adversary.scene import Scene, pieces
 from guerdon.rewards.check.attacks import BEGGING, FILLER, WORDS
@@ -24,10 +24,6 @@ UNSEEN = ("\u200b", "\u00a0", "\u2060")  # characters of no width, and a space t
 PLEAS = tuple(line for line in BEGGING.splitlines() if line)
 REMARKS = ("not ", "The answer is ", "maybe ", "= ", "-", "~", "1.", "about ", "It is not ")
 TAILS = (".0", "%", " or so", " is wrong", ", I guess", "e3", "/2", " thousand", ".5", "\nno")
-
-
-def _cut(items: Sequence[str], between: str, draw: random.Random) -> str:
-    return between.join(items[:k] + items[k + 1 :]) if (k := draw.randrange(len(items))) >= 0 else ""
 
 
 # --- letters, words, lines ------------------------------------------------------------------------------------------
@@ -74,7 +70,8 @@ def word_repeated(text: str, scene: Scene, draw: random.Random) -> str:
 
 def line_dropped(text: str, scene: Scene, draw: random.Random) -> str:
     lines = text.split("\n")
-    return _cut(lines, "\n", draw) if len(lines) > 1 else text
+    k = draw.randrange(len(lines))
+    return "\n".join(lines[:k] + lines[k + 1 :]) if len(lines) > 1 else text
 
 
 def lines_swapped(text: str, scene: Scene, draw: random.Random) -> str:
@@ -106,7 +103,9 @@ def number_changed(text: str, scene: Scene, draw: random.Random) -> str:
     start, stop = draw.choice([spans[-1], draw.choice(spans)])  # the last is most often the answer
     was = text[start:stop]
     whole = int(was.partition(".")[0])
-    now = draw.choice((f"{whole + 1}", f"{whole - 1}", f"{was}0", f"{-whole}", f"{whole * 2 + 3}", was[::-1].strip("-")))
+    now = draw.choice(
+        (f"{whole + 1}", f"{whole - 1}", f"{was}0", f"{-whole}", f"{whole * 2 + 3}", was[::-1].strip("-"))
+    )
     return text[:start] + now + text[stop:]
 
 
@@ -137,8 +136,8 @@ def answers_listed(text: str, scene: Scene, draw: random.Random) -> str:
     some = draw.sample(rest, min(len(rest), draw.choice((2, 4, 8))))
     half = max(1, len(some) // 2)
     row = [*some[:half], scene.core, *(some[half:] or [scene.wrong])]
-    between = draw.choice((", ", " ", "\n", " or "))
-    return draw.choice((between.join(row), scene.posed.gold.bare(between.join(row)), "\n".join(map(scene.posed.gold.bare, row))))
+    listed, bare = draw.choice((", ", " ", "\n", " or ")).join(row), scene.posed.gold.bare
+    return draw.choice((listed, bare(listed), "\n".join(map(bare, row))))
 
 
 def numbers_listed(text: str, scene: Scene, draw: random.Random) -> str:
@@ -154,7 +153,12 @@ def other_answer_spliced_in(text: str, scene: Scene, draw: random.Random) -> str
     lines = text.split("\n")
     at = draw.randrange(len(lines) + 1)
     return draw.choice(
-        (text.replace(scene.core, other), f"{text} {other}", f"{other} {text}", "\n".join([*lines[:at], other, *lines[at:]]))
+        (
+            text.replace(scene.core, other),
+            f"{text} {other}",
+            f"{other} {text}",
+            "\n".join([*lines[:at], other, *lines[at:]]),
+        )
     )
 
 
@@ -163,9 +167,8 @@ def other_answer_spliced_in(text: str, scene: Scene, draw: random.Random) -> str
 
 def mark_added(text: str, scene: Scene, draw: random.Random) -> str:
     form = draw.choice(scene.marks)
-    return draw.choice(
-        (in_form(form, text), in_form(form, scene.wrong), f"{text}\n{in_form(form, '', '')}", f"{in_form(form, scene.wrong)}\n{text}")
-    )
+    wrong, empty = in_form(form, scene.wrong), in_form(form, "", "")
+    return draw.choice((in_form(form, text), wrong, f"{text}\n{empty}", f"{wrong}\n{text}"))
 
 
 def mark_alone(text: str, scene: Scene, draw: random.Random) -> str:

@@ -185,5 +185,7 @@ def _knows(text: str, scene: Scene) -> bool:
     tree = parsed(text)
     shown = {given.strip() for _, given, _ in scene.examples}
     shown |= {f"({given},)" for given in shown}
-    compared = [n for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.Compare) for n in node.comparators]
+    compared = [
+        n for node in (ast.walk(tree) if tree else ()) if isinstance(node, ast.Compare) for n in node.comparators
+    ]
     return any(ast.unparse(each) in shown for each in compared)

@@ -35,6 +35,7 @@ from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
 from guerdon.losses.penalties import k3
 from guerdon.models.probing import probe
+from guerdon.rewards.asking.samples import fields_of
 from guerdon.rewards.check.asking_twice import ask
 from guerdon.rewards.check.reward_report import CheckedSample
 from guerdon.rewards.formula.reward import Reward
@@ -43,6 +44,7 @@ RECIPE, PROMPTS, TRIES, RATE = "grpo", 8, 8, 1e-4  # a policy that is to find th
 TOKENS = 96  # of a sample
 LAST = 8  # samples of the trained policy at each problem
 Row = dict[str, Any]
+Paid = Mapping[tuple[int, str], float]  # what a text was paid at a problem
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,17 @@ class Pressed:
 
     candidates: list[Candidate]
     curves: dict[str, list[Row]]
-    tried: int
+    calls: int  # that this took
 
 
 def pressed(
-    victim: Victim, truth: Reward | None, source: TaskSource, model: Any, steps: int, best_of: int, progress: bool | None
+    victim: Victim,
+    truth: Reward | None,
+    source: TaskSource,
+    model: Any,
+    steps: int,
+    best_of: int,
+    progress: bool | None,
 ) -> Pressed:
     """Sample a model, train it on the reward, sample it again. Makes room for the calls that this takes."""
     if steps < 1 or best_of < 2:
@@ -68,11 +76,12 @@ def pressed(
         rows = trained_curve(run, speaker, source, truth)
         candidates = _samples(victim, source, run.model(), LAST, "trained policy", progress)
     before = _samples(victim, source, speaker, best_of, "sampled", progress)
-    victim.calls += len({(c.group, c.text) for c in (*before, *candidates)})
-    victim.ask(before)
-    paid = {(c.group, c.text): s.value for c, s in zip(before, victim.ask(before), strict=True)}
+    every = [*candidates, *before]
+    room = len({(c.group, c.text) for c in every} - set(victim.shots))
+    victim.calls += room
+    paid = {(s.group, s.text): s.value for s in victim.ask(every)}
     curve = best_of_curve(_tries(victim, source, truth, before, paid))
-    return Pressed([*candidates, *before], {"best_of": curve, "trained": rows}, len(before) + len(candidates))
+    return Pressed(every, {"best_of": curve, "trained": rows}, room)
 
 
 def _samples(
@@ -125,7 +134,11 @@ def best_of_curve(problems: Sequence[Sequence[tuple[float, float]]]) -> list[Row
 
 
 def _tries(
-    victim: Victim, source: TaskSource, truth: Reward | None, samples: Sequence[Candidate], paid: Mapping[tuple[int, str], float]
+    victim: Victim,
+    source: TaskSource,
+    truth: Reward | None,
+    samples: Sequence[Candidate],
+    paid: Paid,
 ) -> list[list[tuple[float, float]]]:
     checked = [victim.sample("tried", c.group, c.text) for c in samples]
     worths = worth_of(source, truth, checked)
@@ -148,18 +161,13 @@ def trained_curve(run: Trained, start: Model, source: TaskSource, truth: Reward 
     start.start(0, {"policy": start})
     rows = []
     for step, batch in run.batches():
-        if truth is None:
-            worth = batch["correct"].tolist()
-        else:
-            worth = worth_of(source, truth, _as_samples(batch))
+        worth = batch["correct"].tolist() if truth is None else worth_of(source, truth, _as_samples(batch))
         paid = batch["reward"].tolist()
         rows.append({"step": step, "kl": kl_from(batch, start), "proxy": _mean(paid), "truth": _mean(worth)})
     return rows
 
 
 def _as_samples(batch: Batch) -> list[CheckedSample]:
-    from guerdon.rewards.asking.samples import fields_of
-
     return [
         CheckedSample("tried", n, episode.segments[-1].text, fields_of(episode, [episode.segments[-1]]))
         for n, episode in enumerate(batch.episodes)
@@ -173,7 +181,9 @@ def kl_from(batch: Batch, start: Model) -> float:
     with torch.no_grad():
         read = probe(start, [((), s.view, s.actions) for s in said], ["logp"], sampling=said[0].sampling)
     sums = [
-        float(k3(torch.as_tensor(s.logp), r["logp"].cpu()).sum()) for s, r in zip(said, read, strict=True) if r is not None
+        float(k3(torch.as_tensor(s.logp), r["logp"].cpu()).sum())
+        for s, r in zip(said, read, strict=True)
+        if r is not None
     ]
     return _mean(sums)
 

@@ -132,8 +132,8 @@ class Victim:
         return ask(self.formula, [self.sample("gold", group, text) for text in texts], f"levels {group}").values
 
     def gain(self, shot: Shot) -> float:
-        """From 0, what is usually wrong, to 1, gold, and beyond. Where gold is worth no more than what is usually wrong, 0 is the
-        least that anything got; where gold got the least itself, all that got more gains 1."""
+        """From 0, what is usually wrong, to 1, gold, and beyond. Where gold is worth no more than that, 0 is the least that
+        anything got; where gold got the least itself, all that got more gains 1."""
         if shot.value != shot.value:
             return -math.inf
         gold = self.gold[shot.group]
@@ -156,7 +156,9 @@ class Victim:
 
     def _ask(self, fresh: Sequence[Candidate]) -> None:
         self.batches += 1
-        asked = ask(self.formula, [self.sample("attack", c.group, c.text) for c in fresh], f"attack {self.seed} {self.batches}")
+        asked = ask(
+            self.formula, [self.sample("attack", c.group, c.text) for c in fresh], f"attack {self.seed} {self.batches}"
+        )
         self.asked += len(fresh)
         for c, value, reason in zip(fresh, asked.values, asked.whole.reason.tolist(), strict=True):
             self.shots[c.group, c.text] = Shot(c, value)

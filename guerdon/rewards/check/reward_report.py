@@ -135,7 +135,10 @@ class RewardReport:
         rows = [{**row, "as_good_as_gold": "" if row["right"] else row["level"]} for row in self.kinds]
         lines += ["", *table_lines(titles, rows, "kind")]
         if self.components:
-            lines += ["", *table_lines(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name")]
+            lines += [
+                "",
+                *table_lines(("component", "gold", "near-miss", "lowest", "highest"), self.components, "name"),
+            ]
         lines += ["", *(line for text in self._rest() for line in wrapped(text, "  ", width))]
         return "\n".join(lines)
 
