@@ -7,13 +7,15 @@ was found short and trying it on all problems. With `rl` a model is sampled and 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
-from guerdon.audits.adversary.attack_report import AttackReport
+from guerdon.audits.adversary.attack_report import AttackReport, Hack
 from guerdon.audits.adversary.describing import described
 from guerdon.audits.adversary.evolution import GENERATION, Archive, edited, evolve, seeds
-from guerdon.audits.adversary.under_pressure import pressed
+from guerdon.audits.adversary.under_pressure import Pressed, pressed
 from guerdon.audits.adversary.victim import BATCH, Victim
+from guerdon.core.arguments import check_arguments
 from guerdon.core.errors import UserError
 from guerdon.core.seeds import derive
 from guerdon.core.task import TaskSource
@@ -60,6 +62,7 @@ def attack(
     >>> report.ok, report.hacks[0].name
     (False, 'long texts')
     """
+    check_arguments("attack", attack, locals(), data='{"path": "my.jsonl"}')
     source = find_task(task, data)
     if source is None:
         raise UserError("attack a reward on what? give a task, or data")
@@ -67,33 +70,38 @@ def attack(
         raise UserError(f"an attack needs at least {FEWEST} calls and a problem, not {calls} and {problems}")
     tell(source, [])
     formula = as_reward(reward_for(reward, source))
+    trusted = None if truth is None else as_reward(reward_for(truth, source))
     posed = pose(source, problems)
     if not any(each.own.core for each in posed):
         raise UserError(f"{source.name} has no answers: the adversary begins with right ones, so name their column")
     with counted("calls", progress) as count:
-        trusted = None if truth is None else as_reward(reward_for(truth, source))
         victim = Victim(formula, posed, trusted, calls, seed, count)
         archive = Archive(victim)
         search(victim, archive)
         by_model = pressed(victim, trusted, source, model, steps, best_of, progress) if rl else None
-        if by_model is not None:
-            archive.add(victim.ask(by_model.candidates))
+        archive.add(victim.ask(by_model.candidates if by_model is not None else ()))
         hacks = described(victim, archive)
         count(calls, calls)
-    return AttackReport(
-        str(formula),
-        source.name,
-        len(posed),
-        victim.asked - (by_model.calls if by_model is not None else 0),
+    return _report(victim, source.name, hacks, by_model)
+
+
+def _report(victim: Victim, task: str, hacks: list[Hack], by_model: Pressed | None) -> AttackReport:
+    report = AttackReport(
+        str(victim.formula),
+        task,
+        len(victim.posed),
+        victim.asked,
         hacks,
-        seed,
+        victim.seed,
         shown_form(victim.form) if victim.form else "",
-        tried=len(by_model.candidates) if by_model is not None else 0,
         unclear=sum(victim.verdicts.get(key, False) is None and victim.likes(s) for key, s in victim.shots.items()),
         missing=dict(victim.reasons),
         notes=_notes(victim),
-        curves=by_model.curves if by_model is not None else {},
     )
+    if by_model is None:
+        return report
+    own = victim.asked - by_model.calls
+    return replace(report, calls=own, tried=len(by_model.candidates), curves=by_model.curves)
 
 
 def _notes(victim: Victim) -> list[str]:

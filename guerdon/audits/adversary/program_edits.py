@@ -10,8 +10,8 @@ import copy
 import random
 import re
 
+from guerdon.audits.adversary.quiet_parsing import parsed
 from guerdon.audits.adversary.scene import Scene
-from guerdon.audits.adversary.syntax import parsed
 from guerdon.audits.adversary.text_edits import EDITS, Edit
 from guerdon.rewards.check.attacks import ENDINGS
 

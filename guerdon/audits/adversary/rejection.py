@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from guerdon.audits.adversary.syntax import parsed
+from guerdon.audits.adversary.quiet_parsing import parsed
 from guerdon.core.errors import UserError
 from guerdon.core.task import truth_of
 from guerdon.rewards.check.asking_twice import ask

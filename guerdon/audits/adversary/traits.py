@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from guerdon.audits.adversary.quiet_parsing import parsed
 from guerdon.audits.adversary.rejection import gutted
 from guerdon.audits.adversary.scene import Scene, pieces
-from guerdon.audits.adversary.syntax import parsed
 from guerdon.rewards.check.gold_answers import OPTION
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
