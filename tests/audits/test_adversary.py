@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from small import small_lm
 
 import guerdon as gd
 from guerdon.audits.adversary.attacking import attack
@@ -114,6 +115,24 @@ def test_a_reward_can_be_the_truth():
     report = attack(here(substring), "trace:3", truth=truth, calls=200, problems=3)
     assert not report.ok
     assert attack(truth, "trace:3", truth=truth, calls=150, problems=3).hacks == []
+
+
+def test_rewards_by_name_and_as_formulas(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def right(completion, answer):\n    return float(answer in completion)\n")
+    assert not attack(f"{file}:right", "chain:1", calls=150, problems=3).ok
+    assert not attack(gd.length(64) + gd.repetition(), "chain:1", calls=150, problems=3).ok
+
+
+@pytest.mark.slow
+def test_a_trained_reward_model_by_its_folder(tmp_path):
+    small_lm(tmp_path / "lm")
+    knobs = {"prompts": 2, "tries": 1, "max_tokens": 6, "exam_tasks": 2, "steps": 1, "lr": 1e-3}
+    options = gd.Options(eval_tasks=0, save_every=1)
+    gd.train("reward_model", task="chain:1", model=str(tmp_path / "lm"), out=tmp_path / "rm", options=options, **knobs)
+    report = attack(str(tmp_path / "rm"), "chain:1", calls=100, problems=2)
+    assert report.calls <= 100 and report.reward == "outcome_model"
+    assert set(report.missing) <= {"failed"}  # a text longer than the model can read
 
 
 def test_code_that_runs_no_test():

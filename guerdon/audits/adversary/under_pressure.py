@@ -40,7 +40,7 @@ from guerdon.rewards.check.asking_twice import ask
 from guerdon.rewards.check.reward_report import CheckedSample
 from guerdon.rewards.formula.reward import Reward
 
-RECIPE, PROMPTS, TRIES, RATE = "grpo", 8, 8, 1e-4  # a policy that is to find the reward's weakness, not to be kept
+RECIPE, PROMPTS, TRIES, RATE = "grpo", 8, 8, 4e-5  # a policy that is to find the reward's weakness, not to be kept
 TOKENS = 96  # of a sample
 LAST = 8  # samples of the trained policy at each problem
 Row = dict[str, Any]
