@@ -78,10 +78,11 @@ def attack(
         victim = Victim(formula, posed, trusted, calls, seed, count)
         archive = Archive(victim)
         search(victim, archive)
-        by_model = pressed(victim, trusted, source, model, steps, best_of, progress) if rl else None
+    by_model = pressed(victim, trusted, source, model, steps, best_of, progress) if rl else None
+    with counted("calls", progress) as victim.tell:
         archive.add(victim.ask(by_model.candidates if by_model is not None else ()))
         hacks = described(victim, archive)
-        count(calls, calls)
+        victim.tell(calls, calls)
     return _report(victim, source.name, hacks, by_model)
 
 

@@ -11,13 +11,15 @@ from statistics import median
 
 from guerdon.audits.adversary.attack_report import Hack
 from guerdon.audits.adversary.evolution import Archive, moved
-from guerdon.audits.adversary.naming import Cluster, Rule, clusters, lineage_name, rule_of
+from guerdon.audits.adversary.naming import RULES, Cluster, Rule, clusters, lineage_name, rule_of
+from guerdon.audits.adversary.rejection import as_read
 from guerdon.audits.adversary.shrinking import shrunk
 from guerdon.audits.adversary.traits import traits_of
 from guerdon.audits.adversary.victim import Candidate, Shot, Victim
 
 SHRUNK = 60  # calls to make one hack short
 FREELY = 24  # the same, to see what one is that no rule describes
+RULE_NAMES = frozenset(rule.name for rule in RULES)
 UNNAMED = 16  # of those, how many are looked into
 
 
@@ -93,7 +95,8 @@ def simplest(hacks: Sequence[Hack]) -> list[Hack]:
         for other in sorted(kept, key=lambda h: len(h.example)):
             if other is not hack and hack in kept and _adds_nothing(hack, other):
                 kept.remove(hack)
-                kept[kept.index(other)] = replace(other, also=(*other.also, hack.name, *hack.also))
+                names = [name for name in (*other.also, hack.name, *hack.also) if name in RULE_NAMES]
+                kept[kept.index(other)] = replace(other, also=tuple(dict.fromkeys(names)))
                 break
     return kept
 
@@ -149,7 +152,7 @@ def _harm(victim: Victim, shots: Sequence[Shot]) -> float:
 def _blind(victim: Victim, example: Shot, shots: Sequence[Shot]) -> bool:
     """Whether it takes no knowledge of the right answer: the example is without it, or one text does for half of them."""
     core = victim.scenes[example.group].core.casefold()
-    if core not in example.text.casefold():
+    if core not in as_read(example.text).casefold():
         return True
     often: dict[str, set[int]] = {}
     for s in shots:

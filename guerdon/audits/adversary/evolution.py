@@ -47,14 +47,18 @@ def _seeds_of(victim: Victim, group: int) -> Iterator[Candidate]:
     for text in (said, f"{said}\n{each.gold.bare(scene.wrong)}", " ".join([said] * OFTEN)) if said else ():
         yield Candidate(group, text[:LONGEST], "words of the reward's own code")
     yield from (Candidate(group, text, "near-miss") for text in near_misses(each, victim.posed))
-    made = list(tricks(each, victim.posed, every_form=False))
+    made = [*tricks(each, victim.posed, every_form=False), *_in_marks(scene, every)]
     draw = random.Random(derive("adversary", victim.seed, "seeds", group))
     draw.shuffle(made)  # where calls are few every problem has another share of them
     yield from (Candidate(group, text, kind) for kind, text in made)
+
+
+def _in_marks(scene: Scene, every: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """All answers, a wrong one and none in each form that the reward's own code names."""
     for form in scene.marks:
-        yield Candidate(group, "\n".join(in_form(form, answer, "") for answer in every), "list")
-        yield Candidate(group, in_form(form, scene.wrong, ""), "form")
-        yield Candidate(group, in_form(form, "", ""), "no answer")
+        yield "list", "\n".join(in_form(form, answer, "") for answer in every)
+        yield "form", in_form(form, scene.wrong, "")
+        yield "no answer", in_form(form, "", "")
 
 
 def all_answers(posed: Sequence[Posed]) -> list[str]:
