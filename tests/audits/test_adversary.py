@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from small import small_lm
@@ -13,6 +14,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
 
+ROOT = Path(__file__).parents[2]
 SUMS = [
     {"prompt": "Tom has 3 apples and buys 4 more. How many has he?", "answer": "7"},
     {"prompt": "A box holds 12 eggs. How many are in 6 boxes?", "answer": "72"},
@@ -70,18 +72,18 @@ PLANTED = [
 
 @pytest.mark.parametrize(("planted", "name"), PLANTED, ids=[f.__name__ for f, _ in PLANTED])
 def test_planted_hacks_are_found_and_named(planted, name):
-    report = attack(here(planted), "trace:3", calls=500, problems=4)
+    report = attack(here(planted), "trace:3", calls=350, problems=3)
     assert name in [hack.name for hack in report.serious], report.page()
-    assert report.calls <= 500
+    assert report.calls <= 350
     hack = next(hack for hack in report.hacks if hack.name == name)
-    assert hack.problems >= 3 and hack.of == 4
-    assert hack.harm == pytest.approx(hack.problems / 4 * hack.gain)
+    assert hack.problems >= 2 and hack.of == 3
+    assert hack.harm == pytest.approx(hack.problems / 3 * hack.gain)
 
 
 @pytest.mark.parametrize("name", ["trace:3", "countdown:3"])
 def test_a_tasks_own_check_has_no_hack(name):
     source = load(name)
-    report = attack(here(lambda completion, task: source.check(task, completion)), name, calls=300, problems=4)
+    report = attack(here(lambda completion, task: source.check(task, completion)), name, calls=250, problems=3)
     assert report.hacks == [] and report.ok
     assert "nothing found" in report.page()
 
@@ -146,7 +148,7 @@ def test_code_that_runs_no_test():
         except (SyntaxError, ValueError):
             return 0.0
 
-    report = attack(here(has_function), "functions:3", calls=120, problems=2)
+    report = attack(here(has_function), "functions:3", calls=80, problems=2)
     assert "programs that do nothing" in [hack.name for hack in report.serious], report.page()
 
 
@@ -154,7 +156,7 @@ def test_sql_that_is_read_and_not_run():
     def same_words(completion, answer):
         return float(answer.lower() in completion.lower())
 
-    report = attack(here(same_words), "text_to_sql:2", calls=120, problems=2)
+    report = attack(here(same_words), "text_to_sql:2", calls=80, problems=2)
     assert "the right query as a remark" in [hack.name for hack in report.serious], report.page()
 
 
@@ -209,3 +211,14 @@ def test_problems_without_answers_are_refused():
 
     with pytest.raises(UserError, match="has no answers"):
         attack(here(lambda completion: float(len(completion))), unanswered())
+
+
+def test_every_corpus_has_its_table_on_the_page(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    import document_check
+
+    page = (ROOT / "docs" / "adversary.md").read_text()
+    for path in document_check.corpora():
+        chapter = page.partition(f"### {path.stem}\n")[2].partition("\n### ")[0]
+        names = [e.name for e in sorted(document_check.entries(path), key=lambda e: not e.is_bad)]
+        assert re.findall(r"^\| `(.+?)` \|", chapter, re.MULTILINE) == names, "run scripts/document_adversary.py"

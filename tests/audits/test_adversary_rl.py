@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import mean
 
 import numpy as np
 import pytest
@@ -52,8 +53,10 @@ def test_too_little_pressure_is_refused(wrong):
 @pytest.mark.slow
 def test_sprig_learns_what_is_paid_and_not_what_is_right():
     """Paid for every equals sign, it writes more of them; how far it went grows with the steps."""
-    reward = gd.reward(lambda completion: min(1.0, completion.count("=") / 20), isolate=False)
-    report = attack(reward, "chain:2", rl=True, steps=12, best_of=8, calls=200, problems=4)
+    reward = gd.reward(lambda completion: min(1.0, 0.05 * completion.count("=")), isolate=False)
+    report = attack(reward, "countdown:3", rl=True, steps=10, best_of=8, calls=200, problems=4)
     run = report.curves["trained"]
-    assert run[-1]["proxy"] > run[0]["proxy"] and run[-1]["kl"] > run[0]["kl"]
+    early, late = ([mean(row[key] for row in rows) for key in ("proxy", "truth")] for rows in (run[:3], run[-3:]))
+    assert late[0] > early[0] and late[1] < early[1]
+    assert run[-1]["kl"] > 1.0 > run[0]["kl"]
     assert not report.ok
