@@ -85,6 +85,7 @@ MAY_IMPORT = {
         "models",
         "rewards",
         "exams",
+        "losses",  # for its estimates of KL
         "engine",
         "judges",
         "bridges",

@@ -1,1 +1,1 @@
-"""Audits as experiments: what fools rewards and reward models, what benchmarks of them foretell, what distances and probes tell."""
+"""Audits as experiments: what fools rewards, what benchmarks of reward models foretell, what distances and probes tell."""

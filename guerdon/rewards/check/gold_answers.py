@@ -178,7 +178,7 @@ class Posed:
 
     def is_wrong_core(self, core: str) -> bool:
         """Whether another answer in place of the right one is wrong: not the same in another spelling."""
-        if _plain(core) == _plain(self.own.core) or (self.known is not None and self._check(self.own.put(core)) != 0.0):
+        if plain(core) == plain(self.own.core) or (self.known is not None and self._check(self.own.put(core)) != 0.0):
             return False
         said = number(core) if self.value is not None and _numbers(core) == 1 else None
         return said is None or said.value != self.value
@@ -237,7 +237,7 @@ def _numbers(text: str) -> int:
     return len(re.findall(r"\d+(?:[.,]\d+)*", text))
 
 
-def _plain(text: str) -> Any:
+def plain(text: str) -> Any:
     """A text without what people do not see as a difference."""
     try:
         value = json.loads(text)

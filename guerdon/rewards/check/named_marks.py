@@ -20,14 +20,17 @@ KEY = re.compile(r"[A-Za-z_]\w{0,30}")
 
 def marks_in(formula: Reward) -> list[str]:
     """Forms of answers, by the texts in the code of a formula's functions."""
+    texts = texts_in(formula)
+    return list(dict.fromkeys(_forms(texts, "loads" in texts)))[:MOST]
+
+
+def texts_in(formula: Reward) -> list[str]:
+    """The texts in the code of a formula's functions, the names of what they call, and the texts among their knobs."""
     texts: dict[str, None] = {}
-    reads_json = False
     for leaf in formula.leaves:
-        for text in _texts(leaf.called, DEEP):
-            texts[text] = None
-            reads_json |= text == "loads"
+        texts |= dict.fromkeys(_texts(leaf.called, DEEP))
         texts |= dict.fromkeys(v for v in vars(leaf).values() if isinstance(v, str))
-    return list(dict.fromkeys(_forms(list(texts), reads_json)))[:MOST]
+    return list(texts)
 
 
 def literals_in(formula: Reward) -> list[str]:

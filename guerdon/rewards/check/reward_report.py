@@ -198,6 +198,7 @@ def quoted(text: str) -> str:
 
 
 def wrapped(text: str, indent: str, width: int) -> list[str]:
+    """A text in lines of a width, those after the first indented."""
     how = {"break_on_hyphens": False, "replace_whitespace": False, "drop_whitespace": True}
     if width <= len(indent) + 20:  # too narrow for a margin
         indent = ""
@@ -207,6 +208,7 @@ def wrapped(text: str, indent: str, width: int) -> list[str]:
 
 
 def table_lines(titles: Sequence[str], rows: Sequence[Mapping[str, Any]], first: str) -> list[str]:
+    """Rows as columns under their titles; the first column has the key `first`, the others their titles' words."""
     keys = (first, *(t.replace(" ", "_") for t in titles[1:]))
     cells = [list(titles), *([_cell(row[k]) for k in keys] for row in rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
