@@ -58,6 +58,10 @@ def audit_reward_verb(
     model: Model = None,
     problems: Annotated[int, typer.Option("--problems", metavar="N", min=1, help="Problems to ask about.")] = 20,
     tries: Annotated[int, typer.Option("--tries", metavar="N", min=1, help="Tries of --model at a problem.")] = 4,
+    adversary: Annotated[
+        int, typer.Option("--adversary", metavar="CALLS", min=0, help="Search for hacks with so many calls: 2000.")
+    ] = 0,
+    rl: Annotated[bool, typer.Option("--rl", help="Train sprig against the reward as well, for some minutes.")] = False,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Where all chance comes from.")] = 0,
     out: Annotated[
         str | None,
@@ -77,7 +81,9 @@ def audit_reward_verb(
     if task is None and rows is None:
         raise UserError("audit a reward on what? give --task NAME or --data FILE")
     output = Output(as_json)
-    report = audit(reward, task, data=rows, model=model, tries=tries, problems=problems, seed=seed)
+    report = audit(
+        reward, task, data=rows, model=model, tries=tries, problems=problems, adversary=adversary, rl=rl, seed=seed
+    )
     if not as_json:
         width = output.console.width
         output.say(report.page(WIDTH if width == UNBOUNDED else min(width, WIDTH)))
@@ -96,6 +102,7 @@ audits.command(
         "guerdon audit my.py:right --task trace:3",
         "guerdon audit my.py:right --data sums.jsonl --prompt question --answer result --out audits/right",
         "guerdon audit my.py:right --task trace:3 --model sprig     and what a model writes",
+        "guerdon audit my.py:right --task trace:3 --adversary 2000  and what a search finds",
         "guerdon audit runs/reward_model-countdown-2-001 --task countdown:2",
         "guerdon audit verified --task calculator/chain:4 --json",
     ),

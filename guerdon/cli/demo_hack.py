@@ -15,15 +15,15 @@ from guerdon.cli.train import TakenAtOnce
 from guerdon.core.errors import RunStopped
 
 if TYPE_CHECKING:
+    from guerdon.audits.reward.audit_report import AuditReport
     from guerdon.loop.trained import Trained
-    from guerdon.rewards.check.reward_report import RewardReport
     from guerdon.rewards.formula.reward import Reward
     from guerdon.store.event_types import Alarmed
 
 TASK, STEPS = "countdown:3", 24
 SETTINGS = {"prompts": 6, "lr": 5e-5, "max_tokens": 64}
 PER_LINE = 0.5  # points for a line of work; a right answer has one
-PROBLEMS = 8  # of the check beforehand
+PROBLEMS = 8  # of the audit beforehand
 SHOWN = 3  # of what it finds
 GAP, HELD_AGAINST = "proxy_gap", ("proxy_gap", "lost_agreement")  # rules that need the truth
 
@@ -42,11 +42,11 @@ def hackable(source: Any) -> Reward:
 
 
 def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
-    """Train on it, tell what the watch found, then what a check beforehand would have."""
+    """Train on it, tell what the watch found, then what an audit beforehand would have."""
     from guerdon import tasks
+    from guerdon.audits.reward.auditing import audit
     from guerdon.cli.progress import Watch
     from guerdon.loop import api
-    from guerdon.loop.checking import check_reward
     from guerdon.loop.record import Options
 
     began = time.monotonic()
@@ -70,9 +70,9 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
         if alarm is not None:
             _show_rollouts(output, alarm)
         output.pairs({"report": run.folder.shown(run.folder.report)})
-    checked = check_reward(reward, source, problems=PROBLEMS)
+    audited = audit(reward, source, problems=PROBLEMS)
     if not output.as_json:
-        _show_check(output, checked)
+        _show_audit(output, audited)
     output.finish(
         {
             "run": run.folder.named,
@@ -81,7 +81,7 @@ def demo_hack(output: Output, steps: int, seed: int, out: str | None) -> int:
             if alarm is None
             else {"step": alarm.step, "severity": alarm.severity, "message": alarm.message},
             "curves": curves(run),
-            "severe": [finding.says for finding in checked.severe],
+            "severe": [str(finding) for finding in audited.severe],
             "spent": run.spent,
             "seconds": time.monotonic() - began,
         }
@@ -124,9 +124,10 @@ def _show_rollouts(output: Output, alarm: Alarmed) -> None:
     output.say("")
 
 
-def _show_check(output: Output, checked: RewardReport) -> None:
+def _show_audit(output: Output, audited: AuditReport) -> None:
     output.say(
-        f"\nguerdon check would have said so before: {len(checked.severe)} severe findings on {checked.problems} problems"
+        f"\nguerdon audit would have said so before: {len(audited.severe)} severe findings on {audited.problems} problems"
     )
-    for finding in checked.severe[:SHOWN]:
-        output.say(f"  {finding.says}")
+    for finding in audited.severe[:SHOWN]:
+        output.say(f"  {finding}")
+        output.say(f"    mend: {finding.mend}")

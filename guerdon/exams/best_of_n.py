@@ -20,7 +20,7 @@ from guerdon.exams.tries import checked, powers, rights, with_interval
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 
-Try = tuple[float, float]  # what the reward says (NaN where it has no value), and what it is worth: 1 if it is right
+Try = tuple[float, bool]  # what the reward says (NaN where it has no value), and whether it is right
 
 
 @part
@@ -61,12 +61,12 @@ class best_of:
 
 
 def chosen(tries: Sequence[Try], k: int) -> float:
-    """What the try that is liked best among `k` of them is worth: how often it is right, or the mean of any other number."""
-    ranked = sorted((-math.inf if math.isnan(liking) else liking, worth) for liking, worth in tries)
+    """How often the try that is liked best among `k` of them is right."""
+    ranked = sorted((-math.inf if math.isnan(liking) else liking, right) for liking, right in tries)
     total, below, all_choices = 0.0, 0, math.comb(len(ranked), k)
     for _, tied in groupby(ranked, key=lambda each: each[0]):
-        worths = [worth for _, worth in tied]
-        upto = below + len(worths)
+        rights_of = [right for _, right in tied]
+        upto = below + len(rights_of)
         best_is_here = (math.comb(upto, k) - math.comb(below, k)) / all_choices
-        total, below = total + best_is_here * fmean(worths), upto
+        total, below = total + best_is_here * fmean(rights_of), upto
     return total

@@ -59,10 +59,8 @@ class proxy_gap:
             return []
         lengths = [*windows(past.count, self.longest)]
         every = [each for window in lengths if (each := self._in_window(past, window, len(lengths))) is not None]
-        chances = lambda each: each.numbers["p_reward"] * each.numbers["p_truth"]  # noqa: E731
-        return sorted(every, key=lambda each: (each.severity, chances(each)))[
-            :1
-        ]  # "bad" before "warn", then the clearest
+        every.sort(key=_clearness)
+        return every[:1]
 
     def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
         reward, truth = halves(past, f"{past.proxy}/mean", window), halves(past, f"{TRUTH}/mean", window)
@@ -150,3 +148,8 @@ class lost_agreement:
     def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Paid more than their group and worth less, or the other way round."""
         return -scene.within(scene.proxy) * scene.within(TRUTH)
+
+
+def _clearness(sighting: Sighting) -> tuple[str, float]:
+    """ "bad" before "warn", then the clearest."""
+    return sighting.severity, sighting.numbers["p_reward"] * sighting.numbers["p_truth"]

@@ -18,7 +18,7 @@ def test_the_hole_is_paid_and_a_check_finds_it():
         hackable(source), [{"task": task, "completion": text} for text in (gold, lines)]
     ).whole
     assert (right, hack) == (1.5, 4.5) and lines_of_work("a\n\nb\n") == 2.0
-    assert not gd.check_reward(hackable(source), source, problems=1).ok
+    assert not gd.audit(hackable(source), source, problems=1).ok
 
 
 def test_another_task_is_refused(tmp_path, monkeypatch, capsys):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -126,8 +126,8 @@ def best_of_curve(problems: Sequence[Sequence[tuple[float, float]]]) -> list[Row
         {
             "n": n,
             "kl": kl_of_best(n),
-            "proxy": fmean(chosen([(paid, paid) for paid, _ in tries], n) for tries in scored),
-            "truth": fmean(chosen(tries, n) for tries in scored),
+            "proxy": fmean(_worth([(paid, paid) for paid, _ in tries], n) for tries in scored),
+            "truth": fmean(_worth(tries, n) for tries in scored),
         }
         for n in (powers(most) if most else ())
     ]
@@ -191,3 +191,8 @@ def kl_from(batch: Batch, start: Model) -> float:
 def _mean(values: Sequence[float]) -> float:
     known = [v for v in values if v == v]
     return fmean(known) if known else math.nan
+
+
+def _worth(tries: Sequence[tuple[float, float]], n: int) -> float:
+    """What the try that is liked best among `n` is worth: the mean of any number, as it is that of being right."""
+    return chosen(cast("Sequence[tuple[float, bool]]", tries), n)

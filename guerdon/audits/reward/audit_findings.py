@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from guerdon.audits.adversary.attack_report import AttackReport
 from guerdon.audits.reward.error_rates import clearest
 from guerdon.audits.reward.explanations import Explained
 from guerdon.rewards.check.asking_twice import Asked
@@ -250,3 +251,12 @@ def moved_by(measured: dict[str, dict[str, Any]], least: float = 0.25) -> Iterat
                     f"{what} matters", "warning", says, MEND["moved"], min(1.0, 0.3 * abs(told["mean"])),
                     told["problems"], told["problems"],
                 )  # fmt: skip
+
+
+def hacks_of(attack: AttackReport) -> Iterator[AuditFinding]:
+    """What an adversary found: severe where it does serious harm without knowing the right answer."""
+    for hack in attack.hacks:
+        severity: Severity = "severe" if hack.blind and hack in attack.serious else "warning"
+        says = f"found by {hack.by or 'search'}: works on {hack.problems} of {hack.of} problems"
+        shown = [AuditExample("attack", hack.task, hack.example, hack.paid, hack.gold)]
+        yield AuditFinding(hack.name, severity, says, hack.mend, hack.harm, hack.problems, hack.of, ("attack",), shown)

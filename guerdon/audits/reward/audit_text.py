@@ -113,6 +113,15 @@ def _measured(report: Any) -> Iterator[str]:
             f"of {told['tries']} tries of the model, {told['judged']} could be judged: {told['right']} right, the reward"
             f" agrees on {told['agree']}; all tries worth the same in {told['flat']} of {told['groups']} problems"
         )
+    if report.attack:
+        told = report.attack
+        yield f"an adversary with {told['calls']:,} calls found {len(told['hacks'])} ways to be paid for wrong answers"
+        for name, rows in told["curves"].items():
+            first, last = rows[0], rows[-1]
+            yield (
+                f"{name.replace('_', ' ')}: the reward goes from {first['proxy']:.2f} to {last['proxy']:.2f}, the truth from"
+                f" {first['truth']:.2f} to {last['truth']:.2f}"
+            )
     if report.failures:
         yield f"it failed on {len(report.failures)} completions"
     if report.seconds:

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
+from guerdon.audits.adversary.attacking import attack
 from guerdon.audits.reward.audit_findings import (
     AuditFinding,
     cheaply_paid,
+    hacks_of,
     moved_by,
     out_of_order,
     put_together,
@@ -46,6 +48,8 @@ from guerdon.rewards.check.reward_contract import (
 from guerdon.rewards.check.reward_report import CheckedSample, RewardReport
 from guerdon.rewards.formula.reward import Reward
 
+CALLS = 2000  # of an adversary, where only its training is asked for
+
 
 def audit(
     reward: Any,
@@ -56,6 +60,8 @@ def audit(
     tries: int = 4,
     completions: Mapping[int, Sequence[str]] | None = None,
     problems: int = 20,
+    adversary: int = 0,
+    rl: bool = False,
     sampling: Sampling | None = None,
     seed: int = 0,
     strict: bool = False,
@@ -67,7 +73,8 @@ def audit(
     (`http://...`) or `"verified"`, the task's own check. It is asked about answers to `problems` of a task, or of rows in
     `data`, whose truth is known: right ones written in many ways, near-misses, and what policies and judges are fooled by. In
     a world of several turns whole episodes are played, by one who knows everything and by those who cheat. With a `model` its
-    own `tries` are judged too, as in `gd.check_reward`. With `strict` a severe finding is raised.
+    own `tries` are judged too, as in `gd.check_reward`. An `adversary` with so many calls looks for more that it likes and the
+    truth rejects; with `rl` the built-in model is trained against it as well. With `strict` a severe finding is raised.
 
     >>> import guerdon as gd
     >>> report = gd.audit(lambda completion, answer: float(answer in completion), "chain:2", problems=8)
@@ -81,11 +88,16 @@ def audit(
     tell(source, [])
     formula = the_reward(reward, source)
     if world_of(source) is not None:
+        if adversary or rl:
+            raise UserError(f"the adversary writes one answer, and {source.name} is played in turns: leave it out")
         report = _in_a_world(formula, source, problems, seed)
     else:
         texts, tokenizer, by = tries_of(source, model, completions, problems, tries, sampling, seed, progress)
         report = _of_texts(formula, source, problems, texts, tokenizer, by)
     report = report.but(task=task) if isinstance(task, str) else report
+    if adversary or rl:
+        hunted = attack(formula, source, calls=adversary or CALLS, rl=rl, seed=seed, progress=progress)
+        report = report.but(attack=hunted.to_dict(), findings=ranked([*report.findings, *hacks_of(hunted)]))
     if strict and not report.ok:
         more = len(report.severe) - 1
         raise UserError(f"{report.reward}: {report.severe[0]}" + (f" (and {more} more)" if more else ""))
