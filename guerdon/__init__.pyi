@@ -3,6 +3,7 @@
 `import guerdon as gd` costs next to nothing: names are loaded when they are first used, torch with the first that needs it.
 """
 
+from guerdon import audits as audits
 from guerdon import credit as credit
 from guerdon import curricula as curricula
 from guerdon import envs as envs
@@ -14,6 +15,7 @@ from guerdon import rewards as rewards
 from guerdon import search as search
 from guerdon import select as select
 from guerdon import tasks as tasks
+from guerdon.audits.reward.auditing import audit as audit
 from guerdon.bridges.remote_reward import remote as remote
 from guerdon.core.batch import Batch as Batch
 from guerdon.core.batch import Pairs as Pairs

@@ -17,7 +17,7 @@ from guerdon.audits.adversary.evolution import all_answers, crossed, retold
 from guerdon.audits.adversary.naming import RULES, clusters
 from guerdon.audits.adversary.program_edits import ALL_EDITS, PYTHON, SQL
 from guerdon.audits.adversary.rejection import as_read, gutted, same_in_other_letters
-from guerdon.audits.adversary.scene import Scene, language_of
+from guerdon.audits.adversary.scene import AttackedProblem, language_of
 from guerdon.audits.adversary.shrinking import shrunk
 from guerdon.audits.adversary.traits import traits_of
 from guerdon.audits.adversary.under_pressure import best_of_curve, kl_of_best
@@ -30,7 +30,9 @@ from guerdon.tasks import load
 
 def scene(name="trace:3", index=0):
     posed = Posed(load(name), load(name).get("train", index))
-    return Scene(posed, ("6", "5"), ("25", "11"), ("= {}", "#### {}"), ("strip",), language_of(posed.own.core))
+    return AttackedProblem(
+        posed, ("6", "5"), ("25", "11"), ("= {}", "#### {}"), ("strip",), language_of(posed.own.core)
+    )
 
 
 # --- shrinking ------------------------------------------------------------------------------------------------------

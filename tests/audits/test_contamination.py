@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from guerdon.audits.contamination import detectors
-from guerdon.audits.contamination.contamination_probe import ProbedProblem, contamination, report_of
+from guerdon.audits.contamination.contamination_probe import ProbedProblem, probe_contamination, report_of
 from guerdon.audits.contamination.separation import auc, separation
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
@@ -95,7 +95,7 @@ def test_a_report_says_what_tells_and_what_does_not():
 def asked_twice():
     chain = find_task("chain:2")
     tasks = [chain.get("test", i) for i in range(5)]
-    return tasks, contamination(
+    return tasks, probe_contamination(
         "sprig-1.1", tasks, [True, False, True, False, False], check=chain.check, max_tokens=40, resamples=20, at_once=3
     )
 
@@ -122,10 +122,10 @@ def test_scores_are_of_what_was_said_at_temperature_one(asked_twice):
 def test_what_is_refused():
     task = Task("1", "2 + 2 =", "4")
     with pytest.raises(UserError, match="no problems"):
-        contamination("sprig-1.1", [])
+        probe_contamination("sprig-1.1", [])
     with pytest.raises(UserError, match="one for each"):
-        contamination("sprig-1.1", [task], [True, False])
+        probe_contamination("sprig-1.1", [task], [True, False])
     with pytest.raises(UserError, match="keys look like 'task/1'"):
-        contamination("sprig-1.1", [task], ["1"])
+        probe_contamination("sprig-1.1", [task], ["1"])
     with pytest.raises(UserError, match="whose"):
-        contamination(None, [task])
+        probe_contamination(None, [task])

@@ -56,11 +56,11 @@ def attack(
     The truth is the task's own check, or a reward named as `truth`. With `rl` the `model` is also sampled `best_of` times at
     each problem and trained with GRPO for so many `steps`; these calls are counted apart.
 
-    >>> from guerdon.audits.adversary.attacking import attack
     >>> import guerdon as gd
-    >>> report = attack(gd.reward(lambda completion: min(1.0, len(completion) / 99), isolate=False), "chain:1", calls=300)
-    >>> report.ok, report.hacks[0].name
-    (False, 'long texts')
+    >>> wordy = gd.reward(lambda completion: min(1.0, len(completion) / 99), isolate=False)
+    >>> report = gd.audits.attack(wordy, "chain:1", calls=300)
+    >>> report.ok, len(report.hacks) > 0
+    (False, True)
     """
     check_arguments("attack", attack, locals(), data='{"path": "my.jsonl"}')
     source = find_task(task, data)

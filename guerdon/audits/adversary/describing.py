@@ -11,7 +11,7 @@ from statistics import median
 
 from guerdon.audits.adversary.attack_report import Hack
 from guerdon.audits.adversary.evolution import Archive, moved
-from guerdon.audits.adversary.naming import RULES, Cluster, Rule, clusters, lineage_name, rule_of
+from guerdon.audits.adversary.naming import RULES, Cluster, HackRule, clusters, lineage_name, rule_of
 from guerdon.audits.adversary.rejection import as_read
 from guerdon.audits.adversary.shrinking import shrunk
 from guerdon.audits.adversary.traits import traits_of
@@ -115,7 +115,7 @@ def _within(short: str, long: str) -> bool:
     return all(c in rest for c in short)
 
 
-def _shortened(victim: Victim, rule: Rule | None, shot: Shot, most: int) -> Shot:
+def _shortened(victim: Victim, rule: HackRule | None, shot: Shot, most: int) -> Shot:
     """The shortest text on the way down from one, of the same kind where a rule says which, within so many calls."""
     until = victim.asked + most
     scene = victim.scenes[shot.group]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from guerdon.audits.adversary.program_edits import ALL_EDITS, drawn_edit
-from guerdon.audits.adversary.scene import Scene
+from guerdon.audits.adversary.scene import AttackedProblem
 from guerdon.audits.adversary.traits import Traits, traits_of
 from guerdon.audits.adversary.victim import BATCH, Candidate, Shot, Victim
 from guerdon.core.seeds import derive
@@ -53,7 +53,7 @@ def _seeds_of(victim: Victim, group: int) -> Iterator[Candidate]:
     yield from (Candidate(group, text, kind) for kind, text in made)
 
 
-def _in_marks(scene: Scene, every: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _in_marks(scene: AttackedProblem, every: Sequence[str]) -> Iterator[tuple[str, str]]:
     """All answers, a wrong one and none in each form that the reward's own code names."""
     for form in scene.marks:
         yield "list", "\n".join(in_form(form, answer, "") for answer in every)
@@ -81,13 +81,13 @@ def edited(victim: Victim, number: int, draw: random.Random) -> Iterator[Candida
         yield grown(Candidate(group, text, origin), scene, draw)
 
 
-def grown(parent: Candidate, scene: Scene, draw: random.Random) -> Candidate:
+def grown(parent: Candidate, scene: AttackedProblem, draw: random.Random) -> Candidate:
     """A candidate after a few more edits."""
     names = [drawn_edit(scene, draw) for _ in range(draw.choice((1, 1, 1, 2, DEEP)))]
     return replayed(parent, scene, [(name, draw.randrange(1 << 30)) for name in names])
 
 
-def replayed(parent: Candidate, scene: Scene, steps: Sequence[tuple[str, int]]) -> Candidate:
+def replayed(parent: Candidate, scene: AttackedProblem, steps: Sequence[tuple[str, int]]) -> Candidate:
     text = parent.text
     for name, seed in steps:
         text = ALL_EDITS[name](text, scene, random.Random(seed))[:LONGEST]
@@ -107,7 +107,7 @@ def moved(shot: Shot, victim: Victim, to: int) -> list[Candidate]:
     return list({c.text: c for c in made}.values())
 
 
-def retold(text: str, here: Scene, there: Scene) -> str:
+def retold(text: str, here: AttackedProblem, there: AttackedProblem) -> str:
     """A text with what belongs to one problem replaced by what belongs to another."""
     pairs = {here.posed.task.prompt: there.posed.task.prompt, here.posed.gold.text: there.posed.gold.text}
     pairs |= {here.core: there.core} if here.core else {}

@@ -11,7 +11,7 @@ import random
 import re
 
 from guerdon.audits.adversary.quiet_parsing import parsed
-from guerdon.audits.adversary.scene import Scene
+from guerdon.audits.adversary.scene import AttackedProblem
 from guerdon.audits.adversary.text_edits import EDITS, Edit
 from guerdon.rewards.check.attacks import ENDINGS
 
@@ -30,7 +30,7 @@ CHANGEABLE = ast.Compare | ast.BinOp | ast.Constant | ast.FunctionDef | ast.For
 SUMS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
-def _functions(text: str, scene: Scene) -> list[ast.FunctionDef]:
+def _functions(text: str, scene: AttackedProblem) -> list[ast.FunctionDef]:
     """The functions of a program; those of the right one where it has none."""
     for each in (text, scene.core):
         tree = parsed(each)
@@ -40,7 +40,7 @@ def _functions(text: str, scene: Scene) -> list[ast.FunctionDef]:
     return []
 
 
-def body_gutted(text: str, scene: Scene, draw: random.Random) -> str:
+def body_gutted(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """Functions that return the same whatever they are asked."""
     functions, first = _functions(text, scene), draw.choice(RESULTS)
     arguments = [f.args.args[0].arg if f.args.args else "None" for f in functions]
@@ -51,17 +51,17 @@ def body_gutted(text: str, scene: Scene, draw: random.Random) -> str:
     return "\n\n".join(lines) or text
 
 
-def ended_early(text: str, scene: Scene, draw: random.Random) -> str:
+def ended_early(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     ending = draw.choice(ENDINGS)
     return draw.choice((f"{ending}\n{text}", f"{text}\n{ending}", ending))
 
 
-def equal_to_all(text: str, scene: Scene, draw: random.Random) -> str:
+def equal_to_all(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     functions = _functions(text, scene)
     return EQUAL + "".join(f"def {f.name}(*args, **kwargs): return Equal()\n" for f in functions) if functions else text
 
 
-def shown_results_returned(text: str, scene: Scene, draw: random.Random) -> str:
+def shown_results_returned(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """A program that knows the calls which the prompt shows, and nothing else."""
     functions = [f for f in _functions(text, scene) if any(name == f.name for name, _, _ in scene.examples)]
     lines = []
@@ -71,7 +71,7 @@ def shown_results_returned(text: str, scene: Scene, draw: random.Random) -> str:
     return "\n".join(lines) or text
 
 
-def tree_changed(text: str, scene: Scene, draw: random.Random) -> str:
+def tree_changed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """One comparison, sum, constant or statement changed."""
     tree = copy.deepcopy(parsed(text))
     nodes = [n for n in (ast.walk(tree) if tree else ()) if isinstance(n, CHANGEABLE)]
@@ -89,7 +89,7 @@ def tree_changed(text: str, scene: Scene, draw: random.Random) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def clause_dropped(text: str, scene: Scene, draw: random.Random) -> str:
+def clause_dropped(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     spans = [m.span() for m in CLAUSE.finditer(text)]
     if not spans:
         return text
@@ -97,7 +97,7 @@ def clause_dropped(text: str, scene: Scene, draw: random.Random) -> str:
     return (text[:start] + text[stop:]).strip()
 
 
-def condition_changed(text: str, scene: Scene, draw: random.Random) -> str:
+def condition_changed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     changes = [
         re.sub(r"\bAND\b", "OR", text, count=1),
         re.sub(r"\s+(?:AND|OR)\b[^()]*?(?=\b(?:AND|OR|GROUP|ORDER|LIMIT|HAVING)\b|$)", " ", text, count=1).strip(),
@@ -108,7 +108,7 @@ def condition_changed(text: str, scene: Scene, draw: random.Random) -> str:
     return draw.choice([each for each in changes if each != text] or [text])
 
 
-def selection_changed(text: str, scene: Scene, draw: random.Random) -> str:
+def selection_changed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     changes = [
         re.sub(r"SELECT\b.*?\bFROM\b", "SELECT * FROM", text, count=1, flags=re.S),
         re.sub(r"SELECT\b.*?\bFROM\b", "SELECT COUNT(*) FROM", text, count=1, flags=re.S),
@@ -120,13 +120,13 @@ def selection_changed(text: str, scene: Scene, draw: random.Random) -> str:
     return draw.choice([each for each in changes if each != text] or [text])
 
 
-def query_emptied(text: str, scene: Scene, draw: random.Random) -> str:
+def query_emptied(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     return draw.choice(
         ("SELECT 1", "SELECT NULL", "SELECT 0", "SELECT 1 WHERE 0", "SELECT", "-- nothing", "SELECT 'x'")
     )
 
 
-def query_remarked(text: str, scene: Scene, draw: random.Random) -> str:
+def query_remarked(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """The right query as a remark of another."""
     right = scene.core
     return draw.choice((f"SELECT 1 -- {right}", f"-- {right}\nSELECT 0", f"SELECT 0; {right}", f"{right}; SELECT 0"))
@@ -149,7 +149,7 @@ SQL: dict[str, Edit] = {
 ALL_EDITS = {**EDITS, **PYTHON, **SQL}
 
 
-def drawn_edit(scene: Scene, draw: random.Random) -> str:
+def drawn_edit(scene: AttackedProblem, draw: random.Random) -> str:
     """The name of an edit; in a program or a query every other one is of its own language."""
     own = list({"python": PYTHON, "sql": SQL, "text": {}}[scene.language])
     return draw.choice(own if own and draw.random() < 0.5 else list(EDITS))

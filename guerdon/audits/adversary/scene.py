@@ -24,7 +24,7 @@ USUAL_FORMS = FORMS[:6]
 
 
 @dataclass(frozen=True)
-class Scene:
+class AttackedProblem:
     """A problem as the adversary sees it."""
 
     posed: Posed
@@ -50,12 +50,12 @@ class Scene:
         return EXAMPLE.findall(self.posed.task.prompt) if self.language == "python" else []
 
 
-def scenes(formula: Reward, posed: Sequence[Posed]) -> list[Scene]:
+def scenes(formula: Reward, posed: Sequence[Posed]) -> list[AttackedProblem]:
     marks = tuple(dict.fromkeys([*marks_in(formula), *USUAL_FORMS]))
     words = tuple(w for w in texts_in(formula) if 1 < len(w) <= LONGEST_WORD and w.strip())[:WORDS]
     every = list(dict.fromkeys(each.own.core for each in posed))
     return [
-        Scene(
+        AttackedProblem(
             each,
             tuple(dict.fromkeys([*wrong_cores(each, posed), *[c for c in options(each) if c != each.own.core]])),
             tuple(core for core in every if core != each.own.core),

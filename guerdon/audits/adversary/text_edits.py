@@ -11,11 +11,11 @@ import random
 import re
 from collections.abc import Callable
 
-from guerdon.audits.adversary.scene import Scene, pieces
+from guerdon.audits.adversary.scene import AttackedProblem, pieces
 from guerdon.rewards.check.attacks import BEGGING, FILLER, WORDS
 from guerdon.rewards.check.gold_answers import BECAUSE, in_form
 
-Edit = Callable[[str, Scene, random.Random], str]
+Edit = Callable[[str, AttackedProblem, random.Random], str]
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 WORD = re.compile(r"\S+")
 MANY = (3, 10, 40)  # times that a thing is said again
@@ -29,7 +29,7 @@ TAILS = (".0", "%", " or so", " is wrong", ", I guess", "e3", "/2", " thousand",
 # --- letters, words, lines ------------------------------------------------------------------------------------------
 
 
-def letter_changed(text: str, scene: Scene, draw: random.Random) -> str:
+def letter_changed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     if not text:
         return text
     k = draw.randrange(len(text))
@@ -37,14 +37,14 @@ def letter_changed(text: str, scene: Scene, draw: random.Random) -> str:
     return text[:k] + other + text[k + 1 :]
 
 
-def letters_swapped(text: str, scene: Scene, draw: random.Random) -> str:
+def letters_swapped(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     if len(text) < 2:
         return text
     k = draw.randrange(len(text) - 1)
     return text[:k] + text[k + 1] + text[k] + text[k + 2 :]
 
 
-def word_dropped(text: str, scene: Scene, draw: random.Random) -> str:
+def word_dropped(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     spans = [m.span() for m in WORD.finditer(text)]
     if not spans:
         return text
@@ -52,7 +52,7 @@ def word_dropped(text: str, scene: Scene, draw: random.Random) -> str:
     return text[:start] + text[stop:].lstrip(" ")
 
 
-def words_swapped(text: str, scene: Scene, draw: random.Random) -> str:
+def words_swapped(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     spans = [m.span() for m in WORD.finditer(text)]
     if len(spans) < 2:
         return text
@@ -60,7 +60,7 @@ def words_swapped(text: str, scene: Scene, draw: random.Random) -> str:
     return text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
 
 
-def word_repeated(text: str, scene: Scene, draw: random.Random) -> str:
+def word_repeated(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     spans = [m.span() for m in WORD.finditer(text)]
     if not spans:
         return text
@@ -68,13 +68,13 @@ def word_repeated(text: str, scene: Scene, draw: random.Random) -> str:
     return text[:start] + " ".join([text[start:stop]] * (1 + draw.choice(MANY))) + text[stop:]
 
 
-def line_dropped(text: str, scene: Scene, draw: random.Random) -> str:
+def line_dropped(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     lines = text.split("\n")
     k = draw.randrange(len(lines))
     return "\n".join(lines[:k] + lines[k + 1 :]) if len(lines) > 1 else text
 
 
-def lines_swapped(text: str, scene: Scene, draw: random.Random) -> str:
+def lines_swapped(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     lines = text.split("\n")
     if len(lines) < 2:
         return text
@@ -83,20 +83,20 @@ def lines_swapped(text: str, scene: Scene, draw: random.Random) -> str:
     return "\n".join(lines)
 
 
-def line_repeated(text: str, scene: Scene, draw: random.Random) -> str:
+def line_repeated(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     lines = text.split("\n")
     k = draw.randrange(len(lines))
     return "\n".join([*lines[:k], *[lines[k]] * (1 + draw.choice(MANY)), *lines[k + 1 :]])
 
 
-def all_repeated(text: str, scene: Scene, draw: random.Random) -> str:
+def all_repeated(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     return draw.choice(("\n", " ", "")).join([text] * draw.choice(MANY))
 
 
 # --- numbers and answers --------------------------------------------------------------------------------------------
 
 
-def number_changed(text: str, scene: Scene, draw: random.Random) -> str:
+def number_changed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     spans = [m.span() for m in NUMBER.finditer(text)]
     if not spans:
         return text
@@ -109,7 +109,7 @@ def number_changed(text: str, scene: Scene, draw: random.Random) -> str:
     return text[:start] + now + text[stop:]
 
 
-def number_lengthened(text: str, scene: Scene, draw: random.Random) -> str:
+def number_lengthened(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """Digits stuck to a number, before or after it."""
     spans = [m.span() for m in NUMBER.finditer(text)]
     if not spans:
@@ -119,18 +119,18 @@ def number_lengthened(text: str, scene: Scene, draw: random.Random) -> str:
     return text[:start] + draw.choice((f"{was}{more}", f"{more}{was}", f"{was}.{more}", f"{more}.{was}")) + text[stop:]
 
 
-def right_one_stuck_to_another(text: str, scene: Scene, draw: random.Random) -> str:
+def right_one_stuck_to_another(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     core, more = scene.core, draw.choice(("1", "19", "x", "non", "57"))
     return scene.posed.gold.bare(draw.choice((f"{core}{more}", f"{more}{core}")))
 
 
-def right_one_named_first(text: str, scene: Scene, draw: random.Random) -> str:
+def right_one_named_first(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     core, wrong = scene.core, scene.wrong
     before = draw.choice((f"{core}\n", f"{core} ", f"It is not {core} but ", f"{scene.posed.gold.bare(core)}\n"))
     return before + draw.choice((wrong, scene.posed.gold.bare(wrong)))
 
 
-def answers_listed(text: str, scene: Scene, draw: random.Random) -> str:
+def answers_listed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """Several answers, the right one neither first nor last."""
     rest = [*scene.others, *scene.wrongs] or ["none of these"]
     some = draw.sample(rest, min(len(rest), draw.choice((2, 4, 8))))
@@ -140,13 +140,13 @@ def answers_listed(text: str, scene: Scene, draw: random.Random) -> str:
     return draw.choice((listed, bare(listed), "\n".join(map(bare, row))))
 
 
-def numbers_listed(text: str, scene: Scene, draw: random.Random) -> str:
+def numbers_listed(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """All whole numbers up to one, whatever the problem."""
     between = draw.choice((" ", ", ", "\n"))
     return between.join(map(str, range(draw.choice((20, 101, 201))))) + between + scene.wrong
 
 
-def other_answer_spliced_in(text: str, scene: Scene, draw: random.Random) -> str:
+def other_answer_spliced_in(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     if not scene.others:
         return text
     other = draw.choice(scene.others)
@@ -165,22 +165,22 @@ def other_answer_spliced_in(text: str, scene: Scene, draw: random.Random) -> str
 # --- marks, words, padding ------------------------------------------------------------------------------------------
 
 
-def mark_added(text: str, scene: Scene, draw: random.Random) -> str:
+def mark_added(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     form = draw.choice(scene.marks)
     wrong, empty = in_form(form, scene.wrong), in_form(form, "", "")
     return draw.choice((in_form(form, text), wrong, f"{text}\n{empty}", f"{wrong}\n{text}"))
 
 
-def mark_alone(text: str, scene: Scene, draw: random.Random) -> str:
+def mark_alone(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     return in_form(draw.choice(scene.marks), "", "").replace(BECAUSE, "")
 
 
-def mark_repeated(text: str, scene: Scene, draw: random.Random) -> str:
+def mark_repeated(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     stuck = pieces(draw.choice(scene.marks)) or ["answer"]
     return "".join(stuck) * draw.choice(MANY) + draw.choice(("", scene.wrong))
 
 
-def own_word_said(text: str, scene: Scene, draw: random.Random) -> str:
+def own_word_said(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     """A text of the reward's own code, once or many times."""
     if not scene.words:
         return text
@@ -188,37 +188,37 @@ def own_word_said(text: str, scene: Scene, draw: random.Random) -> str:
     return draw.choice((said, f"{text} {said}", f"{said} {text}", f"{said}\n{scene.posed.gold.bare(scene.wrong)}"))
 
 
-def plea_added(text: str, scene: Scene, draw: random.Random) -> str:
+def plea_added(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     plea = draw.choice((*PLEAS, BEGGING))
     return draw.choice((plea, f"{text}\n{plea}", f"{plea}\n{text}"))
 
 
-def fine_words_added(text: str, scene: Scene, draw: random.Random) -> str:
+def fine_words_added(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     return WORDS * draw.choice((1, 4)) + "\n" + text
 
 
-def padding_added(text: str, scene: Scene, draw: random.Random) -> str:
+def padding_added(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     filler = draw.choice((FILLER, " ", "\n", "so ", ". ")) * draw.choice((10, 60, 200))
     return draw.choice((f"{filler}\n{text}", f"{text}\n{filler}"))
 
 
-def prompt_copied(text: str, scene: Scene, draw: random.Random) -> str:
+def prompt_copied(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     prompt = scene.posed.task.prompt
     return draw.choice((prompt, f"{prompt}\n{text}", f"{text}\n{prompt}"))
 
 
-def look_alikes_put_in(text: str, scene: Scene, draw: random.Random) -> str:
+def look_alikes_put_in(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     if draw.random() < 0.5 or not text:
         return text.translate(LOOK_ALIKES)
     k = draw.randrange(len(text))
     return text[:k] + draw.choice((text[k].translate(LOOK_ALIKES), draw.choice(UNSEEN) + text[k])) + text[k + 1 :]
 
 
-def remark_added(text: str, scene: Scene, draw: random.Random) -> str:
+def remark_added(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     return draw.choice((f"{draw.choice(REMARKS)}{text}", f"{text}{draw.choice(TAILS)}"))
 
 
-def nothing_left(text: str, scene: Scene, draw: random.Random) -> str:
+def nothing_left(text: str, scene: AttackedProblem, draw: random.Random) -> str:
     return draw.choice(("", " ", "\n", "I do not know.", "...", "-", "0", "?"))
 
 

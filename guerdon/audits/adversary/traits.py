@@ -15,7 +15,7 @@ from typing import Any
 
 from guerdon.audits.adversary.quiet_parsing import parsed
 from guerdon.audits.adversary.rejection import gutted
-from guerdon.audits.adversary.scene import Scene, pieces
+from guerdon.audits.adversary.scene import AttackedProblem, pieces
 from guerdon.rewards.check.gold_answers import OPTION
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
@@ -65,7 +65,7 @@ class Traits:
     language: str
 
 
-def traits_of(text: str, scene: Scene) -> Traits:
+def traits_of(text: str, scene: AttackedProblem) -> Traits:
     core, gold = scene.core, scene.posed.gold.text
     named = answers_in(text, scene)
     before = r"(?<![\w.-])" if core[:1].isdigit() else r"(?<![\w.])"
@@ -99,12 +99,12 @@ def traits_of(text: str, scene: Scene) -> Traits:
     )
 
 
-def _marks(scene: Scene) -> list[str]:
+def _marks(scene: AttackedProblem) -> list[str]:
     own = [scene.posed.gold.mark.strip()] if scene.posed.gold.mark.strip() else []
     return [*own, *([scene.posed.gold.form] if scene.posed.gold.form else []), *scene.marks]
 
 
-def answers_in(text: str, scene: Scene) -> list[str]:
+def answers_in(text: str, scene: AttackedProblem) -> list[str]:
     """The answers that a text names: numbers where the answer is one, letters of options, else those that are known."""
     if scene.posed.value is not None:
         return NUMBER.findall(text)
@@ -119,7 +119,7 @@ def _known(answers: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest)) or '(?!)'})(?!\w)", re.IGNORECASE)
 
 
-def _without_marks(text: str, scene: Scene) -> str:
+def _without_marks(text: str, scene: AttackedProblem) -> str:
     for piece in sorted({p for form in _marks(scene) for p in pieces(form)}, key=len, reverse=True):
         text = text.replace(piece, " ")
     return TAG.sub(" ", text)
@@ -152,17 +152,17 @@ def _copies(text: str, prompt: str) -> bool:
     return kept >= COPIED * len(asked)
 
 
-def _last(text: str, scene: Scene) -> str:
+def _last(text: str, scene: AttackedProblem) -> str:
     """What the last line says, without the answer's mark."""
     return text.strip().rpartition("\n")[2].removeprefix(scene.posed.gold.mark).strip()
 
 
-def _of_prompt(text: str, scene: Scene) -> bool:
+def _of_prompt(text: str, scene: AttackedProblem) -> bool:
     last = _last(text, scene)
     return bool(last) and re.search(rf"(?<!\w){re.escape(last)}(?!\w)", scene.posed.task.prompt) is not None
 
 
-def _reordered(text: str, scene: Scene) -> bool:
+def _reordered(text: str, scene: AttackedProblem) -> bool:
     """Whether the last line has the right items in another order."""
     items, last = scene.core.split(), _last(text, scene).split()
     return len(items) > 1 and last != items and sorted(last) == sorted(items)
@@ -180,7 +180,7 @@ def _same_keys(text: str, core: str) -> bool:
     return isinstance(said, dict) and isinstance(right, dict) and set(said) == set(right) and said != right
 
 
-def _knows(text: str, scene: Scene) -> bool:
+def _knows(text: str, scene: AttackedProblem) -> bool:
     """Whether a program compares with what the prompt shows."""
     tree = parsed(text)
     shown = {given.strip() for _, given, _ in scene.examples}

@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from statistics import median
 
 from guerdon.audits.adversary.rejection import RewardTruth, TaskTruth
-from guerdon.audits.adversary.scene import Scene, scenes
+from guerdon.audits.adversary.scene import AttackedProblem, scenes
 from guerdon.core.column import Reason
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.check.asking_twice import ask
@@ -77,7 +77,7 @@ class Victim:
         self.truth = TaskTruth(posed, self.sample) if truth is None else RewardTruth(truth, posed, self.sample)
 
     @cached_property
-    def scenes(self) -> list[Scene]:
+    def scenes(self) -> list[AttackedProblem]:
         return scenes(self.formula, self.posed)
 
     @property

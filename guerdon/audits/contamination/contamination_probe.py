@@ -77,7 +77,7 @@ class ContaminationReport:
         return sorted(scored, key=lambda each: -each.scores[by])[:number]
 
 
-def contamination(
+def probe_contamination(
     model: Any,
     tasks: Sequence[Task],
     members: Sequence[bool] | Collection[str] | None = None,
@@ -97,9 +97,9 @@ def contamination(
     equal accuracy. `another_way` is how the second answer is asked for, over `{prompt}` and `{answer}`; `share` the share of
     tokens of Min-K%. `at_once` problems are played and read together.
 
-    >>> from guerdon.loop.build import find_task
-    >>> chain = find_task("chain:2")
-    >>> report = contamination("sprig", [chain.get("test", i) for i in range(4)], max_tokens=48)
+    >>> import guerdon as gd
+    >>> chain = gd.tasks.load("chain:2")
+    >>> report = gd.audits.probe_contamination("sprig", [chain.get("test", i) for i in range(4)], max_tokens=48)
     >>> sorted(report.problems[0].scores)
     ['entropy', 'min_k', 'min_k_plus', 'perplexity', 'self_critique']
     """

@@ -25,8 +25,9 @@ ROUNDS = 1000  # of policy iteration at most; a dozen is usual
 class FiniteMDP:
     """Where actions lead, how much later counts, and where episodes start (everywhere equally often, unless it is said).
 
+    >>> import guerdon as gd
     >>> import numpy as np
-    >>> stay_or_switch = FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
+    >>> stay_or_switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
     >>> pays_for_leaving_the_first = np.zeros((2, 2, 2))
     >>> pays_for_leaving_the_first[0, 1, 1] = 1.0
     >>> stay_or_switch.best_values(pays_for_leaving_the_first).round(3)  # 1 / (1 - 0.81), and 0.9 times that

@@ -75,9 +75,10 @@ class PathReport:
 def check_paths(paths: Iterable[PaidPath | tuple[Sequence[Hashable], Sequence[float]]]) -> PathReport:
     """Whether sums of pay depend on the way taken, and whether some loop pays.
 
+    >>> import guerdon as gd
     >>> there = ["start", "read", "answer"], [0.2, 0.8]
     >>> twice = ["start", "search", "read", "search", "read", "answer"], [0.1, 0.3, 0.0, 0.3, 0.8]
-    >>> print(check_paths([there, twice]))  # doctest: +ELLIPSIS
+    >>> print(gd.audits.check_paths([there, twice]))  # doctest: +ELLIPSIS
     From 'start' to 'answer' one way sums to 1.5 (start, search, read, search, read, answer) and another to 1 (start, read, ...
     Going round read, search pays 0.3 each time: an episode can collect it again and again.
     """

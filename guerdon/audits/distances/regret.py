@@ -21,6 +21,13 @@ def regret(mdp: FiniteMDP, meant: Array, followed: Array) -> float:
     """(max J - J of the worst policy among those best under `followed`) / (max J - min J), with J under `meant`.
 
     0 where all policies are equally good under `meant`: there is nothing to lose.
+
+    >>> import guerdon as gd
+    >>> import numpy as np
+    >>> switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
+    >>> reward = np.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> round(gd.audits.regret(switch, reward, 2 * reward), 6), round(gd.audits.regret(switch, reward, -reward), 6)
+    (0.0, 1.0)
     """
     most, least = mdp.most(meant), mdp.least(meant)
     worst = mdp.best(-mdp.reward(meant), among=mdp.best_actions(followed))
@@ -39,6 +46,13 @@ def worst_regret(mdp: FiniteMDP, meant: Array, followed: Array) -> float:
     Over occupancies of p and q this is a linear program, and its dual has one variable: the least, over x >= 0, of
     spread(meant - x * followed). That is convex and of straight pieces: two lines that touch it from below
     close the minimum in.
+
+    >>> import guerdon as gd
+    >>> import numpy as np
+    >>> switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
+    >>> reward = np.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> round(gd.audits.worst_regret(switch, reward, reward), 6), round(gd.audits.worst_regret(switch, reward, -reward), 6)
+    (0.0, 1.0)
     """
     meant, followed = mdp.reward(meant), mdp.reward(followed)
     all_there_is, other = spread(mdp, meant), spread(mdp, followed)

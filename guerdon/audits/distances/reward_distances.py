@@ -55,12 +55,13 @@ def starc(
     unless it is given: between 0 and 1 only then). With a `form` other than "val" and "minimal" it is no STARC metric.
 
     >>> import numpy as np
-    >>> from guerdon.audits.distances.finite_mdp import FiniteMDP, shaped
-    >>> switch = FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
+    >>> import guerdon as gd
+    >>> from guerdon.audits.distances.finite_mdp import shaped
+    >>> switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
     >>> reward = np.array([[0.0, 1.0], [0.0, 0.0]])  # for leaving the first state
-    >>> starc(switch, reward, shaped(switch, 3 * switch.reward(reward), np.array([5.0, -2.0]))) < 1e-12
+    >>> gd.audits.starc(switch, reward, shaped(switch, 3 * switch.reward(reward), np.array([5.0, -2.0]))) < 1e-12
     True
-    >>> round(starc(switch, reward, -reward), 6)
+    >>> round(gd.audits.starc(switch, reward, -reward), 6)
     1.0
     """
     ours, theirs = (standardised(mdp, r, form, power, weights) for r in (one, other))
@@ -76,7 +77,15 @@ def epic(
     coverage: Array | None = None,
 ) -> float:
     """EPIC's distance: Pearson's, of the forms under D_S = `states` and D_A = `actions`, over `coverage` of transitions
-    [S, A, S]. All are even unless they are given: transitions that never happen then count like any other."""
+    [S, A, S]. All are even unless they are given: transitions that never happen then count like any other.
+
+    >>> import guerdon as gd
+    >>> import numpy as np
+    >>> switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
+    >>> reward = np.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> round(gd.audits.epic(switch, reward, 2 * reward), 6), round(gd.audits.epic(switch, reward, -reward), 6)
+    (0.0, 1.0)
+    """
     forms = [epic_form(mdp, r, states, actions) for r in (one, other)]
     return pearson_distance(mdp, forms, (one, other), coverage)
 
@@ -85,7 +94,15 @@ def dard(
     mdp: FiniteMDP, one: Array, other: Array, actions: Array | None = None, coverage: Array | None = None
 ) -> float:
     """DARD's distance: Pearson's, over transitions as they happen after every state and action equally often, unless
-    `coverage` says how often each counts."""
+    `coverage` says how often each counts.
+
+    >>> import guerdon as gd
+    >>> import numpy as np
+    >>> switch = gd.audits.FiniteMDP(np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]]), gamma=0.9)
+    >>> reward = np.array([[0.0, 1.0], [0.0, 0.0]])
+    >>> round(gd.audits.dard(switch, reward, 2 * reward), 6), round(gd.audits.dard(switch, reward, -reward), 6)
+    (0.0, 1.0)
+    """
     over = mdp.transitions / (mdp.states * mdp.actions) if coverage is None else coverage
     return pearson_distance(mdp, [dard_form(mdp, r, actions) for r in (one, other)], (one, other), over)
 

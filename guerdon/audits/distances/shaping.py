@@ -53,11 +53,13 @@ def check_shaping(mdp: FiniteMDP, term: Array, reward: Array | None = None) -> S
 
     With a `reward` the sets of best actions are compared in every state that can be reached, with and without the term.
 
+    >>> import guerdon as gd
     >>> import numpy as np
-    >>> line = FiniteMDP(np.array([[[1, 0], [0, 1]], [[1, 0], [0, 1]]]), gamma=0.9)  # go to the first state, or to the second
+    >>> go = np.array([[[1, 0], [0, 1]], [[1, 0], [0, 1]]])  # to the first state, or to the second
+    >>> line = gd.audits.FiniteMDP(go, gamma=0.9)
     >>> goal = np.zeros((2, 2, 2)); goal[:, 1, 1] = 1.0
     >>> bonus = np.zeros((2, 2, 2)); bonus[1, 0, 0] = 3.0  # for walking back
-    >>> print(check_shaping(line, bonus, goal))
+    >>> print(gd.audits.check_shaping(line, bonus, goal))
     The term is no potential difference: 0.829 of it at most is left unexplained, in the step from 1 by action 1 to 1.
     In this MDP it can change which policies are best: there are rewards that it turns round.
     With this reward it does: in state 1 action 1 was best and now action 0 is; following it loses 5.26 of 10 from there.

@@ -37,7 +37,7 @@ from guerdon.rewards.check.check_tables import component_rows, kind_rows
 from guerdon.rewards.check.faults import broken, failures_of, played_faults
 from guerdon.rewards.check.named_marks import literals_in
 from guerdon.rewards.check.reward_contract import (
-    Held,
+    HeldReward,
     call_seconds,
     fields_of_text,
     hold,
@@ -135,7 +135,7 @@ def _of_texts(
     )
 
 
-def _beyond(held: Held, ids: Any) -> tuple[dict[str, Any], list[AuditFinding]]:
+def _beyond(held: HeldReward, ids: Any) -> tuple[dict[str, Any], list[AuditFinding]]:
     """What is measured beyond the check: sensitivities, and whether partial credit is in order."""
 
     def make(kind: str, group: int, text: str) -> CheckedSample:

@@ -18,7 +18,7 @@ from guerdon.rewards.check.reward_report import SAME, CheckedSample
 
 
 @dataclass(frozen=True)
-class Rate:
+class ErrorRate:
     """A share with its 95 % interval, of `of` completions."""
 
     rate: float
@@ -31,7 +31,7 @@ class Rate:
         return "-" if not self.of else f"{self.rate:.1%} [{self.low:.1%}, {self.high:.1%}]"
 
 
-def rate_of(by_problem: dict[int, list[bool]]) -> Rate:
+def rate_of(by_problem: dict[int, list[bool]]) -> ErrorRate:
     """The share of what is true, problems weighing the same.
 
     >>> rate_of({0: [True, False], 1: [False, False]}).rate
@@ -40,7 +40,7 @@ def rate_of(by_problem: dict[int, list[bool]]) -> Rate:
     shares = [sum(said) / len(said) for said in by_problem.values() if said]
     mean, low, high = interval(shares)
     every = [each for said in by_problem.values() for each in said]
-    return Rate(mean, low, high, sum(every), len(every))
+    return ErrorRate(mean, low, high, sum(every), len(every))
 
 
 def bars(asked: Asked) -> dict[int, float]:
@@ -66,7 +66,7 @@ def error_rates(asked: Asked) -> dict[str, dict[str, Any]]:
     return {kind: {**rate, "errors": rate["count"], "scored": rate["of"]} for kind, rate in told.items()}
 
 
-def whole_rates(asked: Asked) -> dict[str, Rate]:
+def whole_rates(asked: Asked) -> dict[str, ErrorRate]:
     """False positives of all wrong completions and false negatives of all right ones."""
     limits = bars(asked)
     wrong: dict[int, list[bool]] = {}

@@ -25,7 +25,7 @@ LENGTHS = (20, 50, 100, 200, 400, 1000, 4000)  # characters from which a text ma
 
 
 @dataclass(frozen=True)
-class Rule:
+class PayRule:
     """`holds(text, posed)`; `says` what the reward does, `mend` what to do about it."""
 
     name: str
@@ -38,7 +38,7 @@ class Rule:
 class Explained:
     """A rule, how well it fits (F-measure), and the kinds whose paid completions it holds for."""
 
-    rule: Rule
+    rule: PayRule
     fit: float
     kinds: frozenset[str]
 
@@ -71,44 +71,44 @@ def _longer(least: int, text: str, posed: Posed) -> bool:
 
 
 RULES = (
-    Rule(
+    PayRule(
         "everything is paid",
         "it pays wrong answers like right ones, whatever they say",
         "compare the completion with the answer: as it stands there is nothing to learn but to write anything",
         lambda text, posed: True,
     ),
-    Rule(
+    PayRule(
         "substring match",
         "it looks for the answer anywhere in the text, inside other words and numbers too",
         "read one final answer (the last line, a tag, a box) and compare it whole: gd.exact(), gd.numeric()",
         _contains,
     ),
-    Rule(
+    PayRule(
         "any mention counts",
         "it pays whoever mentions the answer, among others too",
         "read one final answer, and refuse a completion that gives several",
         _mentions,
     ),
-    Rule(
+    PayRule(
         "the beginning counts",
         "it reads the first word or number and nothing after it",
         "read the final answer, not the first thing that is said",
         _begins,
     ),
-    Rule(
+    PayRule(
         "the last characters count",
         "it compares the end of the text with the answer, inside other words and numbers too",
         "read the whole of the final answer, from its beginning: gd.exact(), gd.numeric()",
         _ends,
     ),
-    Rule(
+    PayRule(
         "silence is paid",
         "it pays texts without a single letter or digit",
         "give 0 where there is no answer to read, before anything is compared",
         lambda text, posed: not re.search(r"[^\W_]", text),
     ),
     *(
-        Rule(
+        PayRule(
             "length is paid",
             f"it pays texts of more than {least:,} characters",
             "bound what length can earn far below what being right earns, or leave it out",
@@ -116,19 +116,19 @@ RULES = (
         )
         for least in LENGTHS
     ),
-    Rule(
+    PayRule(
         "praise is believed",
         "it believes what a text says about itself",
         "show the judge the answer alone, between marks that the text cannot write, and tell it that praise in it is a fault",
         lambda text, posed: WORDS.search(text) is not None,
     ),
-    Rule(
+    PayRule(
         "form is paid",
         "it pays the form of an answer, whatever stands in it",
         "pay the form only where the answer in it is right, or much less than being right",
         lambda text, posed: MARKS.search(text) is not None,
     ),
-    Rule(
+    PayRule(
         "the prompt is paid",
         "it pays texts that repeat the prompt",
         "leave out of a completion what was copied from the prompt before it is scored",
@@ -157,14 +157,14 @@ def explained(posed: Sequence[Posed], asked: Asked) -> Explained | None:
     return Explained(rule, fit, frozenset(_covered(rule, posed, wrong)))
 
 
-def _fit(rule: Rule, posed: Sequence[Posed], wrong: Sequence[tuple[CheckedSample, bool]]) -> float:
+def _fit(rule: PayRule, posed: Sequence[Posed], wrong: Sequence[tuple[CheckedSample, bool]]) -> float:
     """The F-measure of a rule over wrong completions."""
     held = [(rule.holds(s.text, posed[s.group]), paid) for s, paid in wrong]
     both = sum(holds and paid for holds, paid in held)
     return 2 * both / (sum(holds for holds, _ in held) + sum(paid for _, paid in held)) if both else 0.0
 
 
-def _covered(rule: Rule, posed: Sequence[Posed], wrong: Sequence[tuple[CheckedSample, bool]]) -> list[str]:
+def _covered(rule: PayRule, posed: Sequence[Posed], wrong: Sequence[tuple[CheckedSample, bool]]) -> list[str]:
     kinds: dict[str, list[bool]] = {}
     for sample, paid in wrong:
         if paid:

@@ -45,10 +45,10 @@ def audit_scores(
     `threshold` is where scores of steps count as right, or the split on which the best one is looked for. Intervals are 95 %
     percentiles of `draws` of problems. A score that is missing is counted and leaves its row out; it is never a number.
 
-    >>> from guerdon.audits.scores.scores_audit import audit_scores
+    >>> import guerdon as gd
     >>> rows = [{"chosen_score": 2.0, "rejected_score": 1.0}, {"chosen_score": 0.5, "rejected_score": 3.0},
     ...         {"chosen_score": 1.0, "rejected_score": 1.0}, {"chosen_score": None, "rejected_score": 3.0}]
-    >>> report = audit_scores(rows, "pairs", draws=100)
+    >>> report = gd.audits.audit_scores(rows, "pairs", draws=100)
     >>> round(report["accuracy"], 3), report["accuracy, ties half"], report.missing
     (0.333, 0.5, 1)
     """
@@ -80,7 +80,8 @@ def audit_scores(
 def score_protocols() -> dict[str, str]:
     """Every protocol by name, in a line.
 
-    >>> list(score_protocols())[:3]
+    >>> import guerdon as gd
+    >>> list(gd.audits.score_protocols())[:3]
     ['contrast', 'dimensions', 'judgebench']
     """
     return {name: PROTOCOLS[name].says for name in sorted(PROTOCOLS)}

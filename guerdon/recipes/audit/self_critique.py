@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from guerdon.audits.contamination.contamination_probe import contamination
+from guerdon.audits.contamination.contamination_probe import probe_contamination
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim, Recipe, Study, recipe
 from guerdon.core.seeds import generator
@@ -53,7 +53,7 @@ def self_critique(
         lesson = chosen(task, tuple(i for i in range(size) if members[i]))
         trained = run.train(base.but(curriculum=uniform(lesson, base.curriculum.tries)), budget=run.budget)
         how = {"check": task.check, "max_tokens": base.sampling.max_tokens, "another_way": another_way}
-        told = contamination(trained.model(), problems, members, **how)
+        told = probe_contamination(trained.model(), problems, members, **how)
         right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
         rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}
         areas, plain = ({n: area.auc for n, area in each.items()} for each in (told.balanced, told.auc))

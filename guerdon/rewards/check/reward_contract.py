@@ -95,7 +95,7 @@ def pose(source: TaskSource, problems: int) -> list[Posed]:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldReward:
     """What a reward said about completions of known worth, and about a model's tries."""
 
     formula: Reward
@@ -107,7 +107,7 @@ class Held:
 
 def hold(
     formula: Reward, posed: Sequence[Posed], completions: Mapping[int, Sequence[str]], ids: Ids, more: More = _no_more
-) -> Held:
+) -> HeldReward:
     """Ask a reward about problems. `more` makes further completions, of the kinds that a report knows."""
 
     def sample(kind: str, group: int, text: str) -> CheckedSample:
@@ -117,12 +117,12 @@ def hold(
     made = list(_samples(posed, sample, more))
     tried = [sample("tried", group, text) for group, texts in completions.items() for text in texts]
     asked = ask(formula, [*made, *tried], "first")
-    return Held(
+    return HeldReward(
         formula, posed, form, asked.pick(range(len(made))), asked.pick(range(len(made), len(made) + len(tried)))
     )
 
 
-def reported(held: Held, report: RewardReport) -> RewardReport:
+def reported(held: HeldReward, report: RewardReport) -> RewardReport:
     """A report with all that is found in what a reward said."""
     own = held.own
     failures = failures_of(held.formula, own)

@@ -1,0 +1,12 @@
+from guerdon.audits.adversary.attacking import attack as attack
+from guerdon.audits.contamination.contamination_probe import probe_contamination as probe_contamination
+from guerdon.audits.distances.finite_mdp import FiniteMDP as FiniteMDP
+from guerdon.audits.distances.paid_paths import check_paths as check_paths
+from guerdon.audits.distances.regret import regret as regret
+from guerdon.audits.distances.regret import worst_regret as worst_regret
+from guerdon.audits.distances.reward_distances import dard as dard
+from guerdon.audits.distances.reward_distances import epic as epic
+from guerdon.audits.distances.reward_distances import starc as starc
+from guerdon.audits.distances.shaping import check_shaping as check_shaping
+from guerdon.audits.scores.scores_audit import audit_scores as audit_scores
+from guerdon.audits.scores.scores_audit import score_protocols as score_protocols
