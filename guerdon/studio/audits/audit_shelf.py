@@ -25,6 +25,7 @@ FILE = "audit.json"
 RUNS, BESIDE = "runs", "audits"  # folders that lie side by side
 FRESH = 0.5  # seconds for which a look at the disk is believed
 MOST = 2_000  # audits
+MARK = "audit-"  # how their ids begin, by which the page tells them from those of runs
 LARGEST = 16_000_000  # bytes of one
 
 
@@ -33,7 +34,7 @@ class ShelvedAudit:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.file = folder, folder / FILE
-        self.id = id_of(self.file)  # not the folder's, which may hold a run as well
+        self.id = f"{MARK}{id_of(folder)}"  # the folder may hold a run as well
         self._told: tuple[tuple[int, ...], dict[str, Any]] | None = None
 
     def mark(self) -> tuple[int, ...]:

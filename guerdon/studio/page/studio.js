@@ -17,12 +17,16 @@ const VIEWS = [
   ["/beside", "beside"], // ?task=FAMILY/ID&left=RUN:STEP&right=RUN:STEP
   ["/bench", "bench"], // ?run=ID&step=N&sample=STEP:EPISODE:SEGMENT
   ["/labels", "labels"], // ?run=ID
+  ["/audits", "audits"],
+  ["/audits/compare", "audit_pair"], // ?audit=ID&audit=ID
+  ["/audits/:audit", "audit"],
 ];
 const BAR = [
   ["/", "Runs", "g r"],
   ["/rollouts", "Rollouts", "g o"],
   ["/bench", "Bench", "g b"],
   ["/labels", "Labels", "g l"],
+  ["/audits", "Audits", "g a"],
   ["/evidence", "Evidence", "g e"],
 ];
 
