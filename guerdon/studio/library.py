@@ -133,22 +133,22 @@ def file_mark(path: Path) -> tuple[int, ...]:
 def run_folders(place: Path, depth: int = DEPTH) -> Iterator[tuple[Path, str]]:
     """Run folders at or below a place, each with the id of the study that it is part of, if it is. Links are not followed below
     it."""
-    if _is_there(place / "run.json"):
+    if is_there(place / "run.json"):
         yield place, ""
-        yield from ((inner, id_of(place)) for inner in _folders(place / INNER) if _is_there(inner / "run.json"))
+        yield from ((inner, id_of(place)) for inner in folders_in(place / INNER) if is_there(inner / "run.json"))
     elif depth:
-        for folder in _folders(place):
+        for folder in folders_in(place):
             yield from run_folders(folder, depth - 1)
 
 
-def _is_there(path: Path) -> bool:
+def is_there(path: Path) -> bool:
     try:
         return stat.S_IFMT(path.lstat().st_mode) != 0
     except OSError:
         return False
 
 
-def _folders(place: Path) -> list[Path]:
+def folders_in(place: Path) -> list[Path]:
     """The folders in one, but hidden ones."""
     try:
         with os.scandir(place) as entries:

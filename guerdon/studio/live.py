@@ -1,4 +1,4 @@
-"""What changes, as it does: server-sent events that name the runs that were written to, came or went.
+"""What changes, as it does: server-sent events that name the runs and audits that were written to, came or went.
 
 One look at the disk serves everybody who listens, and there is none while nobody does. An event is only a hint to ask again;
 so a page that missed one, or a browser that comes back after an hour, has lost nothing.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from guerdon.studio.library import Library
 
@@ -23,10 +23,10 @@ Marks = dict[str, object]
 
 
 class ChangeWatch:
-    """Watches a library for everybody who listens."""
+    """Watches a library for everybody who listens; and what `also` gives marks of, by ids of its own."""
 
-    def __init__(self, library: Library) -> None:
-        self.library = library
+    def __init__(self, library: Library, also: Callable[[], Mapping[str, object]] = dict) -> None:
+        self.library, self.also = library, also
         self.closing = False
         self._listening: set[asyncio.Queue[list[str] | None]] = set()
         self._watcher: asyncio.Task[None] | None = None
@@ -74,4 +74,4 @@ class ChangeWatch:
             await asyncio.sleep(max(EVERY, (time.monotonic() - began) / SHARE))
 
     def _marks(self) -> Marks:
-        return {each.id: each.marks() for each in self.library.runs()}
+        return {**{each.id: each.marks() for each in self.library.runs()}, **self.also()}

@@ -25,6 +25,8 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 import guerdon
+from guerdon.studio.audits.audit_routes import routes as audits
+from guerdon.studio.audits.audit_shelf import AuditShelf
 from guerdon.studio.bench.bench_routes import routes as bench
 from guerdon.studio.entrance import Gate
 from guerdon.studio.json_answers import answer, refusal
@@ -43,7 +45,8 @@ FIRST = {
 
 def make_app(library: Library, *, token: str | None, local: bool = True) -> FastAPI:
     """The application. `token=None` lets in whoever can reach it; with `local` it answers only under a name of this machine."""
-    watch = ChangeWatch(library)
+    shelf = AuditShelf(library)
+    watch = ChangeWatch(library, shelf.marks)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -54,6 +57,7 @@ def make_app(library: Library, *, token: str | None, local: bool = True) -> Fast
     app.state.library, app.state.watch = library, watch
     app.add_middleware(Gate, token=token, local=local)
     _rooms(app, library)
+    app.include_router(audits(shelf))
     _faults(app)
 
     @app.get("/api/live")

@@ -2,7 +2,7 @@
 
 import { h, put, tell } from "/page/dom.js";
 import { everywhere, hold, showKeys } from "/page/keys.js";
-import { onChange } from "/page/live.js";
+import { listening, onChange } from "/page/live.js";
 
 // path pattern: the module that shows it; the first that fits
 const VIEWS = [
@@ -17,12 +17,16 @@ const VIEWS = [
   ["/beside", "beside"], // ?task=FAMILY/ID&left=RUN:STEP&right=RUN:STEP
   ["/bench", "bench"], // ?run=ID&step=N&sample=STEP:EPISODE:SEGMENT
   ["/labels", "labels"], // ?run=ID
+  ["/audits", "audits"],
+  ["/audits/compare", "audit_pair"], // ?audit=ID&audit=ID
+  ["/audits/:audit", "audit"],
 ];
 const BAR = [
   ["/", "Runs", "g r"],
   ["/rollouts", "Rollouts", "g o"],
   ["/bench", "Bench", "g b"],
   ["/labels", "Labels", "g l"],
+  ["/audits", "Audits", "g a"],
   ["/evidence", "Evidence", "g e"],
 ];
 
@@ -63,11 +67,14 @@ async function show() {
     if (link.getAttribute("href") === within) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   try {
-    const view = await import(`/page/views/${module}.js`);
+    const [view] = await Promise.all([import(`/page/views/${module}.js`), listening()]);
     if (mine !== turn) return;
     put(place);
     place.className = `view ${module}`;
     const held = [];
+    const early = new Set(); // what changed before the view listened, for it may have asked already
+    const stop = onChange((ids) => (ids ?? [null]).forEach((id) => early.add(id)));
+    held.push(stop);
     const around = {
       params,
       query: searchParams,
@@ -75,7 +82,11 @@ async function show() {
       fault,
       keepInAddress,
       keys: (layer) => held.push(hold(layer)),
-      live: (call) => held.push(onChange(call)),
+      live: (call) => {
+        held.push(onChange(call));
+        stop();
+        if (early.size) call(early.has(null) ? null : [...early]);
+      },
       title: (words) => {
         document.title = `${words} · guerdon`;
         tell(words);
@@ -171,7 +182,6 @@ function begin() {
     go(link.getAttribute("href"));
   });
   addEventListener("popstate", show);
-  onChange(() => {});
   show();
 }
 

@@ -3,7 +3,8 @@
 A row is a segment, with the columns of `store/rollout_table.py`; each file is read, checked and tidied by the store itself.
 That takes some 20 ms of a processor for 512 rollouts, and putting them into the table some 10, so a second reader of the files'
 format would win little. Newest steps come first. Files that come, are written again (a resumed run does) or are deleted are
-noticed by their names, sizes and times when somebody asks. A file that cannot be read costs its own rows only, and is named.
+noticed by their names, sizes and times when somebody asks: at once, for who was told of a change asks once and not again.
+A file that cannot be read costs its own rows only, and is named.
 
 Columns of the batch may have any name, and DuckDB takes `Reward` for `reward`: so they are numbered here, and no name from a
 file is ever part of a statement. Texts are cut to `LONGEST` characters and kept uncompressed, for unpacking them took longer
@@ -25,12 +26,13 @@ from typing import Any
 from guerdon.core.errors import UserError, in_a_line
 from guerdon.store.rollout_files import read_table
 from guerdon.store.rollout_table import tidy
-from guerdon.studio.library import ShelvedRun
+from guerdon.studio.library import ShelvedRun, file_mark
 
 LONGEST = 65_536  # characters of a prompt, a completion or an answer that are kept and searched
 SHORT = 4_096  # and of other texts
 MOST_COLUMNS = 400  # of the batch; who has more sees the first
-FRESH = 0.3  # seconds for which a look at the folder is believed
+FRESH = 0.3  # seconds for which a look at a folder that has not changed is believed
+TICK = 2.0  # seconds: of two changes of a folder that lie closer the second may leave no mark, on the coarsest file systems
 TOGETHER = 8  # files that are put into the table at once
 MOST_BYTES = 32_000_000  # of them
 TOLD = 20  # files that could not be read are named, and no more
@@ -83,6 +85,7 @@ class RolloutIndex:
         self._rows: dict[int, int] = {}  # in the table, of each step
         self._there: dict[int, Mark] = {}
         self._looked = -FRESH
+        self._folder_mark: Mark = ()  # what the folder was like then; () is never believed
         self._lock = threading.Lock()
         self._filler: threading.Thread | None = None
         self._closing = False
@@ -94,9 +97,8 @@ class RolloutIndex:
     def look(self, wait: float = 0.0) -> Indexed:
         """How it stands, and fill it with what came, was changed or went; a new index is waited for a moment."""
         with self._lock:
-            if time.monotonic() - self._looked >= FRESH:
-                self._there = rollout_files_in(self.shelved.path / "rollouts")
-                self._looked = time.monotonic()
+            if not self._is_fresh():
+                self._there = self._listed()
                 if self._there != self._known and not self._closing and self._filler is None:
                     self._filler = threading.Thread(target=self._fill, name=f"index of {self.shelved.id}", daemon=True)
                     self._filler.start()
@@ -108,6 +110,20 @@ class RolloutIndex:
             faults = tuple(self._faults[step] for step in sorted(self._faults)[:TOLD])
             rows, is_done = sum(self._rows.values()), self._known == self._there
             return Indexed(read, len(self._there), rows, faults, len(self._faults), is_done)
+
+    def _is_fresh(self) -> bool:
+        """Whether what was seen last must be what is there: by the folder's mark, and now and then by looking, for a file
+        that is written in place leaves none."""
+        is_young = self._folder_mark != () and time.monotonic() - self._looked < FRESH
+        return is_young and self._folder_mark == file_mark(self.shelved.path / "rollouts")
+
+    def _listed(self) -> dict[int, Mark]:
+        """The files that are there now. The folder's mark is taken before, and kept only where it is old enough to change
+        with whatever comes next."""
+        folder = self.shelved.path / "rollouts"
+        mark, self._looked = file_mark(folder), time.monotonic()
+        self._folder_mark = mark if mark and time.time() - mark[-1] / 1e9 > TICK else ()
+        return rollout_files_in(folder)
 
     @property
     def steps(self) -> list[int]:

@@ -39,6 +39,7 @@ class RolloutsView {
       wait: AGAIN,
       stop: null,
       steps: null,
+      wish: null, // what somebody asked for and has not been answered
     });
     this.filters = new Filters(this.asked, (ask = true) => (ask ? this.changed() : this.showFilters(this.facets)));
     this.list = new Roving({ open: (n) => this.open(n), moved: () => this.follow() });
@@ -71,8 +72,7 @@ class RolloutsView {
       this.stop?.abort();
       this.beside.leave();
     });
-    await this.load({});
-    if (this.rows.length) this.list.choose(0);
+    await this.load({ then: () => this.rows.length && this.list.choose(0) });
   }
 
   build() {
@@ -141,8 +141,11 @@ class RolloutsView {
     return this.load({});
   }
 
-  // Ask for the page of rows that the address means. Quietly: what came by itself must not take away what somebody looks at.
+  // Ask for the page of rows that the address means. Quietly: what came by itself must not take away what somebody looks at, nor
+  // what somebody just asked for.
   async load({ quietly = false, then = null }) {
+    if (quietly && this.wish) ({ quietly, then } = this.wish);
+    if (!quietly) this.wish = { quietly, then };
     const mine = ++this.turn;
     clearTimeout(this.timer);
     this.stop?.abort();
@@ -155,6 +158,7 @@ class RolloutsView {
       const answer = await get("/api/rollouts", { ...query, facets: !isLarge }, signal);
       if (mine !== this.turn || !this.around.here()) return;
       this.around.fault(null);
+      this.wish = null;
       this.take(answer, quietly);
       then?.();
       if (!isLarge) return;
@@ -162,6 +166,7 @@ class RolloutsView {
       if (mine === this.turn && this.around.here()) this.showFilters(facets);
     } catch (error) {
       if (error.name === "AbortError" || mine !== this.turn || !this.around.here()) return;
+      this.wish = null;
       this.around.fault(error);
     }
   }
