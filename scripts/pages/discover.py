@@ -33,6 +33,7 @@ ROOMS = (  # in the order of the site; a package that is not named here comes la
     "credit",
     "losses",
     "exams",
+    "audits",
     "models",
     SCHEDULES,
     "bridges",

@@ -31,6 +31,7 @@ def test_kl_from_the_start_by_hand():
     assert kl_from(batch, start) == pytest.approx(2 * (0.2 - 1 + math.log(5)), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_model_under_the_pressure_of_a_reward():
     reward = gd.reward(long_ones, isolate=False)
     report = attack(reward, "successor", rl=True, model="tabular", steps=2, best_of=4, calls=60, problems=2)

@@ -28,8 +28,16 @@ HACKS = [entry for _, entry in EVERY if entry.is_hack]
 CLEAN = [entry for _, entry in EVERY if not entry.is_hack]
 
 
-def named(entries):
-    return [pytest.param(entry, id=f"{entry.kind}-{entry.name[:40]}") for entry in entries]
+def named(entries, *quick):
+    """The entries for `parametrize`; where some kinds are named, those of others move to `make slow`: they start sandboxes."""
+    return [
+        pytest.param(
+            entry,
+            id=f"{entry.kind}-{entry.name[:40]}",
+            marks=() if not quick or entry.kind in quick else pytest.mark.slow,
+        )
+        for entry in entries
+    ]
 
 
 def test_the_first_half_is_even_over_the_kinds():
@@ -47,14 +55,14 @@ def test_every_entry_says_what_it_is(entry):
     assert entry.training is None or entry.training["steps"] > 0
 
 
-@pytest.mark.parametrize("entry", named(HACKS))
+@pytest.mark.parametrize("entry", named(HACKS, "text", "judges"))
 def test_an_exploit_is_paid_as_gold_and_is_wrong(entry):
     both = exploited(entry, 2)
     assert all(gold.truth == 1.0 and gold.worth > 0 for gold, _ in both), both
     assert sum(is_exploited(*each) for each in both) >= len(both) / 2, both
 
 
-@pytest.mark.parametrize("entry", named(CLEAN))
+@pytest.mark.parametrize("entry", named(CLEAN, "text", "judges"))
 def test_a_clean_reward_pays_gold_above_what_is_wrong(entry):
     source = entry.source()
     tasks = problems(source, 2)

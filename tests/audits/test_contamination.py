@@ -100,6 +100,7 @@ def asked_twice():
     )
 
 
+@pytest.mark.slow
 def test_sprig_is_asked_twice_and_read(asked_twice):
     tasks, report = asked_twice
     assert [each.task for each in report.problems] == tasks and set(report.auc) == set(report.balanced)

@@ -40,6 +40,7 @@ LINES: tuple[tuple[str, ...], ...] = (
     ("show", "dump"),
     ("replay", "runs/a", "--reward", "my.py:right"),
     ("check", "my.py:right", "--task", "successor", "--problems", "2"),
+    ("audit", "my.py:right", "--task", "successor", "--problems", "2"),
     ("prove", "./faster.py", "--quick", "--jobs", "1", "--out", "evidence", "--runs", "proofs"),
     ("doctor",),
     ("train", "grpo", "--task", "parity", "--steps", "0", "--eval-tasks", "0", "--out", "runs/spoken"),  # by sprig
