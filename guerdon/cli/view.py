@@ -36,9 +36,8 @@ def view(
 ) -> int:
     """Look at runs on a local page: curves, rollouts, what a reward says, labels, audits.
 
-    The page reads run folders, finished ones and those that are being written, and shows changes as they come. It changes
-    nothing in them but the labels that you give, which lie beside the run in its folder `labels`. Audits (`guerdon audit
-    --out`) are shown where they lie among these folders, or in `audits` beside `runs`.
+    The page reads run folders, finished or being written, and audits among them or in `audits` beside `runs`; it shows
+    changes as they come. It changes nothing but the labels that you give, which lie in the run's folder `labels`.
 
     Who opens it needs the token in the address that is printed: the one in the environment variable GUERDON_TOKEN, or one that
     is made up for this start. Ctrl-C ends it.
