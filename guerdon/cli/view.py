@@ -34,10 +34,10 @@ def view(
     trust: Trust = False,
     as_json: Json = False,
 ) -> int:
-    """Look at runs on a local page: curves, rollouts, what a reward says, labels.
+    """Look at runs on a local page: curves, rollouts, what a reward says, labels, audits.
 
-    The page reads run folders, finished ones and those that are being written, and shows changes as they come. It changes
-    nothing in them but the labels that you give, which lie beside the run in its folder `labels`.
+    The page reads run folders, finished or being written, and audits among them or in `audits` beside `runs`; it shows
+    changes as they come. It changes nothing but the labels that you give, which lie in the run's folder `labels`.
 
     Who opens it needs the token in the address that is printed: the one in the environment variable GUERDON_TOKEN, or one that
     is made up for this start. Ctrl-C ends it.

@@ -111,7 +111,8 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_readable_json(path: Path, value: Any) -> None:
-    """The same with what holds no other thing on one line: for files of many numbers that people read and compare."""
+    """The same with what holds no other thing on one line: for files of many numbers that people read and compare.
+    No line of JSON ends within a text, so texts keep every space of theirs."""
     text = json.dumps(value, indent=1)
     innermost = re.compile(r"[\[{][^\[\]{}]*[\]}]")
-    write_text(path, innermost.sub(lambda inner: " ".join(inner[0].split()), text) + "\n")
+    write_text(path, innermost.sub(lambda inner: re.sub(r"\n *", " ", inner[0]), text) + "\n")

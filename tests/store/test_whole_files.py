@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import subprocess
 
@@ -16,7 +17,7 @@ from guerdon.store.checkpoint import Checkpoint, list_checkpoints, load_checkpoi
 from guerdon.store.event_types import StepDone
 from guerdon.store.events import EventLog, latest, read_events
 from guerdon.store.rollout_files import read_batch, write_batch
-from guerdon.store.whole_files import atomic, write_json
+from guerdon.store.whole_files import atomic, write_json, write_readable_json
 
 
 def test_a_file_is_replaced_in_one_step(tmp_path):
@@ -101,3 +102,11 @@ def test_a_full_disk_keeps_the_events_that_are_there(small_disk):
     log.file.close()
     assert 100 < written < 10_000
     assert [e.step for e in latest(read_events(small_disk / "events.jsonl"))] == list(range(written))
+
+
+def test_readable_json_keeps_every_space_of_a_text(tmp_path):
+    value = {"rows": [{"a": "two  \n\t spaces  ", "b": 1}, {"a": "[x   y", "b": "z   ]"}], "none": [], "deep": [[1, 2]]}
+    write_readable_json(tmp_path / "a.json", value)
+    text = (tmp_path / "a.json").read_text()
+    assert json.loads(text) == value
+    assert '  { "a": "two  \\n\\t spaces  ", "b": 1 },\n' in text, "what holds no other thing is a line"
