@@ -36,7 +36,7 @@ class proxy_gap:
     to the second is held against the spread of the steps' means (Student's t). With $\Delta_R, \Delta_T$ the changes of reward
     and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries in the window, in some window
 
-    - *falls* (bad): $p(\Delta_R > 0) < \alpha/m$, $p(\Delta_T < 0) < \alpha_T/m$, $\Delta_R \ge rise\,\sigma_R$ and
+    - *falls* (bad): $p(\Delta_R > 0)$ and $p(\Delta_T < 0)$ are each below $\alpha_{both}/m$, $\Delta_R \ge rise\,\sigma_R$ and
       $-\Delta_T \ge fall\,\sigma_T$, with $m$ the number of windows;
     - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 1.5\,rise\,\sigma_R$, and
       the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
@@ -47,7 +47,7 @@ class proxy_gap:
     """
 
     alpha: float = knob(default=0.001, gt=0.0, le=0.5)
-    alpha_truth: float = knob(default=0.005, gt=0.0, le=0.5)
+    alpha_both: float = knob(default=0.005, gt=0.0, le=0.5)
     rise: float = knob(default=0.25, ge=0.0)
     fall: float = knob(default=0.1, ge=0.0)
     follows: float = knob(default=0.25, ge=0.0, le=1.0)
@@ -64,17 +64,19 @@ class proxy_gap:
 
     def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
         reward, truth = halves(past, f"{past.proxy}/mean", window), halves(past, f"{TRUTH}/mean", window)
-        if reward is None or truth is None or reward.by <= 0 or reward.chance_of_rise() >= self.alpha / tests:
+        if reward is None or truth is None or reward.by <= 0:
             return None
         sigma, sigma_truth = (mean(past.last(f"{name}/std", window)) for name in (past.proxy, TRUTH))
         if reward.by < self.rise * sigma:
             return None
-        if -truth.by >= max(self.fall * sigma_truth, 1e-12) and truth.chance_of_fall() < self.alpha_truth / tests:
+        chance = reward.chance_of_rise()
+        is_fall = -truth.by >= max(self.fall * sigma_truth, 1e-12)
+        if is_fall and max(chance, truth.chance_of_fall()) < self.alpha_both / tests:
             return self._finding(past, window, reward, truth, falls=True)
         may_rise = self.follows * reward.by / sigma * sigma_truth if sigma else 0.0
         stays = truth.at_most(0.95) < may_rise if sigma_truth else truth.by <= 0
         is_clear = window >= LONG and reward.by >= 1.5 * self.rise * sigma
-        if is_clear and stays and truth.after < 0.95 * self.full:
+        if chance < self.alpha / tests and is_clear and stays and truth.after < 0.95 * self.full:
             return self._finding(past, window, reward, truth, falls=False)
         return None
 

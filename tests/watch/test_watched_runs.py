@@ -130,7 +130,7 @@ def test_a_truth_that_breaks_is_counted_and_stops_nothing(tmp_path):
 def test_rules_of_ones_own_are_kept_with_the_run(tmp_path):
     from guerdon.watch.gap_rules import proxy_gap
 
-    run = train(tmp_path / "run", truth=zeros, watch=[proxy_gap(alpha=1e-12)], steps=12)
+    run = train(tmp_path / "run", truth=zeros, watch=[proxy_gap(alpha=1e-12, alpha_both=1e-12)], steps=12)
     assert run.alarms == [] and run.config["options"]["watch"][0]["alpha"] == 1e-12
     assert gd.Options.of_config(run.config, truth=zeros).watch[0].alpha == 1e-12
 
