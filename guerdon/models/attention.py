@@ -78,10 +78,15 @@ class Memory(Protocol):
 
 
 class Pick:
-    """x[index], for many x: its gradient on a GPU is added up in a fixed order, which is worked out once."""
+    """x[index], for many x: its gradient on a GPU is added up in a fixed order, which is worked out once.
 
-    def __init__(self, index: Tensor) -> None:
+    `own` are the places that are no padding, where there is padding: it picks any row, and nothing comes back from it. (All
+    of it picks one row, whose sum would be as long as all padding together.)
+    """
+
+    def __init__(self, index: Tensor, own: Tensor | None = None) -> None:
         self.index = index
+        self.own = torch.arange(index.numel(), device=index.device) if own is None else own
         self.shape = index.shape
         self._uses: tuple[Tensor, Tensor] | None = None
 
@@ -94,9 +99,9 @@ class Pick:
     def uses(self, rows: int) -> tuple[Tensor, Tensor]:
         """The places that each of so many rows is picked for, one row's after another's, and where each row's begin."""
         if self._uses is None:
-            ordered, order = torch.sort(self.index.flatten(), stable=True)
+            ordered, order = torch.sort(self.index.flatten()[self.own], stable=True)
             every = torch.arange(rows + 1, device=order.device)
-            self._uses = order, torch.searchsorted(ordered, every)
+            self._uses = self.own[order], torch.searchsorted(ordered, every)
         return self._uses
 
 
@@ -119,10 +124,9 @@ class _Picked(Function):
 class Block:
     """Runs of about one length, side by side: where their tokens stand in the row, padded with any of them."""
 
-    def __init__(self, query: Tensor, key: Tensor, own: Tensor, offset: Tensor, causal: bool) -> None:
-        self.query = Pick(query)  # [R, Q]
-        self.key = Pick(key)  # [R, T]
-        self.own = own  # [tokens] which of R * Q are tokens and no padding
+    def __init__(self, query: Pick, key: Pick, offset: Tensor, causal: bool) -> None:
+        self.query = query  # [R, Q]
+        self.key = key  # [R, T]
         self.offset = offset  # [R] how many tokens a run sees before its first
         self.causal = causal  # long runs without a past: no mask need be written down
         self._masks: dict[int, Tensor] = {}
@@ -195,7 +199,7 @@ class Runs:
     def position(self) -> Tensor:
         """[F] of the tokens that ask."""
         offset = np.repeat(self.before - self.start, self.length)
-        return torch.from_numpy((offset + np.arange(len(offset)))[self._known :]).to(self.device)
+        return self._moved((offset + np.arange(len(offset)))[self._known :])
 
     def rotations(self, net: Rotating) -> Mapping[Rope, Rotation]:
         return net.rotations(self.position)
@@ -235,19 +239,26 @@ class Runs:
             length, total = self.length[runs], (self.length + self.before)[runs]
             wide, far = ceil(int(length.max())), ceil(int(total.max()))
             query, key = np.zeros((len(runs), wide), np.int64), np.zeros((len(runs), far), np.int64)
-            asks = np.arange(wide) < length[:, None]
+            asks, seen = np.arange(wide) < length[:, None], np.arange(far) < total[:, None]
             query[asks] = ranges(self.start[runs] - self._known, length)
-            key[np.arange(far) < total[:, None]] = self.keys(runs)
-            moved = [torch.from_numpy(x).to(self.device) for x in (query, key, np.flatnonzero(asks), self.before[runs])]
-            blocks.append(Block(moved[0], moved[1], moved[2], moved[3], causal))
+            key[seen] = self.keys(runs)
+            picks = [
+                Pick(self._moved(where), self._moved(np.flatnonzero(own)))
+                for where, own in ((query, asks), (key, seen))
+            ]
+            blocks.append(Block(picks[0], picks[1], self._moved(self.before[runs]), causal))
         return blocks
+
+    def _moved(self, numbers: npt.NDArray[Any]) -> Tensor:
+        return torch.from_numpy(numbers).to(self.device)
 
     @cached_property
     def _back(self) -> Pick:
         """[F] where each token that asks stands in the blocks, one after the other."""
-        token = torch.cat([block.query.index.flatten()[block.own] for block in self._blocks])
-        first = accumulate((block.query.index.numel() for block in self._blocks), initial=0)
-        place = torch.cat([block.own + at for block, at in zip(self._blocks, first, strict=False)])
+        asked = [block.query for block in self._blocks]
+        token = torch.cat([each.index.flatten()[each.own] for each in asked])
+        first = accumulate((each.index.numel() for each in asked), initial=0)
+        place = torch.cat([each.own + at for each, at in zip(asked, first, strict=False)])
         return Pick(torch.empty_like(place).scatter_(0, token, place))
 
     @cached_property
@@ -256,8 +267,8 @@ class Runs:
         length, total = self.length[self.silent :], (self.length + self.before)[self.silent :]
         bounds = [np.concatenate([[0], np.cumsum(x)]).astype(np.int32) for x in (length, total)]
         key = self.keys(np.arange(self.silent, len(self.length)))
-        tensors = [torch.from_numpy(x).to(self.device) for x in (*bounds, key)]
-        return tensors[0], tensors[1], Pick(tensors[2]), int(length.max()), int(total.max())
+        asked, seen = (self._moved(each) for each in bounds)
+        return asked, seen, Pick(self._moved(key)), int(length.max()), int(total.max())
 
     def _flash(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         q_bounds, k_bounds, key, longest_q, longest_k = self._flash_lengths

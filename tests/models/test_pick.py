@@ -14,7 +14,8 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton")
 
-from guerdon.models.attention import Pick
+from guerdon.core.exact import exact
+from guerdon.models.attention import Pick, Runs
 from guerdon.models.kernels.pick import sum_uses
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
@@ -28,6 +29,14 @@ def test_by_hand():
     grad = torch.tensor([[1.0, 10.0], [2.0, 20.0], [4.0, 40.0], [8.0, 80.0]], device=DEVICE)
     got = sum_uses(grad, *uses([2, 0, 2, 2], 4))
     assert got.tolist() == [[2.0, 20.0], [0.0, 0.0], [13.0, 130.0], [0.0, 0.0]]
+
+
+def test_nothing_comes_back_from_padding():
+    grad = torch.tensor([[1.0], [2.0], [4.0], [8.0]], device=DEVICE)
+    pick = Pick(torch.tensor([[1, 0], [1, 0]], device=DEVICE), torch.tensor([0, 2], device=DEVICE))
+    order, start = pick.uses(2)
+    assert order.tolist() == [0, 2] and start.tolist() == [0, 0, 2]
+    assert sum_uses(grad, order, start).tolist() == [[0.0], [5.0]]
 
 
 @pytest.mark.parametrize("layout", ["plain", "expanded", "sliced", "transposed", "empty"])
@@ -60,3 +69,26 @@ def test_the_gradient_is_the_same_every_time_and_right():
         0, index.flatten(), pull.double().flatten(0, 1)
     )
     torch.testing.assert_close(found[0].double(), want, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="on a CPU torch's own gradient is taken")
+@pytest.mark.parametrize("long", [False, True])
+def test_leaving_padding_out_changes_no_bit(long):
+    """Nothing comes back from padding: the sums with it are the same."""
+    lengths = [600, 530, 512] if long else [5, 40, 17, 3, 33] * 6
+    parents = [-1] * len(lengths) if long else [-1, 0, 1, 0, -1] * 6
+    parents = [p if p < 0 else p + n // 5 * 5 for n, p in enumerate(parents)]
+    x = torch.randn(sum(lengths), 12, 32, device=DEVICE, generator=torch.Generator(DEVICE).manual_seed(3))
+    pull = torch.randn(sum(lengths), 8, 32, device=DEVICE, generator=torch.Generator(DEVICE).manual_seed(4))
+    gradients = []
+    for padded in (False, True):
+        runs, leaf = Runs.of(lengths, parents, torch.device(DEVICE)), x.clone().requires_grad_()
+        if padded:
+            assert runs._back is not None  # the way back is worked out first: it has no padding
+            for block in runs._blocks:
+                block.query, block.key = Pick(block.query.index), Pick(block.key.index)
+        q, k, v = torch.split(leaf, [8, 2, 2], dim=1)
+        with exact():
+            (runs.attention(q, k, v, 32**-0.5, 0) * pull).sum().backward()
+        gradients.append(leaf.grad)
+    assert torch.equal(*gradients) and bool(gradients[0].any())

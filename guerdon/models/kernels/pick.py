@@ -20,10 +20,10 @@ BLOCK = 1024  # columns of a program
 def sum_uses(grad: Tensor, order: Tensor, start: Tensor) -> Tensor:
     """[N, W] from grad [P, W]: row n is the sum of grad[order[start[n]]] ... grad[order[start[n + 1] - 1]], in float32.
 
-    All may lie in any way.
+    `order` may leave places out. All may lie in any way.
     """
-    N, (P, W) = len(start) - 1, grad.shape
-    grad, order, start = grad.contiguous(), laid("order", order, P), laid("start", start, N + 1)
+    N, W = len(start) - 1, grad.shape[1]
+    grad, order, start = grad.contiguous(), laid("order", order, len(order)), laid("start", start, N + 1)
     out = torch.empty((N, W), dtype=grad.dtype, device=grad.device)
     if out.numel() == 0:
         return out
