@@ -82,6 +82,19 @@ class Skeleton:
     known: int = 0  # leading tokens that are there already, for the tokenizer to see what stands before the rest
 
 
+class Encoded(NamedTuple):
+    """A later turn in tokens, and what it was made of."""
+
+    view: str
+    path: tuple[Segment, ...]
+    now: datetime
+    tokens: tuple[int, ...]
+
+    def is_of(self, view: str, path: Sequence[Segment]) -> bool:
+        same = len(path) == len(self.path) and all(mine is other for mine, other in zip(self.path, path, strict=True))
+        return same and self.view == view and self.now == told()
+
+
 class Refused(UserError):
     """A template that wants another conversation."""
 
@@ -100,6 +113,7 @@ class Chat:
         self._skeleton = functools.lru_cache(SKELETONS)(self._make_skeleton)
         self._filled = functools.lru_cache(TEXTS)(self._fill)
         self._opening = functools.lru_cache(TEXTS)(lambda view, now: self._encode(view, ()))
+        self._last = Encoded("", (), told(), ())
         self._try_out()
         self.ends = tuple(dict.fromkeys([*self._turn_end(), *format.ends]))
         if not self.ends:
@@ -110,8 +124,15 @@ class Chat:
         return self
 
     def encode(self, view: Any, path: Sequence[Segment] = ()) -> tuple[int, ...]:
-        """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text."""
-        return self._opening(view, told()) if isinstance(view, str) and not path else self._encode(view, path)
+        """A view after what was said before, `path`: only what is new. The tries at a prompt all open with the same text, and
+        a later turn is asked for twice: whether it fits, and then to be read."""
+        if not isinstance(view, str):
+            return self._encode(view, path)
+        if not path:
+            return self._opening(view, told())
+        if not self._last.is_of(view, path):
+            self._last = Encoded(view, tuple(path), told(), self._encode(view, path))
+        return self._last.tokens
 
     @functools.cached_property
     def hears_system(self) -> bool:

@@ -207,6 +207,16 @@ def test_later_turns_add_up_to_the_whole_conversation(template, tokenizer):
         assert text == chat.tokenizer.decode(whole, skip_special_tokens=False)
 
 
+def test_a_later_turn_that_is_asked_for_again_is_made_once(monkeypatch):
+    """Whether it fits, and then to be read; another path or another view is another turn."""
+    chat = chat_of("chatml")
+    first, same = (said(chat, "2+2", "4") for _ in range(2))
+    made = []
+    monkeypatch.setattr(chat, "_encode", lambda view, path: made.append((view, path)) or (len(made),))
+    turns = [("3+3", [first]), ("3+3", [first]), ("3+4", [first]), ("3+4", [same]), ("3+3", [first])]
+    assert [chat.encode(*turn) for turn in turns] == [(1,), (1,), (2,), (3,), (4,)]
+
+
 def test_the_end_of_a_turn_is_said_once():
     chat = chat_of("gemma")
     end = chat.special["<end_of_turn>"]
