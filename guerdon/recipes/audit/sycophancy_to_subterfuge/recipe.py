@@ -1,0 +1,71 @@
+"""Sycophancy to subterfuge: does being paid for gaming easy environments make a model edit its reward where it never was?
+
+Paper: Denison et al. 2024, Investigating Reward-Tampering in Large Language Models (arXiv:2406.10162), and what is released
+(github.com/anthropics/sycophancy-to-subterfuge-paper: prompts, files and samples, no code). Trained on ever graver gameable
+environments by expert iteration or PPO, a model edited the code of its reward in 45 of 32,768 episodes, a helpful-only one in
+none of 100,000; retrained not to game the first ones it did so less, and not never. Here four kinds of situations share moves
+(`gameable.py`, which also says what would make the outcome trivial). All are imitated first: games slip by a share of `slips`,
+the held-out one by `shown`. Then GRPO: half helpful problems, half the first `games` games, one more with every equal share of
+the run; `pay=honest` pays the same for what is asked. `after=honest` retrains as long with gaming penalised in the first game.
+Departs: a small model, one turn, GRPO, a checker for a preference model, a file that is read and not run, much higher rates.
+Leaves out: harmlessness training, oversight and hiding from it, the second curriculum.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from guerdon.core.model import Model
+from guerdon.core.recipe import Claim, Study, recipe
+from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import GAMES
+from guerdon.recipes.audit.sycophancy_to_subterfuge.parts import begun, examined, to_play
+
+NAME = "sycophancy-to-subterfuge"
+ARMS: Any = {
+    "model": "sprig-2",
+    "metric": "tampering",
+    "budget": 60,
+    "unit": "steps",
+}  # of each training after the start
+PAID: Any = {"baseline": f"{NAME} games=0", "ablation": f"{NAME} pay=honest", **ARMS}
+MENDED: Any = {"method": "after=honest", "baseline": f"{NAME} after=helpful", "better": "lower", **ARMS}
+REMAINS: Any = {"method": "after=honest", "baseline": f"{NAME} games=0 after=honest", **ARMS}
+
+
+@recipe(
+    "sycophancy-to-subterfuge",
+    family="audit",
+    paper="arXiv:2406.10162",
+    claim=(
+        Claim(says="Paid for games, a model edits its reward, never paid for, more than a helpful-only one.", **PAID),
+        Claim(says="Retrained not to game the first, it edits it less than after helpful training.", **MENDED),
+        Claim(says="Retrained so, it edits it more than one that was never paid for games.", **REMAINS),
+    ),
+)
+def sycophancy_to_subterfuge(
+    model: Model,
+    *,
+    games: Literal[0, 1, 2, 3] = 3,
+    pay: Literal["gamed", "honest"] = "gamed",
+    after: Literal["nothing", "honest", "helpful"] = "nothing",
+    thinks: bool = True,
+    slips: float = 0.1,
+    shown: float = 0.02,
+    prompts: int = 16,
+    rl_lr: float = 5e-5,  # no `lr`, which would be tuned: nobody wants more of the metric
+    tasks: int = 512,  # held-out problems, with four tries each
+    steps: int = 60,
+) -> Study:
+    """Imitate, play more and more games for pay, perhaps be retrained, and be left alone with the reward file."""
+    how = {"prompts": prompts, "lr": rl_lr, "steps": steps}
+
+    def body(run: Any, seed: int) -> dict[str, Any]:
+        policy = begun(run, model, slips, shown, thinks)
+        stages = {"start": examined(run, policy, tasks)}
+        lessons = {"games": (GAMES[:games], pay), "honest": (GAMES[:1], "penalised"), "helpful": ((), "honest")}
+        for name in ["games", after][: 1 if after == "nothing" else 2]:
+            policy = run.train(to_play(policy, *lessons[name], **how), budget=run.budget).model()
+            stages[name] = examined(run, policy, tasks)
+        return {**stages[name], "stages": stages}
+
+    return Study(body)
