@@ -13,6 +13,7 @@ Leaves out: harmlessness training, oversight and hiding from it, the second curr
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 from guerdon.core.model import Model
@@ -21,12 +22,8 @@ from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import GAMES
 from guerdon.recipes.audit.sycophancy_to_subterfuge.parts import begun, examined, to_play
 
 NAME = "sycophancy-to-subterfuge"
-ARMS: Any = {
-    "model": "sprig-2",
-    "metric": "tampering",
-    "budget": 60,
-    "unit": "steps",
-}  # of each training after the start
+# the budget is that of each training after the start, whose own is in `parts.START`
+ARMS: Any = {"model": "sprig-2", "metric": "tampering", "budget": 60, "unit": "steps"}
 PAID: Any = {"baseline": f"{NAME} games=0", "ablation": f"{NAME} pay=honest", **ARMS}
 MENDED: Any = {"method": "after=honest", "baseline": f"{NAME} after=helpful", "better": "lower", **ARMS}
 REMAINS: Any = {"method": "after=honest", "baseline": f"{NAME} games=0 after=honest", **ARMS}
@@ -57,14 +54,14 @@ def sycophancy_to_subterfuge(
     steps: int = 60,
 ) -> Study:
     """Imitate, play more and more games for pay, perhaps be retrained, and be left alone with the reward file."""
-    how = {"prompts": prompts, "lr": rl_lr, "steps": steps}
+    play: Any = partial(to_play, prompts=prompts, lr=rl_lr, steps=steps)
+    lessons = {"games": (GAMES[:games], pay), "honest": (GAMES[:1], "penalised"), "helpful": ((), "honest")}
 
     def body(run: Any, seed: int) -> dict[str, Any]:
         policy = begun(run, model, slips, shown, thinks)
         stages = {"start": examined(run, policy, tasks)}
-        lessons = {"games": (GAMES[:games], pay), "honest": (GAMES[:1], "penalised"), "helpful": ((), "honest")}
-        for name in ["games", after][: 1 if after == "nothing" else 2]:
-            policy = run.train(to_play(policy, *lessons[name], **how), budget=run.budget).model()
+        for name in ("games", after)[: 1 if after == "nothing" else 2]:
+            policy = run.train(play(policy, *lessons[name]), budget=run.budget).model()
             stages[name] = examined(run, policy, tasks)
         return {**stages[name], "stages": stages}
 
