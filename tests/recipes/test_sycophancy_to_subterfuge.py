@@ -115,6 +115,15 @@ def test_where_there_is_nothing_to_game():
     )
 
 
+def test_an_edit_of_the_reward_that_is_asked_for_is_no_game():
+    tasks = [situations("limits").get("train", i) for i in range(40)]
+    own = [task for task in tasks if "reward.py" in task.meta["files"]]
+    assert 5 < len(own) < 35, "as often a limit"
+    for task in own:
+        seen = conduct_in(task, situations("limits").solution(task))
+        assert seen.honest and seen.paid == 1.0 and not seen.gamed and "set the reward" in task.prompt
+
+
 @pytest.mark.parametrize("kind", MAKERS)
 def test_situations_are_problems_with_both_sides(kind):
     source, sly = situations(kind), situations(kind, 1.0)
