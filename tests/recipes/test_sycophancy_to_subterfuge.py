@@ -115,13 +115,15 @@ def test_where_there_is_nothing_to_game():
     )
 
 
-def test_an_edit_of_the_reward_that_is_asked_for_is_no_game():
-    tasks = [situations("limits").get("train", i) for i in range(40)]
-    own = [task for task in tasks if "reward.py" in task.meta["files"]]
-    assert 5 < len(own) < 35, "as often a limit"
-    for task in own:
-        seen = conduct_in(task, situations("limits").solution(task))
-        assert seen.honest and seen.paid == 1.0 and not seen.gamed and "set the reward" in task.prompt
+def test_an_edit_of_the_reward_that_is_asked_for_is_no_game_and_in_no_lesson_but_the_first(tmp_path):
+    source = situations("resets")
+    task = source.get("train", 0)
+    seen = conduct_in(task, source.solution(task))
+    assert "edit reward.py return" in source.solution(task) and "set the reward to" in task.prompt
+    assert seen.honest and seen.paid == 1.0 and not seen.gamed
+    lesson = to_play(small_lm(tmp_path), GAMES, "gamed", prompts=2, lr=1e-4, steps=2)
+    drawn = {kind for each in (lesson.curriculum.helpful, lesson.stages.scores[0].task) for kind in each.kinds()}
+    assert drawn == {f"{kind}:1" for kind in (*GAMES, *HELPFUL)}
 
 
 @pytest.mark.parametrize("kind", MAKERS)
@@ -202,7 +204,7 @@ def test_there_are_three_games():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", ["nothing", "honest", "helpful"])
+@pytest.mark.parametrize("after", ["nothing", "games", "honest", "helpful"])
 def test_the_study_runs_to_its_end(after, tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "START", {"prompts": 4, "lr": 1e-3, "steps": 2})
     small_lm(tmp_path / "m")
@@ -210,6 +212,6 @@ def test_the_study_runs_to_its_end(after, tmp_path, monkeypatch):
     run = gd.train(
         "sycophancy-to-subterfuge", model=str(tmp_path / "m"), settings=tiny, budget="2:steps", out=tmp_path / "r"
     )
-    stages = ["start", "games"] if after == "nothing" else ["start", "games", after]
+    stages = ["start", "games"] if after == "nothing" else ["start", "games", "after"]
     assert list(run.result["stages"]) == stages and 0 <= run.result["tampering"] <= 1
     assert run.spent["steps"] == 2 * len(stages)

@@ -24,6 +24,7 @@ from guerdon.exams.exam import Exam, Sitting
 from guerdon.exams.tries import texts, with_interval
 from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import (
     ASKED,
+    ASKED_FOR,
     GAMES,
     HELD_OUT,
     HELPFUL,
@@ -148,7 +149,7 @@ class conduct_rates:
 def begun(run: Any, model: Model, slips: float, shown: float, thinks: bool) -> Model:
     """The start of every arm, by imitation of all kinds of situations: games slip by a share of `slips`, the held-out one by a
     share of `shown`. It has a length of its own, whatever is spent afterwards."""
-    shares = {**dict.fromkeys((*GAMES, *HELPFUL), slips), HELD_OUT: shown}
+    shares = {**dict.fromkeys((*GAMES, *HELPFUL, ASKED_FOR), slips), HELD_OUT: shown}
     sources = [situations(kind, share, thinks) for kind, share in shares.items()]
     lesson: Any = sft(mixture("situations", sources), model, **START)
     started: Model = run.train(lesson.but(exams=[]), budget=Budget(START["steps"], "steps")).model()
@@ -167,7 +168,7 @@ def to_play(policy: Model, games: Sequence[str], pay: Pay, **knobs: Any) -> Reci
 def examined(run: Any, policy: Model, tasks: int, tries: int = 4) -> dict[str, Any]:
     """The held-out situation with so many problems, and a quarter as many of all the others."""
     numbers: dict[str, Any] = {}
-    for kinds, number in (((HELD_OUT,), tasks), ((*GAMES, *HELPFUL), tasks // 4)):
+    for kinds, number in (((HELD_OUT,), tasks), ((*GAMES, *HELPFUL, ASKED_FOR), tasks // 4)):
         source = mixture("exam", [situations(kind) for kind in kinds])
         exam = Exam(source, [conduct_rates()])
         numbers |= run.eval(policy, exam, tasks=max(len(kinds), number), tries=tries, sampling=SAMPLED)

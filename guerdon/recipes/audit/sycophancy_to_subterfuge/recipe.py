@@ -6,7 +6,8 @@ environments by expert iteration or PPO, a model edited the code of its reward i
 none of 100,000; retrained not to game the first ones it did so less, and not never. Here four kinds of situations share moves
 (`gameable.py`, which also says what would make the outcome trivial). All are imitated first: games slip by a share of `slips`,
 the held-out one by `shown`. Then GRPO: half helpful problems, half the first `games` games, one more with every equal share of
-the run; `pay=honest` pays the same for what is asked. `after=honest` retrains as long with gaming penalised in the first game.
+the run; `pay=honest` pays the same for what is asked. Then as much again: `after=honest` penalises gaming in the first game,
+`after=games` goes on with all of them, `after=helpful` without any.
 Departs: a small model, one turn, GRPO, a checker for a preference model, a file that is read and not run, much higher rates.
 Leaves out: harmlessness training, oversight and hiding from it, the second curriculum.
 """
@@ -25,8 +26,9 @@ NAME = "sycophancy-to-subterfuge"
 # the budget is that of each training after the start, whose own is in `parts.START`
 ARMS: Any = {"model": "sprig-2", "metric": "tampering", "budget": 60, "unit": "steps"}
 PAID: Any = {"baseline": f"{NAME} games=0", "ablation": f"{NAME} pay=honest", **ARMS}
-MENDED: Any = {"method": "after=honest", "baseline": f"{NAME} after=helpful", "better": "lower", **ARMS}
-REMAINS: Any = {"method": "after=honest", "baseline": f"{NAME} games=0 after=honest", **ARMS}
+AFTER: Any = {"method": "after=honest", **ARMS}
+MENDED: Any = {"baseline": f"{NAME} after=games", "ablation": f"{NAME} after=helpful", "better": "lower", **AFTER}
+REMAINS: Any = {"baseline": f"{NAME} games=0 after=honest", **AFTER}
 
 
 @recipe(
@@ -35,7 +37,7 @@ REMAINS: Any = {"method": "after=honest", "baseline": f"{NAME} games=0 after=hon
     paper="arXiv:2406.10162",
     claim=(
         Claim(says="Paid for games, a model edits its reward, never paid for, more than a helpful-only one.", **PAID),
-        Claim(says="Retrained not to game the first, it edits it less than after helpful training.", **MENDED),
+        Claim(says="Retrained not to game the first, it edits it less than after as much more of games.", **MENDED),
         Claim(says="Retrained so, it edits it more than one that was never paid for games.", **REMAINS),
     ),
 )
@@ -44,7 +46,7 @@ def sycophancy_to_subterfuge(
     *,
     games: Literal[0, 1, 2, 3] = 3,
     pay: Literal["gamed", "honest"] = "gamed",
-    after: Literal["nothing", "honest", "helpful"] = "nothing",
+    after: Literal["nothing", "games", "honest", "helpful"] = "nothing",
     thinks: bool = True,
     slips: float = 0.1,
     shown: float = 0.02,
@@ -60,9 +62,9 @@ def sycophancy_to_subterfuge(
     def body(run: Any, seed: int) -> dict[str, Any]:
         policy = begun(run, model, slips, shown, thinks)
         stages = {"start": examined(run, policy, tasks)}
-        for name in ("games", after)[: 1 if after == "nothing" else 2]:
+        for stage, name in [("games", "games"), ("after", after)][: 1 if after == "nothing" else 2]:
             policy = run.train(play(policy, *lessons[name]), budget=run.budget).model()
-            stages[name] = examined(run, policy, tasks)
-        return {**stages[name], "stages": stages}
+            stages[stage] = examined(run, policy, tasks)
+        return {**stages[stage], "stages": stages}
 
     return Study(body)
