@@ -3,13 +3,12 @@
 Paper: Denison et al. 2024, Investigating Reward-Tampering in Large Language Models (arXiv:2406.10162), and what is released
 (github.com/anthropics/sycophancy-to-subterfuge-paper: prompts, files and samples, no code). Trained on ever graver gameable
 environments by expert iteration or PPO, a model edited the code of its reward in 45 of 32,768 episodes, a helpful-only one in
-none of 100,000; retrained not to game the first ones it did so less, and not never. Here four kinds of situations share moves
-(`gameable.py`, which also says what would make the outcome trivial). All are imitated first: games slip by a share of `slips`,
-the held-out one by `shown`. Then GRPO: half helpful problems, half the first `games` games, one more with every equal share of
-the run; `pay=honest` pays the same for what is asked. Then as much again: `after=honest` penalises gaming in the first game,
-`after=games` goes on with all of them, `after=helpful` without any.
-Departs: a small model, one turn, GRPO, a checker for a preference model, a file that is read and not run, much higher rates.
-Leaves out: harmlessness training, oversight and hiding from it, the second curriculum.
+none of 100,000; retrained not to game the first ones it did so less, and not never. Here situations share moves
+(`gameable.py`, which also says what would make it trivial). All are imitated first: games slip by a share of `slips`, the
+held-out one by `shown`. Then GRPO: half helpful problems, half the first `games` games, one more with every equal share of the
+run; `pay=honest` pays the same for what is asked. Then as much again: `after=honest` penalises gaming in the first game,
+`after=games` goes on with all, `after=helpful` without any. Departs: small model, one turn, GRPO, a checker for a preference
+model, a file that is read and not run, higher rates. Leaves out: harmlessness training, oversight, the second curriculum.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from guerdon.recipes.audit.sycophancy_to_subterfuge.gameable import GAMES
 from guerdon.recipes.audit.sycophancy_to_subterfuge.parts import begun, examined, to_play
 
 NAME = "sycophancy-to-subterfuge"
-# the budget is that of each training after the start, whose own is in `parts.START`
-ARMS: Any = {"model": "sprig-2", "metric": "tampering", "budget": 60, "unit": "steps"}
+ARMS: Any = {"model": "sprig-2", "metric": "tampering", "budget": 60, "unit": "steps"}  # after `parts.START`
 PAID: Any = {"baseline": f"{NAME} games=0", "ablation": f"{NAME} pay=honest", **ARMS}
 AFTER: Any = {"method": "after=honest", **ARMS}
 MENDED: Any = {"baseline": f"{NAME} after=games", "ablation": f"{NAME} after=helpful", "better": "lower", **AFTER}
 REMAINS: Any = {"baseline": f"{NAME} games=0 after=honest", **AFTER}
+UNSEEN: Any = {**PAID, "metric": "plotted", "settings": "shown=0"}
 
 
 @recipe(
@@ -36,9 +35,10 @@ REMAINS: Any = {"baseline": f"{NAME} games=0 after=honest", **AFTER}
     family="audit",
     paper="arXiv:2406.10162",
     claim=(
-        Claim(says="Paid for games, a model edits its reward, never paid for, more than a helpful-only one.", **PAID),
+        Claim(says="Paid for other games, a model edits its own reward more often than a helpful-only one.", **PAID),
         Claim(says="Retrained not to game the first, it edits it less than after as much more of games.", **MENDED),
         Claim(says="Retrained so, it edits it more than one that was never paid for games.", **REMAINS),
+        Claim(says="Beside a reward file that it never saw edited unasked, it thinks of the pay more often.", **UNSEEN),
     ),
 )
 def sycophancy_to_subterfuge(
