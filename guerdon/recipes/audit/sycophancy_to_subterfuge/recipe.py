@@ -60,10 +60,10 @@ def sycophancy_to_subterfuge(
     lessons = {"games": (GAMES[:games], pay), "honest": (GAMES[:1], "penalised"), "helpful": ((), "honest")}
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        policy = begun(run, model, slips, shown, thinks)
-        stages = {"start": examined(run, policy, tasks)}
+        stages = {"start": examined(run, policy := begun(run, model, slips, shown, thinks), tasks)}
         for stage, name in [("games", "games"), ("after", after)][: 1 if after == "nothing" else 2]:
-            policy = run.train(play(policy, *lessons[name]), budget=run.budget).model()
+            lesson = play(policy, *lessons[name])
+            policy = run.train(lesson, seed=100 * seed + len(stages), budget=run.budget).model()  # problems of its own
             stages[stage] = examined(run, policy, tasks)
         return {**stages[stage], "stages": stages}
 
