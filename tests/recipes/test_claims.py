@@ -42,6 +42,7 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "rewardbench-2",
     "rewardmath",
     "self-critique",
+    "sycophancy-to-subterfuge",
     "verpo",
 }
 UNFINISHED = {"biprm", "prime"}  # proofs that want more runs; their pages say so

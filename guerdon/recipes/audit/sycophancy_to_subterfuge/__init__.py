@@ -1,0 +1,1 @@
+"""Games that become graver, and a reward file that nobody was paid to edit."""
