@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 YOUR_OWN_DATA = "docs/your_own_data.md"
 FEW = ["--eval-tasks", "2", "--eval-tries", "1"]
-SMALL = ["--set", "prompts=2", "--set", "tries=2"]
+SMALL = ["--set", "prompts=2", "--set", "tries=2", "--set", "max_tokens=32"]
 SMALLEST = "guerdon train grpo --task successor --model tabular --set lr=0.3 --steps 60"
 ENDS = "held-out accuracy after 60 steps: 100.0 %"
 CHECK, CHECK_PAGE = "guerdon check my.py:right --task trace:3", "docs/check_a_reward.md"
