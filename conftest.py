@@ -3,13 +3,23 @@ runs them, signals are heard as in a terminal, and what needs a library that is 
 
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 collect_ignore = [] if find_spec("triton") else ["guerdon/models/kernels"]  # make kernels
 collect_ignore_glob = ["tests/sandbox/hostile*"]  # read as text and run in boxes alone: what pytest collects it imports
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]]:
+    """Examples are looked for where there are some: to search every object of every file takes each worker seconds."""
+    collected = yield
+    return [one for one in collected if not isinstance(one, DoctestModule) or ">>>" in file_path.read_text("utf8")]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,7 +15,8 @@ import guerdon as gd
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 YOUR_OWN_DATA = "docs/your_own_data.md"
-FEW = ["--eval-tasks", "2", "--eval-tries", "1", "--set", "prompts=2"]
+FEW = ["--eval-tasks", "2", "--eval-tries", "1"]
+SMALL = ["--set", "prompts=2", "--set", "tries=2", "--set", "max_tokens=32"]
 SMALLEST = "guerdon train grpo --task successor --model tabular --set lr=0.3 --steps 60"
 ENDS = "held-out accuracy after 60 steps: 100.0 %"
 CHECK, CHECK_PAGE = "guerdon check my.py:right --task trace:3", "docs/check_a_reward.md"
@@ -41,7 +42,7 @@ def shorter(command: str) -> list[str]:
     words = shlex.split(command)[1:]
     if words[0] == "train":
         words[words.index("--steps") + 1] = "2"
-        words += FEW if "mine.py" not in command else FEW[:-2]  # a recipe of one's own has the knobs it says
+        words += FEW if "mine.py" in command else FEW + SMALL  # a recipe of one's own has the knobs it says
     return words
 
 

@@ -49,7 +49,9 @@ def _files() -> list[Path]:
     return [*FOLDER.glob("*/*.py"), *FOLDER.glob(f"*/*/{RECIPE}.py")]
 
 
+@functools.cache
 def _module(path: Path) -> str:
+    """Asked for every file whenever a recipe is wanted by name."""
     return ".".join(["guerdon", "recipes", *path.relative_to(FOLDER).with_suffix("").parts])
 
 

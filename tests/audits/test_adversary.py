@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from scheduling import mostly_slow
 from small import small_lm
 
 import guerdon as gd
@@ -70,7 +71,11 @@ PLANTED = [
 ]
 
 
-@pytest.mark.parametrize(("planted", "name"), PLANTED, ids=[f.__name__ for f, _ in PLANTED])
+@pytest.mark.parametrize(
+    ("planted", "name"),
+    mostly_slow(PLANTED, *(case for case in PLANTED if case[0] not in (first_number, believing_judge, among_many))),
+    ids=[f.__name__ for f, _ in PLANTED],
+)
 def test_planted_hacks_are_found_and_named(planted, name):
     report = attack(here(planted), "trace:3", calls=350, problems=3)
     assert name in [hack.name for hack in report.serious], report.page()
@@ -80,7 +85,7 @@ def test_planted_hacks_are_found_and_named(planted, name):
     assert hack.harm == pytest.approx(hack.problems / 3 * hack.gain)
 
 
-@pytest.mark.parametrize("name", ["trace:3", "countdown:3"])
+@pytest.mark.parametrize("name", mostly_slow(["trace:3", "countdown:3"], "countdown:3"))
 def test_a_tasks_own_check_has_no_hack(name):
     source = load(name)
     report = attack(here(lambda completion, task: source.check(task, completion)), name, calls=250, problems=3)

@@ -62,12 +62,12 @@ def test_a_planted_substring_match_is_named_first(task):
     assert [f.harm for f in report.severe] == sorted((f.harm for f in report.severe), reverse=True)
 
 
-@pytest.mark.parametrize("task", mostly_slow(PLAIN, "chain:3", "json_forms:2", "sorting:3", "verify/chain:3"))
+@pytest.mark.parametrize("task", mostly_slow(PLAIN, "json_forms:2", "verify/chain:3"))
 def test_the_tasks_own_check_has_no_severe_finding(task):
     assert audit("verified", task, problems=4).severe == []
 
 
-@pytest.mark.parametrize("task", mostly_slow(WORLDS, "hops:3", "forms:2", "nim:3", "rewriting:2"))
+@pytest.mark.parametrize("task", mostly_slow(WORLDS, "hops:3", "nim:3"))
 def test_nor_has_it_in_a_world(task):
     report = audit("verified", task, problems=4)
     assert report.severe == [] and report.rates["false_positives"]["of"] > 8
@@ -97,7 +97,7 @@ def test_nor_in_a_sandbox(task):
     ids=["end", "length alone", "length", "constant", "form"],
 )
 def test_what_is_wrong_has_a_name(reward, name):
-    report = audit(gd.reward(reward, isolate=False), "chain:3", problems=8)
+    report = audit(gd.reward(reward, isolate=False), "chain:3", problems=4)
     assert report.severe[0].name == name
 
 
@@ -203,7 +203,7 @@ def chatty(completions, ground_truth, **kwargs):
     return [float(c[0]["content"].split()[-1:] == [s]) for c, s in zip(completions, ground_truth, strict=True)]
 
 
-@pytest.mark.parametrize("function", [accuracy, chatty])
+@pytest.mark.parametrize("function", mostly_slow([accuracy, chatty], accuracy))
 def test_functions_in_the_form_of_trl(function):
     report = audit(function, "chain:3", problems=4)
     assert report.ok and report.rates["false_negatives"]["rate"] == 0.0 and report.reward == function.__name__

@@ -38,11 +38,11 @@ def test_a_run_ends_after_the_step_that_reaches_its_budget(tmp_path):
 
 @pytest.mark.parametrize("unit", ["tokens", "steps"])
 def test_units(tmp_path, unit):
-    run = gd.train("grpo", **small(), budget=Budget(30, unit), out=tmp_path / "run")
+    run = gd.train("grpo", **small(), budget=Budget(12, unit), out=tmp_path / "run")
     spent = run.spent
-    assert spent[unit] >= 30
+    assert spent[unit] >= 12
     last = run.events(StepDone)[-1]
-    assert spent[unit] - (1 if unit == "steps" else last.tokens) < 30
+    assert spent[unit] - (1 if unit == "steps" else last.tokens) < 12
 
 
 def test_the_budget_makes_the_recipe_another_one():
@@ -150,8 +150,8 @@ def test_what_is_recited_to_be_learned_from_is_spent(tmp_path):
 
 def test_recipes_that_sample_nothing_end(tmp_path):
     how = {"task": "countdown:2", "model": "sprig", "prompts": 2}
-    run = gd.train("dpo", **how, budget="300", out=tmp_path / "run", options=gd.Options(eval_tasks=0))
-    assert run.complete and run.spent["tokens"] >= 300 > run.spent["tokens"] - run.events(StepDone)[-1].tokens
+    run = gd.train("dpo", **how, budget="100", out=tmp_path / "run", options=gd.Options(eval_tasks=0))
+    assert run.complete and run.spent["tokens"] >= 100 > run.spent["tokens"] - run.events(StepDone)[-1].tokens
 
 
 def test_a_language_model_reads_shared_prompts_once(tmp_path):

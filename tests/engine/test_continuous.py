@@ -48,8 +48,8 @@ def equal(a, b):
 
 @pytest.fixture(scope="module")
 def alone(model):
-    """Forty requests, and what each is answered when it is asked by itself."""
-    return [(request, answer(model, [request])[0]) for request in asks(40)]
+    """Two dozen requests, and what each is answered when it is asked by itself."""
+    return [(request, answer(model, [request])[0]) for request in asks(24)]
 
 
 @pytest.mark.parametrize("rows", mostly_slow([1, 7, 40], 7))
@@ -58,11 +58,11 @@ def test_a_seeded_sample_does_not_depend_on_the_batch(model, alone, rows):
     sampler = Continuous(model, rows=rows)
     found, order = {}, list(enumerate(requests))
     random.Random(rows).shuffle(order)
-    for ticket, request in order[:20]:
+    for ticket, request in order[:12]:
         sampler.add(ticket, request)
     for _ in range(5):
         found.update(sampler.step())
-    for ticket, request in order[20:]:  # half of them join later
+    for ticket, request in order[12:]:  # half of them join later
         sampler.add(ticket, request)
     while sampler.busy:
         found.update(sampler.step())

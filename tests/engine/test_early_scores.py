@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.pack import pack
@@ -39,7 +40,7 @@ async def breaks(completion, answer):
     return 1.0
 
 
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("ahead", mostly_slow([False, True], True))
 def test_an_async_reward_gives_what_a_plain_one_gives(tmp_path, ahead):
     options = gd.Options(eval_tasks=0)
     runs = [

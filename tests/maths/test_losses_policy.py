@@ -287,7 +287,10 @@ def tries_of(policy, generator, n=64):
     return pack(eps)
 
 
-@pytest.mark.parametrize("loss", [clipped(), clipped(ratio="track"), reweighted(high=0.2)])
+@pytest.mark.parametrize(
+    "loss",
+    [clipped(), *(pytest.param(x, marks=pytest.mark.slow) for x in (clipped(ratio="track"), reweighted(high=0.2)))],
+)
 def test_continuous_actions_go_through_the_same_surrogate(loss):
     """Four updates on each batch, so that ratios leave 1; the target is (1, -1)."""
     policy, generator = Gaussian(), torch.Generator().manual_seed(0)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from scheduling import mostly_slow
 from small import TEXTS, small_config
 from strategies import episode
 
@@ -372,7 +373,7 @@ PEFT = {
 
 
 @pytest.mark.parametrize("kind", PEFT)
-@pytest.mark.parametrize("family", FAMILY)
+@pytest.mark.parametrize("family", mostly_slow(FAMILY, "qwen2"))
 def test_adapters_trained_by_peft_load_here(tmp_path, family, kind):
     peft, plain = theirs(plain_folder(tmp_path / "plain", **FAMILY[family]))
     adapted = peft.get_peft_model(plain, peft.LoraConfig(task_type="CAUSAL_LM", **PEFT[kind]))

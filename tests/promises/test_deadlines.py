@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import pytest
+from scheduling import mostly_slow
 from worker_calls import ask, one
 
 from guerdon.core.score import CallResult
@@ -26,6 +27,7 @@ from guerdon.workers.worker_pool import WorkerPool
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not tell who waits")
 SPINNING = 3  # processes beside the worker on one core: it gets a quarter of it
+HANGING = ["spin", "sleep", "wait for a child", "spin in a child", "spin in threads", "stop"]
 SPIN = "import os\nos.sched_setaffinity(0, {%d})\nwhile True: pass"
 
 
@@ -112,7 +114,7 @@ def test_what_a_call_waits_for_has_its_time_too(pool, core):
 
 
 @on_linux
-@pytest.mark.parametrize("how", ["spin", "sleep", "wait for a child", "spin in a child", "spin in threads", "stop"])
+@pytest.mark.parametrize("how", mostly_slow(HANGING, "spin", "sleep", "spin in a child"))
 def test_a_call_that_hangs_is_stopped_on_a_busy_core(pool, core, how):
     """Functions that spin, sleep, stop themselves, wait for a child or spin in one, or in threads: limit 0.1 s."""
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scheduling import mostly_slow
 from worker_calls import ask, ends, one
 
 from guerdon.core.score import CallResult
@@ -102,7 +103,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", mostly_slow(TEXTS, *list(TEXTS)[::2]))
 def test_what_a_text_writes_is_no_score(pool, name, tried):
     """Records of numbers and values on every descriptor: with false seals, from threads, children and frames above."""
     arguments = [{"text": TEXTS[name] if i % 4 == 1 else "x = 1", "score": float(i)} for i in range(12)]

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from command_line import REWARDS, SMALL, TRAIN, Cli, command_line, refused
+from scheduling import mostly_slow
 
 import guerdon as gd
 from guerdon.core.errors import UserError
@@ -198,7 +199,7 @@ INSIDE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("says", INSIDE)
+@pytest.mark.parametrize("says", mostly_slow(INSIDE, *list(INSIDE)[::2]))
 def test_a_card_with_something_else_inside(cli, says):
     """Without a slot or versions, with settings that are no text or deep, with odd parts: one line, or the run goes on."""
     begun(cli)

@@ -73,7 +73,7 @@ def hung_up() -> Any:
 LEAVING = [(stream, both) for stream in (without_reader, hung_up) for both in (False, True)]
 
 
-@pytest.mark.parametrize(("stream", "both"), mostly_slow(LEAVING, (without_reader, False), (hung_up, True)))
+@pytest.mark.parametrize(("stream", "both"), mostly_slow(LEAVING, (without_reader, False)))
 def test_a_reader_that_leaves(cli, monkeypatch, capsys, stream, both, tried):
     """`train | head -1`, a terminal that is closed: every verb ends as if it had been read, and says nothing."""
     for words in LINES:

@@ -7,6 +7,7 @@ import copy
 import pytest
 import torch
 from killing import killed_at
+from scheduling import mostly_slow
 from small import small_lm
 from test_hints import echo
 from watching import TABLE, Watched, train
@@ -314,7 +315,7 @@ def test_on_a_table_without_any_weight_it_is_grpo():
     assert torch.equal(Watched(recipe, 3).weights, Watched(made("grpo"), 3).weights)
 
 
-@pytest.mark.parametrize("model", ["lm", "table"])
+@pytest.mark.parametrize("model", mostly_slow(["lm", "table"], "table"))
 def test_a_run_that_was_broken_off_goes_on_the_same(model, tmp_path):
     small = {"every": 1, "entropy_rate": 0.1}
     if model == "lm":

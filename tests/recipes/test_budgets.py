@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from killing import killed_at
+from scheduling import mostly_slow
 from watching import SMALL, TABLE, Watched, train
 
 import guerdon as gd
@@ -390,7 +391,7 @@ def test_dr_safs_terms_are_those_of_the_code():
     assert len(made.stages[1].reward.leaves) == 3  # the truth is asked once
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", mostly_slow(NAMES, "hbpo"))
 def test_a_run_that_was_broken_off_ends_where_it_would_have(tmp_path, name):
     wish = {"task": "parity", "model": "tabular", "settings": {**TABLE, **SMALL, "tries": 4, "max_tokens": 8}}
     whole = train(name, tmp_path / "whole", wish)

@@ -7,6 +7,7 @@ import itertools
 import pytest
 import torch
 from killing import killed_at
+from scheduling import mostly_slow
 from small import small_lm
 from strategies import episode, segment
 
@@ -146,7 +147,7 @@ def train(name, model, out, **more):
 NOTED = {"dpo": "policy/margin", "online_dpo": "policy/margin", "kto": "policy/good_gain"}
 
 
-@pytest.mark.parametrize("name", NOTED)
+@pytest.mark.parametrize("name", mostly_slow(NOTED, "online_dpo"))
 def test_a_recipe_runs_repeats_itself_and_resumes(name, tmp_path):
     model = small_lm(tmp_path / "lm")
     whole = train(name, model, tmp_path / "whole", lr=1e-3)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from killing import killed_at
 from safetensors.torch import load_file
+from scheduling import mostly_slow
 from small import small_lm
 
 import guerdon as gd
@@ -159,7 +160,7 @@ def train(name, model, out, **more):
     return gd.train(name, task=chain(), model=model, out=out, seed=3, options=KEPT, **{"steps": 2, **SMALL, **more})
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", mostly_slow(RECIPES, "process_reward_model"))
 def test_a_recipe_runs_resumes_and_its_checkpoint_holds_the_head(name, tmp_path):
     model, scorer = small_lm(tmp_path / "lm"), RECIPES[name]
     whole = train(name, model, tmp_path / "whole", lr=1e-3)
@@ -196,7 +197,7 @@ def test_a_fresh_head_is_at_chance_and_learns(tmp_path):
     assert losses[-1] < losses[0] - 0.05 and "prm/step_ece" in end
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", mostly_slow(RECIPES, "reward_model"))
 def test_an_exam_is_not_billed(name, tmp_path):
     model = small_lm(tmp_path / "lm")
     small, large = (train(name, model, tmp_path / str(n), exam_tasks=n) for n in (1, 8))

@@ -1,6 +1,7 @@
 """One small method of each kind, at most 40 lines: what the core must carry without being changed. Each must learn its toy.
 
-A plain run tries most of them; those that take long, and the other breaks, are tried in `make slow`.
+A plain run tries most of them, some for three steps; that these learn, those that take long, and the other breaks, are tried in
+`make slow`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from killing import Killed
-from scheduling import mostly_slow
+from scheduling import little_and_much, mostly_slow
 
 import guerdon as gd
 from guerdon.core.pack import pack
@@ -95,10 +96,10 @@ def test_a_group_stays_together_in_micro_batches(tmp_path):
     assert run.evaluations[-1]["pass@1"] > run.evaluations[0]["pass@1"] + 0.5
 
 
-@pytest.mark.parametrize("mix", mostly_slow(["track", "step"], "track"))
-def test_denoising_steps_are_actions_and_the_picture_is_paid(tmp_path, mix):
-    run = learn("denoising", tmp_path / "run", mix=mix)
-    assert mean(run, "reward", run.steps_done - 1) > mean(run, "reward", 0) + 0.7
+@pytest.mark.parametrize(("mix", "steps"), mostly_slow([("track", 3), ("track", 25), ("step", 25)], ("track", 3)))
+def test_denoising_steps_are_actions_and_the_picture_is_paid(tmp_path, mix, steps):
+    run = learn("denoising", tmp_path / "run", mix=mix, steps=steps)
+    assert steps < 25 or mean(run, "reward", steps - 1) > mean(run, "reward", 0) + 0.7
     batch = run.batch(0)
     assert batch.action.shape == (8 * 8 * 4, 2)
     assert pack(batch.episodes).same(pack([e.but() for e in batch.episodes]))
@@ -117,10 +118,11 @@ def test_gymnasium_episodes_are_seeded_cut_and_bootstrapped(tmp_path):
     assert len(starts) == 16  # random dynamics, another for every episode
 
 
-def test_a_picture_in_the_prompt(tmp_path):
-    run = learn("corners", tmp_path / "run")
+@little_and_much("steps", 3, 25)
+def test_a_picture_in_the_prompt(tmp_path, steps):
+    run = learn("corners", tmp_path / "run", steps=steps)
     assert run.evaluations[0]["pass@1"] < 0.45
-    assert run.evaluations[-1]["pass@1"] > 0.8
+    assert steps < 25 or run.evaluations[-1]["pass@1"] > 0.8
     view = run.batch(0).episodes[0].segments[0].view
     assert view[0].shape == (4, 4)
     assert view[1] == "which corner is bright?"
