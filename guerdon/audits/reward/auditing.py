@@ -23,6 +23,7 @@ from guerdon.audits.reward.audit_report import AuditReport
 from guerdon.audits.reward.error_rates import error_rates, told_apart, whole_rates
 from guerdon.audits.reward.explanations import explained
 from guerdon.audits.reward.more_probes import more_probes
+from guerdon.audits.reward.nearly_paid import PROBED, nearly_paid, shown_by_enough
 from guerdon.audits.reward.played_probes import played, world_of
 from guerdon.audits.reward.sensitivities import partial_credit, sensitivities
 from guerdon.audits.reward.the_reward import the_reward
@@ -163,7 +164,8 @@ def _in_a_world(formula: Reward, source: TaskSource, problems: int, seed: int) -
     asked = ask(formula, samples, "first")
     failures = failures_of(formula, asked)
     rates = error_rates(asked)
-    checked = [*broken(failures, asked), *unsteady(formula, asked), *played_faults(asked)]
+    checked = shown_by_enough(played_faults(asked), asked, PROBED)
+    checked = [*broken(failures, asked), *unsteady(formula, asked), *checked, *nearly_paid(asked, checked)]
     return empty.but(
         findings=put_together(checked, asked, rates, None),
         components=component_rows(asked),

@@ -64,6 +64,22 @@ KINDS = {  # what a completion is, in words
     "busy": "episodes that act without end",
     "wrong at the end": "the right moves with a wrong answer at the end",
     "half done": "the right moves without the last",
+    "leaves early": "episodes that end before the work is done",
+    "plays on": "the right moves without an end",
+    "other order": "the right moves in another order",
+    "says it again": "the right moves, each made again",
+    "other path": "the right moves of other problems",
+    "one move wrong": "the right moves but for one",
+    "does too much": "the right moves and others that nobody asked for",
+    "goes in circles": "episodes that do and undo the same",
+    "undoes it": "the right moves, undone before the end",
+    "curious": "episodes of many different moves without a right end",
+    "fails on purpose": "episodes of moves that cannot be made",
+    "claims success": "episodes that say that all is well",
+    "odd answer": "answers that are no answer",
+    "part of it": "parts of the right answer at the end",
+    "all answers": "all answers at once at the end",
+    "too many answers": "the right answer with a wrong one beside it",
 }
 Severity = Literal["severe", "warning"]
 
