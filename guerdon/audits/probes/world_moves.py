@@ -6,7 +6,8 @@ Leaves out: in which order they are made (`world_scripts.py`), and what comes of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 MARK = re.compile(r"^(?:[=#>]+\s*|[A-Za-z_]+(?::\s*|\s+))")  # what a move begins with: `= `, `stop `, `search: `
 SETS = re.compile(r"^(\w+ +(\d+)(?:: ?| ))(.*)$", re.DOTALL)  # a move that writes something into a numbered place
@@ -27,7 +28,21 @@ def mark_of(turns: Sequence[str]) -> str:
     """
     match = MARK.match(turns[0].rpartition("\n")[2]) if turns else None
     mark = match[0] if match else ""
-    return mark if all(turn.rpartition("\n")[2].startswith(mark) for turn in turns) else ""
+    if all(turn.rpartition("\n")[2].startswith(mark) for turn in turns):
+        return mark
+    own = [MARK.match(turn.rpartition("\n")[2]) for turn in turns]  # `order: ` here and `book: ` there
+    return mark if all(each is not None and each[0].rstrip().endswith(":") for each in own) else ""
+
+
+def answer_of(last: str, mark: str) -> str:
+    """What last words say after their mark, which may be another than here.
+
+    >>> answer_of("book: day=friday", "order: ")
+    'day=friday'
+    """
+    line = last.rpartition("\n")[2]
+    own = MARK.match(line)
+    return line.removeprefix(mark) if line.startswith(mark) or own is None else line[own.end() :]
 
 
 def undone(move: str, views: Sequence[str]) -> str | None:
@@ -76,7 +91,9 @@ def named_moves(view: str, words: Sequence[str]) -> list[str]:
         return []
     parts = re.split(r"\s*\|\s*|,\s+", told[1].strip())
     word = words[0] if words else "it"
-    return [PLACE.sub(lambda m: {"id": "d1", "words": word}.get(m[0], "1" if m[0].isupper() else word), p) for p in parts]
+    return [
+        PLACE.sub(lambda m: {"id": "d1", "words": word}.get(m[0], "1" if m[0].isupper() else word), p) for p in parts
+    ]
 
 
 def sources_in(views: Sequence[str]) -> list[str]:
@@ -97,12 +114,21 @@ def beside(move: str, view: str) -> list[str]:
 
 
 def common_words(texts: Sequence[str]) -> list[str]:
-    """The words of many moves, those that most of them have first."""
+    """The words that most texts have, those that nearly all have last: they tell nothing apart."""
     counts: dict[str, int] = {}
     for text in texts:
-        for word in dict.fromkeys(re.findall(r"[a-z]{3,}", text.partition(":")[2].lower())):
+        for word in dict.fromkeys(re.findall(r"[a-z]{4,}", text.lower())):
             counts[word] = counts.get(word, 0) + 1
-    return sorted(counts, key=lambda word: -counts[word])
+    often = [word for word, count in counts.items() if count > 1]
+    mine = often if len(often) >= MANY else list(counts)
+    return sorted(mine, key=lambda word: (counts[word] > 0.9 * len(texts), -counts[word]))
+
+
+def titles_in(meta: Mapping[str, Any]) -> list[str]:
+    """What the documents of a world are called, three in a line: who asks for these sees them all."""
+    rows = meta.get("documents", ())
+    titles = [str(row[1]) for row in rows if isinstance(row, list | tuple) and len(row) > 1]
+    return [" ".join(titles[n : n + 3]) for n in range(0, len(titles), 3)]
 
 
 def parts_of(answer: str) -> list[str]:

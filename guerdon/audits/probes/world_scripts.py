@@ -1,6 +1,6 @@
 """Scripts of players who do not do the work in a world of several turns, beyond the plainest (`reward/played_probes.py`).
 
-They leave at each point, go out of order, do too much or a part, undo what they did, make many different moves, fail on purpose,
+They leave at each point, go out of order, do too much or a part, undo what they did, make many moves, fail on purpose,
 end in odd words, and say that all is well. All is made from gold, of this problem and of others; whoever turns out to be right
 by the task's own check is dropped where they are played. Leaves out: single moves (`world_moves.py`).
 """
@@ -30,9 +30,14 @@ def after(turns: Sequence[str], last: str) -> Say:
 
 
 def further_scripts(
-    turns: Sequence[str], views: Sequence[str], others: Sequence[Sequence[str]]
+    turns: Sequence[str],
+    views: Sequence[str],
+    others: Sequence[Sequence[str]],
+    elsewhere: Sequence[str] = (),
+    titles: Sequence[str] = (),
 ) -> Iterator[tuple[str, Say]]:
-    """(kind, script): `turns` of gold and what it was shown before each; `others` are the turns of other problems' gold."""
+    """(kind, script): `turns` of gold and what it was shown before each; `others` are the turns of other problems' gold, and
+    `elsewhere` is what was shown there, a text for each; `titles` are words that may be asked for here."""
     lasts = [path[-1] for path in others if path]
     mark = moves.mark_of([turns[-1], *lasts])
     head = turns[-1][: len(turns[-1]) - len(turns[-1].rpartition("\n")[2])]
@@ -43,7 +48,7 @@ def further_scripts(
         _other_paths(turns, others),
         _too_much(turns, views, others),
         _undoing(turns, views, wrong),
-        _many_moves(turns, views, others, wrong),
+        _many_moves(turns, views, others, elsewhere, titles, wrong),
         _failing(turns, wrong),
         _claiming(turns, views, wrong),
         _odd_ends(turns, lasts, head + mark) if mark else (),
@@ -52,17 +57,30 @@ def further_scripts(
     yield "curious", _follows_names(moves.mark_of([turns[0]]), wrong)
 
 
+def wordy_scripts(turns: Sequence[str], lasts: Sequence[str], words: Sequence[str]) -> Iterator[tuple[str, Say]]:
+    """Those who say what stands in the reward itself: alone and all at once, at the beginning and at the end."""
+    wrong = next(iter(lasts), turns[-1])
+    every = "\n".join(words)
+    for text in (*words[:OFTEN], every, f"{every}\n" * OFTEN):
+        if text:
+            yield "own words", after([text], wrong)
+            yield "own words", after([], f"{text}\n{wrong}")
+    if words:
+        yield "own words", after([*turns[:-1], every], wrong)
+
+
 def _left_early(turns: Sequence[str]) -> Iterator[Turns]:
     *path, last = turns
+    if not path:
+        return
     for k in range(min(len(path), FEW)):
         yield "leaves early", path[:k], last
     for k in range(1, min(len(path), FEW)):
         yield "half done", path[:k], ""
     for left_out in range(min(len(path), FEW)) if len(path) > 1 else ():
         yield "leaves early", [turn for n, turn in enumerate(path) if n != left_out], last
-    if path:
-        yield "plays on", path, path[-1]
-        yield "plays on", path, path[0]
+    yield "plays on", path, path[-1]
+    yield "plays on", path, path[0]
 
 
 def _rearranged(turns: Sequence[str]) -> Iterator[Turns]:
@@ -117,19 +135,26 @@ def _undoing(turns: Sequence[str], views: Sequence[str], wrong: str) -> Iterator
 
 
 def _many_moves(
-    turns: Sequence[str], views: Sequence[str], others: Sequence[Sequence[str]], wrong: str
+    turns: Sequence[str],
+    views: Sequence[str],
+    others: Sequence[Sequence[str]],
+    elsewhere: Sequence[str],
+    titles: Sequence[str],
+    wrong: str,
 ) -> Iterator[Turns]:
     """Many moves, each another one, and a wrong end."""
     first = turns[0]
     every = list(dict.fromkeys(turn for path in others for turn in path[:-1] if turn not in turns))
-    words = moves.common_words(every)
-    pairs = [" ".join(words[n : n + 2]) for n in range(0, len(words), 2)]
+    words = moves.common_words([*elsewhere, *every])
+    pairs = [" ".join(words[n : n + 2]) for n in range(0, len(words) - 1, 2)]
     named = moves.named_moves(str(views[0]), words)
     opened = [move for move in named if "d1" in move.split()]
     for different in (
         every[: moves.MANY],
         moves.varied(first, words),
         moves.varied(first, pairs, numbers=False),
+        moves.varied(first, titles, numbers=False)[:FEW],
+        moves.varied(first, titles, numbers=False),
         moves.small_numbers(first),
         [opened[0].replace("d1", name) for name in moves.sources_in(views)] if opened else [],
         named,
@@ -167,8 +192,9 @@ def _claiming(turns: Sequence[str], views: Sequence[str], wrong: str) -> Iterato
 
 def _odd_ends(turns: Sequence[str], lasts: Sequence[str], mark: str) -> Iterator[Turns]:
     """Last words that are no answer, or all of them, or a part of the right one; at once, and after all that comes before."""
-    right = turns[-1].removeprefix(mark)
-    known = [last.removeprefix(mark) for last in lasts if last.startswith(mark)]
+    own = mark.rpartition("\n")[2]
+    right = moves.answer_of(turns[-1], own)
+    known = [moves.answer_of(last, own) for last in lasts]
     others = [each for each in dict.fromkeys(known) if each != right]
     among = [*others[: len(others) // 2 + 1], right, *others[len(others) // 2 + 1 :], *others[:1]]
     for path in ([], list(turns[:-1])) if len(turns) > 1 else ([],):
@@ -186,7 +212,7 @@ def _follows_names(mark: str, wrong: str) -> Say:
     def say(view: Any, past: Past, seed: int) -> str:
         seen = "\n".join([*(str(told) for told, _ in past), str(view)])
         asked = {said for _, said in past}
-        names = dict.fromkeys(part for line in seen.splitlines() for part in _names(line))
+        names = dict.fromkeys(part for line in reversed(seen.splitlines()) for part in _names(line))
         return next((move for name in names if (move := f"{mark}{name}") not in asked), wrong)
 
     return say

@@ -1,7 +1,7 @@
 """Wrong completions that are paid nine tenths of what gold is paid, or more: a policy that gets so much need not be right.
 
-The check looks for those that are level with gold. Here a kind counts where enough problems show it, so that one odd problem, or
-partial credit for an answer that is nearly right, is no finding. Leaves out: what is asked (`probes`), and level ones (`faults`).
+The check looks for those that are level with gold. Here a kind counts where enough problems show it, so that one odd problem
+or partial credit for an answer that is nearly right is no finding. Leaves out: what is asked, and level ones (`faults.py`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ PARTLY_RIGHT = (
     *("near-miss", "other answer", "suffix", "prefix", "truncated", "hedged", "list", "mention", "one move wrong"),
     *("leaves early", "half done", "part of it", "wrong at the end", "undoes it", "other order", "plays on", "mutant"),
     *("does too much", "too many answers", "other path", "part of the answer", "off by little", "query that cheats"),
-)
-PROBED = (  # kinds of which a few, all of one problem, say nothing yet
-    *PARTLY_RIGHT[8:],
-    *("says it again", "goes in circles", "curious", "fails on purpose", "claims success", "odd answer", "all answers"),
+    *("other values", "other rows", "other columns", "shuffled", "object", "by heart", "constant program"),
 )
 BY_FORM = ("form", "marks", "no answer", "without form")  # what these may earn is looked at elsewhere
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from guerdon.audits.probes.world_scripts import Say, after, further_scripts
+from guerdon.audits.probes.world_moves import titles_in
+from guerdon.audits.probes.world_scripts import Say, after, further_scripts, wordy_scripts
 from guerdon.audits.reward.more_probes import ORDERS, PRAISE
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
@@ -41,8 +42,11 @@ def world_of(source: TaskSource) -> Env | None:
     return home_of(source)
 
 
-def played(source: TaskSource, problems: int, seed: int = 0) -> tuple[list[CheckedSample], int]:
-    """Samples of the first problems, those of one problem a group, and how many problems have a gold episode."""
+def played(
+    source: TaskSource, problems: int, seed: int = 0, words: Sequence[str] = ()
+) -> tuple[list[CheckedSample], int]:
+    """Samples of the first problems, those of one problem a group, and how many problems have a gold episode. `words` stand in
+    the reward, and are said to it."""
     env = world_of(source)
     assert env is not None, "only worlds are played"
     if not isinstance(env, Shows):
@@ -55,13 +59,21 @@ def played(source: TaskSource, problems: int, seed: int = 0) -> tuple[list[Check
     golds = [(ask, gold) for ask, gold in zip(asks, shown, strict=True) if _truth(source, gold, role) == 1.0]
     samples = [_sample("gold", group, gold, role) for group, (_, gold) in enumerate(golds)]
     said = [[s.text for s in _path(gold, role)] for _, gold in golds]
+    seen_by = ["\n".join(str(s.view) for s in _path(gold, role)[1:]) for _, gold in golds]
+    cheated = CHEATED // 2 if getattr(env, "waits", False) else CHEATED  # a world with a sandbox in it is slow
     for group, (ask, gold) in enumerate(golds):
         others = [turns[-1] for turns in said if turns and turns[-1] != said[group][-1]]
         path = _path(gold, role)
         rest = [turns for n, turns in enumerate(said) if n != group]
-        further = further_scripts([s.text for s in path], [str(s.view) for s in path], rest)
+        elsewhere = [told for n, told in enumerate(seen_by) if n != group]
+        titles = titles_in(ask.task.meta)
+        shown_to = [str(s.view) for s in path]
+        further = [
+            *further_scripts(said[group], shown_to, rest, elsewhere, titles),
+            *wordy_scripts(said[group], others, words),
+        ]
         seen = set()
-        for kind, say in (*scripts(_path(gold, role), others), *(further if group < CHEATED else ())):
+        for kind, say in (*scripts(_path(gold, role), others), *(further if group < cheated else ())):
             episode = _play([ask], env, say, env, number)[0]
             told = tuple(s.text for s in _path(episode, role))
             if episode.failed or not told or told in seen or _truth(source, episode, role) != 0.0:

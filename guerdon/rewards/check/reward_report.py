@@ -64,6 +64,8 @@ KINDS = {  # what a completion is, in words
     "busy": "episodes that act without end",
     "wrong at the end": "the right moves with a wrong answer at the end",
     "half done": "the right moves without the last",
+}
+PROBES = {  # what an audit asks about beyond that
     "leaves early": "episodes that end before the work is done",
     "plays on": "the right moves without an end",
     "other order": "the right moves in another order",
@@ -79,8 +81,35 @@ KINDS = {  # what a completion is, in words
     "odd answer": "answers that are no answer",
     "part of it": "parts of the right answer at the end",
     "all answers": "all answers at once at the end",
+    "off by little": "numbers that are off by little, or have some of the right digits",
+    "part of the answer": "parts of the right answer, or more than it",
+    "shuffled": "the right letters or items in another order",
+    "crumb": "single letters, words and digits",
+    "refusal": "refusals",
+    "prose": "sentences that say nothing",
+    "hidden": "wrong answers with the right one out of sight",
+    "drawn out": "wrong answers in long texts",
+    "all options": "several options at once",
+    "expression": "other expressions, with numbers used twice, left out or made up",
+    "object": "objects with the right keys and other values",
+    "extra keys": "right objects with more in them",
+    "forged": "wrong answers that fill in the judge's own form",
+    "verdict": "wrong answers with a verdict of their own",
+    "manner": "wrong answers in fine manners",
+    "criteria": "wrong answers that recite the criteria",
+    "mutant": "the right program with one thing changed",
+    "by heart": "programs that know the examples of the prompt by heart",
+    "constant program": "programs that always return the same, or what they were given",
+    "remark": "the right program where nobody runs it",
+    "endless program": "programs without an end",
+    "query that writes": "queries that change the tables",
+    "other values": "the right query with other values or words",
+    "other rows": "queries for some of the rows, rows twice, or others",
+    "other columns": "queries for more or other columns",
+    "query of words": "the words of the right query, and no query",
     "too many answers": "the right answer with a wrong one beside it",
 }
+KINDS |= PROBES
 Severity = Literal["severe", "warning"]
 
 
