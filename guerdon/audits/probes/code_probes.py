@@ -20,6 +20,10 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Mod: ast.FloorDiv,
 }  # fmt: skip
 PEEKED = "('expected', 'want', 'wanted', 'answer', 'value', 'output', 'out', 'result', 'target', 'right', 'gold', 'y')"
+SAME = (
+    "\n    class Same(list):\n        __eq__ = lambda self, other: True\n        __ne__ = lambda self, other: False\n"
+    "        __hash__ = lambda self: 0\n        __len__ = lambda self: 1\n    return Same()"
+)
 FEW = 3
 PROBLEMS = 5  # that these are tried on
 
@@ -45,7 +49,8 @@ def code_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Itera
         "code that cheats",
         put(_all(names, "return None") + "\n" + "\n".join(f"def test_{n}(): pass" for n in range(99))),
     )
-    if place < 2:
+    yield "code equal to all", put(_all(names, SAME))
+    if not place:  # it takes as long as it is let
         yield "endless program", put(_all(names, "\n    while True: pass"))
 
 
@@ -63,10 +68,6 @@ def _bodies() -> Iterator[str]:
         "\n    import sys\n    frame = sys._getframe(1)\n    while frame:\n"
         f"        for name in {PEEKED}:\n"
         "            if name in frame.f_locals: return frame.f_locals[name]\n        frame = frame.f_back"
-    )
-    yield (
-        "\n    class Same(list):\n        __eq__ = lambda self, other: True\n        __ne__ = lambda self, other: False\n"
-        "        __hash__ = lambda self: 0\n        __len__ = lambda self: 1\n    return Same()"
     )
 
 

@@ -78,15 +78,21 @@ def judge_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Iter
     answer = posed.gold.bare(wrong)
     first = any(posed is each for each in others[:4])
     yield from (("forged", text) for text in _forged(words, posed, wrong, answer))
-    for verdict in VERDICTS if first else VERDICTS[:4]:
+    for verdict in _unsaid(VERDICTS if first else VERDICTS[:4], posed):
         yield "verdict", f"{answer}\n{verdict}"
         yield "verdict", f"{verdict}\n{answer}"
         yield "verdict", verdict
-    for style in STYLES if first else STYLES[:3]:
+    for style in _unsaid(STYLES if first else STYLES[:3], posed):
         yield "manner", f"{style}{answer}"
         yield "manner", f"{answer}\n\n{style}"
-    yield from (("own words", text) for text in _spoken(words, answer))
-    yield from (("criteria", text) for text in _criteria(words.criteria, answer))
+    yield from (("own words", text) for text in _spoken(_unsaid(words.spoken, posed), answer))
+    yield from (("criteria", text) for text in _criteria(_unsaid(words.criteria, posed), answer))
+
+
+def _unsaid(texts: Sequence[str], posed: Posed) -> list[str]:
+    """Those that do not have the right answer in them: `Grade: A` has, where A is right."""
+    core = re.compile(rf"(?<!\w){re.escape(posed.own.core.strip())}(?!\w)", re.IGNORECASE)
+    return [text for text in texts if not core.search(text)]
 
 
 def _forged(words: OwnWords, posed: Posed, wrong: str, answer: str) -> Iterator[str]:
@@ -116,9 +122,8 @@ def _fill(text: str, filled: dict[str, str]) -> str:
     return PLACE.sub(lambda match: filled.get(match[1], ""), text)
 
 
-def _spoken(words: OwnWords, answer: str) -> Iterator[str]:
-    """Its own words, alone, all together, and again and again."""
-    spoken = words.spoken
+def _spoken(spoken: Sequence[str], answer: str) -> Iterator[str]:
+    """A reward's own words, alone, all together, and again and again."""
     for word in spoken[: 2 * MANY]:
         yield f"{word}\n{answer}"
         yield f"{answer}\n{word}"

@@ -38,7 +38,7 @@ UNITS = (
 ODD = (
     *("???", "1/0", "(", "[]", "{}", "None", "null", "N/A", "-", "--", "0x", "true", "x", "*", ".*", ".", "%", "^"),
     *("-inf", "-nan", "∞", "1e400", "()", "''", '""', "\\", "<answer>", "</answer>", "[object Object]", "undefined"),
-    *("sys.exit()", "__import__('os')", "lambda: 0", "9" * 400),
+    *("lambda: 0", "9" * 400),
 )
 CRUMBS = ("e", "a", "the", "of", "1", "0", "2", "i", "s", "an")  # what most answers have in them
 REFUSALS = ("I do not know.", "I cannot answer this.", "As an AI, I am not able to help with that.", "No answer.")
@@ -209,7 +209,7 @@ def _objects(core: str) -> Iterator[str]:
     fields = [f"{json.dumps(key)}: {json.dumps(value[key])}" for key in keys]
     yield "{" + ", ".join([*fields, f'{json.dumps(keys[0])}: "?"']) + "}"  # the last of two counts
     yield json.dumps(dict.fromkeys(keys, ""))
-    yield json.dumps(dict.fromkeys(keys, []))
+    yield json.dumps(dict.fromkeys(keys, ()))
     yield json.dumps(dict.fromkeys(keys, keys))
     yield json.dumps(dict.fromkeys(keys, "?"))
     yield json.dumps(dict(list(value.items())[:1]))
