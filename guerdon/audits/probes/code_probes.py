@@ -25,7 +25,7 @@ SAME = (
     "        __hash__ = lambda self: 0\n        __len__ = lambda self: 1\n    return Same()"
 )
 FEW = 3
-PROBLEMS = 5  # that these are tried on
+PROBLEMS = 4  # that these are tried on
 
 
 def code_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, str]]:

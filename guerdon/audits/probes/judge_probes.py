@@ -91,8 +91,10 @@ def judge_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Iter
 
 def _unsaid(texts: Sequence[str], posed: Posed) -> list[str]:
     """Those that do not have the right answer in them: `Grade: A` has, where A is right."""
-    core = re.compile(rf"(?<!\w){re.escape(posed.own.core.strip())}(?!\w)", re.IGNORECASE)
-    return [text for text in texts if not core.search(text)]
+    core = posed.own.core.strip()
+    around = r"(?<!\w){}(?!\w)" if len(core) == 1 else "{}"
+    said = re.compile(around.format(re.escape(core)), re.IGNORECASE)
+    return [text for text in texts if not said.search(text)]
 
 
 def _forged(words: OwnWords, posed: Posed, wrong: str, answer: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ UNITS = (
 # what readers, parsers and matchers stumble over: no numbers, patterns, brackets that do not close, other digits
 ODD = (
     *("???", "1/0", "(", "[]", "{}", "None", "null", "N/A", "-", "--", "0x", "true", "x", "*", ".*", ".", "%", "^"),
-    *("-inf", "-nan", "∞", "1e400", "()", "''", '""', "\\", "<answer>", "</answer>", "[object Object]", "undefined"),
+    *("-inf", "-nan", "∞", "1e400", "''", '""', "\\", "<answer>", "</answer>", "[object Object]", "undefined"),
     *("lambda: 0", "9" * 400),
 )
 CRUMBS = ("e", "a", "the", "of", "1", "0", "2", "i", "s", "an")  # what most answers have in them

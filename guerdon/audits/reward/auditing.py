@@ -35,7 +35,7 @@ from guerdon.loop.checking import tries_of
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.check.asking_twice import Asked, ask, unsteady
 from guerdon.rewards.check.check_tables import component_rows, kind_rows
-from guerdon.rewards.check.faults import broken, failures_of, played_faults
+from guerdon.rewards.check.faults import broken, failures_of, luck_of, played_faults
 from guerdon.rewards.check.reward_contract import (
     HeldReward,
     call_seconds,
@@ -123,7 +123,7 @@ def _of_texts(
     numbers, findings = _beyond(held, ids)
     rates = error_rates(held.own)
     said = shown_by_enough(checked.findings, held.own, [*PROBES])
-    said += nearly_paid(held.own, said)
+    said += nearly_paid(held.own, said, luck_of(posed))
     found_by_kind = put_together(said, held.own, rates, explained(posed, held.own))
     return empty.but(
         samples=checked.samples,

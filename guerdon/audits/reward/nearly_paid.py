@@ -26,8 +26,9 @@ PARTLY_RIGHT = (
 BY_FORM = ("form", "marks", "no answer", "without form")  # what these may earn is looked at elsewhere
 
 
-def nearly_paid(asked: Asked, known: Sequence[Finding]) -> Iterator[Finding]:
-    """Kinds that the check has nothing severe against, and that earn nearly what gold earns."""
+def nearly_paid(asked: Asked, known: Sequence[Finding], luck: float = 0.0) -> Iterator[Finding]:
+    """Kinds that the check has nothing severe against, and that earn nearly what gold earns. `luck` is how often one
+    answer to all problems is right: what is read as a guess is paid as often."""
     severe = {f.completions for f in known if f.severity == "severe"}
     gold, least = gold_of(asked), _least(asked)
     for kind in dict.fromkeys(s.kind for s in asked.samples if s.kind not in RIGHT):
@@ -37,7 +38,7 @@ def nearly_paid(asked: Asked, known: Sequence[Finding]) -> Iterator[Finding]:
         room = {g: NEARLY * (gold[g] - _floor(gold[g], least.get(g, 0.0))) for g in gold}
         paid = [(s, v) for s, v in mine if v >= gold[s.group] - max(room[s.group], SAME)]
         tried, hit = {s.group for s, _ in mine}, {s.group for s, _ in paid}
-        if len(hit) < 2 or len(hit) < PROBLEMS * len(tried):
+        if len(hit) < 2 or len(hit) < PROBLEMS * len(tried) or (luck and len(hit) < (luck + PROBLEMS) * len(tried)):
             continue
         if kind in PARTLY_RIGHT and (len(paid) < ALIKE * len(mine) and len(paid) < SEVERAL * len(hit)):
             continue

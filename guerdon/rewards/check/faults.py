@@ -137,7 +137,7 @@ def _grade(count: int, of: int) -> Severity:
     return "severe" if count >= SEVERAL or count >= SHARE * of else "warning"
 
 
-def _luck(posed: Sequence[Posed]) -> float:
+def luck_of(posed: Sequence[Posed]) -> float:
     """How often the same answer to all problems is right; 0 where answers are not among a few."""
     cores = Counter(each.own.core for each in posed)
     return cores.most_common(1)[0][1] / len(posed) if len(cores) <= OPTIONS and len(posed) > len(cores) else 0.0
@@ -146,7 +146,7 @@ def _luck(posed: Sequence[Posed]) -> float:
 def _level(asked: Asked, posed: Sequence[Posed]) -> list[Finding]:
     """Wrong completions that are worth what gold is, or more. Where lists of answers are not paid and mentions are, the first
     answer counts: with numbers, which any solution is full of, that is a fault."""
-    findings = list(_paid_like_gold(asked, _luck(posed)))
+    findings = list(_paid_like_gold(asked, luck_of(posed)))
     first = "list" not in {f.completions for f in findings} and all(each.value is None for each in posed)
     return [replace(f, severity="warning") if first and f.completions == "mention" else f for f in findings]
 
