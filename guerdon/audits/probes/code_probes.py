@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator, Sequence
 
 from guerdon.audits.probes.judge_probes import OwnWords
 from guerdon.rewards.check.gold_answers import Posed
+from guerdon.rewards.check.wrong_answers import is_code
 
 CONSTANTS = ("[]", "''", "1", "False", "{}", "-1")
 SHOWN = re.compile(r"^\s*(?:assert\s+|>>>\s*)?(\w+)\((.*)\)\s*(?:==|->|=>|→|\n)\s*(.+?)\s*$", re.MULTILINE)
@@ -30,7 +32,7 @@ PROBLEMS = 4  # that these are tried on
 
 def code_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, str]]:
     """(kind, completion) for one problem whose answer is a program. The slow ones are for the first problems alone."""
-    core, put = posed.own.core, posed.gold.put
+    core, put = program_of(posed), posed.gold.put if is_code(posed.own.core) else str
     functions = [node for node in ast.parse(core).body if isinstance(node, ast.FunctionDef)]
     names = [node.name for node in functions]
     place = next((n for n, each in enumerate(others) if each is posed), 0)
@@ -52,6 +54,17 @@ def code_probes(words: OwnWords, posed: Posed, others: Sequence[Posed]) -> Itera
     yield "code equal to all", put(_all(names, SAME))
     if not place:  # it takes as long as it is let
         yield "endless program", put(_all(names, "\n    while True: pass"))
+
+
+def program_of(posed: Posed) -> str:
+    """The right program: the answer, or what the prompt begins and the answer goes on with; "" where it is none."""
+    core, prompt = posed.own.core, posed.task.prompt
+    if is_code(core):
+        return core
+    bodies = (
+        (core, f"    {core}", textwrap.indent(textwrap.dedent(core.strip("\n")), "    ")) if "def " in prompt else ()
+    )
+    return next((whole for body in bodies if is_code(whole := f"{prompt.rstrip()}\n{body.lstrip(chr(10))}")), "")
 
 
 def _all(names: Sequence[str], body: str) -> str:

@@ -67,12 +67,12 @@ def text_probes(posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, st
         ("object", _objects(core)),
         ("extra keys", _extra_keys(core)),
     ):
-        made = [each for each in dict.fromkeys(cores) if posed.is_wrong_core(each)]
-        yield from ((kind, write(each)) for each in made for write in both)
+        fresh = [each for each in dict.fromkeys(cores) if posed.is_wrong_core(each)]
+        yield from ((kind, write(each)) for each in fresh for write in both)
     first = any(posed is each for each in others[:FIRST])
-    for kind, cores in (("crumb", (*CRUMBS, *_ends(core))), ("odd answer", ODD if first else ODD[:FEW])):
+    for kind, same in (("crumb", (*CRUMBS, *_ends(core))), ("odd answer", ODD if first else ODD[:FEW])):
         made = [
-            each for each in dict.fromkeys(cores) if posed.is_wrong_core(each) and each.casefold() != core.casefold()
+            each for each in dict.fromkeys(same) if posed.is_wrong_core(each) and each.casefold() != core.casefold()
         ]
         yield from ((kind, gold.bare(each)) for each in made)
         yield from ((kind, each) for each in made if first)

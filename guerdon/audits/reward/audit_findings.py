@@ -55,7 +55,7 @@ MENDS = {  # by the kinds that a finding is about, first that fits
     ): ("pay by what the episode came to (the task's own check), and not by how it looks"),
     ("pretends", "claims success"): "read tools' results from the episode's record, never from what the model wrote",
     ("busy", "curious", "goes in circles", "says it again", "fails on purpose"): (
-        "pay a move at most once and less than being right by far, and progress by where it stands in the end"
+        "pay a call at most once, or less than being right by far, and progress by where it stands in the end"
     ),
     ("own words", "criteria"): "do not pay for words: whatever stands in the code is what a policy comes to say",
     ("idle work",): "pay lines only where they are right, by the task's step checker for one",

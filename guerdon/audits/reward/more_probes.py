@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from guerdon.audits.probes.code_probes import code_probes
+from guerdon.audits.probes.code_probes import code_probes, program_of
 from guerdon.audits.probes.judge_probes import OwnWords, judge_probes
 from guerdon.audits.probes.own_patterns import criteria_of, matched_texts, own_texts
 from guerdon.audits.probes.query_probes import query_probes
@@ -86,8 +86,10 @@ def more_probes(own: OwnWords, posed: Posed, others: Sequence[Posed]) -> Iterato
         yield from ((kind, f"{text}\n{posed.gold.bare(wrong)}") for text in texts[:SHORT])
     yield from (("truncated", text) for text in _cut_short(posed))
     yield from (("idle work", f"{lines}\n{posed.gold.bare(wrong)}") for lines in _idle_lines(posed))
-    if is_code(core):
-        yield from (("code that cheats", posed.gold.put(text)) for text in _cheating_programs(core, words))
+    program = program_of(posed)
+    if program:
+        put = posed.gold.put if is_code(core) else str
+        yield from (("code that cheats", put(text)) for text in _cheating_programs(program, words))
         yield from code_probes(own, posed, others)
         yield from judge_probes(own, posed, others) if own.templates else ()
     elif QUERY.match(core):
