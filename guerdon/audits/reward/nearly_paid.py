@@ -1,7 +1,8 @@
 """Wrong completions that are paid nine tenths of what gold is paid, or more: a policy that gets so much need not be right.
 
 The check looks for those that are level with gold. Here a kind counts where enough problems show it, so that one odd problem
-or partial credit for an answer that is nearly right is no finding. Leaves out: what is asked, and level ones (`rewards/check/faults.py`).
+or partial credit for an answer that is nearly right is no finding. Leaves out: what is asked, and those that are level
+(`rewards/check/faults.py`).
 """
 
 from __future__ import annotations
