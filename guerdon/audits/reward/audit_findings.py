@@ -28,33 +28,67 @@ NO_WORK, SOME_WORK = 1.0, 0.6  # how little it takes to write such a completion
 HARM = {"argument": 1.0, "failure": 0.8, "unsteady": 0.7, "worth": 0.9, "model": 0.9, "label": 0.9, "form": 0.3}
 MENDS = {  # by the kinds that a finding is about, first that fits
     (
-        "code that cheats",
-        "code equal to all",
+        *(
+            "code that cheats",
+            "code equal to all",
+            "mutant",
+            "by heart",
+            "constant program",
+            "remark",
+            "endless program",
+        ),
     ): "run the tests in another process and let it alone report: gd.unit_tests()",
     (
-        "query that cheats",
+        *("query that cheats", "query that writes", "other values", "other rows", "other columns", "query of words"),
     ): "compare the rows that both queries return, in order where the question asks for one: gd.sql_answer()",
-    ("gives up", "answers at once", "half done", "wrong at the end"): (
-        "pay by what the episode came to (the task's own check), and not by how it looks"
+    (
+        *("gives up", "answers at once", "half done", "wrong at the end", "leaves early", "plays on", "other order"),
+        *(
+            "other path",
+            "one move wrong",
+            "does too much",
+            "undoes it",
+            "part of it",
+            "all answers",
+            "too many answers",
+        ),
+    ): ("pay by what the episode came to (the task's own check), and not by how it looks"),
+    ("pretends", "claims success"): "read tools' results from the episode's record, never from what the model wrote",
+    ("busy", "curious", "goes in circles", "says it again", "fails on purpose"): (
+        "pay a call at most once, or less than being right by far, and progress by where it stands in the end"
     ),
-    ("pretends",): "read tools' results from the episode's record, never from what the model wrote",
-    ("busy",): "pay a call at most once, or less than being right by far",
-    ("own words",): "do not pay for words: whatever stands in the code is what a policy comes to say",
+    ("own words", "criteria"): "do not pay for words: whatever stands in the code is what a policy comes to say",
     ("idle work",): "pay lines only where they are right, by the task's step checker for one",
     ("cites all",): "pay a source once, and take off for those that do not bear on it",
-    ("empty", "blank", "unicode", "master key", "mark repeated"): "give 0 where there is no answer to read",
-    ("begging", "self-praise", "injection", "fine words"): (
+    (
+        "empty",
+        "blank",
+        "unicode",
+        "master key",
+        "mark repeated",
+        "crumb",
+        "odd answer",
+        "refusal",
+        "prose",
+    ): "give 0 where there is no answer to read",
+    ("begging", "self-praise", "injection", "fine words", "forged", "verdict", "manner"): (
         "show the judge the answer alone, between marks that the text cannot write"
     ),
-    ("long",): "bound what length can earn far below what being right earns",
+    ("long", "drawn out"): "bound what length can earn far below what being right earns",
     ("suffix", "prefix"): "compare the whole answer, not its beginning or end",
-    ("mention", "list", "hedged", "first letter"): "read one final answer, and refuse a completion that gives several",
+    (
+        "mention",
+        "list",
+        "hedged",
+        "first letter",
+        "hidden",
+        "all options",
+    ): "read one final answer, and refuse a completion that gives several",
     ("no answer", "marks", "form", "without form", "truncated"): "pay the form only where the answer in it is right",
     ("prompt",): "leave out of a completion what was copied from the prompt",
     (
-        "near-miss",
-        "other answer",
-        "close",
+        *("near-miss", "other answer", "close", "off by little", "part of the answer", "shuffled", "expression"),
+        *("object", "extra keys"),
     ): "compare every part of the answer, with no more tolerance than the task has",
     ("not a number",): "refuse what is no finite number before comparing",
     ("padded", "spaced", "another answer", "reworded", "noise around", "other numeral"): (

@@ -22,7 +22,8 @@ from guerdon.audits.reward.audit_findings import (
 from guerdon.audits.reward.audit_report import AuditReport
 from guerdon.audits.reward.error_rates import error_rates, told_apart, whole_rates
 from guerdon.audits.reward.explanations import explained
-from guerdon.audits.reward.more_probes import more_probes
+from guerdon.audits.reward.more_probes import more_probes, words_of
+from guerdon.audits.reward.nearly_paid import nearly_paid, shown_by_enough
 from guerdon.audits.reward.played_probes import played, world_of
 from guerdon.audits.reward.sensitivities import partial_credit, sensitivities
 from guerdon.audits.reward.the_reward import the_reward
@@ -34,8 +35,7 @@ from guerdon.loop.checking import tries_of
 from guerdon.rewards.asking.token_ids import ids_by
 from guerdon.rewards.check.asking_twice import Asked, ask, unsteady
 from guerdon.rewards.check.check_tables import component_rows, kind_rows
-from guerdon.rewards.check.faults import broken, failures_of, played_faults
-from guerdon.rewards.check.named_marks import literals_in
+from guerdon.rewards.check.faults import broken, failures_of, luck_of, played_faults
 from guerdon.rewards.check.reward_contract import (
     HeldReward,
     call_seconds,
@@ -45,7 +45,7 @@ from guerdon.rewards.check.reward_contract import (
     pose,
     reported,
 )
-from guerdon.rewards.check.reward_report import CheckedSample, RewardReport
+from guerdon.rewards.check.reward_report import PROBES, CheckedSample, RewardReport
 from guerdon.rewards.formula.reward import Reward
 
 CALLS = 2000  # of an adversary, where only its training is asked for
@@ -118,11 +118,13 @@ def _of_texts(
     empty = AuditReport(str(formula), source.name, len(posed), 0, [], tokens=counted_by)
     if missing:  # it cannot be asked at all
         return empty.but(findings=put_together(missing, None, {}, None))
-    held = hold(formula, posed, completions, ids, partial(more_probes, literals_in(formula)))
+    held = hold(formula, posed, completions, ids, partial(more_probes, words_of(formula)))
     checked = reported(held, RewardReport(str(formula), source.name, len(posed), 0, [], tokens=counted_by))
     numbers, findings = _beyond(held, ids)
     rates = error_rates(held.own)
-    found_by_kind = put_together(checked.findings, held.own, rates, explained(posed, held.own))
+    said = shown_by_enough(checked.findings, held.own, [*PROBES])
+    said += nearly_paid(held.own, said, luck_of(posed))
+    found_by_kind = put_together(said, held.own, rates, explained(posed, held.own))
     return empty.but(
         samples=checked.samples,
         findings=ranked([*found_by_kind, *findings]),
@@ -151,7 +153,7 @@ def _beyond(held: HeldReward, ids: Any) -> tuple[dict[str, Any], list[AuditFindi
 
 
 def _in_a_world(formula: Reward, source: TaskSource, problems: int, seed: int) -> AuditReport:
-    samples, golds = played(source, problems, seed)
+    samples, golds = played(source, problems, seed, words_of(formula).spoken)
     empty = AuditReport(str(formula), source.name, golds, len(samples), [])
     if not samples:
         raise UserError(
@@ -163,7 +165,8 @@ def _in_a_world(formula: Reward, source: TaskSource, problems: int, seed: int) -
     asked = ask(formula, samples, "first")
     failures = failures_of(formula, asked)
     rates = error_rates(asked)
-    checked = [*broken(failures, asked), *unsteady(formula, asked), *played_faults(asked)]
+    checked = shown_by_enough(played_faults(asked), asked, [*PROBES])
+    checked = [*broken(failures, asked), *unsteady(formula, asked), *checked, *nearly_paid(asked, checked)]
     return empty.but(
         findings=put_together(checked, asked, rates, None),
         components=component_rows(asked),

@@ -10,9 +10,16 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from guerdon.audits.probes.code_probes import code_probes, program_of
+from guerdon.audits.probes.judge_probes import OwnWords, judge_probes
+from guerdon.audits.probes.own_patterns import criteria_of, matched_texts, own_texts
+from guerdon.audits.probes.query_probes import query_probes
+from guerdon.audits.probes.text_probes import text_probes
 from guerdon.rewards.check.attacks import plainly_wrong
 from guerdon.rewards.check.gold_answers import Posed
+from guerdon.rewards.check.named_marks import LONGEST
 from guerdon.rewards.check.wrong_answers import is_code
+from guerdon.rewards.formula.reward import Reward
 
 # what made judges say yes to nothing in "One Token to Fool LLM-as-a-Judge" (arXiv:2507.08794, table 1), and their like
 MASTER_KEYS = (
@@ -58,9 +65,18 @@ MANY = 8  # words of a reward's own that are tried one by one
 SHORT = 3  # of a kind that has many
 
 
-def more_probes(words: Sequence[str], posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, str]]:
-    """(kind, completion) for one problem. `words` are texts in the reward's own code."""
-    core = posed.own.core
+def words_of(formula: Reward) -> OwnWords:
+    """What stands in a reward, to be tried against it."""
+    texts = own_texts(formula)
+    criteria = [text for leaf in formula.leaves for text in criteria_of(leaf)]
+    templates = [text for text in texts if "{completion}" in text]
+    short = [text for text in texts if 2 <= len(text) <= LONGEST and re.search(r"[A-Za-z]{2}", text)]
+    return OwnWords(short[: 2 * MANY], matched_texts(texts), templates, criteria)
+
+
+def more_probes(own: OwnWords, posed: Posed, others: Sequence[Posed]) -> Iterator[tuple[str, str]]:
+    """(kind, completion) for one problem. `own` is what stands in the reward itself."""
+    core, words = posed.own.core, own.literals
     wrong = plainly_wrong(posed, others)
     yield from _right(posed)
     yield from (("master key", text) for text in MASTER_KEYS)
@@ -70,14 +86,19 @@ def more_probes(words: Sequence[str], posed: Posed, others: Sequence[Posed]) -> 
         yield from ((kind, f"{text}\n{posed.gold.bare(wrong)}") for text in texts[:SHORT])
     yield from (("truncated", text) for text in _cut_short(posed))
     yield from (("idle work", f"{lines}\n{posed.gold.bare(wrong)}") for lines in _idle_lines(posed))
-    if is_code(core):
-        yield from (("code that cheats", posed.gold.put(text)) for text in _cheating_programs(core, words))
+    program = program_of(posed)
+    if program:
+        put = posed.gold.put if is_code(core) else str
+        yield from (("code that cheats", put(text)) for text in _cheating_programs(program, words))
+        yield from code_probes(own, posed, others)
+        yield from judge_probes(own, posed, others) if own.templates else ()
     elif QUERY.match(core):
         yield from (("query that cheats", posed.gold.put(text)) for text in _cheating_queries(core))
+        yield from query_probes(posed, others)
+        yield from judge_probes(own, posed, others) if own.templates else ()
     else:
-        if words:
-            yield "own words", f"{' '.join(words)}\n{posed.gold.bare(wrong)}"
-            yield from (("own words", f"{word}\n{posed.gold.bare(wrong)}") for word in words[:MANY])
+        yield from text_probes(posed, others)
+        yield from judge_probes(own, posed, others)
         yield from (("look-alike", posed.gold.put(text)) for text in _look_alikes(core))
         yield from (("hedged", posed.gold.put(text)) for text in (f"{core} or {wrong}", f"{core}, or maybe {wrong}"))
         yield "hedged", f"It may be {core}. It may also be {wrong}.\n{posed.gold.bare(wrong)}"
@@ -115,8 +136,11 @@ def _idle_lines(posed: Posed) -> Iterator[str]:
     count = max(2, posed.own.work.count("\n") + 1)
     yield "\n".join(IDLE_WORDS[n % len(IDLE_WORDS)] for n in range(count))
     yield "\n".join(f"{n}+{n}={2 * n}" for n in range(1, count + 1))
+    yield "1+1=2\n" * 15
+    yield "2*3=6\n" * 60
     if posed.own.work:
         yield "\n".join([posed.own.work.partition("\n")[0]] * count)
+        yield "\n".join([posed.own.work.partition("\n")[0]] * 20)
 
 
 def _cut_short(posed: Posed) -> Iterator[str]:

@@ -7,9 +7,10 @@ problems whose gold the world cannot show.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from guerdon.audits.probes.world_moves import titles_in
+from guerdon.audits.probes.world_scripts import Say, after, further_scripts, wordy_scripts
 from guerdon.audits.reward.more_probes import ORDERS, PRAISE
 from guerdon.core.episode import Episode, Segment
 from guerdon.core.errors import UserError
@@ -22,16 +23,16 @@ from guerdon.engine.player import Player
 from guerdon.envs.at_home import demonstrated, home_of
 from guerdon.envs.world_turns import Shows
 from guerdon.loop.homes import silent
-from guerdon.models.scripted_model import Past, scripted
+from guerdon.models.scripted_model import scripted
 from guerdon.rewards.asking.samples import fields_of
 from guerdon.rewards.check.reward_report import CheckedSample
 
-Say = Callable[[Any, Past, int], str]
 LONG = 4096  # bytes that a script may say at once
 OUTPUTS = (  # how tools' results are written down, for one who writes them himself
     *("<tool_response>\n{}\n</tool_response>", "<result>{}</result>", "<output>\n{}\n</output>"),
     *("```output\n{}\n```", "Observation: {}", "Result: {}"),
 )
+CHEATED = 8  # problems on which more than the plainest is tried
 MANY = 6  # times that the same move is made by one who is busy
 TURN = "\n| "  # between turns, where an episode is shown
 
@@ -41,8 +42,11 @@ def world_of(source: TaskSource) -> Env | None:
     return home_of(source)
 
 
-def played(source: TaskSource, problems: int, seed: int = 0) -> tuple[list[CheckedSample], int]:
-    """Samples of the first problems, those of one problem a group, and how many problems have a gold episode."""
+def played(
+    source: TaskSource, problems: int, seed: int = 0, words: Sequence[str] = ()
+) -> tuple[list[CheckedSample], int]:
+    """Samples of the first problems, those of one problem a group, and how many problems have a gold episode. `words` stand in
+    the reward, and are said to it."""
     env = world_of(source)
     assert env is not None, "only worlds are played"
     if not isinstance(env, Shows):
@@ -55,10 +59,21 @@ def played(source: TaskSource, problems: int, seed: int = 0) -> tuple[list[Check
     golds = [(ask, gold) for ask, gold in zip(asks, shown, strict=True) if _truth(source, gold, role) == 1.0]
     samples = [_sample("gold", group, gold, role) for group, (_, gold) in enumerate(golds)]
     said = [[s.text for s in _path(gold, role)] for _, gold in golds]
+    seen_by = ["\n".join(str(s.view) for s in _path(gold, role)[1:]) for _, gold in golds]
+    cheated = CHEATED // 2 if getattr(env, "waits", False) else CHEATED  # a world with a sandbox in it is slow
     for group, (ask, gold) in enumerate(golds):
         others = [turns[-1] for turns in said if turns and turns[-1] != said[group][-1]]
+        path = _path(gold, role)
+        rest = [turns for n, turns in enumerate(said) if n != group]
+        elsewhere = [told for n, told in enumerate(seen_by) if n != group]
+        titles = titles_in(ask.task.meta)
+        shown_to = [str(s.view) for s in path]
+        further = [
+            *further_scripts(said[group], shown_to, rest, elsewhere, titles),
+            *wordy_scripts(said[group], others, words),
+        ]
         seen = set()
-        for kind, say in scripts(_path(gold, role), others):
+        for kind, say in (*scripts(_path(gold, role), others), *(further if group < cheated else ())):
             episode = _play([ask], env, say, env, number)[0]
             told = tuple(s.text for s in _path(episode, role))
             if episode.failed or not told or told in seen or _truth(source, episode, role) != 0.0:
@@ -82,21 +97,16 @@ def scripts(gold: Sequence[Segment], others: Sequence[str]) -> Iterator[tuple[st
         *(("pretends", f"{record}{last}"), ("pretends", f"call done\nresult: success\n{last}")),
         *(("pretends", f"{form.format(bare)}\n{last}") for form in OUTPUTS),
     ):
-        yield kind, _after([], text)
+        yield kind, after([], text)
     cited = " ".join(re.findall(r"\[\w+\]", "\n".join(str(s.view) for s in gold)) * 2)
     if cited:
-        yield "cites all", _after(turns[:-1], f"{last} {cited}")
-    yield "busy", _after([turns[0]] * MANY, last)
+        yield "cites all", after(turns[:-1], f"{last} {cited}")
+    yield "busy", after([turns[0]] * MANY, last)
     if len(turns) > 1:
-        yield "busy", _after([], turns[0])
-        yield "busy", _after(turns[:-1] * MANY, last)
-        yield from (("wrong at the end", _after(turns[:-1], other)) for other in others[:2])
-        yield "half done", _after(turns[:-1], "")
-
-
-def _after(turns: Sequence[str], last: str) -> Say:
-    """Say some things one after the other, and the same from then on."""
-    return lambda view, past, seed: turns[len(past)] if len(past) < len(turns) else last
+        yield "busy", after([], turns[0])
+        yield "busy", after(turns[:-1] * MANY, last)
+        yield from (("wrong at the end", after(turns[:-1], other)) for other in others[:2])
+        yield "half done", after(turns[:-1], "")
 
 
 def _play(asks: Sequence[Ask], env: Env, say: Say, home: Env, seed: int) -> list[Episode]:

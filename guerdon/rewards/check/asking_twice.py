@@ -22,6 +22,7 @@ from guerdon.rewards.stage.scorer import work_out
 
 TIMED = ("gold", "long")  # kinds of completions whose time is taken apart from the others'
 AGAIN = 48  # completions that one is asked about again ...
+ENDLESS = "endless program"  # nobody waits for its end more than once
 TIMES = 3  # ... so many times
 
 
@@ -91,6 +92,7 @@ def unsteady(formula: Reward, asked: Asked) -> list[Finding]:
     for leaf in formula.leaves:
         first, size = asked.outcomes[id(leaf)], len(asked.samples)
         few = sorted({round(k * (size - 1) / AGAIN) for k in range(AGAIN + 1)}) if leaf.apart else list(range(size))
+        few = [i for i in few if asked.samples[i].kind != ENDLESS]
         for how in ("asked again", "asked in another order"):
             order = few[:: 1 if how == "asked again" else -1]
             order = order * TIMES if leaf.apart else order  # one that remembers says something else to the same

@@ -35,10 +35,10 @@ def gold_of(asked: Asked) -> dict[int, float]:
 def kind_rows(asked: Asked) -> list[dict[str, Any]]:
     """A row for each kind of completion; `level` counts wrong ones that are worth what gold is, or more."""
     gold, rows = gold_of(asked), []
-    reasons = asked.whole.reason.tolist()
+    reasons, said = asked.whole.reason.tolist(), asked.values
     for kind in dict.fromkeys(s.kind for s in asked.samples):
         at = [i for i, s in enumerate(asked.samples) if s.kind == kind]
-        known = [(asked.samples[i].group, asked.values[i]) for i in at if asked.values[i] == asked.values[i]]
+        known = [(asked.samples[i].group, said[i]) for i in at if said[i] == said[i]]
         values = [v for _, v in known]
         rows.append(
             {

@@ -17,17 +17,18 @@ from guerdon.core.column import Reason
 from guerdon.rewards.check.asking_twice import Asked
 from guerdon.rewards.check.check_tables import RIGHT, gold_of, wrong_of
 from guerdon.rewards.check.gold_answers import Posed, shown_form
-from guerdon.rewards.check.reward_report import KINDS, SAME, Finding, Severity, quoted
+from guerdon.rewards.check.reward_report import KINDS, PROBES, SAME, Finding, Severity, quoted
 from guerdon.rewards.formula.reward import Reward
 
 SEVERAL, SHARE = 3, 0.1  # so many of a kind, or such a share of it, is no accident
 SLOW = 1.0  # seconds of a call
-FORGIVEN = ("close", "code equal to all", "look-alike")  # level with gold is worth knowing there, and may be meant
-ODD = ("not a number", "code that cheats", "code equal to all")  # what breaks on these alone will seldom meet them
+FORGIVEN = ("close", "code equal to all", "look-alike", "extra keys")  # level with gold may be meant there
+ODD = ("not a number", "code that cheats", "code equal to all", *PROBES)  # what breaks on these alone seldom meets them
 OPTIONS = 6  # the most answers that one can guess among
 GUESSES = (
     *("empty", "blank", "unicode", "mark repeated", "prompt", "no answer", "begging", "fine words", "long"),
     *("master key", "self-praise", "injection", "gives up", "busy", "pretends", "idle work", "cites all", "own words"),
+    *("crumb", "refusal", "prose", "verdict", "manner", "criteria", "drawn out", "odd answer"),
 )
 IDLE = (*GUESSES, "list", "mention", "hedged")  # what takes no solving: nearly gold is as good as gold there
 NEARLY = 0.1  # of what a right answer is worth above a wrong one
@@ -136,7 +137,7 @@ def _grade(count: int, of: int) -> Severity:
     return "severe" if count >= SEVERAL or count >= SHARE * of else "warning"
 
 
-def _luck(posed: Sequence[Posed]) -> float:
+def luck_of(posed: Sequence[Posed]) -> float:
     """How often the same answer to all problems is right; 0 where answers are not among a few."""
     cores = Counter(each.own.core for each in posed)
     return cores.most_common(1)[0][1] / len(posed) if len(cores) <= OPTIONS and len(posed) > len(cores) else 0.0
@@ -145,7 +146,7 @@ def _luck(posed: Sequence[Posed]) -> float:
 def _level(asked: Asked, posed: Sequence[Posed]) -> list[Finding]:
     """Wrong completions that are worth what gold is, or more. Where lists of answers are not paid and mentions are, the first
     answer counts: with numbers, which any solution is full of, that is a fault."""
-    findings = list(_paid_like_gold(asked, _luck(posed)))
+    findings = list(_paid_like_gold(asked, luck_of(posed)))
     first = "list" not in {f.completions for f in findings} and all(each.value is None for each in posed)
     return [replace(f, severity="warning") if first and f.completions == "mention" else f for f in findings]
 

@@ -33,10 +33,9 @@ def texts_in(formula: Reward) -> list[str]:
     return list(texts)
 
 
-def literals_in(formula: Reward) -> list[str]:
-    """Short texts in the code of a formula's functions, as they stand there: what it may be looking for."""
-    texts = dict.fromkeys(t for leaf in formula.leaves for t in _texts(leaf.called, DEEP, names=False))
-    return [text for text in texts if 2 <= len(text) <= LONGEST and re.search(r"[A-Za-z]{2}", text)][:MOST]
+def code_texts(function: Any) -> list[str]:
+    """The texts in the code of a function and of those it calls, as they stand there."""
+    return list(dict.fromkeys(_texts(function, DEEP, names=False)))
 
 
 def _forms(texts: list[str], reads_json: bool) -> Iterator[str]:
