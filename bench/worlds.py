@@ -2,8 +2,9 @@
 
 `python -m bench.worlds` runs what is missing and tells all that is known; `--tell` runs nothing; `--only sql python` runs some
 of the worlds. Every run is a process, `--jobs` at a time, and is written to `records.jsonl` among the runs as soon as it ends;
-one that was interrupted goes on. What is told comes from that file alone. Leaves out: how it looks (`worlds_page.py`), how the
-game is trained (`self_play.py`), other methods than GRPO (`compare.py`).
+one that was interrupted goes on. What is told comes from that file and from what was told before (`worlds_told.py`): runs that
+stand in the figure's numbers are not made again. Leaves out: how it looks (`worlds_page.py`), how the game is trained
+(`self_play.py`), other methods than GRPO (`compare.py`).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from bench.worlds_page import draw, renewed, table
+from bench.worlds_told import Told, is_told, joined, told_in
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Claim
 from guerdon.exams.tried_problems import unpacked
+from guerdon.loop.build import versions
 from guerdon.loop.catalog import entries_in
 from guerdon.loop.proof.arms import Arm, make_arm
 from guerdon.loop.proof.jobs import RunJob
@@ -151,13 +154,18 @@ class _Rest:
         return [run for key, run in self.runs.items() if known.get(key) is None]
 
 
-def run_field(field: Field, how: How) -> None:
-    """Run what is missing."""
-    how, runs = how.from_here(), field.runs()
+def run_field(field: Field, how: How, earlier: Told | None = None) -> None:
+    """Run what is missing: neither in the ledger nor told earlier, of this code and on such a machine."""
+    how, here = how.from_here(), versions()
+    missing = {
+        key: (run, label)
+        for key, (run, label) in field.runs().items()
+        if not is_told(earlier or {}, label, run.seed, here)
+    }
     ledger = WorldLedger.read(how.runs)
     assert isinstance(ledger, WorldLedger)
-    ledger.labels = {key: label for key, (_, label) in runs.items()}
-    run_trials([_Rest({key: run for key, (run, _) in runs.items()})], ledger, how, _progress)
+    ledger.labels = {key: label for key, (_, label) in missing.items()}
+    run_trials([_Rest({key: run for key, (run, _) in missing.items()})], ledger, how, _progress)
 
 
 def _progress(done: int, total: int, last: RunJob | None) -> None:
@@ -167,18 +175,24 @@ def _progress(done: int, total: int, last: RunJob | None) -> None:
 # --- telling ------------------------------------------------------------------------------------------------------
 
 
-def tell(records: Iterable[Record], worlds: Mapping[str, World], model: str) -> dict[str, Any]:
-    """What a ledger's records of a model's version say about worlds as they are set now. Of a world with fewer than two seeds
-    nothing is told."""
+def tell(
+    records: Iterable[Record], worlds: Mapping[str, World], model: str, earlier: Told | None = None
+) -> dict[str, Any]:
+    """What a ledger's records of a model's version, and what was told earlier, say about worlds as they are set now. Of a world
+    with fewer than two seeds nothing is told."""
     every = [record for record in records if "world" in record]
     told = {}
     for name, world in worlds.items():
-        mine = [r for r in every if r["world"] == name and r["setting"] == world.setting(model)]
-        trained = _alike([r for r in mine if r["kind"] == TRAINED])
-        if len(trained) > 1:
+        setting, mine = world.setting(model), None
+        known = [r for r in every if r["world"] == name and r["setting"] == setting]
+        trained = _alike([r for r in known if r["kind"] == TRAINED])
+        if trained:
             source, machine = trained[0]["source"], trained[0]["machine"]
-            before = [r for r in mine if r["kind"] == BEFORE and (r["source"], r["machine"]) == (source, machine)]
-            told[name] = {"title": world.title, **world.setting(model), **_measured(world, trained, before)}
+            before = [r for r in known if r["kind"] == BEFORE and (r["source"], r["machine"]) == (source, machine)]
+            mine = {"title": world.title, **setting, **_measured(world, trained, before)}
+        together = joined(mine, (earlier or {}).get(name), setting)
+        if together is not None and len(together["runs"]) > 1:
+            told[name] = together
     return {"comparison": NAME, "model": model, "worlds": told}
 
 
@@ -242,12 +256,14 @@ def main() -> None:
 
 
 def _run_and_tell(args: argparse.Namespace) -> None:
+    earlier = told_in(args.figures / f"{NAME}.json")
     try:
         if not args.tell:
             chosen = {name: WORLDS[name] for name in args.only}
-            run_field(Field(chosen, args.model, range(args.seeds)), How(runs=args.runs, jobs=args.jobs))
+            run_field(Field(chosen, args.model, range(args.seeds)), How(runs=args.runs, jobs=args.jobs), earlier)
     finally:  # a run that failed, or Ctrl-C, does not take away what the others came to
-        told = tell(WorldLedger.read(args.runs).records, WORLDS, version(args.model))  # type: ignore[attr-defined]
+        records = WorldLedger.read(args.runs).records  # type: ignore[attr-defined]
+        told = tell(records, WORLDS, version(args.model), earlier)
         if args.tell or told["worlds"]:
             publish(told, args.figures, args.page)
 

@@ -89,6 +89,23 @@ def test_only_runs_of_one_code_one_machine_and_this_setting_are_told():
     )
 
 
+def test_what_was_told_is_told_again_beside_what_is_new():
+    earlier = tell(by_hand(), HAND, "m")["worlds"]
+    assert tell([], HAND, "m", earlier)["worlds"] == earlier, "without a ledger it is the memory"
+    new = [record(2, (0.2, 0.4, 0.5, 0.5)), record(1, (0.4, 0.5, 0.6, 0.7)), record(2, ({"pass@16": 0.9},), BEFORE)]
+    dice = tell(new, HAND, "m", earlier)["worlds"]["dice"]
+    assert [run["score"] for run in dice["runs"]] == pytest.approx([0.6, 0.65, 0.5]), "what is new counts"
+    assert [each["pass@16"] for each in dice["before"]] == [0.7, 0.8, 0.9]
+    assert dice["curve"][0]["mean"] == pytest.approx(0.3), "of all three"
+    for other in ({"source": "b"}, {"versions": {"device": "slide rule"}}):
+        alone = [{**each, **other} for each in (*new, record(0, (0.2, 0.4, 0.5, 0.5)))]
+        assert [run["score"] for run in tell(alone, HAND, "m", earlier)["worlds"]["dice"]["runs"]] == pytest.approx(
+            [0.5, 0.65, 0.5]
+        )
+    changed = {"dice": dataclasses.replace(HAND["dice"], lr=1e-3)}
+    assert tell([], changed, "m", earlier)["worlds"] == {}, "of another setting nothing stays"
+
+
 def test_one_seed_tells_nothing():
     assert tell(by_hand()[:1], HAND, "m")["worlds"] == {}
 
@@ -146,6 +163,8 @@ def test_runs_go_to_the_ledger_and_from_there_to_the_page(tmp_path, capsys):
     assert 1 < trained["different"] <= 24 and trained["different"] == len(drawn)
 
     told = tell(WorldLedger.read(how.runs).records, SMALL, "tabular")
+    run_field(FIELD, How(runs=tmp_path / "elsewhere", jobs=1), told["worlds"])
+    assert "0 of 0: begin" in capsys.readouterr().out, "nor what was told"
     publish(told, tmp_path, page)
     assert json.loads((tmp_path / "worlds.json").read_text())["worlds"]["hunt"]["runs"][1]["seed"] == 1
     assert ET.parse(tmp_path / "worlds.svg").getroot() is not None
