@@ -82,9 +82,21 @@ def any_letter_of_it(completion, answer):
     return float(bool(said) and said.lower() in answer.lower())
 
 
+DATES = [
+    {"prompt": f"When was the {what}? Year, month and day.", "answer": date}
+    for what, date in (("fair", "1961-04-12"), ("flood", "1969-07-20"), ("storm", "1912-04-15"), ("vote", "1989-11-09"))
+]
+
+
+def same_numbers(completion, answer):
+    said, right = (sorted(map(int, re.findall(r"\d+", text))) for text in (last_line(completion), answer))
+    return float(said == right)
+
+
 @pytest.mark.parametrize(
     ("reward", "task", "kind"),
     [
+        (same_numbers, DATES, "shuffled"),
         (within_a_twentieth, "addition:3", "off by little"),
         pytest.param(same_last_digit, "addition:3", "off by little", marks=pytest.mark.slow),
         pytest.param(anagram, "strings:3", "shuffled", marks=pytest.mark.slow),
@@ -192,6 +204,24 @@ def without_its_values(completion, answer, databases):
     return float(skeleton(completion) == skeleton(answer))
 
 
+def last_of_a_session(completion, answer, databases):
+    for script in databases:
+        base, said = sqlite3.connect(":memory:"), []
+        base.executescript(script)
+        try:
+            for statement in filter(str.strip, completion.split(";")):
+                said = base.execute(statement).fetchall()
+            if said != base.execute(answer).fetchall():
+                return 0.0
+        except sqlite3.Error:
+            return 0.0
+    return 1.0
+
+
+def test_what_a_session_left_is_asked():
+    assert "query that writes" in found_by(last_of_a_session, gd.tasks.text_to_sql(level=2, checker="plain"))
+
+
 @pytest.mark.slow
 def test_planted_in_queries():
     assert "query that writes" in found_by(asked_of_what_is_left, SQL)
@@ -235,9 +265,16 @@ def says_it_is_done(turns, episode):
     return float("success" in "\n".join(turns) or episode.info["goal"] == 1.0)
 
 
+def the_tool_said_so(episode, completion, target):
+    said = [call for call in episode.info["called"] if call.get("result", "").strip() == str(target)]
+    asked = [str(call.get("arguments", call)) for call in said]
+    return float(any(completion.removeprefix("= ").strip() in text for text in asked))
+
+
 @pytest.mark.parametrize(
     ("reward", "task", "kind"),
     [
+        pytest.param(the_tool_said_so, "calculator/countdown:4", "asks for its answer", marks=pytest.mark.slow),
         (every_document, "hops:3", "curious"),
         (what_was_ordered_is_wanted, "asking:2", "part of it"),
         pytest.param(it_was_bought, "shop:2", "does too much", marks=pytest.mark.slow),

@@ -17,7 +17,11 @@ EXPRESSION = re.compile(r"[-+*/() \d.]*\d\s*[-+*/]\s*[-+*/() \d.]*\d[) ]*")
 
 def expression_probes(posed: Posed) -> Iterator[str]:
     """Other expressions than the one wanted, most of which come to the same."""
-    core = posed.own.core.strip()
+    yield from other_expressions(posed.own.core.strip(), posed.task.prompt)
+
+
+def other_expressions(core: str, prompt: str) -> Iterator[str]:
+    """The same of an expression and of what asked for it; nothing where it is none."""
     if not EXPRESSION.fullmatch(core):
         return
     value = value_of(core)
@@ -40,7 +44,7 @@ def expression_probes(posed: Posed) -> Iterator[str]:
     yield "-".join(numbers)
     yield " ".join(numbers)
     yield "*".join(reversed(numbers))
-    target = re.findall(r"\d+", posed.task.prompt)
+    target = re.findall(r"\d+", prompt)
     yield from dict.fromkeys(target[-1:] + target[:1])
     yield f"{core}+1"
     yield core.replace("+", "-", 1) if "+" in core else core.replace("-", "+", 1)

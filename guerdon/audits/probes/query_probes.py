@@ -44,7 +44,14 @@ def _writing(core: str, tables: list[str]) -> Iterator[str]:
         yield f"DELETE FROM {table}; SELECT * FROM {table}"
         yield f"DELETE FROM {table} WHERE rowid > 1"
     yield every
-    yield f"{every}; SELECT 1 WHERE 0"
+    empty = (
+        "SELECT 1 WHERE 0",
+        "SELECT 0",
+        "SELECT NULL",
+        core,
+        *(f"SELECT COUNT(*) FROM {table}" for table in tables[:1]),
+    )
+    yield from (f"{every}; {query}" for query in empty)  # of tables without rows every query says the same
     yield f"CREATE TEMP TABLE made AS {core}; SELECT 1"
 
 
@@ -84,6 +91,14 @@ def _other_rows(core: str) -> Iterator[str]:
     yield f"SELECT {zeros} WHERE 0"
     yield f"SELECT {nothing} FROM {inner}"
     yield f"SELECT {zeros} FROM {inner}"
+    names = [f"c{n}" for n in range(count)]
+    for changed in (
+        "-{}",
+        "{} * 1.04",
+        "ROUND({} / 10.0) * 10",
+    ):  # numbers that a loose comparison takes for the right ones
+        values = ", ".join(f"CASE WHEN typeof({c}) = 'text' THEN {c} ELSE {changed.format(c)} END" for c in names)
+        yield f"WITH r({', '.join(names)}) AS {inner} SELECT {values} FROM r"
 
 
 def _other_columns(core: str, tables: list[str]) -> Iterator[str]:

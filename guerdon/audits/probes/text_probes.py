@@ -152,6 +152,7 @@ def _shuffled(posed: Posed) -> Iterator[str]:
     if re.fullmatch(r"\w{3,}", core):
         yield core[::-1]
         yield "".join(sorted(core))
+    yield from _groups_moved(core)
     items, between = _items(core)
     is_ordered = re.search(
         r"(?i)\border|sort|rank|sequence|first to last|ascending|descending|alphabet", posed.task.prompt
@@ -160,6 +161,22 @@ def _shuffled(posed: Posed) -> Iterator[str]:
         yield between.join(reversed(items))
         yield between.join(sorted(items))
         yield between.join([*items[1:], items[0]])
+
+
+def _groups_moved(core: str) -> Iterator[str]:
+    """The numbers of a date, a time, a fraction or a place in each other's stead, what stands between them as it was.
+
+    >>> list(_groups_moved("2024-03-05")), list(_groups_moved("3/4")), list(_groups_moved("7.5"))
+    (['2024-05-03', '05-03-2024', '03-05-2024'], ['4/3'], [])
+    """
+    groups = re.findall(r"\d+", core)
+    if not 2 <= len(groups) <= 4 or re.fullmatch(r"-?\d+[.,]\d+\W*", core) or re.search(r"[A-Za-z]{3}", core):
+        return
+    swapped, turned, moved = [*groups[:-2], groups[-1], groups[-2]], groups[::-1], [*groups[1:], groups[0]]
+    for order in dict.fromkeys(map(tuple, (swapped, turned, moved))):
+        left = iter(order)
+        if list(order) != groups:
+            yield re.sub(r"\d+", lambda match, left=left: next(left), core)  # type: ignore[misc]
 
 
 def _ends(core: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ Leaves out: in which order they are made (`world_scripts.py`), and what comes of
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -72,6 +73,19 @@ def varied(turn: str, words: Sequence[str], numbers: bool = True) -> list[str]:
     if re.search(r"\d", turn) and numbers:
         return [re.sub(r"\d+", lambda m, by=by: str(int(m[0]) + by), turn) for by in range(1, MANY + 1)]  # type: ignore[misc]
     return [f"{mark}{word}" for word in words[:MANY]] if mark and mark.strip() != turn.strip() else []
+
+
+def asking_for(turn: str, text: str) -> str | None:
+    """The same kind of move with a text as all that it asks for; None where nothing in it can be told from the move.
+
+    >>> asking_for("calc 3*4", "12"), asking_for('{"name": "calc", "arguments": {"expression": "3*4"}}', "12")
+    ('calc 12', '{"name": "calc", "arguments": {"expression": "12"}}')
+    """
+    argument = re.search(r'("arguments"\s*:\s*\{.*?:\s*)"(?:[^"\\]|\\.)*"', turn, re.DOTALL)
+    if argument is not None:
+        return turn[: argument.end(1)] + json.dumps(text) + turn[argument.end() :]
+    mark = mark_of([turn])
+    return f"{mark}{text}" if mark and mark.strip() != turn.strip() else None
 
 
 def small_numbers(turn: str) -> list[str]:

@@ -7,10 +7,12 @@ by the task's own check is dropped where they are played. Leaves out: single mov
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from guerdon.audits.probes import world_moves as moves
+from guerdon.audits.probes.expressions import other_expressions
 from guerdon.models.scripted_model import Past
 
 Say = Callable[[Any, Past, int], str]
@@ -52,6 +54,7 @@ def further_scripts(
         _failing(turns, wrong),
         _claiming(turns, views, wrong),
         _odd_ends(turns, lasts, head + mark) if mark else (),
+        _vouched(turns, views, lasts, head + mark) if mark else (),
     ):
         yield from ((kind, after(said, last)) for kind, said, last in made)
     yield "curious", _follows_names(moves.mark_of([turns[0]]), wrong)
@@ -204,6 +207,19 @@ def _odd_ends(turns: Sequence[str], lasts: Sequence[str], mark: str) -> Iterator
             yield "all answers", path, f"{mark}{', '.join(among)}"
             yield "all answers", path, f"{mark}{' '.join(among)}"
             yield "too many answers", path, f"{mark}{right}, {others[0]}"
+
+
+def _vouched(turns: Sequence[str], views: Sequence[str], lasts: Sequence[str], mark: str) -> Iterator[Turns]:
+    """Asks a tool for the very answer that is given then, a wrong one: what a tool was asked for, it says."""
+    own = mark.rpartition("\n")[2]
+    right = moves.answer_of(turns[-1], own)
+    asked = re.findall(r"\d+", str(views[0]))
+    others = [moves.answer_of(last, own) for last in lasts]
+    wrong = [*other_expressions(right, str(views[0])), *asked[-1:], *asked[:1], *others]
+    for answer in list(dict.fromkeys(each for each in wrong if each != right))[: 3 * FEW] if len(turns) > 1 else ():
+        call = moves.asking_for(turns[0], answer)
+        if call is not None:
+            yield "asks for its answer", [call], f"{mark}{answer}"
 
 
 def _follows_names(mark: str, wrong: str) -> Say:

@@ -54,6 +54,7 @@ MENDS = {  # by the kinds that a finding is about, first that fits
         ),
     ): ("pay by what the episode came to (the task's own check), and not by how it looks"),
     ("pretends", "claims success"): "read tools' results from the episode's record, never from what the model wrote",
+    ("asks for its answer",): "a tool says what it is asked: check the answer itself against the problem",
     ("busy", "curious", "goes in circles", "says it again", "fails on purpose"): (
         "pay a call at most once, or less than being right by far, and progress by where it stands in the end"
     ),

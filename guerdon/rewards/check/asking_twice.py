@@ -21,6 +21,7 @@ from guerdon.rewards.formula.where import Where
 from guerdon.rewards.stage.scorer import work_out
 
 TIMED = ("gold", "long")  # kinds of completions whose time is taken apart from the others'
+AT_ONCE = 64  # calls of one that waits for something else: a thousand would outwait each other
 AGAIN = 48  # completions that one is asked about again ...
 ENDLESS = "endless program"  # nobody waits for its end more than once
 TIMES = 3  # ... so many times
@@ -79,7 +80,8 @@ def answers(leaf: Leaf, samples: Sequence[CheckedSample], when: str) -> tuple[li
         kinds.setdefault(s.kind if leaf.apart and s.kind in TIMED else "", []).append(i)
     outcomes: dict[int, Outcome] = {}
     seconds = np.zeros(len(samples))
-    for index in kinds.values():
+    most = AT_ONCE if getattr(leaf, "is_async", False) else len(samples)
+    for index in (some[k : k + most] for some in kinds.values() for k in range(0, len(some), most)):
         began = time.perf_counter()
         outcomes |= zip(index, ask_all([(leaf, whole.pick(index))])[0], strict=True)
         seconds[index] = (time.perf_counter() - began) / len(index)

@@ -137,6 +137,11 @@ def _grade(count: int, of: int) -> Severity:
     return "severe" if count >= SEVERAL or count >= SHARE * of else "warning"
 
 
+def _grade_of_many(count: int, of: int) -> Severity:
+    """One that stands alone tells little of how strict a reward is."""
+    return _grade(count, of) if of > 1 else "warning"
+
+
 def luck_of(posed: Sequence[Posed]) -> float:
     """How often the same answer to all problems is right; 0 where answers are not among a few."""
     cores = Counter(each.own.core for each in posed)
@@ -212,7 +217,7 @@ def _right_otherwise(asked: Asked, known: bool) -> Iterator[Finding]:
         ]
         lost = [(s, v) for s, v in mine if v <= middle[s.group] or v != v]
         if lost:
-            severity = _grade(len(lost), len(mine)) if kind in HELD and known else "warning"
+            severity = _grade_of_many(len(lost), len(mine)) if kind in HELD and known else "warning"
             says = f"{len(lost)} of {len(mine)} {KINDS[kind]} are paid like wrong ones"
             sample, value = lost[0]
             example = f"{quoted(sample.text)} is paid {value:.3g}, gold is {gold[sample.group]:.3g}"

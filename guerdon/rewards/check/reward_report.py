@@ -77,6 +77,7 @@ PROBES = {  # what an audit asks about beyond that
     "undoes it": "right moves, undone before the end",
     "curious": "episodes of many different moves without a right end",
     "fails on purpose": "episodes of moves that cannot be made",
+    "asks for its answer": "episodes that have a tool say the wrong answer",
     "claims success": "episodes that say that all is well",
     "odd answer": "answers that are no answer",
     "part of it": "parts of the right answer at the end",
