@@ -167,7 +167,7 @@ def test_an_async_reward_has_no_hold_on_the_loop_of_others(how):
     """An async reward that cancels its task or all of them, stops or closes its loop, or starts tasks that exit."""
     assert scored(meddles, how).reasons == [MEDDLING[how]]
     assert scored(meddles, "1", "2").whole == [1.0, 1.0]
-    gc.collect()  # asyncio tells of tasks that nobody awaited when they are collected: here, not amid another test
+    gc.collect(1)  # asyncio tells of tasks that nobody awaited when they are collected: here, not amid another test
 
 
 def test_a_plain_function_finds_no_loop_to_meddle_with():
