@@ -30,7 +30,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/.installed
-	$(BIN)/mypy
+	$(BIN)/mypy $(MYPY)
 
 suite: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
