@@ -104,9 +104,10 @@ def alarms_of(run: Run) -> list[dict[str, Any]]:
 
 def wanted_runs(seeds: int, model: str) -> dict[str, Record]:
     """Every run that there should be, by its folder: a seed of all rewards before the next."""
-    source, of_model, runs = f"{RESULTS}-{source_hash(CODE)}", version(model), {}
+    of_model, runs = version(model), {}
     for seed in range(seeds):
         for corpus, entries in corpora().items():
+            source = f"{RESULTS}-{source_hash(corpus, CODE)}"
             for entry in (each for each in entries if each.training is not None):
                 name = "".join(c if c.isalnum() else "_" for c in entry.name)[:40]
                 facts = {"reward": entry.name, "kind": entry.kind, "task": entry.on, "is_hack": entry.is_hack}

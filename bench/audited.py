@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import random
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -113,16 +114,27 @@ def entries(path: Path) -> list[Audited]:
     return [_entry(each) for each in sys.modules[path.stem].CORPUS]
 
 
-def source_hash(places: Iterable[str], root: Path = ROOT) -> str:
-    """A hash of the corpora and of code that what is said about them depends on: files, and all that is in folders."""
-    folders = [root / folder for folder, _ in CORPORA]
-    paths = [path for folder in folders for path in folder.glob("*.py") if not path.name.startswith("test_")]
+def source_hash(corpus: str, places: Iterable[str], root: Path = ROOT) -> str:
+    """A hash of a corpus and of code that what is said about it depends on: files, and all that is in folders."""
+    paths = [path for folder, _ in CORPORA for path in _files_of(root / folder / f"{corpus}.py")]
     for place in places:
         paths += [root / place] if place.endswith(".py") else (root / place).rglob("*.py")
     made = hashlib.sha256()
     for path in sorted(paths):
         made.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     return made.hexdigest()[:12]
+
+
+def _files_of(path: Path) -> list[Path]:
+    """A file, if it is there, and those beside it that it is made of."""
+    waiting, known = [path], list[Path]()
+    while waiting:
+        each = waiting.pop()
+        if each.exists() and each not in known:
+            known.append(each)
+            imported = re.findall(r"^\s*(?:from|import) (\w+)", each.read_text(encoding="utf-8"), re.MULTILINE)
+            waiting += [path.with_name(f"{name}.py") for name in imported]
+    return known
 
 
 def _entry(given: Any) -> Audited:

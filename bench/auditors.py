@@ -73,9 +73,9 @@ def judged(auditor: str, entry: Audited) -> Record:
 # --- asking ---------------------------------------------------------------------------------------------------------
 
 
-def source_of(auditor: str) -> str:
+def source_of(auditor: str, corpus: str) -> str:
     """A hash of all code that a verdict depends on."""
-    return source_hash(("bench/audited.py", *(() if auditor == PLAIN else AUDITS)))
+    return source_hash(corpus, ("bench/audited.py", *(() if auditor == PLAIN else AUDITS)))
 
 
 def _asked(auditor: str, corpus: str, place: int) -> Record:
@@ -99,8 +99,8 @@ def run_all(auditors: Sequence[str], folder: Path, jobs: int, only: Sequence[str
     folder.mkdir(parents=True, exist_ok=True)
     known, wanted, every = known_in(folder), [], []
     for auditor in auditors:
-        source = source_of(auditor)
         for corpus, rewards in corpora().items():
+            source = source_of(auditor, corpus)
             for place, entry in enumerate(rewards):
                 record = {"auditor": auditor, "source": source, "corpus": corpus, "reward": entry.name, **_facts(entry)}
                 if only and corpus not in only:

@@ -73,7 +73,7 @@ def test_an_auditor_that_refuses_has_flagged_nothing():
 
 
 def test_what_is_known_is_not_asked_again(tmp_path):
-    known = [{**r, "source": auditors.source_of(r["auditor"])} for r in _all_known()]
+    known = [{**r, "source": auditors.source_of(r["auditor"], r["corpus"])} for r in _all_known()]
     (tmp_path / "records.jsonl").write_text("".join(json.dumps(each) + "\n" for each in known))
     records = auditors.run_all(["check"], tmp_path, 1, ["audit_corpus"])
     assert len(records) == len(corpora()["audit_corpus"]) == len(known)
