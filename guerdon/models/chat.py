@@ -26,6 +26,7 @@ from tokenizers import Encoding, Tokenizer
 from guerdon.core.episode import Segment
 from guerdon.core.errors import UserError
 from guerdon.models.chat_template import Bounded, TemplateRefused
+from guerdon.models.encoded_turn import Encoded
 from guerdon.models.template_clock import told
 
 MARK = re.compile(r"QxSlot(\d+)xQ")  # stands for a text: letters and digits alone, which no template changes or strips
@@ -80,19 +81,6 @@ Part = str | Slot | Special
 class Skeleton:
     parts: tuple[Part, ...]
     known: int = 0  # leading tokens that are there already, for the tokenizer to see what stands before the rest
-
-
-class Encoded(NamedTuple):
-    """A later turn in tokens, and what it was made of."""
-
-    view: str
-    path: tuple[Segment, ...]
-    now: datetime
-    tokens: tuple[int, ...]
-
-    def is_of(self, view: str, path: Sequence[Segment]) -> bool:
-        same = len(path) == len(self.path) and all(mine is other for mine, other in zip(self.path, path, strict=True))
-        return same and self.view == view and self.now == told()
 
 
 class Refused(UserError):

@@ -58,7 +58,7 @@ def g_ra(
     accumulate: Literal["gated", "directly", "nothing"] = "gated",
     tau: float = 0.5,  # the paper's gate: a changed program was handed in
     handed_in: float = 0.5,  # ours
-    turn: float = 0.02,  # ours
+    turn: float = 0.1,  # ours
 ) -> Recipe:
     """GRPO on episodes whose turns are paid only where the outcome is."""
     submitted, moves = episode_fact("submitted"), episode_fact("moves")
