@@ -620,6 +620,7 @@ def test_a_study_lists_its_runs(tmp_path):
         check(tmp_path / "study" / "inner" / name)
 
 
+@pytest.mark.slow
 def test_a_long_run_is_thinned_without_losing_a_peak(tmp_path):
     run_folder, log = folder(tmp_path / "run", 3000)
     rng = np.random.default_rng(0)

@@ -148,6 +148,7 @@ def test_what_is_recited_to_be_learned_from_is_spent(tmp_path):
     )  # nothing is sampled, so no prompt is read
 
 
+@pytest.mark.slow
 def test_recipes_that_sample_nothing_end(tmp_path):
     how = {"task": "countdown:2", "model": "sprig", "prompts": 2}
     run = gd.train("dpo", **how, budget="100", out=tmp_path / "run", options=gd.Options(eval_tasks=0))

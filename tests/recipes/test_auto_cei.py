@@ -208,6 +208,7 @@ def test_what_it_is_measured_on_is_apart_from_training():
     assert len(held(few, 10)) == 10
 
 
+@pytest.mark.slow
 def test_the_exam_is_drawn_by_the_seed_with_as_many_tries_at_every_level():
     source = load("trace:1-3")
     asks = examined_on(source, 600, seed=4)

@@ -256,6 +256,7 @@ def test_token_weights_are_those_of_the_released_code():
     torch.testing.assert_close(plain, torch.tensor([3.0] * 3 + [-0.5] * 3))  # 1.5 * 6 / 3 and -0.5 * 0.5 * 6 / 3
 
 
+@pytest.mark.slow
 def test_oreal_waits_for_its_head_and_then_learns_from_pairs(tmp_path):
     recipe = find_recipe("oreal").build(
         {"task": load("equation:6"), "model": gd.models.load("sprig-1.1")},

@@ -197,6 +197,7 @@ def test_a_fresh_head_is_at_chance_and_learns(tmp_path):
     assert losses[-1] < losses[0] - 0.05 and "prm/step_ece" in end
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", mostly_slow(RECIPES, "reward_model"))
 def test_an_exam_is_not_billed(name, tmp_path):
     model = small_lm(tmp_path / "lm")

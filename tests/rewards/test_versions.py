@@ -36,6 +36,7 @@ def of(path, text=FILE):
     return find_in_file(f"{path}:formula", "reward").version
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_every_process(tmp_path):
     path = tmp_path / "mine.py"
     first = of(path)

@@ -56,6 +56,7 @@ def test_an_answer_and_its_own_verdict_are_learned_together(tmp_path):
     assert all(e.segments[0].view.endswith(f"{e.ask.note['attempt']}?") for e in followers)
 
 
+@pytest.mark.slow
 def test_turns_are_credited_by_themselves(tmp_path):
     run = learn("tools", tmp_path / "run")
     assert mean(run, "reward", 0) < 0.8
@@ -88,6 +89,7 @@ def test_a_reward_model_that_learns_has_its_own_exam(tmp_path):
     assert last["pass@1"] > first["pass@1"] + 0.3
 
 
+@pytest.mark.slow
 def test_a_group_stays_together_in_micro_batches(tmp_path):
     runs = [learn("listwise", tmp_path / str(micro), micro=micro, steps=4) for micro in (0, 8)]
     for a, b in zip(*(run.model().weights.parameters() for run in runs), strict=True):
@@ -118,6 +120,7 @@ def test_gymnasium_episodes_are_seeded_cut_and_bootstrapped(tmp_path):
     assert len(starts) == 16  # random dynamics, another for every episode
 
 
+@pytest.mark.slow
 @little_and_much("steps", 3, 25)
 def test_a_picture_in_the_prompt(tmp_path, steps):
     run = learn("corners", tmp_path / "run", steps=steps)

@@ -168,6 +168,7 @@ def test_cream_sharpens_what_it_heard_and_labels_by_consistency(tmp_path):
     assert soft > 0  # the previous model did disagree now and then
 
 
+@pytest.mark.slow
 def test_cream_previous_model_is_one_iteration_behind(tmp_path):
     run = inner(learn("cream", tmp_path, steps=25))
     batch = {step: run.batch(step) for step in (0, 9, 10, 19, 20)}

@@ -52,6 +52,7 @@ def test_every_way_to_break_is_told_beside_the_others(client: TestClient, mine: 
     assert row[""]["reason"] == "timed out", "what is made of them broke as they did"
 
 
+@pytest.mark.slow
 def test_a_part_that_does_not_count_breaks_nothing(client: TestClient, mine: Path) -> None:
     (row,) = score(client, f"{mine}:broken", "4").json()["rows"]
     assert row[""]["value"] == 1.5 and row["bad"]["reason"] == "failed" and row["fine"]["why"] == "it has reasons"

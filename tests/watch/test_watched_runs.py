@@ -157,6 +157,7 @@ def test_alarms_are_shown_with_their_rollouts_in_the_report(hacked):
     assert gap.message in page and all(f"episode {each['episode']}" in page for each in gap.rollouts)
 
 
+@pytest.mark.slow
 def test_batches_of_alarms_are_stored_besides_those_of_every_so_many_steps(hacked, tmp_path):
     run = train(tmp_path / "run", truth=zeros, options=dataclasses.replace(KEPT, rollouts_every=10))
     assert set(run.rollout_steps) == {0, 10, *(alarm.step for alarm in run.alarms)}
