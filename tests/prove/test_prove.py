@@ -96,6 +96,7 @@ def proved(proof, tmp_path) -> tuple[Path, dict[str, Any]]:
     return tmp_path / "proved", evidence.read(tmp_path / "proved" / "evidence", "thrice")
 
 
+@pytest.mark.slow
 def test_a_claim_is_run_and_its_evidence_says_all(proof):
     folder, told = proof
     evidenced = evidence.read(folder / "evidence", "thrice")
@@ -126,6 +127,7 @@ def test_a_claim_is_run_and_its_evidence_says_all(proof):
     assert not list((folder / "runs").glob("*/checkpoints")), "weights are not evidence"
 
 
+@pytest.mark.slow
 def test_the_page_of_the_example_says_what_came_out(proof):
     """Numbers on the page are those of this proof, wherever it is made."""
     said = re.search(r"```text\n(thrice: .*?)```", PAGE.read_text(), re.DOTALL)
@@ -135,6 +137,7 @@ def test_the_page_of_the_example_says_what_came_out(proof):
     assert abs(float(re.search(r"better by \+([\d.]+)", said[1])[1]) - claim["against"]["baseline"]["mean"]) < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["a run", "all runs", "the ledger and all runs", "the evidence"])
 def test_what_is_known_is_not_run_again(proved, lost):
     """A lost folder costs nothing; neither does the ledger, while there is evidence, nor evidence, while there are runs."""
@@ -153,6 +156,7 @@ def test_what_is_known_is_not_run_again(proved, lost):
     assert {**again, "command": ""} == {**first, "command": ""}
 
 
+@pytest.mark.slow
 def test_a_run_that_nobody_remembers_is_made_again(proved):
     """Neither ledger nor evidence: what lies in the folders is read, what is lost is run, and comes to the same."""
     folder, first = proved
@@ -166,6 +170,7 @@ def test_a_run_that_nobody_remembers_is_made_again(proved):
     assert again["claims"][0]["against"] == first["claims"][0]["against"]
 
 
+@pytest.mark.slow
 def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
     folder, proof = proved
     cli = command_line(folder, monkeypatch, capsys)
@@ -188,6 +193,7 @@ def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
     assert "**better**, *stale* |" in Path("evidence/README.md").read_text()
 
 
+@pytest.mark.slow
 def test_show_tells_what_came_out(proved, monkeypatch, capsys):
     cli = command_line(proved[0], monkeypatch, capsys)
     lines = cli("show", "./thrice.py").out.splitlines()
@@ -198,6 +204,7 @@ def test_show_tells_what_came_out(proved, monkeypatch, capsys):
     assert lines[at + 3].startswith("  fresh seeds: +0.")
 
 
+@pytest.mark.slow
 def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
     folder, _ = proved
     claim = catalog.find_recipe(str(folder / "thrice.py")).claims[0]
