@@ -20,6 +20,7 @@ SMALL = ["--set", "prompts=2", "--set", "tries=2", "--set", "max_tokens=32"]
 SMALLEST = "guerdon train grpo --task successor --model tabular --set lr=0.3 --steps 60"
 ENDS = "held-out accuracy after 60 steps: 100.0 %"
 CHECK, CHECK_PAGE = "guerdon check my.py:right --task trace:3", "docs/check_a_reward.md"
+AUDIT = "guerdon audit my.py:right --task trace:3"
 CLOCK = re.compile(r"^a call takes .*$", re.MULTILINE)  # how long is the machine's to say
 
 
@@ -81,7 +82,7 @@ def files() -> dict[str, str]:
 def test_its_commands(cli, tmp_path):
     for name, text in files().items():
         (tmp_path / name).write_text(text)
-    assert [command.split()[1] for command in commands()] == ["list", "train", "show", "check", "train", "train"]
+    assert [command.split()[1] for command in commands()] == ["list", "train", "show", "check", "audit", "train", "train"]
     for command in commands():
         result = cli(*shorter(command))
         assert result.code == 0, f"{command}: {result.err}"
@@ -96,6 +97,14 @@ def test_a_reward_is_checked_and_prints_what_the_pages_show(cli, tmp_path):
     assert said.code == 1 and CLOCK.sub("", f"$ {CHECK}\n{said.out}") == CLOCK.sub("", whole)
     parts = shown.split("...\n")  # the README leaves lines out
     assert len(parts) == 3 and parts[-1] == "" and whole.startswith(parts[0]) and parts[1] in whole
+
+
+def test_a_reward_is_audited_and_prints_what_the_readme_shows(cli, tmp_path):
+    (tmp_path / "my.py").write_text(dict(named())["my.py"])
+    (shown,) = [block for block in blocks("console") if block.startswith(f"$ {AUDIT}\n")]
+    said = cli(*shlex.split(AUDIT)[1:])
+    head, mend, rest = shown.removeprefix(f"$ {AUDIT}\n").split("...\n")
+    assert said.code == 1 and said.out.startswith(head) and mend in said.out and rest == ""
 
 
 def test_the_mended_reward_has_nothing_severe():
