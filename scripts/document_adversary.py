@@ -15,14 +15,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from document_check import Entry, corpora, entries
+from document_check import Entry, document, entries
 
 from guerdon.audits.adversary.attack_report import AttackReport
 from guerdon.audits.adversary.attacking import attack
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "adversary.md"
-BEGIN, END = "<!-- tables: scripts/document_adversary.py -->", "<!-- end of tables -->"
+BEGIN = "<!-- tables: scripts/document_adversary.py -->"
 CALLS = 2000
 
 
@@ -87,15 +87,5 @@ def chapter(path: Path) -> str:
     return f"### {path.stem}\n\n{said}\n\n{table(every)}"
 
 
-def page(chapters: Iterable[str]) -> str:
-    head, _, rest = PAGE.read_text().partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n" + "\n\n".join(chapters) + f"\n\n{END}{tail}"
-
-
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        for name in sys.argv[1:]:
-            print(chapter(Path(name)))
-    else:
-        PAGE.write_text(page(map(chapter, corpora())))
+    document(chapter, PAGE, BEGIN)

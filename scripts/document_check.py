@@ -14,7 +14,7 @@ import importlib.util
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,15 +103,20 @@ def chapter(path: Path) -> str:
     )
 
 
-def page(chapters: Iterable[str]) -> str:
-    head, _, rest = PAGE.read_text().partition(BEGIN)
+def page(chapters: Iterable[str], path: Path = PAGE, begin: str = BEGIN) -> str:
+    head, _, rest = path.read_text().partition(begin)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n" + "\n\n".join(chapters) + f"\n\n{END}{tail}"
+    return f"{head}{begin}\n\n" + "\n\n".join(chapters) + f"\n\n{END}{tail}"
 
 
-if __name__ == "__main__":
+def document(chapter: Callable[[Path], str], path: Path, begin: str) -> None:
+    """Print the chapters of the corpora that are named on the command line; without, write all of them into the page."""
     if sys.argv[1:]:
         for name in sys.argv[1:]:
             print(chapter(Path(name)))
     else:
-        PAGE.write_text(page(map(chapter, corpora())))
+        path.write_text(page(map(chapter, corpora()), path, begin))
+
+
+if __name__ == "__main__":
+    document(chapter, PAGE, BEGIN)

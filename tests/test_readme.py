@@ -82,7 +82,8 @@ def files() -> dict[str, str]:
 def test_its_commands(cli, tmp_path):
     for name, text in files().items():
         (tmp_path / name).write_text(text)
-    assert [command.split()[1] for command in commands()] == ["list", "train", "show", "check", "audit", "train", "train"]
+    verbs = [command.split()[1] for command in commands()]
+    assert verbs == ["list", "train", "show", "check", "audit", "train", "train"]
     for command in commands():
         result = cli(*shorter(command))
         assert result.code == 0, f"{command}: {result.err}"
