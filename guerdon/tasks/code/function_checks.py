@@ -13,7 +13,7 @@ from typing import Any, Literal
 from guerdon.sandbox.limits import Limits
 from guerdon.sandbox.ran_program import Ran
 from guerdon.sandbox.sandbox_pool import shared_sandbox
-from guerdon.tasks.field.plain_python import Endless, Unsupported, called_plainly
+from guerdon.tasks.field.plain_python import Endless, Unsupported, called_plainly, calls_plainly
 from guerdon.tasks.field.program_tests import judged
 from guerdon.tasks.field.program_text import program_of
 
@@ -58,6 +58,24 @@ def passed_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox"
     [True, False, True]
     """
     return right_ones(answers_now(program, tests, checker), tests)
+
+
+def all_passed_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> bool:
+    """Whether a program passes every test: without a box the first that it fails decides.
+
+    >>> from guerdon.tasks.code.function_checks import all_passed_now
+    >>> all_passed_now("def f(x): return 1 // x", [[[1], 1], [[0], 0]], "plain")
+    False
+    """
+    if checker == "plain":
+        try:
+            answers = calls_plainly(program, ENTRY, [test[0] for test in tests])
+            return all(answer == [test[1]] for answer, test in zip(answers, tests, strict=True))
+        except Unsupported:
+            pass
+        except Endless:
+            return False
+    return all(passed_now(program, tests))
 
 
 def answers_now(program: str, tests: Sequence[Test], checker: Checker = "sandbox") -> list[Any]:

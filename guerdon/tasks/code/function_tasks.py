@@ -15,7 +15,7 @@ from guerdon.core.part import knob, part
 from guerdon.core.score import Score
 from guerdon.core.seeds import derive
 from guerdon.core.task import Split, Task
-from guerdon.tasks.code.function_checks import Checker, Test, function_of, passed_later, passed_now
+from guerdon.tasks.code.function_checks import Checker, Test, all_passed_now, function_of, passed_later, passed_now
 from guerdon.tasks.code.function_compositions import (
     Composition,
     acts,
@@ -85,7 +85,7 @@ class functions:
             self.level, meta)  # fmt: skip
 
     def check(self, task: Task, completion: str) -> float | None:
-        return float(all(self.passed(task, completion)))
+        return float(all_passed_now(function_of(completion), task.meta["tests"], self.checker))
 
     def passed(self, task: Task, completion: str) -> list[bool]:
         """Which of the hidden tests the program in a completion passes, in their order."""

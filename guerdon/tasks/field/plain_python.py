@@ -9,6 +9,7 @@ Leaves out: what builtins and methods do (`plain_builtins.py`), and how a progra
 from __future__ import annotations
 
 import ast
+import builtins
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +28,7 @@ from guerdon.tasks.field.plain_builtins import (
 )
 from guerdon.tasks.field.plain_expressions import BINARY, MOST_NODES, Expressions, Scope
 
-__all__ = ["Endless", "Unsupported", "called_plainly"]
+__all__ = ["Endless", "Unsupported", "called_plainly", "calls_plainly"]
 LONGEST_TEXT = 8_000
 DEEPEST = 40  # calls inside of calls
 FAULTS = (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError, StopIteration, RuntimeError)
@@ -64,25 +65,29 @@ def called_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> 
     >>> called_plainly("def f(xs): return max(xs) - min(xs)", "f", [[[3, 1, 2]], [[]]])
     [[2], []]
     """
+    return list(calls_plainly(program, entry, calls))
+
+
+def calls_plainly(program: str, entry: str, calls: Sequence[Sequence[Any]]) -> Iterator[list[Any]]:
+    """The same, call by call: who has heard enough leaves the others alone."""
     functions = _functions(program)
     if functions is None or entry not in functions:
-        return [[] for _ in calls]
-    answers: list[list[Any]] = []
+        yield from ([] for _ in calls)
+        return
     run = _Run(functions)
     for arguments in calls:
         run.left, run.depth = MOST_NODES, 0
         try:
             value = run.call(functions[entry], [[*given] if type(given) is list else given for given in arguments])
-            answers.append([value] if is_plain_answer(value) else [])
+            yield [value] if is_plain_answer(value) else []
         except FAULTS as error:
             if isinstance(error, RecursionError):
                 raise Unsupported("nested too deeply") from None
-            answers.append([])
-    return answers
+            yield []
 
 
 def _functions(program: str) -> dict[str, _Function] | None:
-    """The functions that a program defines; None where it is no Python."""
+    """The functions that a program defines; None where it is no Python, or fails before it is called."""
     if len(program) > LONGEST_TEXT:
         raise Unsupported("a long program")
     try:
@@ -97,6 +102,9 @@ def _functions(program: str) -> dict[str, _Function] | None:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             functions[node.name] = _Function(node)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Name):
+            if node.value.id not in functions and not hasattr(builtins, node.value.id):
+                return None
         elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
             raise Unsupported(f"{type(node).__name__} outside of a function")
     return functions

@@ -167,6 +167,9 @@ def test_an_error_says_what_it_is():
         ("def f(x): return 5.0 if x == 2 else (2,)", [True, False, False]),
         ("def f(x): return f", [False, False, False]),
         ("def f(x)", [False, False, False]),
+        ("def f(x): return 10 // x\nok", [False, False, False]),
+        ("f\ndef f(x): return 10 // x", [False, False, False]),
+        ("def f(x): return 10 // x\nf\nlen", [True, False, True]),
         ("def answers_to_all_calls(calls): return [[5], [0], [2]]", [False, False, False]),
     ],
 )

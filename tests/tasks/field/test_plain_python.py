@@ -10,7 +10,7 @@ import time
 import pytest
 
 import guerdon as gd
-from guerdon.tasks.code.function_checks import passed_later, passed_now
+from guerdon.tasks.code.function_checks import all_passed_now, passed_later, passed_now
 from guerdon.tasks.field.plain_python import Endless, Unsupported, called_plainly
 from guerdon.tasks.field.program_text import is_program
 
@@ -167,3 +167,13 @@ def test_it_agrees_with_the_sandbox_on_spoilt_programs(problems):
     assert known > 60 * problems / 2
     for (program, tests), passed in zip(rows, asyncio.run(boxed(rows)), strict=True):
         assert passed_now(program, tests, "plain") == passed, program
+        assert all_passed_now(program, tests, "plain") is all(passed), program
+
+
+def test_the_first_test_that_fails_decides():
+    """What it does not know comes after that, so no box is asked."""
+    program = "def f(x):\n return x if x < 2 else {x} is x"
+    with pytest.raises(Unsupported):
+        called_plainly(program, "f", [[1], [2]])
+    assert not all_passed_now(program, [[[1], 0], [[2], False]], "plain")
+    assert all_passed_now(program, [[[1], 1], [[2], False]], "plain")
