@@ -118,7 +118,7 @@ class Race:
 def compare(name: str, how: How, seeds: range) -> dict[str, Any]:
     """Run what is missing; every arm's runs and how it stands to the first."""
     claim, texts = COMPARISONS[name]
-    race = Race(claim, {text: make_arm(text, claim, how.options) for text in texts}, seeds)
+    race = Race(claim, {text: make_arm(text, claim, how.options(claim)) for text in texts}, seeds)
     how = how.from_here()
     known = how.known
     run_trials([race] if race.wanted(race.seen(known)) else [], known, how, _progress)

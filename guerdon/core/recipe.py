@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from guerdon.core import recipe_page
@@ -29,6 +29,7 @@ SLOTS = ("task", "model", "reward")
 BASE = "base"  # the parameter by which a recipe made on another is handed what that one made
 Rows = Literal["problems", "pairs", "labels", "steps"]  # what rows of a file are to a recipe
 ClaimKind = Literal["better", "at least as good", "equal", "cheaper", "bound", "slope"]
+EXAM = 2000  # problems of a whole exam of a claim
 RUN = ("ahead",)  # knobs of every recipe, whichever function builds it
 
 
@@ -223,7 +224,8 @@ class Claim:
     of a study a key of its result. `levels` are those of the task's that count (none: all). `start` is trained once, before
     the others and outside of their budget: all arms then begin with its policy; `start={"rm": "reward_model steps=60"}`
     prepares models by name, for the arms that have one. `model` names a version, so that no other is ever meant. `cuts`: the
-    claim is about answers that the limit cuts, so worked solutions need not fit it.
+    claim is about answers that the limit cuts, so worked solutions need not fit it. `exam` is how many problems a whole exam
+    has: fewer where each costs much.
 
     >>> import guerdon as gd
     >>> claim = gd.Claim(says="It ends higher than GRPO.", baseline="grpo kl=0.04", task="countdown:4", budget=400_000)
@@ -251,6 +253,12 @@ class Claim:
     cuts: bool = False
     budget: float = 250_000
     unit: Unit = "tokens"
+    exam: int = EXAM
+
+    def told(self) -> dict[str, Any]:
+        """Its fields as they are written down. One that came later is left out where a claim does not use it, so that those
+        registered before it are what they were."""
+        return {name: value for name, value in asdict(self).items() if name != "exam" or value != EXAM}
 
 
 @dataclass(frozen=True)

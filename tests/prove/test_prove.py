@@ -455,13 +455,21 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
     assert len(list((tmp_path / "runs" / "prove").iterdir())) <= 2, "a run that was waiting was begun after all"
 
 
+def test_a_claim_says_how_large_its_exams_are() -> None:
+    usual, small = Claim("x"), Claim("x", exam=500)
+    assert (How().options(usual).eval_whole, How().options(usual).eval_tasks) == (2000, 384)
+    assert (How().options(small).eval_whole, How().options(small).eval_tasks) == (500, 96)
+    assert How(quick=True).options(small) == How(quick=True).options(usual)
+    assert "exam" not in usual.told() and small.told()["exam"] == 500, "claims of before are what they were"
+
+
 def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -> None:
     started = MINE.replace("budget=2500", 'budget=2500, start="faster prompts=4 tries=8 steps=30"')
     Path(mine).write_text(started.replace('ablation="faster lr=0.003", ', ""))
     with_start, (found,) = how(tmp_path, quick=True), prove([mine], how(tmp_path, quick=True), quiet)
     (claim,) = found["claims"]
     before = {arm["runs"][0]["points"][0]["result"]["pass@1"] for arm in claim["arms"].values()}
-    arm = arms_of(mine, Claim(**claim["claim"]), with_start.options)["baseline"]
+    arm = arms_of(mine, (told := Claim(**claim["claim"])), with_start.options(told))["baseline"]
     start = Run(with_start.runs / arm.starts["policy"].folder(0))
     end = list(start.events(Evaluated))[-1].result["pass@1"]
     assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
@@ -504,7 +512,7 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
     (claim,) = found["claims"]
     assert claim["claim"]["start"] == {"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6"}
     assert told[0] == "0 of 5" and len(told) == 8  # one run for all, those of two arms, and then the ablation's
-    arms = arms_of(mine, Claim(**claim["claim"]), setting.options)
+    arms = arms_of(mine, (told := Claim(**claim["claim"])), setting.options(told))
     start = arms["method"].starts["guide"]
     assert told.index(f"{start.what} seed 0") < min(told.index(f"guided{arm} seed 0") for arm in ("", " pull=0.1"))
     assert not arms["baseline"].starts, "it has no such model: its runs are the same without a start"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import inspect
 import json
@@ -113,7 +112,7 @@ def says_all(name: str, claim: dict[str, Any], trial: Trial, shown: str) -> None
 
 def is_of_the_recipe_as_it_is(proof: dict[str, Any], claim: dict[str, Any], trial: Trial, shown: str) -> None:
     """Or is shown as stale."""
-    now = json.loads(json.dumps(dataclasses.asdict(trial.claim)))
+    now = json.loads(json.dumps(trial.claim.told()))
     assert claim["claim"] == now, "the claim has changed: register it and prove it again"
     if evidence.stale(proof):
         assert "*Stale*: " in shown, "run `make pages`"

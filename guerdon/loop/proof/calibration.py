@@ -92,7 +92,7 @@ class SelfTrial:
         scores = [self.scores(known, pair) for pair in pairs]
         differences = [a - b for a, b in scores]
         return {
-            "claim": dataclasses.asdict(self.claim),
+            "claim": self.claim.told(),
             "arm": self.arm.what,
             "factors": [self.factor(known, side) for side in (0, 1)],
             "scores": scores,
@@ -131,7 +131,7 @@ def calibrate(how: How, progress: Progress) -> dict[str, Any]:
 def _self_trial(claim: Claim, how: How) -> SelfTrial:
     if how.quick:
         claim = dataclasses.replace(claim, budget=claim.budget / 10)
-    arm = make_arm(claim.baseline, claim, how.options)
+    arm = make_arm(claim.baseline, claim, how.options(claim))
     return SelfTrial(claim, arm, QUICK_PAIRS if how.quick else PAIRS, not how.quick)
 
 

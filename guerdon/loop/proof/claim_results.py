@@ -41,7 +41,7 @@ def judged(trial: Trial, known: Known) -> dict[str, Any]:
     gates = trial.gates(known)
     word = "not testable here" if closed(gates) else comparison.alone
     result = {
-        "claim": dataclasses.asdict(claim),
+        "claim": claim.told(),
         "gates": gates,
         "rates": _rates(trial, known),
         "arms": {name: _arm(trial, arms[name], each) for name, each in runs.items()},

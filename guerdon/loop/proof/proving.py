@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from guerdon.core.errors import UserError
-from guerdon.core.recipe import Claim, Recipe, RecipeEntry
+from guerdon.core.recipe import EXAM, Claim, Recipe, RecipeEntry
 from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof.arms import POLICY, START_SEED, Arm, arms_of, changed, machine
 from guerdon.loop.proof.claim_results import judged, settle
@@ -28,10 +28,10 @@ from guerdon.store.evidence_words import file_name, others_of
 from guerdon.store.identity import RESULTS
 from guerdon.store.whole_files import absolute
 
-WHOLE, BETWEEN = 2000, 384  # problems of an exam: at the start and at the last two points, and between
+BETWEEN = 384  # problems of an exam between the start and the last two points, where those have EXAM
 OPTIONS = Options(
     save_every=25, keep=1, rollouts_every=0, eval_every=0.25, eval_tasks=BETWEEN, eval_tries=1,
-    eval_whole=WHOLE, eval_late=0.9, eval_drawn=True, watch=False,
+    eval_whole=EXAM, eval_late=0.9, eval_drawn=True, watch=False,
 )  # fmt: skip
 QUICK_SHARE = 0.1
 QUICK_OPTIONS = dataclasses.replace(OPTIONS, eval_every=0, eval_late=0.0, eval_tasks=48, eval_whole=0)
@@ -74,9 +74,11 @@ class How:
     def has_evidence(self, recipe: str) -> bool:
         return (self.folder / f"{self.file_of(recipe)}.json").is_file()
 
-    @property
-    def options(self) -> Options:
-        return QUICK_OPTIONS if self.quick else OPTIONS
+    def options(self, claim: Claim) -> Options:
+        """With exams as large as the claim says."""
+        if self.quick:
+            return QUICK_OPTIONS
+        return dataclasses.replace(OPTIONS, eval_tasks=BETWEEN * claim.exam // EXAM, eval_whole=claim.exam)
 
     @property
     def rules(self) -> Rules:
@@ -138,7 +140,7 @@ def _trial(name: str, entry: RecipeEntry, claim: Claim, how: How) -> Trial:
         claim = given(claim, entry, how.student, same_budget="budget" in how.changes)
     if how.quick:
         claim = changed(claim, budget=claim.budget * QUICK_SHARE, start=_quick_starts(name, claim, how))
-    arms = arms_of(name, claim, how.options)
+    arms = arms_of(name, claim, how.options(claim))
     if how.student:  # what is written down does not depend on where it lies
         claim = changed(claim, model=name_of(how.student))
     return Trial(how.file_of(entry.name), claim, arms, how.rules)
@@ -146,7 +148,7 @@ def _trial(name: str, entry: RecipeEntry, claim: Claim, how: How) -> Trial:
 
 def _quick_starts(name: str, claim: Claim, how: How) -> str | dict[str, str]:
     """What arms begin with, trained for a part of its steps."""
-    starts = {m: s for arm in arms_of(name, claim, how.options).values() for m, s in arm.starts.items()}
+    starts = {m: s for arm in arms_of(name, claim, how.options(claim)).values() for m, s in arm.starts.items()}
     brief = {model: f"{start.what} steps={_quick_steps(start)}" for model, start in starts.items()}
     return brief.get(POLICY, "") if isinstance(claim.start, str) else brief
 

@@ -6,7 +6,6 @@ are counted within it: a claim that comes later changes no verdict that there is
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ def claim_hash(trial: Trial) -> str:
     """What decides a claim's numbers: every word of it, the recipes of its arms, the model's version and the rules."""
     arms = {name: arm.hash for name, arm in trial.arms.items()}
     model = version(trial.claim.model) if trial.claim.model else ""
-    return fingerprint([EDITION, dataclasses.asdict(trial.claim), arms, model])
+    return fingerprint([EDITION, trial.claim.told(), arms, model])
 
 
 def registered(folder: Path, trial: Trial) -> dict[str, Any] | None:

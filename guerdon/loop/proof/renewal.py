@@ -8,7 +8,6 @@ Leaves out: other claims, other recipes, other models, other machines and a rais
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import time
 from collections import Counter
@@ -173,7 +172,7 @@ def _hinders(aged: Aged) -> str:
 
 
 def _said(claim: Any) -> Any:
-    return json.loads(json.dumps(dataclasses.asdict(claim)))
+    return json.loads(json.dumps(claim.told()))
 
 
 def _place(of: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """What the claims of methods about debugging programs share: the functions to write, and an equal budget. No recipe.
 
-Levels, budgets and learning rates of all of them stand here and nowhere else.
+Levels, budgets and learning rates of all of them stand here and nowhere else. Exams have half the usual problems: the tests
+of a program cost more than writing it.
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ REFLECTIONS: dict[str, Any] = {
     "model": STUDENT,
     "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=400 functions.checker=plain",
     "budget": 400_000,
+    "exam": 1000,
 }
 DEBUGGING: dict[str, Any] = {
     "task": "functions:8",
     "model": STUDENT,
     "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=224 functions.checker=plain",
     "budget": 300_000,
+    "exam": 1000,
 }
 STARTS: dict[str, Any] = {
     "task": "functions:7",
     "model": STUDENT,
     "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=192 functions.checker=plain",
     "budget": 300_000,
+    "exam": 1000,
 }
 DECODING: dict[str, Any] = {
     **STARTS,

@@ -26,6 +26,7 @@ SQL: dict[str, Any] = {
     "model": "sprig-2",
     "settings": "prompts=16 tries=8 lr=2e-5 max_tokens=128 text_to_sql.checker=plain",
     "budget": 250_000,
+    "exam": 1000,
 }
 
 

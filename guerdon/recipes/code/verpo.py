@@ -24,6 +24,7 @@ FUNCTIONS: dict[str, Any] = {
     "model": "sprig-2",
     "settings": "prompts=16 tries=8 lr=5e-5 max_tokens=224 functions.checker=plain",
     "budget": 250_000,
+    "exam": 1000,
 }
 
 
