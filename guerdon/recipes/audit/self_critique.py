@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 from guerdon.audits.contamination.contamination_probe import probe_contamination
 from guerdon.core.errors import UserError
-from guerdon.core.recipe import Claim, Recipe, Study, recipe
+from guerdon.core.model import Model
+from guerdon.core.recipe import Claim, Study, recipe
 from guerdon.core.seeds import generator
 from guerdon.curricula.plain import uniform
 from guerdon.recipes.house.grpo import grpo
@@ -26,7 +27,7 @@ from guerdon.tasks.roles import revise_view
 Detector = Literal["self_critique", "perplexity", "min_k", "min_k_plus", "entropy"]
 AS_TAUGHT = revise_view("{prompt}", "{answer}")  # sprig knows it; ask others in a sentence
 NAME = "self-critique detector"
-ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "settings": "max_tokens=64", "budget": 1_000_000}
+ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "budget": 1_000_000}
 
 
 @recipe(
@@ -38,10 +39,18 @@ ARMS: dict[str, Any] = {"task": "countdown:1-6@256", "metric": "auc", "settings"
         Claim(says="It tells problems of training better than Min-K%.", baseline=f"{NAME}=min_k", **ARMS),
         Claim(says="It tells problems of training better than mean entropy.", baseline=f"{NAME}=entropy", **ARMS),
     ),
-    on=grpo,
 )
 def self_critique(
-    base: Recipe, task: Any, *, detector: Detector = "self_critique", another_way: str = AS_TAUGHT
+    task: Any,
+    model: Model,
+    *,
+    detector: Detector = "self_critique",
+    another_way: str = AS_TAUGHT,
+    prompts: int = 16,
+    tries: int = 8,
+    rl_lr: float = 2e-5,  # as grpo; what is told apart is the same for all detectors, so nobody tunes it
+    max_tokens: int = 64,
+    steps: int = 100,
 ) -> Study:
     """Train on half of a set of problems, and tell by a detector which half it was."""
     if (size := task.size("train")) is None:
@@ -51,8 +60,9 @@ def self_critique(
         problems = [task.get("train", i) for i in range(size)]
         members = even_halves([each.kind for each in problems], generator(seed, "members"))
         lesson = chosen(task, tuple(i for i in range(size) if members[i]))
-        trained = run.train(base.but(curriculum=uniform(lesson, base.curriculum.tries)), budget=run.budget)
-        how = {"check": task.check, "max_tokens": base.sampling.max_tokens, "another_way": another_way}
+        learned: Any = grpo(task, model, prompts=prompts, tries=tries, lr=rl_lr, max_tokens=max_tokens, steps=steps)
+        trained = run.train(learned.but(curriculum=uniform(lesson, tries)), budget=run.budget)
+        how = {"check": task.check, "max_tokens": max_tokens, "another_way": another_way}
         told = probe_contamination(trained.model(), problems, members, **how)
         right = {m: [bool(p.right) for p in told.problems if p.member is m] for m in (True, False)}
         rates = {f"right_{name}": sum(right[m]) / len(right[m]) for name, m in (("members", True), ("others", False))}
