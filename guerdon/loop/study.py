@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,7 @@ class StudyRun:
     """What a study's body is handed. Everything it does is remembered: running the body again repeats nothing.
 
     `budget` is what the study was told to spend, None where it was told nothing; `spent` what its runs have cost by now.
+    `inner` is where its runs are: studies of one seed that share it make what they have in common once.
     """
 
     def __init__(
@@ -51,7 +54,9 @@ class StudyRun:
         log: EventLog,
         budget: Budget | None = None,
         listeners: Sequence[Listener] = (),
+        inner: Path | None = None,
     ) -> None:
+        self.inner, self.shares = inner or folder.inner, inner is not None
         self.folder, self.options, self.seed, self.log, self.listeners = folder, options, seed, log, listeners
         self.budget = budget
         self.interrupted = False
@@ -75,19 +80,28 @@ class StudyRun:
         recipe = self._lengthened(recipe, steps, budget)
         recipe.check()
         seed = self.seed if seed is None else seed
-        inner = RunFolder(self.folder.inner / fingerprint([recipe.hash, seed]))
-        with inner.lock():
+        inner = RunFolder(self.inner / fingerprint([recipe.hash, seed]))
+        with inner.lock(wait=True):
             notes = drop_damaged(inner)
             if not inner.exists():
                 inner.create(config_of(Built("recipe", recipe), RunRequest(recipe), seed, recipe.steps, self.options))
             if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
                 self.interrupted = True
                 raise Interrupted
+        if self.shares:
+            self._link(inner.path)
         run = Trained(inner, recipe)
         self.made.append(str(run.weights))
         if inner.path not in self.runs:
             self._note(run)
         return run
+
+    def _link(self, path: Path) -> None:
+        """A run that others may share, as one of its own folder's."""
+        link = self.folder.inner / path.name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(os.path.relpath(path, link.parent))
 
     def _lengthened(self, recipe: Recipe, steps: int | None, budget: Budget | None) -> Recipe:
         if budget is not None:
@@ -110,14 +124,15 @@ class StudyRun:
         """What `make()` gave the first time that it was asked for by this key, as JSON has it: a run of another library, which
         a killed study then does not repeat; what is damaged is made again. The key is whatever decides the result: numbers,
         names, parts, functions."""
-        path = self.folder.inner / f"remembered-{fingerprint(key)}.json"
-        if _remembered(path) is None:
-            result = make()
-            try:
-                write_json(path, sealed({"made": result}))
-            except TypeError as error:
-                message = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
-                raise UserError(message) from error
+        path = self.inner / f"remembered-{fingerprint(key)}.json"
+        with RunFolder(path.with_suffix("")).lock(wait=True) if self.shares else nullcontext():
+            if _remembered(path) is None:
+                result = make()
+                try:
+                    write_json(path, sealed({"made": result}))
+                except TypeError as error:
+                    message = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
+                    raise UserError(message) from error
         remembered = _remembered(path)
         assert remembered is not None
         return remembered["made"]
@@ -156,8 +171,9 @@ def run_study(
     seed: int,
     listeners: Sequence[Listener] = (),
     warnings: Sequence[str] = (),
+    inner: Path | None = None,
 ) -> Any:
-    """Run a study's body to its end; None when it was interrupted."""
+    """Run a study's body to its end; None when it was interrupted. `inner` is where its runs go, if not in its folder."""
     with folder.lock(), clock.as_of(folder.read_config()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
@@ -171,7 +187,7 @@ def run_study(
                 log.emit(Warned(0, message=message))
                 for why in Listeners(listeners).tell(Warned(0, message=message)):  # they hear the runs in it, and this
                     log.emit(Warned(0, message=why))
-            run = StudyRun(folder, options, seed, log, budget, listeners)
+            run = StudyRun(folder, options, seed, log, budget, listeners, inner)
             try:
                 result = study.body(run, seed)
                 if run.interrupted:  # and the body let nobody know

@@ -144,9 +144,10 @@ class RunFolder:
                     remove(each)
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, wait: bool = False) -> Iterator[None]:
         """Hold the folder for this process, and make it if need be; however the process ends, the folder is free again. Who
-        holds it may ask for it again. What killed writers left half-written is swept."""
+        holds it may ask for it again. One that another process holds is refused, or waited for. What killed writers left
+        half-written is swept."""
         if self._held is not None:
             yield
             return
@@ -155,7 +156,7 @@ class RunFolder:
             held = open(self.path / LOCK, "ab")  # noqa: SIM115 - closed by the `with` below
         with held:  # what breaks inside is not about this file
             try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             except BlockingIOError as error:
                 raise UserError(f"{self.named} is being written by another process") from error
             sweep(self.path)

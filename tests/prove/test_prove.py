@@ -22,11 +22,13 @@ from command_line import Cli, command_line
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
+from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof import calibration
 from guerdon.loop.proof.arms import arms_of, make_arm
 from guerdon.loop.proof.calibration import calibrate
+from guerdon.loop.proof.jobs import RunJob, _apart
 from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import OPTIONS, How, prove, register_claims
+from guerdon.loop.proof.proving import OPTIONS, How, prove, register_claims, trials_of
 from guerdon.loop.proof.records import mean_curve, score_of, value_of
 from guerdon.models import load
 from guerdon.store import evidence
@@ -375,6 +377,18 @@ def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_pa
         assert run["score"] == run["points"][-1]["result"]["pass@1"]
     assert [run["spent"]["steps"] for run in arms["baseline"]["runs"]] == [5, 5]
     assert arms["method"]["curve"][0]["spent"] == 0
+    made = list((tmp_path / "runs" / "inner").glob("*/*/run.json"))
+    assert len(made) == 2 * 2, "the first run of a seed is the same in both arms: it is made once"
+
+
+def test_studies_that_share_runs_are_begun_apart(mine, tmp_path):
+    Path(mine).write_text(STUDY.replace("RESULT", "None"))
+    (trial,) = trials_of(mine, find_recipe(mine), how(tmp_path, quick=True))
+    jobs = [RunJob(arm, seed, tmp_path / f"{name}{seed}") for seed in (0, 1) for name, arm in trial.arms.items()]
+    assert [job.folder.name for job in _apart(jobs, [])] == ["method0", "method1", "baseline0", "baseline1"]
+    assert [job.folder.name for job in _apart(jobs[2:], jobs[:1])] == ["method1", "baseline1"]
+    assert [job.folder.name for job in _apart(jobs[1:], jobs[:1])] == ["method1", "baseline0", "baseline1"]
+    assert replace(jobs[0], alone=True).inner is None
 
 
 @pytest.mark.slow

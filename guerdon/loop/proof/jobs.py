@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import multiprocessing
 import os
 import shutil
@@ -29,15 +30,17 @@ from types import FrameType
 import torch
 
 from guerdon.core.errors import CtrlC, RunStopped, UserError
+from guerdon.core.part import fingerprint
 from guerdon.core.recipe import Study
 from guerdon.engine.gpu_memory import share_gpu
 from guerdon.loop.build import config_of
-from guerdon.loop.proof.arms import Arm
+from guerdon.loop.proof.arms import Arm, machine
 from guerdon.loop.record import Interrupt
 from guerdon.loop.study import run_study
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import remember
 from guerdon.store.folder import RunFolder
+from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run, damage_of, drop_damaged
 from guerdon.store.whole_files import absolute
 from guerdon.workers.processes import die_with_parent
@@ -64,10 +67,19 @@ class RunJob:
     at_a_time: int = 1  # how many run at once, which is what their seconds depend on
     keeps: bool = False  # its models, for others to begin with
     after: tuple[Path, ...] = ()  # folders of the runs that it begins with
+    alone: bool = False  # a study makes all of its runs itself, whatever others of its seed have made
 
     @property
     def name(self) -> str:
         return f"{self.arm.what} seed {self.seed}"
+
+    @functools.cached_property
+    def inner(self) -> Path | None:
+        """Where a study's runs are made: those of one code and seed make what they have in common once."""
+        if self.alone or not isinstance(self.arm.build().recipe, Study):
+            return None
+        kin = [self.arm.source, RESULTS, machine(), self.arm.options.keeping, self.seed, self.noise]
+        return self.folder.parent / "inner" / fingerprint(kin)
 
 
 def is_done(folder: Path) -> bool:
@@ -98,7 +110,7 @@ def _run_held(job: RunJob, folder: RunFolder) -> str:
         folder.create({**config, **apart, "at_a_time": job.at_a_time})
         notes += remember(config, here)
     if isinstance(recipe, Study):
-        run_study(recipe, folder, options, job.seed, warnings=notes)
+        run_study(recipe, folder, options, job.seed, warnings=notes, inner=job.inner)
     else:
         run_recipe(recipe, folder, options, job.seed, steps, warnings=notes)
     if not is_done(job.folder):
@@ -182,10 +194,20 @@ def _ready(queue: list[RunJob], under_way: Mapping[Future[str], RunJob], workers
     """Jobs to hand over now, taken off the queue: enough that no worker waits, and none whose beginnings are not there."""
     missing = {job.folder for job in (*queue, *under_way.values())}
     free = workers + SPARE - len(under_way)
-    ready = [job for job in queue if missing.isdisjoint(job.after)][: max(0, free)]
+    ready = _apart([job for job in queue if missing.isdisjoint(job.after)], under_way.values())[: max(0, free)]
     chosen = {job.folder for job in ready}
     queue[:] = [job for job in queue if job.folder not in chosen]
     return ready
+
+
+def _apart(jobs: Iterable[RunJob], under_way: Iterable[RunJob]) -> list[RunJob]:
+    """Those first that share no runs with one that is under way or before them: the others would wait for it."""
+    busy = {job.inner for job in under_way if job.inner}
+    first, later = list[RunJob](), list[RunJob]()
+    for job in jobs:
+        (later if job.inner in busy else first).append(job)
+        busy |= {job.inner} if job.inner else set()
+    return first + later
 
 
 def _begin(stop: Event, workers: int) -> None:

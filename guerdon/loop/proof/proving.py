@@ -214,7 +214,7 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
     starts = list(run.arm.starts.values())
     before = [RunJob(start, START_SEED, how.runs / start.folder(START_SEED), keeps=True) for start in starts]
     after = tuple(job.folder for job in before)
-    mine = RunJob(run.arm, run.seed, how.runs / run.folder, run.key, run.noise, after=after)
+    mine = RunJob(run.arm, run.seed, how.runs / run.folder, run.key, run.noise, after=after, alone=bool(run.again))
     return [*(job for job in before if not is_done(job.folder)), mine]
 
 
