@@ -11,7 +11,7 @@ import guerdon as gd
 from bench.audited import Audited
 
 HARD = {
-    "task": "text_to_sql:8",
+    "task": "text_to_sql:7",
     "text_to_sql.checker": "plain",
 }  # than what is audited: where all is right no hack pays
 SHORT = {**HARD, "steps": 60, "prompts": 16, "tries": 8, "lr": 5e-5, "max_tokens": 128}
