@@ -28,6 +28,8 @@ import guerdon as gd
 from bench.audited import ROOT, Audited, corpora, gold_episode, problems, source_hash, worth_of
 from bench.auditors_page import renewed, row, said
 from guerdon.core.errors import UserError
+from guerdon.engine.gpu_memory import share_gpu
+from guerdon.loop.proof.jobs import wait_asleep
 from guerdon.loop.record import Options
 from guerdon.models.model_loading import version
 from guerdon.store.event_types import StepDone
@@ -132,7 +134,8 @@ def run_missing(folder: Path, seeds: int, model: str, jobs: int, command: Sequen
     known = known_in(folder)
     missing = {name: facts for name, facts in wanted_runs(seeds, model).items() if _key(facts) not in known}
     with ThreadPoolExecutor(max(1, jobs)) as pool, open(folder / RECORDS, "a", encoding="utf-8") as out:
-        asked = {pool.submit(_process, folder / name, facts, model, command): name for name, facts in missing.items()}
+        how = (model, jobs, command)
+        asked = {pool.submit(_process, folder / name, facts, *how): name for name, facts in missing.items()}
         for done, future in enumerate(as_completed(asked), 1):
             name, (result, error) = asked[future], future.result()
             if result is not None:
@@ -141,10 +144,12 @@ def run_missing(folder: Path, seeds: int, model: str, jobs: int, command: Sequen
             print(f"{done} of {len(asked)}: {name}{f' failed: {error}' if error else ''}", flush=True)
 
 
-def _process(folder: Path, facts: Mapping[str, Any], model: str, command: Sequence[str]) -> tuple[Record | None, str]:
+def _process(
+    folder: Path, facts: Mapping[str, Any], model: str, jobs: int, command: Sequence[str]
+) -> tuple[Record | None, str]:
     if folder.exists():
         shutil.rmtree(folder)  # of a run that was interrupted
-    what = [facts["corpus"], facts["reward"], str(facts["seed"]), model, str(folder)]
+    what = [facts["corpus"], facts["reward"], str(facts["seed"]), model, str(folder), str(jobs)]
     start = command or [sys.executable, "-m", "bench.alarms"]
     done = subprocess.run([*start, *what], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
@@ -152,8 +157,10 @@ def _process(folder: Path, facts: Mapping[str, Any], model: str, command: Sequen
     return json.loads((folder / RESULT).read_text(encoding="utf-8")), ""
 
 
-def one(corpus: str, reward: str, seed: int, model: str, folder: Path) -> None:
-    """In a process of its own: one run, and its record in its folder."""
+def one(corpus: str, reward: str, seed: int, model: str, folder: Path, jobs: int = 1) -> None:
+    """In a process of its own: one run, of so many at a time, and its record in its folder."""
+    wait_asleep()
+    share_gpu(jobs)
     entry = next(each for each in corpora()[corpus] if each.name == reward)
     with contextlib.redirect_stdout(io.StringIO()):
         record = trained(entry, seed, folder, model)
@@ -260,4 +267,4 @@ def run_and_tell(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    one(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]))
+    one(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], Path(sys.argv[5]), int(sys.argv[6]))

@@ -153,7 +153,7 @@ def test_a_tiny_run_is_trained_and_examined(tmp_path):
 
 FAKE = """
 import json, pathlib, sys
-corpus, reward, seed, model, folder = sys.argv[1:]
+corpus, reward, seed, model, folder, jobs = sys.argv[1:]
 if reward == "token_f1":
     sys.exit("it broke")
 pathlib.Path(folder).mkdir(parents=True)

@@ -219,13 +219,13 @@ def _begin(stop: Event, workers: int) -> None:
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    _wait_asleep()
+    wait_asleep()
     share_gpu(workers)
     die_with_parent()  # on Linux the kernel sees to it, even while this process is stopped or deep in a library
     threading.Thread(target=_follow, name="follow", daemon=True).start()
 
 
-def _wait_asleep() -> None:
+def wait_asleep() -> None:
     """Wait for the GPU asleep, not in a loop that asks: there are more runs than cores. Said before the first kernel; where the
     library of CUDA cannot be reached, waiting costs a core."""
     if torch.version.cuda is None:
