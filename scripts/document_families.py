@@ -102,7 +102,8 @@ def counted(every: Mapping[str, Mapping[str, Any]]) -> str:
         rows.append(f"| **{word}** | {many[word]} | {names} |")
     stand = Counter(claim["stands"] for _, claim in claims)
     standing = ", ".join(f"{stand[word]} {word}" for word in ("supported", "refuted", "open"))
-    return "\n".join([*rows, f"\n{len(every)} recipes, {len(claims)} claims: {standing}."])
+    recipes, said = (f"{n} {word}{'s' * (n != 1)}" for n, word in ((len(every), "recipe"), (len(claims), "claim")))
+    return "\n".join([*rows, f"\n{recipes}, {said}: {standing}."])
 
 
 def pages() -> dict[Path, str]:
