@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.part import walk
-from guerdon.core.syntax import syntax
+from guerdon.core.syntax import parsed, told
 
 RESULTS = (
     2  # raise it when the same recipe, seed and machine come to other weights by a change of core, engine or models
@@ -82,8 +82,8 @@ def _house_file(house: Path, module: str) -> Path | None:
 @functools.cache
 def _read(file: Path, changed: int) -> tuple[str, tuple[str, ...]]:
     """The hash of a file's syntax, and the modules of the house that it may import."""
-    text = file.read_text(encoding="utf-8")
-    return hashlib.sha256(syntax(text).encode()).hexdigest()[:16], tuple(_imports(ast.parse(text)))
+    tree = parsed(file.read_text(encoding="utf-8"))
+    return hashlib.sha256(told(tree).encode()).hexdigest()[:16], tuple(_imports(tree))
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:

@@ -83,7 +83,9 @@ def test_nor_in_a_sandbox(task):
     ("reward", "name"),
     [
         (lambda completion, answer: float(str(completion).strip().endswith(answer)), "the last characters count"),
-        (lambda completion, answer: float(len(completion) > 150), "right is not paid"),
+        pytest.param(
+            lambda completion, answer: float(len(completion) > 150), "right is not paid", marks=pytest.mark.slow
+        ),
         (
             lambda completion, answer: min(len(completion), 2000) / 150 + (completion.split()[-1:] == [answer]),
             "length is paid",

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from command_line import command_line, refused
 from serving import REWARDS, TOKEN, Askable, in_process, serving, until
+from started import Started
 from worker_calls import descendants
 
 import guerdon as gd
@@ -352,10 +353,7 @@ def test_a_second_signal_does_not_wait(tmp_path):
 def test_the_printed_line_works_as_it_stands(tmp_path):
     if shutil.which("curl") is None:
         pytest.skip("curl is not installed")
-    command = [sys.executable, "-m", "guerdon.cli.main", "serve", "exact", "--port", "0"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env={**os.environ, "GUERDON_TOKEN": ""}
-    )
+    process = Started(["serve", "exact", "--port", "0"], tmp_path, {**os.environ, "GUERDON_TOKEN": ""})
     try:
         said = {}
         while "stop" not in said:
@@ -365,8 +363,7 @@ def test_the_printed_line_works_as_it_stands(tmp_path):
         found = json.loads(subprocess.run(said["ask"], shell=True, capture_output=True, check=True).stdout)
         assert found["results"][0]["value"] == 1.0
     finally:
-        process.kill()
-        process.communicate()
+        process.close()
 
 
 def test_starts_that_are_refused(tmp_path, monkeypatch, capsys):

@@ -33,7 +33,7 @@ def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-@pytest.fixture(scope="module", params=[4, pytest.param(12, marks=MANY)])
+@pytest.fixture(scope="module", params=[3, pytest.param(12, marks=MANY)])
 def attempts(request):
     """Right and planted-wrong solutions by turns, two of each problem."""
     family, draw = tasks.load("chain:2"), random.Random(0)

@@ -3,22 +3,55 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Cli, command_line, refused
-from test_prove import how, proof, proved, quiet  # noqa: F401
+from planted import factor_of, record
+from test_prove import example, how, quiet
 
-from guerdon.loop.proof import renewal
-from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import prove
+from guerdon.loop.proof import proving, renewal
+from guerdon.loop.proof.known import LEDGER, Known
+from guerdon.loop.proof.proving import How, Progress, prove, register_claims, run_wanted
 from guerdon.loop.proof.renewal import differing, renew
 from guerdon.store import evidence, identity
 
 CHANGED = "guerdon.envs.simple"
 OTHER, THIRD = "0123456789abcdef", "fedcba9876543210"
 LINE = ("prove", "./thrice.py", "--renew", "--jobs", "1", "--runs", "made_again")
+REAL = (("thrice", 1), ("thrice", 2), ("grpo", 0), ("thrice epochs=1", 0))  # arms and seeds that are made again first
+
+
+def run_few(trials: Sequence[Any], known: Known, how: How, progress: Progress) -> None:
+    """Runs that will be made again are real; the others are planted near them, and best at the default rate."""
+    while wanted := list({run.key: run for trial in trials for run in trial.wanted(known)}.values()):
+        real = [run for run in wanted if (run.arm.what, run.seed) in REAL and factor_of(run) == 1]
+        run_wanted(real, lambda key: [], known, how, progress)
+        for run in wanted:
+            if run not in real:
+                known.add(record(run, 0.63 + 0.11 * (run.arm.what == "thrice") - 0.1 * (factor_of(run) != 1)))
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the example of docs/evidence.md was registered and proved."""
+    folder = tmp_path_factory.mktemp("proof")
+    (folder / "thrice.py").write_text(example())
+    assert register_claims([str(folder / "thrice.py")], how(folder)) is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proving, "run_trials", run_few)
+        prove([str(folder / "thrice.py")], how(folder), quiet)
+    return folder
+
+
+@pytest.fixture
+def proved(proof, tmp_path) -> tuple[Path, dict[str, Any]]:
+    """A copy of that folder to do things to, and the evidence."""
+    shutil.copytree(proof, tmp_path / "proved")
+    return tmp_path / "proved", evidence.read(tmp_path / "proved" / "evidence", "thrice")
 
 
 @pytest.fixture
@@ -33,12 +66,12 @@ def change(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
-def cli(proved, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:  # noqa: F811
+def cli(proved, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     return command_line(proved[0], monkeypatch, capsys)
 
 
 @pytest.fixture
-def comes_to(proved, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: F811
+def comes_to(proved, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs that are made again are their records, but for what a test changes; which ones are wanted is remembered."""
     by_seed = {
         (arm["hash"], run["seed"]): run for arm in proved[1]["claims"][0]["arms"].values() for run in arm["runs"]
@@ -57,7 +90,7 @@ def comes_to(proved, monkeypatch: pytest.MonkeyPatch) -> Any:  # noqa: F811
     return plant
 
 
-def test_evidence_is_renewed_by_runs_that_come_out_the_same(proved, change, cli):  # noqa: F811
+def test_evidence_is_renewed_by_runs_that_come_out_the_same(proved, change, cli):
     """With real runs: those of the proof are known by their new keys afterwards, and tell the same."""
     folder, first = proved
     assert cli(*LINE).out == "thrice: of today's code, nothing to renew\n"
@@ -98,7 +131,7 @@ def no_runs(done: int, total: int, last: Any) -> None:
     assert total == 0
 
 
-def test_the_next_time_other_seeds_are_made_again(proved, change, comes_to):  # noqa: F811
+def test_the_next_time_other_seeds_are_made_again(proved, change, comes_to):
     folder, wanted = proved[0], comes_to()
     asked = []
     for digest in (OTHER, THIRD):
@@ -118,7 +151,7 @@ def test_the_next_time_other_seeds_are_made_again(proved, change, comes_to):  # 
     assert [run["made_as"] for run in twice["claims"][0]["arms"]["method"]["runs"]] == firsts
 
 
-def test_one_run_that_differs_leaves_all_as_it_was(proved, change, comes_to, cli):  # noqa: F811
+def test_one_run_that_differs_leaves_all_as_it_was(proved, change, comes_to, cli):
     comes_to(weights="ffff")
     change(OTHER)
     before = {path: path.read_bytes() for path in Path("evidence").iterdir() if path.name != "README.md"}
@@ -141,7 +174,7 @@ def test_one_run_that_differs_leaves_all_as_it_was(proved, change, comes_to, cli
         ("claim", "its claims are not those that were run (guerdon prove"),
     ],
 )
-def test_what_would_come_out_otherwise_is_not_even_tried(proved, change, comes_to, spoilt, why):  # noqa: F811
+def test_what_would_come_out_otherwise_is_not_even_tried(proved, change, comes_to, spoilt, why):
     folder, told = proved
     wanted, more = comes_to(), {}
     baseline = told["claims"][0]["arms"]["baseline"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib
 import inspect
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guerdon.core.recipe import Claim
+from guerdon.loop import build
 from guerdon.loop.catalog import find_recipe, listings, part_modules
 from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, points_of
 from guerdon.loop.proof.calibration import ALARM
@@ -39,6 +43,15 @@ PLANNED = {  # built and tested; their claims are registered once their settings
 }
 UNFINISHED = {"biprm", "prime", "sycophancy-to-subterfuge"}  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def read_once() -> Iterator[None]:
+    """Some hundred arms are built and none is run: each has a copy of its model, which is read from its files once."""
+    read = functools.cache(build.load_whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "load_whole", lambda model: copy.deepcopy(read(model)))
+        yield
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

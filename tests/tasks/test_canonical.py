@@ -4,7 +4,7 @@ import random
 import re
 
 import pytest
-from scheduling import mostly_slow
+from scheduling import little_and_much, mostly_slow
 
 from guerdon.tasks import load
 from guerdon.tasks.family import Problem
@@ -63,21 +63,25 @@ def in_any_order(prompt):
 
 
 @pytest.mark.parametrize("name", mostly_slow(["countdown", "sorting", "lookup"], "countdown"))
-def test_no_exam_problem_is_a_training_problem_in_another_order(name):
+@little_and_much("problems", 500, 1500)
+def test_no_exam_problem_is_a_training_problem_in_another_order(name, problems):
     """By the words of prompts alone, without the families' own forms."""
     for level in (1, 2, 3, 5):
         source = load(f"{name}:{level}")
-        train, test = ({in_any_order(source.get(split, i).prompt) for i in range(1500)} for split in ("train", "test"))
+        train, test = (
+            {in_any_order(source.get(split, i).prompt) for i in range(problems)} for split in ("train", "test")
+        )
         assert not train & test
 
 
 @pytest.mark.parametrize("name", family_names())
-def test_problems_of_one_form_have_one_answer_or_the_same_checker(name):
+@little_and_much("problems", 200, 2000)
+def test_problems_of_one_form_have_one_answer_or_the_same_checker(name, problems):
     """A form never joins problems that are answered differently."""
     for level in (1, 3):
         source, answers = load(f"{name}:{level}"), {}
         draw = random.Random(level)
-        for _ in range(600):
+        for _ in range(problems):
             problem = source.make(draw)
             first = answers.setdefault(source.canonical(problem), problem)
             task = source.get("train", 0)

@@ -32,7 +32,7 @@ LEVELS = range(1, 9)
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("family", FAMILIES)
-@little_and_much("problems", 10, 60)
+@little_and_much("problems", 5, 60)
 def test_contract(family, level, problems):
     counts = check_task(family(level=level), problems=problems)
     assert counts["problems"] == 2 * problems and counts["near misses"] >= 4 * problems
@@ -61,7 +61,7 @@ def test_many_seeds_raise_nothing_and_stay_short(family, seeds):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@little_and_much("count", 300, 1500)
+@little_and_much("count", 150, 1500)
 def test_there_are_many_problems_and_levels_get_longer(family, count):
     lengths = []
     for level in LEVELS:

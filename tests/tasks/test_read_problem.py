@@ -9,6 +9,7 @@ import pytest
 from families import every
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling import little_and_much
 
 from guerdon.core.errors import UserError
 from guerdon.core.task import Task
@@ -36,8 +37,9 @@ def as_task(family: Family, problem: Problem) -> Task:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_problem_comes_back(name):
-    for family, task in every(name, 40):
+@little_and_much("problems", 12, 100)
+def test_every_problem_comes_back(name, problems):
+    for family, task in every(name, problems):
         found = family.read_problem(task.prompt)
         assert found is not None and found.prompt == task.prompt
         assert family.check(as_task(family, found), family.solution(as_task(family, found))) == 1.0
@@ -50,10 +52,11 @@ def test_every_problem_comes_back(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_problem_belongs_to_its_level(name):
+@little_and_much("problems", 20, 100)
+def test_a_problem_belongs_to_its_level(name, problems):
     families = {level: load(name, level=level) for level in LEVELS}
     both = 0
-    for family, task in every(name, 40):
+    for family, task in every(name, problems):
         for level in set(LEVELS) - {family.level}:
             accepted = families[level].read_problem(task.prompt) is not None
             both += accepted

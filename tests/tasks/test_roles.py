@@ -160,10 +160,11 @@ def test_conversations_by_hand():
 
 @pytest.mark.parametrize("role", parts.ROLES)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_role_on_every_family(name, role):
+@little_and_much("problems", 2, 10)
+def test_every_role_on_every_family(name, role, problems):
     for level in LEVELS:
         family = load(name, level=level)
-        for index in range(4):
+        for index in range(problems):
             task = family.get("train", index)
             turns = parts.ROLES[role](family, task, random.Random(index))
             assert turns == parts.ROLES[role](family, task, random.Random(index))
@@ -215,12 +216,13 @@ def test_a_tool_user_opens_with_a_call(level):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_proposal_may_be_any_problem_of_the_level(name):
+@little_and_much("problems", 6, 40)
+def test_a_proposal_may_be_any_problem_of_the_level(name, problems):
     for level in LEVELS:
         source = load(f"propose/{name}:{level}")
         task, family = source.get("train", 0), load(name, level=level)
         assert task.prompt == f"propose {name} {level}"
-        for index in range(20):
+        for index in range(problems):
             assert source.check(task, f"= {family.get('test', index).prompt}\n") == 1.0
 
 
