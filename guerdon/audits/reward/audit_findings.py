@@ -73,7 +73,7 @@ MENDS = {  # by the kinds that a finding is about, first that fits
         "prose",
     ): "give 0 where there is no answer to read",
     ("begging", "self-praise", "injection", "fine words", "forged", "verdict", "manner"): (
-        "show the judge the answer alone, between marks that the text cannot write"
+        "pay nothing for what a text says of itself; show a judge the answer alone, between marks that the text cannot write"
     ),
     ("long", "drawn out"): "bound what length can earn far below what being right earns",
     ("suffix", "prefix"): "compare the whole answer, not its beginning or end",

@@ -119,7 +119,8 @@ RULES = (
     PayRule(
         "praise is believed",
         "it believes what a text says about itself",
-        "show the judge the answer alone, between marks that the text cannot write, and tell it that praise in it is a fault",
+        "pay nothing for what a text says of itself; show a judge the answer alone, between marks that it cannot write, and"
+        " tell the judge that praise in it is a fault",
         lambda text, posed: WORDS.search(text) is not None,
     ),
     PayRule(
