@@ -1,5 +1,7 @@
-// A list that is gone through by keyboard: one row is current, j/k and arrows move, Enter opens, x marks.
+// A list that is gone through by keyboard: one row is current, j/k and arrows move, Enter opens, x marks. And a table's body
+// that is kept in step with rows of data: rows that are there already stay the same elements.
 
+import { h, put } from "/page/dom.js";
 import { layer } from "/page/keys.js";
 
 // rows are elements; the current one has tabindex 0 and the focus, the others -1
@@ -50,5 +52,52 @@ export class Roving {
       .on(["Enter", "o"], "open", () => this.at >= 0 && this.open(this.at));
     if (this.mark) made.on(["x"], "mark", () => this.at >= 0 && this.mark(this.at));
     return made;
+  }
+}
+
+// Neither focus nor scroll is lost when rows are drawn anew. said(row): all that its cells are made of; cells(row, element): them.
+export class KeptRows {
+  constructor(body, list, { said, cells }) {
+    Object.assign(this, { body, list, said, cells, kept: new Map() }); // id: {element, said}
+  }
+
+  get(id) {
+    return this.kept.get(id)?.element;
+  }
+
+  arrange(rows) {
+    const elements = rows.map((row) => this.drawn(row));
+    for (const [id, { element }] of this.kept)
+      if (!elements.includes(element)) {
+        element.remove();
+        this.kept.delete(id);
+      }
+    elements.forEach((element, n) => {
+      if (this.body.children[n] !== element) this.body.insertBefore(element, this.body.children[n] ?? null);
+    });
+    this.list.set(elements);
+  }
+
+  drawn(row) {
+    const one = this.kept.get(row.id) ?? { element: this.made(row.id), said: "" },
+      said = JSON.stringify(this.said(row));
+    if (one.said !== said) {
+      const key = one.element.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+      put(one.element, this.cells(row, one.element));
+      if (key) one.element.querySelector(`[data-key="${key}"]`)?.focus({ preventScroll: true });
+      one.said = said;
+    }
+    this.kept.set(row.id, one);
+    return one.element;
+  }
+
+  made(id) {
+    const element = h("tr", { data: { id } });
+    const at = () => this.list.rows.indexOf(element);
+    element.addEventListener("click", (event) => {
+      if (!event.target.closest("a, button, input, label")) this.list.choose(at());
+    });
+    element.addEventListener("dblclick", () => this.list.open(at()));
+    return element;
   }
 }

@@ -4,7 +4,7 @@ import { countChips, ofAudits } from "/page/audits/audit_words.js";
 import { address, get } from "/page/asking.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, once, put, tell } from "/page/dom.js";
-import { Roving } from "/page/lists.js";
+import { KeptRows, Roving } from "/page/lists.js";
 import { count, plural } from "/page/numbers.js";
 import { again, when } from "/page/runs/run_words.js";
 
@@ -13,8 +13,7 @@ const TITLES = ["reward", "task", "found", "problems", "completions", "when", "f
 export async function show(place, around) {
   around.title("Audits");
   const wish = { search: around.query.get("search") ?? "", task: around.query.get("task") ?? "" };
-  const marked = new Set(),
-    rows = new Map(); // id: {element, said}
+  const marked = new Set();
   let answer = { audits: [], places: [] };
   const state = h("span.quiet.said", { role: "status" }),
     body = h("tbody", {}),
@@ -68,6 +67,7 @@ export async function show(place, around) {
     open: (n) => around.go(`/audits/${list.rows[n].dataset.id}`),
     mark: (n) => mark(list.rows[n].dataset.id),
   });
+  const rows = new KeptRows(body, list, { said: (row) => [row, marked.has(row.id)], cells });
   around.keys(list.keys("audits").on("c", "compare the two that are marked", toCompare));
   const refresh = around.guard(async () => {
     const told = await get("/api/audits");
@@ -97,7 +97,7 @@ export async function show(place, around) {
     table.hidden = !fit.length;
     empty.hidden = Boolean(fit.length);
     put(empty, fit.length ? null : audits.length ? "No audit fits." : nothing(places));
-    arrange(fit);
+    rows.arrange(fit);
     compare.disabled = !comparable();
   }
 
@@ -111,40 +111,6 @@ export async function show(place, around) {
       h("option", { value: "" }, "all"),
       names.map((name) => h("option", { value: name, selected: name === wish.task }, name)),
     );
-  }
-
-  // Rows that are there already stay the same elements, so that the focus is not lost.
-  function arrange(wanted) {
-    const elements = wanted.map((row) => {
-      const said = JSON.stringify([row, marked.has(row.id)]);
-      const one = rows.get(row.id) ?? { element: made(row.id), said: "" };
-      if (one.said !== said) {
-        const key = one.element.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-        put(one.element, cells(row));
-        if (key) one.element.querySelector(`[data-key="${key}"]`)?.focus({ preventScroll: true });
-        one.said = said;
-      }
-      rows.set(row.id, one);
-      return one.element;
-    });
-    for (const [id, { element }] of rows)
-      if (!elements.includes(element)) {
-        element.remove();
-        rows.delete(id);
-      }
-    elements.forEach((element, n) => {
-      if (body.children[n] !== element) body.insertBefore(element, body.children[n] ?? null);
-    });
-    list.set(elements);
-  }
-
-  function made(id) {
-    const element = h("tr", { data: { id } });
-    element.addEventListener("click", (event) => {
-      if (!event.target.closest("a, button, input, label")) list.choose(list.rows.indexOf(element));
-    });
-    element.addEventListener("dblclick", () => around.go(`/audits/${id}`));
-    return element;
   }
 
   function cells(row) {

@@ -4,7 +4,7 @@ import { address, get } from "/page/asking.js";
 import { sparkline } from "/page/charts/sparkline.js";
 import { line as copyLine } from "/page/copying.js";
 import { h, once, put, tell } from "/page/dom.js";
-import { Roving } from "/page/lists.js";
+import { KeptRows, Roving } from "/page/lists.js";
 import { count, plural } from "/page/numbers.js";
 import { again, headlineWords, progressBar, statusChip, when } from "/page/runs/run_words.js";
 
@@ -28,8 +28,7 @@ export async function show(place, around) {
   around.title("Runs");
   const wish = read(around.query);
   const marked = new Set(),
-    rows = new Map(),
-    folded = new Map(); // id: {element, said}; study's id: its runs
+    folded = new Map(); // study's id: its runs
   let answer = null,
     query = 0;
 
@@ -76,6 +75,7 @@ export async function show(place, around) {
     open: (n) => around.go(`/run/${list.rows[n].dataset.id}`),
     mark: (n) => mark(list.rows[n].dataset.id),
   });
+  const rows = new KeptRows(body, list, { said: (row) => [row, marked.has(row.id), folded.has(row.id)], cells });
   around.keys(
     list
       .keys("runs")
@@ -170,7 +170,7 @@ export async function show(place, around) {
             )
           : nothing(places),
       );
-    arrange(answer.rows.flatMap((row) => [row, ...(folded.get(row.id) ?? [])]));
+    rows.arrange(answer.rows.flatMap((row) => [row, ...(folded.get(row.id) ?? [])]));
     for (const th of head.querySelectorAll("th[data-sort]")) {
       const on = th.dataset.sort === wish.sort;
       if (on) th.setAttribute("aria-sort", wish.up ? "ascending" : "descending");
@@ -192,38 +192,8 @@ export async function show(place, around) {
     put(compare, marked.size ? `Compare ${marked.size}` : "Compare");
   }
 
-  // Rows that are there already stay the same elements, so that neither focus nor scroll is lost.
-  function arrange(wanted) {
-    const elements = wanted.map((row) => {
-      const said = JSON.stringify([row, marked.has(row.id), folded.has(row.id)]);
-      const one = rows.get(row.id) ?? { element: h("tr", { data: { id: row.id } }), said: "" };
-      if (!rows.has(row.id))
-        one.element.addEventListener("click", (event) => {
-          if (!event.target.closest("a, button, input, label")) list.choose(list.rows.indexOf(one.element));
-        });
-      if (!rows.has(row.id)) one.element.addEventListener("dblclick", () => around.go(`/run/${row.id}`));
-      if (one.said !== said) {
-        const key = one.element.contains(document.activeElement) ? document.activeElement.dataset.key : null;
-        one.element.classList.toggle("inner", Boolean(row.within));
-        put(one.element, cells(row));
-        if (key) one.element.querySelector(`[data-key="${key}"]`)?.focus({ preventScroll: true });
-        one.said = said;
-      }
-      rows.set(row.id, one);
-      return one.element;
-    });
-    for (const [id, { element }] of rows)
-      if (!elements.includes(element)) {
-        element.remove();
-        rows.delete(id);
-      }
-    elements.forEach((element, n) => {
-      if (body.children[n] !== element) body.insertBefore(element, body.children[n] ?? null);
-    });
-    list.set(elements);
-  }
-
-  function cells(row) {
+  function cells(row, element) {
+    element.classList.toggle("inner", Boolean(row.within));
     const toggle = row.inner
       ? h(
           "button.plain.fold",
@@ -293,7 +263,7 @@ export async function show(place, around) {
   }
 
   function mark(id) {
-    if (rows.get(id)?.element.querySelector("input")?.disabled) return;
+    if (rows.get(id)?.querySelector("input")?.disabled) return;
     marked.has(id) ? marked.delete(id) : marked.add(id);
     tell(`${marked.size} marked`);
     draw();
