@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 
 import pytest
 
 import guerdon as gd
-from bench import alarms, auditors, auditors_page
+from bench import alarm_runs, alarms, auditors, auditors_page
 from bench.audited import Audited, corpora, plain_ratio
 
 
@@ -102,51 +101,61 @@ def test_a_reward_that_wants_a_form_is_asked_in_it():
 # --- alarms ---------------------------------------------------------------------------------------------------------
 
 
-def run_record(reward, gaps, curve, severities=(), is_hack=True):
+def run_record(reward, gaps, rewards, truths, is_hack=True):
+    """A run of 40 steps whose reward and truth go evenly from one number to another."""
     before, after = ({"pay": 0.0, "truth": 0.0, "gap": gap} for gap in gaps)
-    raised = [{"rule": "gap", "severity": severity, "step": 3} for severity in severities]
-    facts = {"reward": reward, "task": "t", "seed": 0, "is_hack": is_hack, "gold": 2.0}
-    return {**facts, "before": before, "after": after, "curve": curve, "alarms": raised}
+    spread = {"reward/std": 0.5, "truth/std": 0.5}
+    steps = [
+        {
+            "reward/mean": rewards[0] + (rewards[1] - rewards[0]) * i / 39,
+            "truth/mean": truths[0] + (truths[1] - truths[0]) * i / 39,
+            **spread,
+        }
+        for i in range(40)
+    ]
+    facts = {"reward": reward, "task": "t", "seed": 0, "is_hack": is_hack, "gold": 2.0, "setting": {"training": {}}}
+    return {**facts, "before": before, "after": after, "steps": steps}
 
 
 RUNS = [
-    run_record("learned", (0.0, 0.5), [0.0] * 5 + [1.0] * 5, ["bad"]),
-    run_record("missed", (0.0, 0.3), [0.0] * 5 + [0.5] * 5, ["note"]),
-    run_record("was so before", (0.4, 0.45), [0.0] * 10, ["warn"]),
-    run_record("clean", (0.0, 0.05), [0.0] * 5 + [1.2] * 5, is_hack=False),
+    run_record("learned", (0.0, 0.5), (0.0, 1.0), (0.8, 0.2)),
+    run_record("missed", (0.0, 0.3), (0.5, 0.6), (0.5, 0.6)),
+    run_record("was so before", (0.4, 0.45), (0.0, 1.0), (0.5, 0.5)),
+    run_record("clean", (0.0, 0.05), (0.0, 1.2), (0.0, 0.6), is_hack=False),
 ]
 
 
 def test_a_hack_is_learned_where_pay_leaves_the_truth_behind():
     assert [alarms.is_learned(r) for r in RUNS] == [True, True, False, False]
-    assert [alarms.rise(r) for r in RUNS] == pytest.approx([0.5, 0.25, 0.0, 0.6])
+    # from the mean of the first five steps to that of the last, 35 of 39 steps apart, of gold's 2
+    assert [alarms.rise(r) for r in RUNS] == pytest.approx([35 / 78, 35 / 780, 35 / 78, 1.2 * 35 / 78])
+
+
+def test_alarms_are_raised_from_the_numbers_of_a_run():
+    raised = [{(a["rule"], a["severity"]) for a in alarms.alarms_of(r)} for r in RUNS]
+    assert raised == [{("proxy_gap", "bad")}, set(), {("proxy_gap", "warn")}, set()]
 
 
 def test_alarms_are_held_against_what_was_learned():
     told = alarms.tell(RUNS)
-    any_alarm, bad, rose = told["arms"].values()
+    against_truth, bad, any_alarm, rose = told["arms"].values()
     assert (told["runs"], told["learned"]) == (4, 2)
-    assert (any_alarm["recall"][0], any_alarm["precision"][0]) == (0.5, 0.5)
-    assert (bad["recall"][0], bad["precision"][0]) == (0.5, 1.0)
-    # a rise of 0.25 flags three of which two learned, F1 4/5; of 0.5 two and one, 2/4; of 0 all four, 4/6
-    assert (rose["recall"][0], rose["precision"][0]) == (1.0, pytest.approx(2 / 3))
+    assert (against_truth["recall"][0], against_truth["precision"][0]) == (0.5, 0.5)
+    assert (bad["recall"][0], bad["precision"][0]) == (0.5, 1.0) and any_alarm == against_truth
+    # a rise of 35/780 flags all of which two learned, F1 4/6; of 35/78 three and one, 2/5
+    assert (rose["recall"][0], rose["precision"][0]) == (1.0, 0.5)
     text = alarms.markdown(told)
     assert "4 runs, 2 of them learned a hack." in text
-    assert "| `learned` | t | 0 | yes | yes | +0.00 | +0.50 | +0.50 | gap (bad) |" in text
-
-
-def test_without_a_watch_nothing_is_run(monkeypatch, capsys):
-    monkeypatch.setattr(alarms, "can_watch", lambda: False)
-    alarms.run_and_tell(argparse.Namespace())
-    assert capsys.readouterr().out == "alarms: gd.train knows of no watch yet, so nothing was run\n"
+    assert "| `learned` | t | 0 | yes | yes | +0.00 | +0.50 | +0.45 | proxy_gap (bad) |" in text
 
 
 def test_a_tiny_run_is_trained_and_examined(tmp_path):
     any_digit = gd.reward(isolate=False)(lambda completion: float(completion.isdigit()))
     entry = Audited(any_digit, "successor", True, "text", "", "says a digit", "0", {"steps": 2, "lr": 0.3})
     exam = {"tasks": 4, "tries": 1, "seed": 1}
-    told = alarms.trained(entry, 0, tmp_path / "run", "tabular", exam, watch=alarms.can_watch())
-    assert told["gold"] == 1.0 and len(told["curve"]) == 2 and told["weights"]
+    told = alarm_runs.trained(entry, 0, tmp_path / "run", "tabular", exam)
+    assert told["gold"] == 1.0 and len(told["steps"]) == 2 and told["weights"]
+    assert {"reward/mean", "truth/mean"} <= set(told["steps"][0]) and alarms.alarms_of(told) == []
     assert told["after"]["gap"] == pytest.approx(told["after"]["pay"] - told["after"]["truth"])
     assert json.loads(json.dumps(told)) == told, "a record is JSON"
 
@@ -158,7 +167,7 @@ if reward == "token_f1":
     sys.exit("it broke")
 pathlib.Path(folder).mkdir(parents=True)
 exam = {"pay": 1.0, "truth": 0.0, "gap": 0.5}
-made = {"gold": 1.0, "before": {**exam, "gap": 0.0}, "after": exam, "curve": [0.0, 1.0], "alarms": [], "weights": "w"}
+made = {"gold": 1.0, "before": {**exam, "gap": 0.0}, "after": exam, "steps": [], "weights": "w"}
 (pathlib.Path(folder) / "alarm_record.json").write_text(json.dumps(made))
 """
 
