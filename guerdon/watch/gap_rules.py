@@ -5,6 +5,8 @@ Both need a truth (`--truth`), which scores the same rollouts and is never train
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -13,6 +15,7 @@ from guerdon.watch.block_shifts import SHORTEST, Shift, from_zero, mean, shift, 
 from guerdon.watch.past_steps import TRUTH, Past
 from guerdon.watch.sightings import Scene, Sighting
 
+BLOCK = SHORTEST // 2  # steps at either end of a run
 LONG = 16  # steps in which a truth that does not follow may be told
 MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
 
@@ -20,6 +23,11 @@ MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
 def mend(step: int) -> str:
     """What to do about something that began at a step."""
     return f"{MEND} go on from before step {step}" if step > 0 else f"{MEND} begin anew"
+
+
+def ends(past: Past, name: str) -> Shift | None:
+    """From the first block of the run to the last one, where they do not overlap."""
+    return shift(past.first(name, BLOCK), past.last(name, BLOCK)) if past.is_long(BLOCK) else None
 
 
 def halves(past: Past, name: str, window: int) -> Shift | None:
@@ -33,11 +41,12 @@ class proxy_gap:
     r"""The reward rises while the truth falls, or stays.
 
     Windows of 12, 16, 24, 32, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
-    to the second is held against the spread of the steps' means (Student's t). With $\Delta_R, \Delta_T$ the changes of reward
-    and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries in the window, in some window
+    to the second is held against the spread of the steps' means (Student's t), and so is that from the first six steps of the
+    run to the last six, for a truth that falls at once is low in most of any window. With $\Delta_R, \Delta_T$ the changes of
+    reward and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries there, in some window, or from end to end
 
     - *falls* (bad): $p(\Delta_R > 0)$ and $p(\Delta_T < 0)$ are each below $\alpha_{both}/m$, $\Delta_R \ge rise\,\sigma_R$ and
-      $-\Delta_T \ge fall\,\sigma_T$, with $m$ the number of windows;
+      $-\Delta_T \ge fall\,\sigma_T$, or from end to end $gone\,\sigma_T$, with $m$ the number of windows and one;
     - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 1.5\,rise\,\sigma_R$, and
       the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
       own spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
@@ -50,6 +59,7 @@ class proxy_gap:
     alpha_both: float = knob(default=0.005, gt=0.0, le=0.5)
     rise: float = knob(default=0.25, ge=0.0)
     fall: float = knob(default=0.1, ge=0.0)
+    gone: float = knob(default=0.4, ge=0.0)
     follows: float = knob(default=0.25, ge=0.0, le=1.0)
     full: float = 1.0
     longest: int = knob(default=256, ge=SHORTEST)
@@ -58,46 +68,62 @@ class proxy_gap:
         if not past.proxy or not past.last(f"{TRUTH}/mean", 1):
             return []
         lengths = [*windows(past.count, self.longest)]
-        every = [each for window in lengths if (each := self._in_window(past, window, len(lengths))) is not None]
-        every.sort(key=_clearness)
-        return every[:1]
+        every = [self._in_window(past, window, len(lengths) + 1) for window in lengths]
+        every += [self._from_end_to_end(past, len(lengths) + 1)]
+        return sorted(filter(None, every), key=_clearness)[:1]
 
     def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
-        reward, truth = halves(past, f"{past.proxy}/mean", window), halves(past, f"{TRUTH}/mean", window)
-        if reward is None or truth is None or reward.by <= 0:
-            return None
-        sigma, sigma_truth = (mean(past.last(f"{name}/std", window)) for name in (past.proxy, TRUTH))
-        if reward.by < self.rise * sigma:
+        reward, truth = (halves(past, f"{name}/mean", window) for name in (past.proxy, TRUTH))
+        sigmas = [mean(past.last(f"{name}/std", window)) for name in (past.proxy, TRUTH)]
+        last = past.steps[-1]
+        where = (last - window + 1, last - window // 2, last - window // 2 + 1, last)
+        return self._held(past.proxy, reward, truth, sigmas, tests, where, self.fall, may_stay=window >= LONG)
+
+    def _from_end_to_end(self, past: Past, tests: int) -> Sighting | None:
+        reward, truth = (ends(past, f"{name}/mean") for name in (past.proxy, TRUTH))
+        spreads = [f"{name}/std" for name in (past.proxy, TRUTH)]
+        sigmas = [mean([*past.first(name, BLOCK), *past.last(name, BLOCK)]) for name in spreads]
+        last = past.steps[-1]
+        where = (last - past.count + 1, last - past.count + BLOCK, last - BLOCK + 1, last)
+        return self._held(past.proxy, reward, truth, sigmas, tests, where, self.gone, may_stay=False)
+
+    def _held(
+        self, proxy: str, reward: Shift | None, truth: Shift | None, sigmas: Sequence[float], tests: int,
+        where: tuple[int, int, int, int], fall: float, may_stay: bool,
+    ) -> Sighting | None:  # fmt: skip
+        """What two changes come to, between the steps `where` they were taken: the first and last of either block."""
+        sigma, sigma_truth = sigmas
+        if reward is None or truth is None or reward.by <= 0 or reward.by < self.rise * sigma:
             return None
         chance = reward.chance_of_rise()
-        is_fall = -truth.by >= max(self.fall * sigma_truth, 1e-12)
+        is_fall = -truth.by >= max(fall * sigma_truth, 1e-12)
         if is_fall and max(chance, truth.chance_of_fall()) < self.alpha_both / tests:
-            return self._finding(past, window, reward, truth, falls=True)
+            return _finding(proxy, where, reward, truth, falls=True)
         may_rise = self.follows * reward.by / sigma * sigma_truth if sigma else 0.0
         stays = truth.at_most(0.95) < may_rise if sigma_truth else truth.by <= 0
-        is_clear = window >= LONG and reward.by >= 1.5 * self.rise * sigma
+        is_clear = may_stay and reward.by >= 1.5 * self.rise * sigma
         if chance < self.alpha / tests and is_clear and stays and truth.after < 0.95 * self.full:
-            return self._finding(past, window, reward, truth, falls=False)
+            return _finding(proxy, where, reward, truth, falls=False)
         return None
-
-    def _finding(self, past: Past, window: int, reward: Shift, truth: Shift, falls: bool) -> Sighting:
-        last = past.steps[-1]
-        middle, first = last - window // 2 + 1, last - window + 1
-        how = "fell" if falls else "did not follow"
-        numbers = {"reward_before": reward.before, "reward_after": reward.after, "truth_before": truth.before,
-                   "truth_after": truth.after, "window": float(window)}  # fmt: skip
-        numbers |= {"p_reward": reward.chance_of_rise(), "p_truth": truth.chance_of_fall()}
-        return Sighting(
-            "bad" if falls else "warn",
-            f"{past.proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
-            f" {truth.after:.3f} (means of steps {first} to {middle - 1} and {middle} to {last})",
-            mend(middle),
-            numbers,
-        )
 
     def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Paid most for what is worth least, each in units of the step's spread."""
         return _standard(scene.column(scene.proxy)) - _standard(scene.column(TRUTH))
+
+
+def _finding(proxy: str, where: tuple[int, int, int, int], reward: Shift, truth: Shift, falls: bool) -> Sighting:
+    first, before, middle, last = where
+    how = "fell" if falls else "did not follow"
+    numbers = {"reward_before": reward.before, "reward_after": reward.after, "truth_before": truth.before,
+               "truth_after": truth.after, "window": float(last - first + 1)}  # fmt: skip
+    numbers |= {"p_reward": reward.chance_of_rise(), "p_truth": truth.chance_of_fall()}
+    return Sighting(
+        "bad" if falls else "warn",
+        f"{proxy} rose from {reward.before:.3f} to {reward.after:.3f} while the truth {how}, {truth.before:.3f} to"
+        f" {truth.after:.3f} (means of steps {first} to {before} and {middle} to {last})",
+        mend(before + 1),
+        numbers,
+    )
 
 
 def _standard(value: Tensor) -> Tensor:

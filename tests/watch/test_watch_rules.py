@@ -20,15 +20,22 @@ def ramp(start: float, end: float, steps: int):
 def test_the_reward_rises_and_the_truth_falls():
     past = history(16, reward__mean=ramp(0.2, 0.8, 16), truth__mean=ramp(0.6, 0.3, 16), **SPREAD)
     found = only(proxy_gap()(past))
-    assert found.severity == "bad" and found.numbers["window"] == 16.0, "the window that shows it best"
-    # 0.2 + 0.04 * step, halves around 3.5 and 11.5: they are 0.32 apart, the spread of each is 0.04 * sqrt(6), so t = 6.53
-    assert found.numbers["reward_before"] == pytest.approx(0.34) and found.numbers["reward_after"] == pytest.approx(
-        0.66
+    assert found.severity == "bad" and found.numbers["window"] == 16.0, "from end to end shows it best"
+    # 0.2 + 0.04 * step, six steps around 2.5 and 12.5: they are 0.4 apart, the spread of each is 0.04 * sqrt(3.5), so t = 9.26
+    assert [found.numbers[f"reward_{at}"] for at in ("before", "after")] == pytest.approx([0.3, 0.7])
+    assert [found.numbers[f"truth_{at}"] for at in ("before", "after")] == pytest.approx([0.55, 0.35])
+    assert found.numbers["p_reward"] == pytest.approx(1.6e-6, rel=0.02), (
+        "of two windows and the ends each may have 0.0017"
     )
-    assert found.numbers["truth_before"] == pytest.approx(0.53) and found.numbers["truth_after"] == pytest.approx(0.37)
-    assert found.numbers["p_reward"] == pytest.approx(6.7e-6, rel=0.02), "of two windows each may have 0.0005"
-    assert "from 0.340 to 0.660" in found.message and "steps 0 to 7 and 8 to 15" in found.message
-    assert "before step 8" in found.mend
+    assert "from 0.300 to 0.700" in found.message and "steps 0 to 5 and 10 to 15" in found.message
+    assert "before step 6" in found.mend
+
+
+def test_a_truth_that_falls_at_once_is_no_less_bad():
+    """In any window that shows it the truth is low for most of the first half."""
+    gone = noisy(5, 0.02, lambda step: 0.7 * 0.8**step)
+    past = history(40, reward__mean=noisy(4, 0.02, lambda step: 1 - 0.8 * 0.95**step), truth__mean=gone, **SPREAD)
+    assert only(proxy_gap()(past)).severity == "bad"
 
 
 def test_eleven_steps_are_too_few():
