@@ -483,7 +483,8 @@ def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -
     with_start, (found,) = how(tmp_path, quick=True), prove([mine], how(tmp_path, quick=True), quiet)
     (claim,) = found["claims"]
     before = {arm["runs"][0]["points"][0]["result"]["pass@1"] for arm in claim["arms"].values()}
-    arm = arms_of(mine, (told := Claim(**claim["claim"])), with_start.options(told))["baseline"]
+    tried = Claim(**claim["claim"])
+    arm = arms_of(mine, tried, with_start.options(tried))["baseline"]
     start = Run(with_start.runs / arm.starts["policy"].folder(0))
     end = list(start.events(Evaluated))[-1].result["pass@1"]
     assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
@@ -526,7 +527,8 @@ def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: i
     (claim,) = found["claims"]
     assert claim["claim"]["start"] == {"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6"}
     assert told[0] == "0 of 5" and len(told) == 8  # one run for all, those of two arms, and then the ablation's
-    arms = arms_of(mine, (told := Claim(**claim["claim"])), setting.options(told))
+    tried = Claim(**claim["claim"])
+    arms = arms_of(mine, tried, setting.options(tried))
     start = arms["method"].starts["guide"]
     assert told.index(f"{start.what} seed 0") < min(told.index(f"guided{arm} seed 0") for arm in ("", " pull=0.1"))
     assert not arms["baseline"].starts, "it has no such model: its runs are the same without a start"
