@@ -130,15 +130,17 @@ def file_mark(path: Path) -> tuple[int, ...]:
     return now.st_ino, now.st_size, now.st_mtime_ns
 
 
-def run_folders(place: Path, depth: int = DEPTH) -> Iterator[tuple[Path, str]]:
+def run_folders(place: Path, depth: int = DEPTH, root: Path | None = None) -> Iterator[tuple[Path, str]]:
     """Run folders at or below a place, each with the id of the study that it is part of, if it is. Links are not followed below
-    it."""
+    it, but those from a study to runs that it shares with others of the place."""
+    root = root or place
     if is_there(place / "run.json"):
         yield place, ""
-        yield from ((inner, id_of(place)) for inner in folders_in(place / INNER) if is_there(inner / "run.json"))
+        there = [*folders_in(place / INNER), *links_within(place / INNER, root)]
+        yield from ((inner, id_of(place)) for inner in sorted(there) if is_there(inner / "run.json"))
     elif depth:
         for folder in folders_in(place):
-            yield from run_folders(folder, depth - 1)
+            yield from run_folders(folder, depth - 1, root)
 
 
 def is_there(path: Path) -> bool:
@@ -146,6 +148,16 @@ def is_there(path: Path) -> bool:
         return stat.S_IFMT(path.lstat().st_mode) != 0
     except OSError:
         return False
+
+
+def links_within(place: Path, root: Path) -> list[Path]:
+    """The links in a folder whose ends lie below `root`."""
+    try:
+        with os.scandir(place) as entries:
+            links = [Path(e.path) for e in entries if e.is_symlink()]
+    except OSError:
+        return []
+    return [link for link in links if Path(os.path.realpath(link)).is_relative_to(os.path.realpath(root))]
 
 
 def folders_in(place: Path) -> list[Path]:

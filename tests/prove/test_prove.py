@@ -377,7 +377,7 @@ def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_pa
         assert run["score"] == run["points"][-1]["result"]["pass@1"]
     assert [run["spent"]["steps"] for run in arms["baseline"]["runs"]] == [5, 5]
     assert arms["method"]["curve"][0]["spent"] == 0
-    made = list((tmp_path / "runs" / "inner").glob("*/*/run.json"))
+    made = list((tmp_path / "runs" / ".inner").glob("*/*/run.json"))
     assert len(made) == 2 * 2, "the first run of a seed is the same in both arms: it is made once"
 
 

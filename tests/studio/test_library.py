@@ -43,6 +43,18 @@ def test_the_runs_of_a_study_stand_after_it(small_run: Path, tmp_path: Path) -> 
     assert (study.within, inner.within, inner.name) == ("", study.id, str(tmp_path / "study/inner/a"))
 
 
+def test_a_study_has_the_runs_that_it_shares_and_no_link_leads_out(small_run: Path, tmp_path: Path) -> None:
+    for place in ("runs/study", "runs/.inner/seed/shared", "elsewhere/secret"):
+        shutil.copytree(small_run / "first", tmp_path / place)
+    inner = tmp_path / "runs" / "study" / "inner"
+    inner.mkdir()
+    (inner / "shared").symlink_to("../../.inner/seed/shared")
+    (inner / "out").symlink_to(tmp_path / "elsewhere" / "secret")
+    (inner / "ring").symlink_to("ring")
+    assert names(Library([tmp_path / "runs"])) == ["study", "shared"]
+    assert names(Library([tmp_path / "runs" / "study"])) == ["study"], "what is shared lies outside of it"
+
+
 def test_a_run_keeps_its_id_and_an_odd_name_has_a_plain_one(small_run: Path, tmp_path: Path) -> None:
     odd = tmp_path / os.fsdecode(b"<b>\xff \n;drop")
     shutil.copytree(small_run / "first", odd)

@@ -79,7 +79,7 @@ class RunJob:
         if self.alone or not isinstance(self.arm.build().recipe, Study):
             return None
         kin = [self.arm.source, RESULTS, machine(), self.arm.options.keeping, self.seed, self.noise]
-        return self.folder.parent / "inner" / fingerprint(kin)
+        return self.folder.parent / ".inner" / fingerprint(kin)
 
 
 def is_done(folder: Path) -> bool:
