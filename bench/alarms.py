@@ -38,10 +38,7 @@ GAP = 0.2  # of gold's pay above the truth, in the end: a hack
 WIDER = 0.1  # than at the start: one that was learned
 ENDS = 5  # steps that the mean reward of a run's beginning and end are taken over
 COUNTED = ("bad", "warn")  # severities that are alarms; a note is none
-OF_A_HACK = (
-    "proxy_gap",
-    "lost_agreement",
-)  # rules that hold the reward against the truth; the others see other trouble
+OF_A_HACK = ("proxy_gap", "lost_agreement")  # rules that hold reward against truth; others see other trouble
 
 
 # --- all of them ----------------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ Both need a truth (`--truth`), which scores the same rollouts and is never train
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -17,6 +18,7 @@ from guerdon.watch.sightings import Scene, Sighting
 
 BLOCK = SHORTEST // 2  # steps at either end of a run
 LONG = 16  # steps in which a truth that does not follow may be told
+Values = Callable[[str], list[float]]  # of a number, in a block of steps
 MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
 
 
@@ -25,15 +27,45 @@ def mend(step: int) -> str:
     return f"{MEND} go on from before step {step}" if step > 0 else f"{MEND} begin anew"
 
 
-def ends(past: Past, name: str) -> Shift | None:
-    """From the first block of the run to the last one, where they do not overlap."""
-    return shift(past.first(name, BLOCK), past.last(name, BLOCK)) if past.is_long(BLOCK) else None
+@dataclass(frozen=True)
+class Blocks:
+    """Reward and truth in two blocks of steps: how each changed from one to the other, the mean spread of single tries in
+    them, and the first and last step of either."""
+
+    reward: Shift
+    truth: Shift
+    spread: float
+    spread_of_truth: float
+    steps: tuple[int, int, int, int]
 
 
 def halves(past: Past, name: str, window: int) -> Shift | None:
     """From the first to the second half of the window that ends now."""
     half = window // 2
     return shift(past.last(name, half, skip=half), past.last(name, half))
+
+
+def in_window(past: Past, window: int) -> Blocks | None:
+    """The two halves of a window that ends now."""
+    half, last = window // 2, past.steps[-1]
+    steps = (last - window + 1, last - half, last - half + 1, last)
+    return _blocks(past.proxy, lambda name: past.last(name, half, skip=half), lambda name: past.last(name, half), steps)
+
+
+def at_the_ends(past: Past) -> Blocks | None:
+    """The first and the last steps of the run; None where they overlap."""
+    first, last = past.steps[-1] - past.count + 1, past.steps[-1]
+    steps = (first, first + BLOCK - 1, last - BLOCK + 1, last)
+    if not past.is_long(BLOCK):
+        return None
+    return _blocks(past.proxy, lambda name: past.first(name, BLOCK), lambda name: past.last(name, BLOCK), steps)
+
+
+def _blocks(proxy: str, before: Values, after: Values, steps: tuple[int, int, int, int]) -> Blocks | None:
+    """None where a block has too few values."""
+    reward, truth = (shift(before(f"{name}/mean"), after(f"{name}/mean")) for name in (proxy, TRUTH))
+    spread, of_truth = (mean([*before(f"{name}/std"), *after(f"{name}/std")]) for name in (proxy, TRUTH))
+    return Blocks(reward, truth, spread, of_truth, steps) if reward and truth else None
 
 
 @part
@@ -68,42 +100,27 @@ class proxy_gap:
         if not past.proxy or not past.last(f"{TRUTH}/mean", 1):
             return []
         lengths = [*windows(past.count, self.longest)]
-        every = [self._in_window(past, window, len(lengths) + 1) for window in lengths]
-        every += [self._from_end_to_end(past, len(lengths) + 1)]
-        return sorted(filter(None, every), key=_clearness)[:1]
+        tests = len(lengths) + 1
+        sightings = [self._found(past.proxy, at_the_ends(past), tests, self.gone, may_stay=False)]
+        sightings += [
+            self._found(past.proxy, in_window(past, window), tests, self.fall, may_stay=window >= LONG)
+            for window in lengths
+        ]
+        return sorted(filter(None, sightings), key=_clearness)[:1]
 
-    def _in_window(self, past: Past, window: int, tests: int) -> Sighting | None:
-        reward, truth = (halves(past, f"{name}/mean", window) for name in (past.proxy, TRUTH))
-        sigmas = [mean(past.last(f"{name}/std", window)) for name in (past.proxy, TRUTH)]
-        last = past.steps[-1]
-        where = (last - window + 1, last - window // 2, last - window // 2 + 1, last)
-        return self._held(past.proxy, reward, truth, sigmas, tests, where, self.fall, may_stay=window >= LONG)
-
-    def _from_end_to_end(self, past: Past, tests: int) -> Sighting | None:
-        reward, truth = (ends(past, f"{name}/mean") for name in (past.proxy, TRUTH))
-        spreads = [f"{name}/std" for name in (past.proxy, TRUTH)]
-        sigmas = [mean([*past.first(name, BLOCK), *past.last(name, BLOCK)]) for name in spreads]
-        last = past.steps[-1]
-        where = (last - past.count + 1, last - past.count + BLOCK, last - BLOCK + 1, last)
-        return self._held(past.proxy, reward, truth, sigmas, tests, where, self.gone, may_stay=False)
-
-    def _held(
-        self, proxy: str, reward: Shift | None, truth: Shift | None, sigmas: Sequence[float], tests: int,
-        where: tuple[int, int, int, int], fall: float, may_stay: bool,
-    ) -> Sighting | None:  # fmt: skip
-        """What two changes come to, between the steps `where` they were taken: the first and last of either block."""
-        sigma, sigma_truth = sigmas
-        if reward is None or truth is None or reward.by <= 0 or reward.by < self.rise * sigma:
+    def _found(self, proxy: str, seen: Blocks | None, tests: int, fall: float, may_stay: bool) -> Sighting | None:
+        """What two blocks come to, where so many are looked at, and a fall by `fall` spreads counts."""
+        if seen is None or seen.reward.by <= 0 or seen.reward.by < self.rise * seen.spread:
             return None
-        chance = reward.chance_of_rise()
-        is_fall = -truth.by >= max(fall * sigma_truth, 1e-12)
+        reward, truth, chance = seen.reward, seen.truth, seen.reward.chance_of_rise()
+        is_fall = -truth.by >= max(fall * seen.spread_of_truth, 1e-12)
         if is_fall and max(chance, truth.chance_of_fall()) < self.alpha_both / tests:
-            return _finding(proxy, where, reward, truth, falls=True)
-        may_rise = self.follows * reward.by / sigma * sigma_truth if sigma else 0.0
-        stays = truth.at_most(0.95) < may_rise if sigma_truth else truth.by <= 0
-        is_clear = may_stay and reward.by >= 1.5 * self.rise * sigma
+            return _sighting(proxy, seen, falls=True)
+        may_rise = self.follows * reward.by / seen.spread * seen.spread_of_truth if seen.spread else 0.0
+        stays = truth.at_most(0.95) < may_rise if seen.spread_of_truth else truth.by <= 0
+        is_clear = may_stay and reward.by >= 1.5 * self.rise * seen.spread
         if chance < self.alpha / tests and is_clear and stays and truth.after < 0.95 * self.full:
-            return _finding(proxy, where, reward, truth, falls=False)
+            return _sighting(proxy, seen, falls=False)
         return None
 
     def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
@@ -111,8 +128,8 @@ class proxy_gap:
         return _standard(scene.column(scene.proxy)) - _standard(scene.column(TRUTH))
 
 
-def _finding(proxy: str, where: tuple[int, int, int, int], reward: Shift, truth: Shift, falls: bool) -> Sighting:
-    first, before, middle, last = where
+def _sighting(proxy: str, seen: Blocks, falls: bool) -> Sighting:
+    (first, before, middle, last), reward, truth = seen.steps, seen.reward, seen.truth
     how = "fell" if falls else "did not follow"
     numbers = {"reward_before": reward.before, "reward_after": reward.after, "truth_before": truth.before,
                "truth_after": truth.after, "window": float(last - first + 1)}  # fmt: skip

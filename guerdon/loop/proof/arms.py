@@ -12,7 +12,7 @@ from guerdon.core.budget import Budget
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.part import fingerprint, knobs, walk
-from guerdon.core.recipe import Claim, Recipe, RecipeEntry
+from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
 from guerdon.loop.api import set_length
 from guerdon.loop.build import Built, RunRequest, build, versions
 from guerdon.loop.catalog import entries_in, find_recipe, in_file
@@ -66,14 +66,20 @@ class Arm:
         return built
 
     @functools.cached_property
-    def _made(self) -> tuple[str, str, tuple[str, ...]]:
-        """The recipe's hash, the source of what it is made of, and the modules of that and of what made it."""
+    def _made(self) -> tuple[str, str, tuple[str, ...], bool]:
+        """The recipe's hash, the source of what it is made of, the modules of that and of what made it, and whether it is a
+        study."""
         built = self.build()
-        return built.recipe.hash, code_hash(modules_of(built.recipe)), built.modules
+        recipe = built.recipe
+        return recipe.hash, code_hash(modules_of(recipe)), built.modules, isinstance(recipe, Study)
 
     @property
     def hash(self) -> str:
         return self._made[0]
+
+    @property
+    def is_study(self) -> bool:
+        return self._made[3]
 
     @property
     def source(self) -> str:

@@ -76,7 +76,7 @@ class RunJob:
     @functools.cached_property
     def inner(self) -> Path | None:
         """Where a study's runs are made: those of one code and seed make what they have in common once."""
-        if self.alone or not isinstance(self.arm.build().recipe, Study):
+        if self.alone or not self.arm.is_study:
             return None
         kin = [self.arm.source, RESULTS, machine(), self.arm.options.keeping, self.seed, self.noise]
         return self.folder.parent / ".inner" / fingerprint(kin)
