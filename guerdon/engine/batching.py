@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
+import torch
 from torch import Tensor
 
-from guerdon.core.errors import UserError, unknown
+from guerdon.core.errors import RunStopped, UserError, unknown
 from guerdon.core.model import Model, Reply, Request
 from guerdon.engine.sampler import Sampler, open_sampler
 from guerdon.models.probing import Item, probe
@@ -97,8 +98,18 @@ class ReadingQueue:
         return len(waiting)
 
 
+def _fault(error: Exception, message: str) -> Exception:
+    """What the user hears of it: what to do where that is known."""
+    if isinstance(error, torch.OutOfMemoryError):
+        return RunStopped(
+            f"{message}: the GPU's memory is full. If other programs use it (nvidia-smi), wait for them or run fewer at a time;"
+            " else ask for fewer tries or prompts at once, or fewer tokens"
+        )
+    return error if isinstance(error, UserError) else EngineFault(message)
+
+
 def _fail(waiting: Sequence[Promise[Any]], error: Exception, message: str) -> None:
-    fault = error if isinstance(error, UserError) else EngineFault(message)
+    fault = _fault(error, message)
     fault.__cause__ = error if fault is not error else None
     for promise in waiting:
         if not promise.done():

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from strategies import episode, segment, task
 
 from guerdon.core.episode import End
-from guerdon.core.errors import UserError
+from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.pack import pack
 from guerdon.core.part import part
 from guerdon.core.schedule import linear
@@ -149,6 +150,18 @@ def test_a_model_that_breaks_stops_the_run_with_its_cause():
     with pytest.raises(EngineFault, match="model 'policy' could not act") as caught:
         play(ASKS)
     assert "out of memory" in str(caught.value.__cause__)
+
+
+def test_a_full_gpu_is_said_in_a_line_with_the_mend():
+    play = player(single_turn())
+
+    def full(requests):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    play.models["policy"].act = full
+    with pytest.raises(RunStopped, match=r"could not act: the GPU's memory is full.*fewer at a time") as caught:
+        play(ASKS)
+    assert isinstance(caught.value.__cause__, torch.OutOfMemoryError)
 
 
 def test_a_model_that_answers_too_few_stops_the_run():
