@@ -80,7 +80,7 @@ def test_the_pool_differs_in_more_than_names():
         == len(POOL)
         == len({(u.share, u.problems, u.turned, u.to, u.leans) for u in POOL})
     )
-    assert sum(max(1, round(24 * up.share)) for up in POOL) == 246  # what the claims are given
+    assert sum(max(1, round(64 * up.share)) for up in POOL) == 656  # what the claims are given
 
 
 def test_items_and_choices_by_hand():
@@ -117,7 +117,7 @@ def test_what_a_table_foretells():
     assert foretold(table, "gain") == {"matched_3": pytest.approx(1.0), "confounded_1": pytest.approx(-1.0)}
 
 
-TINY = {"pool": 3, "steps": 2, "prompts": 2, "problems": 4, "tries": 2, "max_tokens": 8}
+TINY = {"pool": 3, "steps": 2, "prompts": 2, "lessons": 4, "problems": 4, "tries": 2, "max_tokens": 8}
 
 
 @pytest.mark.parametrize("name", ["rewardmath", pytest.param("rewardbench-2", marks=pytest.mark.slow)])

@@ -35,7 +35,8 @@ class PoolSetting:
     steps: int
     prompts: int
     lr: float
-    problems: int
+    lessons: int  # problems to learn from
+    problems: int  # held-out ones, to be asked about and as many again to choose among tries at
     tries: int
     how: Sampling
 
@@ -81,7 +82,7 @@ def choosing(say: Said, problems: Sequence[ProblemTries], tries: int) -> Row:
 
 def measured_pool(run: Any, task: Any, model: Model, setting: PoolSetting, against: Sequence[int]) -> dict[str, Row]:
     """Every reward model of the pool by its name: what benchmarks say of it, and what choosing by it is worth."""
-    lessons = problems_tried(run, task, model, "train", setting.problems, TRAINED_TRIES, setting.how)
+    lessons = problems_tried(run, task, model, "train", setting.lessons, TRAINED_TRIES, setting.how)
     exam = problems_tried(run, task, model, "test", 2 * setting.problems, setting.tries, setting.how)
     asked, tried = exam[::2], exam[1::2]
     items = items_of(asked, max(against), run.seed)

@@ -32,10 +32,11 @@ NAME = "rewardbench-2"
         says="Best-of-4 items foretell what reward models gain by best-of-16 at least as well as pairs do.",
         kind="at least as good",
         baseline=f"{NAME} against=1",
-        task="equation:6-7",
+        task="countdown:4",
+        model="sprig-2",
         metric="spearman",
         effect=0.05,
-        budget=246,  # steps of all twelve
+        budget=656,  # steps of all twelve
         unit="steps",
     ),
 )
@@ -45,17 +46,18 @@ def rewardbench_2(
     *,
     against: int = 3,  # wrong ones beside the right one
     pool: int = 12,  # the first so many of the reward models
-    steps: int = 24,  # of the longest upbringing
+    steps: int = 64,  # of the longest upbringing
     prompts: int = 32,
     rm_lr: float = 3e-4,  # as reward_model; it is the same for all arms, so nobody tunes it
-    problems: int = 192,  # to learn from, and held-out ones to choose and to be asked about
+    lessons: int = 2048,  # problems to learn from
+    problems: int = 192,  # held-out ones to be asked about, and as many to choose among tries at
     tries: int = 16,
     max_tokens: int = 80,
 ) -> Study:
     """Bring up reward models, score them by items of several wrong ones, and see how well that foretells what they gain."""
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        setting = PoolSetting(pool, steps, prompts, rm_lr, problems, tries, Sampling(max_tokens=max_tokens))
+        setting = PoolSetting(pool, steps, prompts, rm_lr, lessons, problems, tries, Sampling(max_tokens=max_tokens))
         table = measured_pool(run, task, model, setting, against=(1, against))
         rows, own = foretold(table, "gain"), f"matched_{against}"
         score = fmean(row[own] for row in table.values())

@@ -33,10 +33,11 @@ NAME = "rewardmath"
         says="One against nine in one style foretells what best-of-64 is worth better than one against one in two.",
         baseline=f"{NAME} styles=confounded against=1",
         ablation=f"{NAME} styles=confounded",
-        task="equation:6-7",
+        task="countdown:4",
+        model="sprig-2",
         metric="spearman",
         effect=0.1,
-        budget=246,  # steps of all twelve
+        budget=656,  # steps of all twelve
         unit="steps",
     ),
 )
@@ -47,17 +48,18 @@ def rewardmath(
     styles: Literal["matched", "confounded"] = "matched",
     against: int = 9,  # wrong ones beside the right one
     pool: int = 12,  # the first so many of the reward models
-    steps: int = 24,  # of the longest upbringing
+    steps: int = 64,  # of the longest upbringing
     prompts: int = 32,
     rm_lr: float = 3e-4,  # as reward_model; it is the same for all arms, so nobody tunes it
-    problems: int = 128,  # to learn from, and held-out ones to choose and to be asked about
+    lessons: int = 2048,  # problems to learn from
+    problems: int = 128,  # held-out ones to be asked about, and as many to choose among tries at
     tries: int = 64,
     max_tokens: int = 80,
 ) -> Study:
     """Bring up reward models, score them by a benchmark, and see how well it foretells what they choose."""
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        setting = PoolSetting(pool, steps, prompts, rm_lr, problems, tries, Sampling(max_tokens=max_tokens))
+        setting = PoolSetting(pool, steps, prompts, rm_lr, lessons, problems, tries, Sampling(max_tokens=max_tokens))
         table = measured_pool(run, task, model, setting, against=(1, against))
         rows, drop = (foretold(table, what) for what in (f"best_of@{tries}", "drop"))
         return {"spearman": rows[f"{styles}_{against}"], "foretold": rows, "drop": drop, "table": table}
