@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -14,14 +15,16 @@ from guerdon.core.episode import End
 from guerdon.core.pack import played_at
 from guerdon.core.task import Ask
 
-ASKED, LINES = "asked/", 3
+ASKED, DRAWS, LINES = "asked/", "draws/", 3
+LONGEST = 12  # letters of a word that count
+NUMBER, LETTERS, SIGNS = re.compile(r"[-+]?\d"), re.compile(r"[^\W\d]+"), re.compile(r"[^\w\s]+")
 
 
 def batch_metrics(batch: Batch) -> dict[str, float]:
     """For every column of tracks or segments its mean, its spread and the share that failed of what should have a value, and
     where it did not apply to some the share of those; for the length of tracks the mean and spread, and the share that a
     limit `cut`; for episodes the share that failed; how many asks were about each kind of problem (`draws/countdown:3`) and
-    were asked in which form (`asked/countdown`): the first word of every line that was shown.
+    were asked in which form (`asked/countdown`): how the first lines that were shown begin.
 
     With several roles what does not apply is not counted, for most rewards are of one of them.
     With several roles each gets its own numbers beside the common ones: `reward@first/mean`. Episodes of earlier steps, which
@@ -47,7 +50,7 @@ def _draws(batch: Batch) -> dict[str, float]:
     asks = {(e.step, e.number): e.ask for e in batch.episodes}
     count = Counter(ask.task.kind for ask in asks.values())
     forms = Counter(form_of(ask) for ask in asks.values())
-    drawn = {f"draws/{kind}": float(n) for kind, n in sorted(count.items())}
+    drawn = {f"{DRAWS}{kind}": float(n) for kind, n in sorted(count.items())}
     return drawn | {f"{ASKED}{form}": float(n) for form, n in sorted(forms.items())}
 
 
@@ -60,15 +63,32 @@ def form_of(ask: Ask) -> str:
 
 
 def form_of_words(shown: Any) -> str:
-    """What kind of question something is, whatever it asks: the first word of each of its first lines, numbers as 0.
+    """What kind of question something is, whatever it asks: what the first word of each of its first lines begins with,
+    letters, signs, or 0 for a number.
 
-    >>> form_of_words("48\\ncountdown 3 7 25 make 54")
-    '0 countdown'
+    >>> form_of_words("48\\ncountdown 3 7 25 make 54"), form_of_words("write f(xs)\\nf([-2, 3]) == 1\\n-8x=-96")
+    ('0 countdown', 'write f 0')
     """
     if not isinstance(shown, str):
         return "view"
     words = [(line.split(maxsplit=1) or [""])[0] for line in shown.split("\n", LINES)[:LINES]]
-    return " ".join("0" if word.isdigit() else word[:12] for word in words)
+    return same_form(" ".join(words))
+
+
+def same_form(form: str) -> str:
+    """A form as `form_of_words` has it, of one that still holds more of what was asked, as earlier runs wrote it down.
+
+    >>> same_form("write f([-2, f('dust')"), same_form("CREATE CREATE --")
+    ('write f f', 'CREATE CREATE --')
+    """
+    return " ".join(_beginning(word) for word in form.split(" "))
+
+
+def _beginning(word: str) -> str:
+    if NUMBER.match(word):
+        return "0"
+    begins = LETTERS.match(word) or SIGNS.match(word)
+    return begins[0][:LONGEST] if begins else ""
 
 
 def _spread(name: str, value: Tensor, role: Tensor, batch: Batch) -> dict[str, float]:

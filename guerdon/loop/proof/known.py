@@ -10,6 +10,7 @@ import copy
 import functools
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from guerdon.loop.proof.arms import machine
 from guerdon.loop.proof.records import Record
 from guerdon.store import evidence
 from guerdon.store.checksums import KEY, is_whole, sealed
+from guerdon.store.summary import same_form
 
 LEDGER = "records.jsonl"
 
@@ -50,6 +52,8 @@ class Known:
         return [self, *(self.on(name) for name in sorted(self.by_machine) if name != self.machine)]
 
     def _take(self, record: Record) -> None:
+        if record.get("asked"):
+            record = {**record, "asked": _by_form(record["asked"])}
         self.by_machine.setdefault(record["machine"], {})[record["key"]] = record
 
     def add(self, record: Record) -> None:
@@ -60,6 +64,14 @@ class Known:
 
     def get(self, key: str) -> Record | None:
         return self.by_machine.get(self.machine, {}).get(key)
+
+
+def _by_form(asked: Mapping[str, int]) -> dict[str, int]:
+    """How often each form was asked, where earlier runs told forms apart that are one."""
+    count = Counter[str]()
+    for form, n in asked.items():
+        count[same_form(form)] += n
+    return dict(count.most_common())
 
 
 def _in_evidence(folder: Path) -> list[Mapping[str, Any]]:
