@@ -195,7 +195,8 @@ def markdown(told: Mapping[str, Any]) -> str:
 def run_and_tell(args: argparse.Namespace) -> None:
     """The bench, as the command line of `auditors.py` asks for it."""
     folder = args.runs / "alarms"
-    run_missing(folder, args.seeds, args.model, args.jobs)
+    if not args.tell:
+        run_missing(folder, args.seeds, args.model, args.jobs)
     wanted = {_key(facts) for facts in wanted_runs(args.seeds, args.model).values()}
     records = [record for key, record in known_in(folder).items() if key in wanted]
     if not records:

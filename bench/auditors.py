@@ -200,6 +200,7 @@ def main() -> None:
     parser.add_argument("--alarms", action="store_true", help="train on the rewards, with the watch on")
     parser.add_argument("--seeds", type=int, default=1, help="with --alarms: runs of each reward")
     parser.add_argument("--model", default="sprig", help="with --alarms: the policy")
+    parser.add_argument("--tell", action="store_true", help="with --alarms: run nothing, and tell what is known")
     args = parser.parse_args()
     try:
         if args.alarms:

@@ -5,6 +5,7 @@ Both need a truth (`--truth`), which scores the same rollouts and is never train
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,10 +14,10 @@ from torch import Tensor
 
 from guerdon.core.part import knob, part
 from guerdon.watch.block_shifts import SHORTEST, Shift, from_zero, mean, shift, windows
-from guerdon.watch.past_steps import TRUTH, Past
+from guerdon.watch.past_steps import PROBLEMS, TRUTH, Past
 from guerdon.watch.sightings import Scene, Sighting
 
-BLOCK = SHORTEST // 2  # steps at either end of a run
+BEGINNING, BLOCK = 2, SHORTEST // 2  # steps at the start of a run, and at its end
 LONG = 16  # steps in which a truth that does not follow may be told
 Values = Callable[[str], list[float]]  # of a number, in a block of steps
 MEND = "see the rollouts that did it, mend the reward (guerdon check), and"
@@ -61,6 +62,26 @@ def at_the_ends(past: Past) -> Blocks | None:
     return _blocks(past.proxy, lambda name: past.first(name, BLOCK), lambda name: past.last(name, BLOCK), steps)
 
 
+def from_the_start(past: Past) -> Blocks | None:
+    """The first two steps of the run and its last six, for a truth may be gone after one update; None where they overlap, or
+    where nothing says how many problems a step has. So few steps say little about how much their means vary: that is taken from
+    the spread of tries, as if all tries at a problem came out alike."""
+    if past.count < BEGINNING + BLOCK or not past.first(PROBLEMS, 1):
+        return None
+    first, last = past.steps[-1] - past.count + 1, past.steps[-1]
+    reward, truth = (_since_the_start(past, name) for name in (past.proxy, TRUTH))
+    spread, of_truth = (mean(past.first(f"{name}/std", BEGINNING)) for name in (past.proxy, TRUTH))
+    return Blocks(reward, truth, spread, of_truth, (first, first + BEGINNING - 1, last - BLOCK + 1, last))
+
+
+def _since_the_start(past: Past, name: str) -> Shift:
+    begun, late = past.first(f"{name}/mean", BEGINNING), past.last(f"{name}/mean", BLOCK)
+    problems = [math.fsum(past.first(PROBLEMS, BEGINNING)), math.fsum(past.last(PROBLEMS, BLOCK))]
+    spreads = [mean(past.first(f"{name}/std", BEGINNING)), mean(past.last(f"{name}/std", BLOCK))]
+    error = math.sqrt(math.fsum(s**2 / n for s, n in zip(spreads, problems, strict=True)))
+    return Shift(mean(begun), mean(late), error, max(1, round(problems[0]) - 1))
+
+
 def _blocks(proxy: str, before: Values, after: Values, steps: tuple[int, int, int, int]) -> Blocks | None:
     """None where a block has too few values."""
     reward, truth = (shift(before(f"{name}/mean"), after(f"{name}/mean")) for name in (proxy, TRUTH))
@@ -74,11 +95,12 @@ class proxy_gap:
 
     Windows of 12, 16, 24, 32, ... up to `longest` steps that end now are each cut in the middle; the change from the first half
     to the second is held against the spread of the steps' means (Student's t), and so is that from the first six steps of the
-    run to the last six, for a truth that falls at once is low in most of any window. With $\Delta_R, \Delta_T$ the changes of
-    reward and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries there, in some window, or from end to end
+    run to the last six. A truth that is gone after an update or two is low in all of these: the first two steps are held
+    against the last six by the spread of tries, as if those at a problem were one. With $\Delta_R, \Delta_T$ the changes of
+    reward and truth, and $\sigma_R, \sigma_T$ the mean spread of single tries there, in some window, or since the start
 
     - *falls* (bad): $p(\Delta_R > 0)$ and $p(\Delta_T < 0)$ are each below $\alpha_{both}/m$, $\Delta_R \ge rise\,\sigma_R$ and
-      $-\Delta_T \ge fall\,\sigma_T$, or from end to end $gone\,\sigma_T$, with $m$ the number of windows and one;
+      $-\Delta_T \ge fall\,\sigma_T$, or since the start $gone\,\sigma_T$, with $m$ the number of looks;
     - *stays* (warn), in windows of at least 16 steps: $p(\Delta_R > 0) < \alpha/m$, $\Delta_R \ge 1.5\,rise\,\sigma_R$, and
       the truth has, with 95 % confidence, risen by less than the share `follows` of what the reward has, each in units of its
       own spread; not where the truth is within 5 % of `full`, for nothing is left to gain.
@@ -99,18 +121,15 @@ class proxy_gap:
     def __call__(self, past: Past) -> list[Sighting]:
         if not past.proxy or not past.last(f"{TRUTH}/mean", 1):
             return []
-        lengths = [*windows(past.count, self.longest)]
-        tests = len(lengths) + 1
-        sightings = [self._found(past.proxy, at_the_ends(past), tests, self.gone, may_stay=False)]
-        sightings += [
-            self._found(past.proxy, in_window(past, window), tests, self.fall, may_stay=window >= LONG)
-            for window in lengths
-        ]
+        looks = [(from_the_start(past), self.gone, False), (at_the_ends(past), self.gone, False)]
+        looks += [(in_window(past, n), self.fall, n >= LONG) for n in windows(past.count, self.longest)]
+        there = [(seen, fall, may_stay) for seen, fall, may_stay in looks if seen is not None]
+        sightings = [self._found(past.proxy, seen, len(there), fall, may_stay) for seen, fall, may_stay in there]
         return sorted(filter(None, sightings), key=_clearness)[:1]
 
-    def _found(self, proxy: str, seen: Blocks | None, tests: int, fall: float, may_stay: bool) -> Sighting | None:
+    def _found(self, proxy: str, seen: Blocks, tests: int, fall: float, may_stay: bool) -> Sighting | None:
         """What two blocks come to, where so many are looked at, and a fall by `fall` spreads counts."""
-        if seen is None or seen.reward.by <= 0 or seen.reward.by < self.rise * seen.spread:
+        if seen.reward.by <= 0 or seen.reward.by < self.rise * seen.spread:
             return None
         reward, truth, chance = seen.reward, seen.truth, seen.reward.chance_of_rise()
         is_fall = -truth.by >= max(fall * seen.spread_of_truth, 1e-12)

@@ -12,9 +12,11 @@ from itertools import islice
 from typing import Any
 
 from guerdon.store.headline import WORTH, finite
+from guerdon.store.summary import DRAWS
 
 LONGEST = 512  # steps that are kept
 FIRST = 32  # values of each number that are kept from where it begins
+PROBLEMS = "problems"  # how many were asked in a step
 TRUTH = "truth"  # the column of what the run is held against and never trained on
 
 
@@ -29,6 +31,8 @@ class Past:
 
     def add(self, step: int, metrics: Mapping[str, Any]) -> None:
         row = {name: value for name, given in metrics.items() if (value := finite(given)) is not None}
+        drawn = [n for name, n in row.items() if name.startswith(DRAWS)]
+        row |= {PROBLEMS: sum(drawn)} if drawn else {}
         self.steps.append(step)
         self.rows.append(row)
         self.count += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from histories import history, noisy, only
+from scipy.stats import t
 
 from guerdon.watch.gap_rules import lost_agreement, proxy_gap
 from guerdon.watch.policy_rules import entropy_collapse, far_from_start, off_policy
@@ -38,9 +39,39 @@ def test_a_truth_that_falls_at_once_is_no_less_bad():
     assert only(proxy_gap()(past)).severity == "bad"
 
 
-def test_eleven_steps_are_too_few():
+def test_eleven_steps_are_too_few_where_problems_are_not_counted():
     past = history(11, reward__mean=ramp(0.0, 1.0, 11), truth__mean=ramp(1.0, 0.0, 11), **SPREAD)
     assert proxy_gap()(past) == []
+
+
+ONE_UPDATE = {
+    "truth__mean": [0.6, 0.1, *[0.0] * 6],
+    "truth__std": [0.5, 0.3, *[0.0] * 6],
+    "reward__mean": [0.2, 0.3, *[0.5] * 6],
+    "reward__std": 0.4,
+}
+
+
+def test_a_truth_that_is_gone_after_one_update_is_bad_at_the_eighth_step():
+    found = only(proxy_gap()(history(8, **ONE_UPDATE, draws__easy=10.0, draws__hard=6.0)))
+    assert found.severity == "bad" and "steps 0 to 1 and 2 to 7" in found.message and "before step 2" in found.mend
+    # 0.35 less by 0.4 / sqrt(32) = 0.0707: t = 4.95 of 31 degrees; 0.25 more by 0.4 * sqrt(1/32 + 1/96) = 0.0816: t = 3.06
+    assert found.numbers["p_truth"] == pytest.approx(1 - t.cdf(0.35 / 0.4 * 32**0.5, 31), rel=1e-6)
+    assert found.numbers["p_reward"] == pytest.approx(1 - t.cdf(0.25 / (0.4 * (1 / 32 + 1 / 96) ** 0.5), 31), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "what, other",
+    [
+        ("seven steps: the blocks would overlap", {"steps": 7}),
+        ("two problems a step", {"draws__easy": 2.0, "draws__hard": 0.0}),
+        ("the reward fell as well", {"reward__mean": [0.5, 0.5, *[0.1] * 6]}),
+        ("the truth fell by less than 0.4 spreads", {"truth__mean": [0.6, 0.1, *[0.25] * 6]}),
+    ],
+)
+def test_and_nothing_is_said_where(what, other):
+    numbers = {**ONE_UPDATE, "draws__easy": 10.0, "draws__hard": 6.0, **other}
+    assert proxy_gap()(history(numbers.pop("steps", 8), **numbers)) == [], what
 
 
 def test_the_truth_stays_while_the_reward_rises():
