@@ -16,7 +16,7 @@ from typing import Any
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
     badge,
-    difference,
+    better_by,
     meaning,
     others_of,
     outcome,
@@ -81,11 +81,11 @@ def numbers(claim: Mapping[str, Any]) -> str:
         for name, arm in claim["arms"].items()
     )
     told = [
-        f"Better by {difference(gap)} over {len(gap['differences'])} seeds, where {said['effect']:g} counts.",
+        f"{better_by(gap).capitalize()} over {len(gap['differences'])} seeds, where {said['effect']:g} counts.",
         f"{said['metric'].capitalize()}: {scores}.",
     ]
     if kept:
-        told.append(f"{said['keeps'].capitalize()}: better by {difference(kept)}, *{kept['alone']}*.")
+        told.append(f"{said['keeps'].capitalize()}: {better_by(kept)}, *{kept['alone']}*.")
     if fresh := claim["replication"]:
         told.append(f"Fresh seeds: {signed(fresh['mean'], said['effect'])}.")
     return " ".join(told)

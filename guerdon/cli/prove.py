@@ -21,7 +21,7 @@ from guerdon.cli.streams import live
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
 from guerdon.store.evidence_words import (
     badge,
-    difference,
+    better_by,
     file_name,
     meaning,
     outcome,
@@ -265,10 +265,10 @@ def claim_lines(claim: Mapping[str, Any]) -> list[str]:
     gap, kept = claim["against"]["baseline"], claim.get("quality")
     fresh, effect = claim["replication"], claim["claim"]["effect"]
     numbers = (
-        f"better by {difference(gap)} over {len(gap['differences'])} seeds, where {effect:g} counts; by signs alone p ="
+        f"{better_by(gap)} over {len(gap['differences'])} seeds, where {effect:g} counts; by signs alone p ="
         f" {gap['flip']:.2g}"
     )
-    keeps = f"{claim['claim']['keeps']}: better by {difference(kept)}, {kept['alone']}" if kept else ""
+    keeps = f"{claim['claim']['keeps']}: {better_by(kept)}, {kept['alone']}" if kept else ""
     again = (
         f"fresh seeds: {signed(fresh['mean'], effect)}, to be within {signed(fresh['low'], effect)} and"
         f" {signed(fresh['high'], effect)}"

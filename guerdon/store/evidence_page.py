@@ -8,6 +8,7 @@ from typing import Any
 
 from guerdon.store.evidence_words import (
     badge,
+    better_by,
     difference,
     elsewhere,
     file_name,
@@ -174,13 +175,13 @@ def _cost(runs: Sequence[Mapping[str, Any]], unit: str) -> str:
 def _compared(claim: Mapping[str, Any]) -> str:
     gap = claim["against"]["baseline"]
     what = {
-        "slope": "A doubling gains",
-        "bound": "The score is beyond the bound by",
-        "cheaper": f"In {claim['claim']['metric']} the method is better by",
+        "slope": f"A doubling gains {difference(gap)}",
+        "bound": f"The score is beyond the bound by {difference(gap)}",
+        "cheaper": f"In {claim['claim']['metric']} the method is {better_by(gap)}",
     }
-    words = what.get(claim["claim"]["kind"], "The method is better by")
+    words = what.get(claim["claim"]["kind"], f"The method is {better_by(gap)}")
     return (
-        f"{words} {difference(gap)} over {len(gap['differences'])} paired seeds, 95 % interval in brackets; signs turned at"
+        f"{words} over {len(gap['differences'])} paired seeds, 95 % interval in brackets; signs turned at"
         f" random would be as far out with p = {gap['flip']:.2g}."
     )
 
@@ -191,7 +192,7 @@ def _quality(claim: Mapping[str, Any]) -> str:
     if gap is None:
         return ""
     return (
-        f"What it must keep, {claim['claim']['keeps']}: better by {difference(gap)}, which is **{gap['alone']}** where"
+        f"What it must keep, {claim['claim']['keeps']}: {better_by(gap)}, which is **{gap['alone']}** where"
         f" {gap['effect']:g} counts."
     )
 
@@ -203,11 +204,11 @@ def _equally(claim: Mapping[str, Any]) -> str:
     gap, effect = claim["against"]["baseline"], claim["claim"]["effect"]
     lines = []
     for unit, equal in claim["equally"].items():
-        told = difference({**equal, "effect": effect})
+        told = better_by({**equal, "effect": effect})
         note = _differs(gap["mean"], equal["mean"], effect)
         lines.append(
             f"- at equal {IN_WORDS[unit]} (the method had {equal['method']:,.0f}, the baseline {equal['baseline']:,.0f}):"
-            f" better by {told}" + (f". **{note}**" if note else "")
+            f" {told}" + (f". **{note}**" if note else "")
         )
     return "\n".join([f"What it would be where another thing than {claim['claim']['unit']} is equal:", "", *lines])
 

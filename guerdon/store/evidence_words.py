@@ -96,6 +96,8 @@ def meaning(claim: Mapping[str, Any]) -> str:
         return f"it is *{claim['alone']}* at {claim['claim']['metric']}, but whether it keeps {claim['claim']['keeps']} is open"
     if word != claim["alone"]:
         return f"alone it would be *{claim['alone']}*, but it is no discovery among the claims of its batch"
+    if word == "not known" and claim["needs"]:
+        return "the seeds so far do not tell"
     return OTHERWISE.get(kind, {}).get(word) or MEANS[word]
 
 
@@ -168,6 +170,16 @@ def difference(comparison: Mapping[str, Any], sign: float = 1.0) -> str:
     low, high = sorted(sign * comparison[end] for end in ("low", "high"))
     mean, low_end, high_end = (signed(v, comparison["effect"]) for v in (sign * comparison["mean"], low, high))
     return f"{mean} ({low_end} to {high_end})"
+
+
+def better_by(comparison: Mapping[str, Any]) -> str:
+    """By how much one is better than the other, or worse, with the 95 % interval of that.
+
+    >>> better_by({"mean": -0.05, "low": -0.09, "high": 0.01, "effect": 0.02})
+    'worse by +0.0500 (-0.0100 to +0.0900)'
+    """
+    is_worse = comparison["mean"] < 0
+    return f"{'worse' if is_worse else 'better'} by {difference(comparison, -1.0 if is_worse else 1.0)}"
 
 
 def is_large(mean: float, effect: float) -> bool:

@@ -250,7 +250,7 @@ def test_a_page_says_what_speaks_against_it(tmp_path, how, monkeypatch):
     evidence.write(how.folder, proof)
     page = (how.folder / "mine.md").read_text()
     assert "**Unfinished: 2 runs are still wanted.**" in page
-    assert "at equal tokens read (the method had 900, the baseline 300): better by -0.0500 (-0.0600 to -0.0400)" in page
+    assert "at equal tokens read (the method had 900, the baseline 300): worse by +0.0500 (+0.0400 to +0.0600)" in page
     assert "The sign is another" in page and "That is no longer an effect that counts." in page
 
 

@@ -90,7 +90,7 @@ def test_a_cheaper_claim_tells_both_comparisons(told):
     lines = told(claim, world)
     assert lines[0] == "better: cheaper by more than the effect that counts"
     assert lines[1].startswith("the claim is refuted; not by its idea; replicated")
-    assert lines[3] == "pass@1: better by -0.1000 (-0.1061 to -0.0939), worse"
+    assert lines[3] == "pass@1: worse by +0.1000 (+0.0939 to +0.1061), worse"
 
 
 def test_what_is_left_to_run_and_what_the_batch_says(told):

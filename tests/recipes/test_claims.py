@@ -29,10 +29,8 @@ VERDICTS = ("better", "worse", "equal", "not known", "not testable here")
 WAITING = {
     "fin-prm",
     "reasonflux-prm",
-    "rewardbench-2",
     "rewardmath",
     "t-reg",
-    "verpo",
     "what-srms-reward",
 }  # registered, and not yet run by the rules of today; their pages say so
 PLANNED = {  # built and tested; their claims are registered once their settings have been tried with the student they are about
@@ -41,7 +39,7 @@ PLANNED = {  # built and tested; their claims are registered once their settings
     "reflexicoder",
     "rest-rl",
 }
-UNFINISHED = {"biprm", "prime", "sycophancy-to-subterfuge"}  # proofs that want more runs; their pages say so
+UNFINISHED = {"biprm", "prime", "rewardbench-2", "verpo"}  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
 

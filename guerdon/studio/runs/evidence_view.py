@@ -10,6 +10,7 @@ from typing import Any
 from guerdon.store import evidence
 from guerdon.store.evidence_words import (
     badge,
+    better_by,
     difference,
     file_name,
     meaning,
@@ -106,7 +107,7 @@ def _claim(claim: Proof) -> dict[str, Any]:
         "setting": {key: claimed[key] for key in SETTING if claimed.get(key)},
         "arms": [_arm(name, arm, effect) for name, arm in claim["arms"].items()],
         "against": [{"name": name, **gap, "words": difference(gap)} for name, gap in against.items()],
-        "quality": claim.get("quality") and {"keeps": claimed["keeps"], "words": difference(claim["quality"])},
+        "quality": claim.get("quality") and {"keeps": claimed["keeps"], "words": better_by(claim["quality"])},
         "fresh": claim["replication"],
         "gates": claim["gates"],
         "noise": claim["noise"],

@@ -321,7 +321,7 @@ function claim(said) {
       ),
     ),
     said.quality
-      ? h("p", {}, `What it must keep, ${said.quality.keeps}: better by ${minus(said.quality.words)}.`)
+      ? h("p", {}, `What it must keep, ${said.quality.keeps}: ${minus(said.quality.words)}.`)
       : null,
     h(
       "details",
