@@ -27,8 +27,8 @@ REPAIRS: dict[str, Any] = {
     "task": "repairs:4",
     "model": "sprig-2",
     "settings": "prompts=16 tries=8 lr=1e-5 max_tokens=48 repairs.checker=plain",
-    "budget": 250_000,
-    "exam": 1000,
+    "budget": 150_000,
+    "exam": 500,
 }
 
 
