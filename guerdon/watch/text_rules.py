@@ -11,6 +11,8 @@ from guerdon.watch.block_shifts import Shift, shift
 from guerdon.watch.past_steps import Past
 from guerdon.watch.sightings import Scene, Severity, Sighting
 
+LEARNS = 0.01  # the p-value of a rise of what is right
+
 
 def since_start(past: Past, name: str, block: int) -> Shift | None:
     """From the first block of steps to the last; None before they are apart."""
@@ -82,8 +84,8 @@ class identical_tries:
     r"""Tries at one problem are the same to the last action: the share that have a twin in their group is over the last `block`
     steps at least `most` and above that of the first by `rise`, with $p < \alpha$.
 
-    Tries of fewer than 11 actions do not count: short answers are alike by nature. *Note* where nearly all is right, *warn*
-    otherwise; the thresholds are our own.
+    Tries of fewer than 11 actions do not count: short answers are alike by nature. *Note* where nearly all is right, or more
+    than at first ($p < 0.01$), for who learns comes to agree with himself; *warn* otherwise. The thresholds are our own.
     """
 
     most: float = knob(default=0.5, gt=0.0, le=1.0)
@@ -97,8 +99,13 @@ class identical_tries:
             return []
         message = f"{change.after:.0%} of the tries have a twin in their group, {change.before:.0%} at first"
         mend = "a higher temperature, an entropy bonus, or problems that are not solved yet"
-        severity: Severity = "note" if past.is_solved(self.block) else "warn"
+        is_fine = past.is_solved(self.block) or self._learns(past)
+        severity: Severity = "note" if is_fine else "warn"
         return [Sighting(severity, message, mend, {"identical_at_first": change.before, "identical": change.after})]
+
+    def _learns(self, past: Past) -> bool:
+        right = since_start(past, f"{past.judged_by}/mean", self.block)
+        return right is not None and right.chance_of_rise() < LEARNS
 
     def clearest(self, scene: Scene, finding: Sighting) -> Tensor:
         """Those with the most twins."""

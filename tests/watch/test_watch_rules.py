@@ -228,6 +228,13 @@ def test_tries_that_are_the_same():
     assert identical_tries()(history(16, watch__identical=0.9)) == []
 
 
+@pytest.mark.parametrize("rises, severity", [(0.2, "note"), (0.0, "warn"), (-0.2, "warn")])
+def test_who_learns_comes_to_agree_with_himself(rises, severity):
+    right = noisy(16, 0.05, lambda s: 0.4 if s < 8 else 0.4 + rises)
+    numbers = {"watch__identical": noisy(13, 0.02, lambda s: 0.1 if s < 8 else 0.7), "truth__mean": right}
+    assert only(identical_tries()(history(16, **numbers, correct__mean=1.0))).severity == severity, "the truth decides"
+
+
 def test_failures_that_grow():
     numbers = {"reward__failed": noisy(14, 0.005, lambda s: 0.0 if s < 8 else 0.08), "failed": 0.0}
     found = only(rising_failures()(history(16, **numbers)))
