@@ -15,6 +15,7 @@ from guerdon.loop.homes import move_home
 
 TASK = gd.tasks.load("repairs:1", checker="plain")
 QUICK = {"prompts": 2, "tries": 2, "max_tokens": 32, "lr": 1e-2}
+EVEN = {"handed_in": 0.5, "tau": 0.5, "turn": 0.1}
 
 FARMED = {"goal": 0.0, "submitted": False, "moves": ["run"] * 10, "edits": 0, "idle_edits": 0}
 EMPTY = {"goal": 0.0, "submitted": True, "moves": ["run", "submit"], "edits": 0, "idle_edits": 0}
@@ -53,16 +54,18 @@ def paid(recipe):
     ],
 )
 def test_what_episodes_are_paid_by_hand(folder, accumulate, by_hand):
-    assert paid(built(folder, accumulate=accumulate)) == pytest.approx(by_hand)
+    assert paid(built(folder, accumulate=accumulate, **EVEN)) == pytest.approx(by_hand)
 
 
 def test_the_gate_opens_where_it_is_told_to(folder):
-    assert paid(built(folder, tau=1.0)) == pytest.approx([0, 0, 0, 0.5, 1.4, 0]), "for a right program alone"
-    assert paid(built(folder, tau=0.0)) == pytest.approx(paid(built(folder, accumulate="directly"))), "for all"
+    one, none = (paid(built(folder, **{**EVEN, "tau": tau})) for tau in (1.0, 0.0))
+    assert one == pytest.approx([0, 0, 0, 0.5, 1.4, 0]), "for a right program alone"
+    assert none == pytest.approx(paid(built(folder, accumulate="directly", **EVEN))), "for all"
 
 
 def test_sizes_by_hand(folder):
-    assert paid(built(folder, handed_in=0.2, tau=0.2, turn=0.5)) == pytest.approx([0, 0, 0, 1.7, 3.0, 0])
+    assert paid(built(folder)) == pytest.approx([0, 0, 0, 0.2 + 0.15, 1.2, 0])
+    assert paid(built(folder, turn=0.5)) == pytest.approx([0, 0, 0, 1.7, 3.0, 0])
 
 
 def test_added_directly_ten_moves_are_worth_more_than_a_wrong_repair(folder):

@@ -26,10 +26,11 @@ from guerdon.rewards.text.episode_facts import episode_fact
 REPAIRS: dict[str, Any] = {
     "task": "repairs:4",
     "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=1e-5 max_tokens=48 repairs.checker=plain",
+    "settings": "prompts=16 tries=8 lr=3e-5 max_tokens=48 repairs.checker=plain",
     "budget": 150_000,
     "exam": 500,
 }
+FARMED = "turn=0.3"  # ten moves, as many as there may be, are paid thrice what a right program is
 
 
 @recipe(
@@ -39,7 +40,8 @@ REPAIRS: dict[str, Any] = {
     claim=(
         Claim(
             says="Rewards of turns that the outcome gates have more episodes handed in than the same added directly.",
-            baseline="g-ra accumulate=directly",
+            method=FARMED,
+            baseline=f"g-ra accumulate=directly {FARMED}",
             metric="completion",
             **REPAIRS,
         ),
@@ -57,9 +59,9 @@ def g_ra(
     task: Any,
     *,
     accumulate: Literal["gated", "directly", "nothing"] = "gated",
-    tau: float = 0.5,  # the paper's gate: a changed program was handed in
-    handed_in: float = 0.5,  # ours
-    turn: float = 0.1,  # ours
+    tau: float = 0.2,  # the paper's gate: a changed program was handed in
+    handed_in: float = 0.2,  # ours
+    turn: float = 0.05,  # ours: ten of them are worth less than a right program
 ) -> Recipe:
     """GRPO on episodes whose turns are paid only where the outcome is."""
     submitted, moves = episode_fact("submitted"), episode_fact("moves")
