@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -170,6 +171,15 @@ def test_show_tells_of_a_run(cli: Cli) -> None:
     assert said.code == 0 and "complete, 6 of 6 steps" in said.out and "tabular.length=1" in said.out
     found = cli("show", "a", "--json").json
     assert found["weights"] == Run("a").weights and found["config"]["recipe"] == "grpo"
+
+
+@pytest.mark.parametrize("given, kept", [({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")])
+def test_threads_wait_asleep_unless_the_user_says_otherwise(given: dict[str, str], kept: str) -> None:
+    code = "import os, sys; from guerdon.cli.main import program; program(); assert 'torch' not in sys.modules"
+    others = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    run = [sys.executable, "-c", f"{code}; print(os.environ['OMP_WAIT_POLICY'])", "--version"]
+    said = subprocess.run(run, env={**others, **given}, capture_output=True, text=True, check=True)
+    assert said.stdout.split()[-1] == kept
 
 
 def test_doctor(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ Verbs import what they need when they run, so that `--help` and `list recipes` n
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import sys
 import threading
@@ -323,7 +324,9 @@ def _usage(error: Any) -> str:
 
 
 def program() -> int:
-    """The program itself: also a fault of ours is told in text without effects."""
+    """The program itself: also a fault of ours is told in text without effects. Threads of torch's, which is not loaded yet,
+    wait for each other asleep: beside another busy program those that ask in a loop slow each other several times over."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     sys.excepthook = _told
     return main()
 
