@@ -167,7 +167,8 @@ if reward == "token_f1":
     sys.exit("it broke")
 pathlib.Path(folder).mkdir(parents=True)
 exam = {"pay": 1.0, "truth": 0.0, "gap": 0.5}
-made = {"gold": 1.0, "before": {**exam, "gap": 0.0}, "after": exam, "steps": [], "weights": "w"}
+made = {"gold": 1.0, "before": {**exam, "gap": 0.0}, "after": exam, "weights": "w",
+        "steps": [{"reward/mean": 0.5, "asked/write f": 3}]}
 (pathlib.Path(folder) / "alarm_record.json").write_text(json.dumps(made))
 """
 
@@ -178,9 +179,15 @@ def test_runs_are_written_down_as_they_end_and_go_on_where_they_stopped(tmp_path
     script.write_text(FAKE)
     wanted = alarms.wanted_runs(1, "sprig")
     assert len(wanted) >= 20 and {facts["kind"] for facts in wanted.values()} == {"text", "code", "sql", "judges"}
-    alarms.run_missing(tmp_path / "runs", 1, "sprig", 4, [sys.executable, "-S", str(script)])
-    known = alarms.known_in(tmp_path / "runs")
+    runs, figures, command = tmp_path / "runs", tmp_path / "figures", [sys.executable, "-S", str(script)]
+    figures.mkdir()
+    alarms.run_missing(runs, wanted, "sprig", 4, command)
+    known = alarms.known_in(runs)
     assert len(known) == len(wanted) - 1
     capsys.readouterr()
-    alarms.run_missing(tmp_path / "runs", 1, "sprig", 4, [sys.executable, "-S", str(script)])
+    alarms.run_missing(runs, alarms.unknown_of(wanted, known), "sprig", 4, command)
     assert capsys.readouterr().out == "1 of 1: audit_corpus-token_f1-0 failed: it broke\n"
+    alarms.keep(figures, known.values())
+    kept = alarms.known_in(tmp_path / "elsewhere", figures)
+    assert [*alarms.unknown_of(wanted, kept)] == ["audit_corpus-token_f1-0"], "what is kept is not run again"
+    assert all(each["steps"] == [{"reward/mean": 0.5}] for each in kept.values())
