@@ -64,9 +64,11 @@ def at_the_ends(past: Past) -> Blocks | None:
 
 def from_the_start(past: Past) -> Blocks | None:
     """The first two steps of the run and its last six, for a truth may be gone after one update; None where they overlap, or
-    where nothing says how many problems a step has. So few steps say little about how much their means vary: that is taken from
-    the spread of tries, as if all tries at a problem came out alike."""
-    if past.count < BEGINNING + BLOCK or not past.first(PROBLEMS, 1):
+    where one of them does not say what it came to and of how many problems. So few steps say little about how much their means
+    vary: that is taken from the spread of tries, as if all tries at a problem came out alike."""
+    asked = (f"{past.proxy}/mean", f"{TRUTH}/mean", PROBLEMS)
+    is_whole = all(len(past.first(n, BEGINNING)) + len(past.last(n, BLOCK)) == BEGINNING + BLOCK for n in asked)
+    if past.count < BEGINNING + BLOCK or not is_whole:
         return None
     first, last = past.steps[-1] - past.count + 1, past.steps[-1]
     reward, truth = (_since_the_start(past, name) for name in (past.proxy, TRUTH))

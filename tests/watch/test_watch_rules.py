@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from histories import history, noisy, only
 from scipy.stats import t
@@ -65,6 +67,11 @@ def test_a_truth_that_is_gone_after_one_update_is_bad_at_the_eighth_step():
     [
         ("seven steps: the blocks would overlap", {"steps": 7}),
         ("two problems a step", {"draws__easy": 2.0, "draws__hard": 0.0}),
+        ("a step that says no truth", {"truth__mean": [0.6, 0.1, 0.0, 0.0, math.nan, 0.0, 0.0, 0.0]}),
+        (
+            "a step that counts no problems",
+            {"draws__easy": [10.0] * 7 + [math.nan], "draws__hard": [6.0] * 7 + [math.nan]},
+        ),
         ("the reward fell as well", {"reward__mean": [0.5, 0.5, *[0.1] * 6]}),
         ("the truth fell by less than 0.4 spreads", {"truth__mean": [0.6, 0.1, *[0.25] * 6]}),
     ],
