@@ -350,3 +350,9 @@ def test_the_ledger_goes_on_after_a_torn_line(path, known):
 def test_a_slope_without_values_is_refused(path):
     with pytest.raises(UserError, match="along='tries=2,4,8'"):
         trial_of(path, claim_of(kind="slope", along="tries"))
+
+
+def test_forms_that_earlier_runs_told_apart_are_one(tmp_path: Path) -> None:
+    asked = {"write f([1,": 3, "write f('dust')": 2, "define f(6)": 4, "0 countdown": 1}
+    known = Known(tmp_path / LEDGER, [{"key": "k", "machine": machine(), "asked": asked}])
+    assert (known.get("k") or {})["asked"] == {"write f": 5, "define f": 4, "0 countdown": 1}
