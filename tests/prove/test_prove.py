@@ -12,59 +12,26 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import Cli, command_line
+from proofs import MINE, PAGE, REFUSES, example, how, quiet
 
-from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.errors import RunStopped
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
-from guerdon.loop.catalog import find_recipe
 from guerdon.loop.proof import calibration
-from guerdon.loop.proof.arms import arms_of, make_arm
+from guerdon.loop.proof.arms import make_arm
 from guerdon.loop.proof.calibration import calibrate
-from guerdon.loop.proof.jobs import RunJob, _apart
 from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import OPTIONS, How, prove, register_claims, trials_of
-from guerdon.loop.proof.records import mean_curve, score_of, value_of
-from guerdon.models import load
+from guerdon.loop.proof.proving import OPTIONS, prove, register_claims
 from guerdon.store import evidence
-from guerdon.store.event_types import Evaluated, StepDone
 from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run
 
-PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence.md"
 RUNS = 57  # 24 to tune, 16 of the look, 16 fresh ones and one from nothing; the ablation is the baseline, at its rate
-MINE = '''
-"""Learning faster: a larger step."""
-from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.recipes.house.grpo import grpo
-
-
-@recipe("faster", family="mine", paper="arXiv:0000.00000", on=grpo, claim=Claim(
-    says="a step a hundred times as large learns more", baseline="grpo lr=0.003", ablation="faster lr=0.003",
-    task="successor:1", model="tabular", settings="prompts=4 tries=8", budget=2500, unit="tokens"))
-def faster(base: Recipe, *, lr: float = 0.3) -> Recipe:
-    """GRPO with a large step."""
-    return base
-'''
-
-
-@pytest.fixture
-def mine(tmp_path: Path) -> str:
-    path = tmp_path / "mine.py"
-    path.write_text(MINE)
-    return str(path)
-
-
-def quiet(done: int, total: int, last: Any) -> None: ...
-
-
-def how(tmp_path: Path, **more: Any) -> How:
-    return How(**{"out": tmp_path / "evidence", "runs": tmp_path / "runs", "jobs": 1, **more})
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +50,6 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[in
             prove([str(folder / "thrice.py")], how(folder), lambda done, total, last: heard.append((done, total)))
             (folder / "told.json").write_text(json.dumps(heard))
     return folder, [(done, total) for done, total in json.loads((folder / "told.json").read_text())]
-
-
-def example() -> str:
-    """The recipe that the page shows."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    return str(code)
 
 
 @pytest.fixture
@@ -259,21 +220,6 @@ def test_an_arm_against_itself(tmp_path, monkeypatch):
     assert told_twice == [(0, 0)], "what is known is not run again"
 
 
-REFUSES = """
-from guerdon.core.part import part
-
-
-@part
-class refuses:
-    \"\"\"An environment that breaks.\"\"\"
-
-    roles = ("policy",)
-
-    async def play(self, ask, seats):
-        raise ValueError("no table")
-"""
-
-
 def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
     Path(mine).write_text(REFUSES + MINE.replace("return base", "return base.but(env=refuses()) if lr > 0.1 else base"))
     with pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"):
@@ -300,8 +246,6 @@ class interrupts(single_turn):
             os.kill(os.getpid(), signal.SIGINT)
         return await super().play(ask, seats)
 """
-
-
 LONGER = MINE.replace("budget=2500", "budget=25000")  # of which a quick look makes more than a step
 
 
@@ -315,122 +259,6 @@ def test_ctrl_c_ends_a_proof_and_not_one_of_its_runs_alone(mine, tmp_path):
     (proof,) = prove([mine], how(tmp_path, quick=True), quiet)
     assert Run(begun).status == "complete", "the same command goes on from there"
     assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2]
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        ("grpo kl", "KNOB=VALUE"),
-        ("grop", "did you mean 'grpo'"),
-        ("grpo lrr=1", "did you mean 'lr'"),
-        ("grpo lr=x", "must be"),
-    ],
-)
-def test_arms_that_cannot_be(words, says):
-    with pytest.raises(UserError, match=says):
-        make_arm(words, Claim("x", task="successor:1", model="tabular"), OPTIONS).build()
-
-
-def test_arms_have_the_claims_settings_and_their_own():
-    claim = Claim(
-        "x", baseline="grpo lr=0.5", ablation="rloo", task="successor:1", model="tabular", settings="tries=4 lr=0.1"
-    )
-    arms = arms_of("dr_grpo", claim, OPTIONS)
-    assert {n: (a.what, a.request.settings["lr"], a.request.settings["tries"]) for n, a in arms.items()} == {
-        "method": ("dr_grpo", "0.1", "4"),
-        "baseline": ("grpo lr=0.5", "0.5", "4"),
-        "ablation": ("rloo", "0.1", "4"),
-    }
-    assert arms["method"].key(0) != arms["method"].key(1) != arms["ablation"].key(1)
-    assert make_arm("grpo lr=0.5", claim, OPTIONS).key(3) == arms["baseline"].key(3)
-
-
-STUDY = '''
-from guerdon.core.recipe import Claim, Recipe, Study, recipe
-from guerdon.recipes.house.grpo import grpo
-
-
-@recipe("twice", family="mine", on=grpo, claim=Claim(
-    says="x", baseline="twice times=1", task="successor:1", model="tabular", settings="prompts=4 tries=8 lr=0.3 steps=1000",
-    metric="pass@1", budget=50000))
-def twice(base: Recipe, *, times: int = 2) -> Study:
-    """Several runs, one after the other, each from the weights of the one before."""
-    def body(run, seed):
-        for i in range(times):
-            trained = run.train(base, seed=seed + 100 * i, steps=1000 if i else 5)
-            base.models["policy"] = trained.model()
-        return RESULT
-    return Study(body)
-'''
-
-
-def test_a_budget_reaches_a_study_and_its_curve_is_that_of_its_runs(mine, tmp_path):
-    Path(mine).write_text(STUDY.replace("RESULT", "None"))
-    (found,) = prove([mine], how(tmp_path, quick=True), quiet)
-    arms = found["claims"][0]["arms"]
-    for run in arms["method"]["runs"]:
-        spent, curve = run["spent"], [point["spent"]["tokens"] for point in run["points"]]
-        assert 5000 <= spent["tokens"] < 6000  # a tenth, up to a whole step: five steps, then what is left
-        assert spent["steps"] > 5 and spent["updates"] > 5 and spent["read"] > spent["tokens"]
-        assert [curve[0], curve[3]] == [0, spent["tokens"]]
-        assert curve[1] == curve[2], "where the first run ended, the second began"
-        assert run["score"] == run["points"][-1]["result"]["pass@1"]
-    assert [run["spent"]["steps"] for run in arms["baseline"]["runs"]] == [5, 5]
-    assert arms["method"]["curve"][0]["spent"] == 0
-    made = list((tmp_path / "runs" / ".inner").glob("*/*/run.json"))
-    assert len(made) == 2 * 2, "the first run of a seed is the same in both arms: it is made once"
-
-
-def test_studies_that_share_runs_are_begun_apart(mine, tmp_path):
-    Path(mine).write_text(STUDY.replace("RESULT", "None"))
-    (trial,) = trials_of(mine, find_recipe(mine), how(tmp_path, quick=True))
-    jobs = [RunJob(arm, seed, tmp_path / f"{name}{seed}") for seed in (0, 1) for name, arm in trial.arms.items()]
-    assert [job.folder.name for job in _apart(jobs, [])] == ["method0", "method1", "baseline0", "baseline1"]
-    assert [job.folder.name for job in _apart(jobs[2:], jobs[:1])] == ["method1", "baseline1"]
-    assert [job.folder.name for job in _apart(jobs[1:], jobs[:1])] == ["method1", "baseline0", "baseline1"]
-    assert replace(jobs[0], alone=True).inner is None
-
-
-@pytest.mark.slow
-def test_what_a_study_returns_counts_before_what_its_runs_found(mine, tmp_path):
-    Path(mine).write_text(STUDY.replace("RESULT", '{"pass@1": 7.0 + times, "spent": {"samples": 3}}'))
-    (found,) = prove([mine], how(tmp_path, quick=True), quiet)
-    arms = found["claims"][0]["arms"]
-    assert {arm: (runs["runs"][0]["score"], runs["runs"][0]["spent"]["samples"]) for arm, runs in arms.items()} == {
-        "method": (9.0, 3), "baseline": (8.0, 3)
-    }  # fmt: skip
-    Path(mine).write_text(STUDY.replace("RESULT", "None").replace('metric="pass@1"', 'metric="pas@1"'))
-    with pytest.raises(UserError, match=r"unknown metric of an evaluation 'pas@1'.*pass@1"):
-        prove([mine], how(tmp_path, quick=True), quiet)
-
-
-def test_scores_by_hand():
-    points = [
-        {"spent": {"tokens": tokens}, "result": {"pass@1": value, "point": point}}
-        for tokens, value, point in ((0, 0.2, "start"), (10, 0.4, "0.5"), (30, 0.6, "late"), (40, 0.8, "last"))
-    ]
-    record = {"points": points}
-    assert score_of(record, Claim("x")) == pytest.approx(0.7)  # of the last two whole exams
-    assert score_of(record, Claim("x", metric="mean pass@1")) == pytest.approx((10 * 0.3 + 20 * 0.5 + 10 * 0.7) / 40)
-    kinds = {"chain:1": 1.0, "chain:5": 0.5, "other:6": 0.1}
-    assert value_of({"pass@1": 0.7, "kinds": kinds}, "pass@1", ()) == 0.7
-    assert value_of({"pass@1": 0.7, "kinds": kinds}, "pass@1", (5, 6)) == pytest.approx(0.3)
-    with pytest.raises(UserError, match="unknown metric"):
-        value_of({"pass@1": 0.7}, "pas@1", ())
-    with pytest.raises(UserError, match="levels"):
-        value_of({"pass@1": 0.7}, "pass@1", (5,))
-
-
-def test_curves_of_seeds_meet_at_equal_amounts():
-    averaged = mean_curve(
-        [
-            [{"spent": 0, "value": 0.0}, {"spent": 10, "value": 1.0}, {"spent": 20, "value": 1.0}],
-            [{"spent": 0, "value": 0.0}, {"spent": 12, "value": 0.6}, {"spent": 18, "value": 0.9}],
-        ]
-    )
-    assert [p["spent"] for p in averaged] == [0, 9, 18]
-    assert averaged[1]["mean"] == pytest.approx((0.9 + 0.45) / 2)
-    assert averaged[2]["mean"] == pytest.approx((1.0 + 0.9) / 2)
 
 
 @pytest.fixture
@@ -467,107 +295,3 @@ def test_ctrl_c_ends_all_workers_soon(mine: str, tmp_path: Path) -> None:
     assert process.returncode == 130 and "the same command goes on from here" in out
     assert "Traceback" not in out
     assert len(list((tmp_path / "runs" / "prove").iterdir())) <= 2, "a run that was waiting was begun after all"
-
-
-def test_a_claim_says_how_large_its_exams_are() -> None:
-    usual, small = Claim("x"), Claim("x", exam=500)
-    assert (How().options(usual).eval_whole, How().options(usual).eval_tasks) == (2000, 384)
-    assert (How().options(small).eval_whole, How().options(small).eval_tasks) == (500, 96)
-    assert How(quick=True).options(small) == How(quick=True).options(usual)
-    assert "exam" not in usual.told() and small.told()["exam"] == 500, "claims of before are what they were"
-
-
-def test_all_arms_begin_with_what_the_start_trained(mine: str, tmp_path: Path) -> None:
-    started = MINE.replace("budget=2500", 'budget=2500, start="faster prompts=4 tries=8 steps=30"')
-    Path(mine).write_text(started.replace('ablation="faster lr=0.003", ', ""))
-    with_start, (found,) = how(tmp_path, quick=True), prove([mine], how(tmp_path, quick=True), quiet)
-    (claim,) = found["claims"]
-    before = {arm["runs"][0]["points"][0]["result"]["pass@1"] for arm in claim["arms"].values()}
-    tried = Claim(**claim["claim"])
-    arm = arms_of(mine, tried, with_start.options(tried))["baseline"]
-    start = Run(with_start.runs / arm.starts["policy"].folder(0))
-    end = list(start.events(Evaluated))[-1].result["pass@1"]
-    assert before == {round(end, 6)}  # exactly where the start ended: the same seed draws the same tries
-    assert {p.name for p in (tmp_path / "runs").iterdir() if (p / "models").is_dir()} == {start.path.name}
-    assert start.config["settings"]["steps"] == "3"  # a quick look trains it for a tenth
-    assert len(list((tmp_path / "runs").glob("*/run.json"))) == 1 + 2 * 2  # it is trained once, for both arms and seeds
-    assert arm.key(0) != replace(arm, starts={}).key(0)
-    assert (
-        "begin with what `faster prompts=4 tries=8 steps=30 steps=3` trained"
-        in (with_start.folder / "faster.md").read_text()
-    )
-
-
-HELPED = '''
-from guerdon.core.recipe import Claim, Recipe, recipe
-from guerdon.losses.penalties import kl
-from guerdon.models.tables import tabular
-from guerdon.recipes.house.grpo import grpo
-
-
-@recipe("guided", family="mine", on=grpo, claim=Claim(
-    says="near to one that knows is better", baseline="grpo lr=0.003", ablation="guided pull=0.1", task="successor:1",
-    model="tabular", settings="prompts=4 tries=8", start={"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60"}, budget=5000))
-def guided(base: Recipe, *, lr: float = 0.003, pull: float = 5.0) -> Recipe:
-    """GRPO that is held near to another model."""
-    base.models["guide"] = tabular()
-    base.stages[-1].loss += kl(pull, to="guide")
-    return base
-'''
-
-
-@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_a_start_prepares_a_model_by_its_name(mine: str, tmp_path: Path, jobs: int) -> None:
-    Path(mine).write_text(HELPED)
-    told: list[str] = []
-    setting = how(tmp_path, quick=True, jobs=jobs)
-    (found,) = prove(
-        [mine], setting, lambda done, total, last: told.append(last.name if last else f"{done} of {total}")
-    )
-    (claim,) = found["claims"]
-    assert claim["claim"]["start"] == {"guide": "grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6"}
-    assert told[0] == "0 of 5" and len(told) == 8  # one run for all, those of two arms, and then the ablation's
-    tried = Claim(**claim["claim"])
-    arms = arms_of(mine, tried, setting.options(tried))
-    start = arms["method"].starts["guide"]
-    assert told.index(f"{start.what} seed 0") < min(told.index(f"guided{arm} seed 0") for arm in ("", " pull=0.1"))
-    assert not arms["baseline"].starts, "it has no such model: its runs are the same without a start"
-    kept = Run(setting.runs / start.folder(0))
-    assert {p.name for p in setting.runs.iterdir() if (p / "models").is_dir()} == {kept.path.name}
-    trained = load(str(kept.folder.models / "policy"))  # the only one that it trains
-    for name in ("method", "ablation"):
-        run = Run(setting.runs / arms[name].folder(1))
-        assert run.config["prepared"] == {"guide": str(kept.folder.models / "policy")}
-        assert run.config["parts"]["knobs"]["models"]["guide"]["identity"] == trained.identity()
-        last = run.events(StepDone)[-1].tokens
-        assert run.spent["tokens"] - last < 500, "what was trained first is not among what an arm spends"
-    page = (setting.folder / "guided.md").read_text()
-    assert "`guide` is what `grpo lr=0.3 prompts=4 tries=8 steps=60 steps=6` trained, in all arms that have it" in page
-
-
-@pytest.mark.parametrize(
-    ("start", "says"),
-    [
-        ({"guard": "grpo"}, "start prepares the model 'guard', which no arm has"),
-        ({"guide": "grop"}, "did you mean 'grpo'"),
-        ({"guide": "grpo stepps=3"}, "did you mean 'steps'"),
-    ],
-)
-def test_starts_that_cannot_be(mine: str, tmp_path: Path, start: dict[str, str], says: str) -> None:
-    Path(mine).write_text(HELPED)
-    with pytest.raises(UserError, match=says) as told:
-        prove([mine], how(tmp_path, quick=True, changes={"start": start}), quiet)
-    assert "\n" not in str(told.value)
-
-
-def test_claims_with_a_dict_are_read_as_text(mine: str) -> None:
-    Path(mine).write_text(HELPED)
-    (listing,) = catalog._read(Path(mine), "mine")
-    assert listing.claims == ("near to one that knows is better",)
-
-
-def test_a_start_that_fails_is_what_is_told(mine: str, tmp_path: Path) -> None:
-    broken = HELPED.replace("return base", "return base.but(env=refuses()) if pull == 0 else base") + REFUSES
-    Path(mine).write_text(broken.replace("grpo lr=0.3 prompts=4 tries=8 steps=60", "guided pull=0"))
-    with pytest.raises(RunStopped, match=r"runs failed; guided pull=0 steps=10 seed 0: .*no table"):
-        prove([mine], how(tmp_path, quick=True), quiet)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from command_line import Cli, command_line, refused
 from planted import factor_of, record
-from test_prove import example, how, quiet
+from proofs import example, how, quiet
 
 from guerdon.loop.proof import proving, renewal
 from guerdon.loop.proof.known import LEDGER, Known
