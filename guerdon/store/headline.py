@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+DRAWS = "draws/"  # metrics that count the problems of a step, a number for each kind
 WORTH = ("reward", "correct")  # the columns that say what a sample is worth, the first that has values
 ENDS = ("_low", "_high")  # of an interval
 COUNTS = ("task", "tasks", "tries", "steps_done", "missing", "length", "point")  # of an exam, and no measure

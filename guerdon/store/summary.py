@@ -14,8 +14,9 @@ from guerdon.core.column import Reason
 from guerdon.core.episode import End
 from guerdon.core.pack import played_at
 from guerdon.core.task import Ask
+from guerdon.store.headline import DRAWS
 
-ASKED, DRAWS, LINES = "asked/", "draws/", 3
+ASKED, LINES = "asked/", 3
 LONGEST = 12  # letters of a word that count
 NUMBER, LETTERS, SIGNS = re.compile(r"[-+]?\d"), re.compile(r"[^\W\d]+"), re.compile(r"[^\w\s]+")
 

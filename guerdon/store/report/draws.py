@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from guerdon.store.event_types import StepDone
-from guerdon.store.headline import finite
+from guerdon.store.headline import DRAWS, finite
 from guerdon.store.report.charts import Tick, px, step_number
 from guerdon.store.report.shown_numbers import ShownNumber, key_of, number
 from guerdon.store.svg import scale
 
-COUNTED = "draws/"
-BY_KIND = (COUNTED, "share/", "score/", "history/")  # metrics with a number for each kind: too many for a chart each
+BY_KIND = (DRAWS, "share/", "score/", "history/")  # metrics with a number for each kind: too many for a chart each
 COLUMNS = 120  # more steps than that share columns
 HUES = 6  # families told apart by colour, those of `style.css`
 WIDTH, LEFT, RIGHT, TOP = 720, 34.0, 716.0, 8.0
@@ -41,8 +40,7 @@ class Draws:
 def make_draws(done: Sequence[StepDone]) -> Draws | None:
     """None where no more than one kind was ever drawn."""
     rows = [
-        {k.removeprefix(COUNTED): v for k, v in e.metrics.items() if k.startswith(COUNTED) and _is_count(v)}
-        for e in done
+        {k.removeprefix(DRAWS): v for k, v in e.metrics.items() if k.startswith(DRAWS) and _is_count(v)} for e in done
     ]
     kinds = sorted({kind for row in rows for kind in row}, key=split_kind)
     if len(kinds) < 2:
