@@ -74,6 +74,8 @@ def test_two_tries_side_by_side_and_narrow(own: Path, browse: Callable[..., Any]
     page.get_by_role("link", name="first").click()
     page.get_by_text("0 labelled").wait_for()
     page.locator(".label-stage:not([inert])").wait_for()  # nothing is labelled before it is seen
+    expect(page.locator(".label-side")).to_contain_text("labels/truth.jsonl")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420, "where the labels are kept is one long word"
     page.keyboard.press("p")
     page.get_by_role("button", name="left is better").wait_for()
     assert "mode=pairs" in page.url and page.locator(".label-two .label-card").count() == 2
