@@ -126,6 +126,12 @@ class Batcher(abc.ABC):
         self.calls = 0
         self.tokens = 0
 
+    def close(self) -> None:
+        """Let go of what samplers keep for next turns. Episodes and their seats hold this in a circle, which Python finds only
+        when it looks for one: seldom in a run, and what is kept may be a gigabyte a step."""
+        self.sampling.clear()
+        self.reading.clear()
+
     @abc.abstractmethod
     def promise(self) -> Promise[Any]:
         """For an episode to wait for: what it was promised comes after a `turn`."""

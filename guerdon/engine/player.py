@@ -11,6 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import torch
@@ -97,7 +98,8 @@ class Player:
                 table = EpisodeSeats(ask, who, self.models, sampling, place, batcher.call, batcher.read)
                 jobs.append(_one(env, ask, table, self.ended))
         self.asked += len(asks)
-        episodes = batcher.play_out(jobs) if isinstance(batcher, HandBatcher) else _run(_gather(jobs))
+        with closing(batcher):
+            episodes = batcher.play_out(jobs) if isinstance(batcher, HandBatcher) else _run(_gather(jobs))
         self.meter.tokens += batcher.tokens
         self.calls += batcher.calls
         self.episodes += len(episodes)

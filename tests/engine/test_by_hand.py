@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from typing import Any
 
 import pytest
+from small import small_lm
 from strategies import task
 
 from guerdon.core.errors import CtrlC, UserError
@@ -13,6 +16,7 @@ from guerdon.core.part import part
 from guerdon.core.play import awaits_seats_alone, seats_alone
 from guerdon.core.task import Ask, Sampling
 from guerdon.engine.batching import EngineFault
+from guerdon.engine.continuous import Continuous
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.envs.simple import recital, single_turn
@@ -160,3 +164,21 @@ def test_it_is_played_by_hand_inside_a_running_event_loop_too():
         return player(single_turn())(ASKS)
 
     assert all_same(asyncio.run(notebook()), player(single_turn())(ASKS))
+
+
+@pytest.mark.parametrize("env", [single_turn(), in_a_loop(single_turn())], ids=["by hand", "in a loop"])
+def test_what_was_kept_for_next_turns_is_gone_with_the_play(tmp_path, monkeypatch, env):
+    """It can be a gigabyte, and a run has Python look for circles once in many steps."""
+    opened: list[Any] = []
+    begin = Continuous.__init__
+    monkeypatch.setattr(
+        Continuous, "__init__", lambda self, *given: opened.append(weakref.ref(self)) or begin(self, *given)
+    )
+    model = small_lm(tmp_path / "lm")
+    model.start(1, {})
+    gc.disable()
+    try:
+        Player({"policy": model}, {"policy": "policy"}, env, Sampling(max_tokens=4), 0, 10)([Ask(task("a"), 2)])
+        assert [each() for each in opened] == [None]
+    finally:
+        gc.enable()
