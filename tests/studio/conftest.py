@@ -20,6 +20,7 @@ from guerdon.studio.studio_app import make_app
 
 TOKEN = "a-token-for-tests"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PATIENCE = 30_000  # milliseconds that anything on a page may take: the machine may be busy
 SWITCHES = (  # what makes a browser quiet, and lets it run as root
     "--no-sandbox",
     "--disable-gpu",
@@ -95,6 +96,7 @@ def chromium() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("no Chromium here")
+    playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(SWITCHES))
         yield browser
@@ -115,7 +117,7 @@ def browse(chromium: Any) -> Iterator[Callable[..., Opened]]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()
         context = chromium.new_context(**{"viewport": {"width": 1280, "height": 900}, **how})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE)
         opened.append(Opened(context, url_of(bound)))
 
         def end() -> None:

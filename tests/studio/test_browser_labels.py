@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -90,3 +91,27 @@ def test_two_tries_side_by_side_and_narrow(own: Path, browse: Callable[..., Any]
     with (own / "first/labels/labels.jsonl").open("a") as file:
         file.write("damaged\n")
     page.get_by_text("1 line of labels.jsonl cannot be read").wait_for()
+
+
+def test_an_answer_that_comes_late_takes_nothing_back(own: Path, browse: Callable[..., Any]) -> None:
+    opened = browse(own)
+    page = opened.go(f"/labels?run={id_of(own / 'first')}")
+    page.locator(".label-stage:not([inert])").wait_for()
+    held: list[tuple[Any, Any]] = []
+
+    def hold_the_first(route: Any) -> None:
+        route.continue_() if held else held.append((route, route.fetch()))
+
+    page.route(re.compile(r"/api/labels\?run="), hold_the_first)
+    page.keyboard.press("y")
+    page.get_by_text("1 labelled").wait_for()
+    while not held:  # what is asked after the first label
+        page.wait_for_timeout(20)
+    page.locator(".label-stage:not([inert])").wait_for()
+    page.keyboard.press("n")
+    expect(page.locator(".label-list li")).to_have_count(2)
+    route, answer = held[0]
+    with page.expect_event("requestfinished", lambda request: request == route.request):
+        route.fulfill(response=answer)
+    page.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+    assert page.locator(".label-list li").count() == 2 and page.get_by_text("2 labelled").count() == 1

@@ -20,7 +20,7 @@ export async function show(place, around) {
 
 class Labelling {
   constructor(place, around, run) {
-    Object.assign(this, { place, around, run, queue: [], pairs: [], at: 0, turn: 0 });
+    Object.assign(this, { place, around, run, queue: [], pairs: [], at: 0, turn: 0, looked: 0 });
     this.order = around.query.get("order") ?? "high";
     this.two = around.query.get("mode") === "pairs";
     this.every = around.query.get("labelled") === "1";
@@ -117,7 +117,9 @@ class Labelling {
     this.later();
   }
 
+  // Something was labelled: what was asked about labels before is out of date, however late its answer comes.
   later() {
+    this.looked += 1;
     clearTimeout(this.timer);
     this.timer = setTimeout(
       this.around.guard(() => this.refresh()),
@@ -126,8 +128,9 @@ class Labelling {
   }
 
   async refresh() {
+    const mine = ++this.looked;
     const overview = await get("/api/labels", { run: this.run });
-    if (!this.around.here()) return;
+    if (mine !== this.looked || !this.around.here()) return;
     this.overview = overview;
     this.drawProgress();
     this.drawSide();
@@ -137,6 +140,7 @@ class Labelling {
     this.around.guard(async () => {
       const { taken, counts } = await post("/api/labels/undo", { run: this.run });
       this.overview.counts = counts;
+      this.later();
       tell(taken ? `${taken.kind} taken back` : "there is no label to take back");
       if (taken && !this.two) {
         this.goTo(taken);
@@ -146,7 +150,6 @@ class Labelling {
         await this.load();
       }
       this.drawProgress();
-      this.later();
     })();
 
   takeBack = (label) =>
