@@ -40,6 +40,7 @@ from guerdon.models.value_head import head
 
 READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
 EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
+HELD = 1 << 30  # bytes of a CPU's that may be: nothing says in time that there are no more
 
 
 @part
@@ -218,12 +219,13 @@ class lm(TextModel):
 
     @property
     def steps_at_once(self) -> int:
-        """On a GPU as many as a quarter of its memory holds, as a power of two: the same on every machine of its kind."""
-        if self.device.type != "cuda":
-            return super().steps_at_once
-        memory = torch.cuda.get_device_properties(self.device).total_memory
+        """As many as a quarter of a GPU's memory holds, or a gigabyte on a CPU, where more than 4,096 are no faster. It is a
+        power of two, and the same on every machine of a kind."""
         kept = self.config.kept_numbers * self.decoder.dtype.itemsize
-        return 1 << max(int(EASE * memory / kept).bit_length() - 1, 10)
+        if self.device.type != "cuda":
+            return min(max(_power_below(HELD / kept), 256), 4096)
+        memory = torch.cuda.get_device_properties(self.device).total_memory
+        return max(_power_below(EASE * memory / kept), 1024)
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Numbers about steps and tracks, under the weights as they are.
@@ -300,3 +302,8 @@ def _named_tokens(batch: Batch) -> Tensor:
             f"log-probs are asked for at the tokens that one teacher named, and there are {columns or 'none'}"
         )
     return torch.nan_to_num(batch[columns[0]]).long()
+
+
+def _power_below(number: float) -> int:
+    """The largest power of two that is not above a number."""
+    return 1 << max(int(number).bit_length() - 1, 0)
