@@ -28,7 +28,7 @@ from bench.alarm_runs import RESULT
 from bench.audited import ROOT, corpora, source_hash
 from bench.auditors_page import renewed, row, said
 from guerdon.core.errors import UserError
-from guerdon.models.model_loading import version
+from guerdon.models.shipped_models import version
 from guerdon.store.identity import RESULTS
 from guerdon.store.summary import ASKED
 from guerdon.store.whole_files import write_readable_json, write_text

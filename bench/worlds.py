@@ -31,7 +31,7 @@ from guerdon.loop.proof.proving import OPTIONS, How, run_trials
 from guerdon.loop.proof.records import Record, curve_of, mean_curve, score_of, start_of
 from guerdon.loop.proof.trial import WantedRun
 from guerdon.loop.record import Options
-from guerdon.models.model_loading import version
+from guerdon.models.shipped_models import version
 from guerdon.store.event_types import Evaluated
 from guerdon.store.run import Run
 from guerdon.store.whole_files import write_readable_json, write_text

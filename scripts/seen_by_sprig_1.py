@@ -17,7 +17,7 @@ import random
 from collections.abc import Callable, Iterator
 
 from guerdon.core.seeds import derive
-from guerdon.models.model_loading import SHIPPED
+from guerdon.models.shipped_models import SHIPPED
 from guerdon.tasks.family import HELD_OUT, Family, Problem
 from guerdon.tasks.task_loading import load
 

@@ -222,10 +222,10 @@ def test_help_teaches_by_examples(cli: Cli) -> None:
         assert said.code == 0 and f"  guerdon {verb}" in said.out and "\x1b" not in said.out
 
 
-def test_help_and_the_list_of_recipes_do_without_torch(tmp_path: Path) -> None:
+def test_help_and_lists_of_names_do_without_torch(tmp_path: Path) -> None:
     script = (
         "import sys; from guerdon.cli.main import main; main(['--help']); main(['train', '--help']);"
-        "main(['list', 'recipes']); assert 'torch' not in sys.modules"
+        "main(['list', 'recipes']); main(['list']); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
 

@@ -156,7 +156,7 @@ def _tell_group(output: Output, lead: str, names: Sequence[str], width: int, lin
 def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     """Of every kind the names by family. The parts that a single recipe has are one family."""
     from guerdon.loop.catalog import listings
-    from guerdon.models import model_loading
+    from guerdon.models import shipped_models
     from guerdon.tasks import task_loading
 
     recipes: dict[str, list[str]] = {}
@@ -169,7 +169,7 @@ def _names(runs: Path) -> dict[str, dict[str, list[str]]]:
     return {
         "recipes": recipes,
         "tasks": {"": sorted(task_loading.NAMES)},
-        "models": {"": [*model_loading.SHIPPED, *sorted(model_loading.NAMES)]},
+        "models": {"": [*shipped_models.SHIPPED, *sorted(shipped_models.NAMES)]},
         "rewards": {"": shelves.reward_names()},
         "parts": {folder: parts[folder] for folder in sorted(parts)},
         "runs": {"": [path.name for path in newest_first]} if newest_first else {},
@@ -214,7 +214,7 @@ def _tasks(_: Path) -> list[dict[str, Any]]:
 
 
 def _models(_: Path) -> list[dict[str, Any]]:
-    from guerdon.models.model_loading import NAMES, SHIPPED, version
+    from guerdon.models.shipped_models import NAMES, SHIPPED, version
 
     about = "comes with the package: small, and trained on every task"
     shipped = [

@@ -22,8 +22,8 @@ from guerdon.core.task import Sampling
 from guerdon.engine.sampler import answer
 from guerdon.judges.answerer import Answerer, JudgeAnswer, JudgeQuestion, log_sum_exp, spellings
 from guerdon.judges.cache import CachedAnswerer, Keep
-from guerdon.models.model_loading import SPRIGS
 from guerdon.models.probing import probe
+from guerdon.models.shipped_models import SPRIGS
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 

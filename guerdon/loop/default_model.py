@@ -8,7 +8,7 @@ from typing import Any
 from guerdon.core.errors import UserError
 from guerdon.core.recipe import Recipe, RecipeEntry, Study
 from guerdon.loop.catalog import find_recipe
-from guerdon.models.model_loading import NEWEST
+from guerdon.models.shipped_models import NEWEST
 from guerdon.tasks.files import rows
 
 DEFAULT = NEWEST

@@ -13,7 +13,7 @@ from typing import Any
 
 from guerdon.models.exports import Exported
 from guerdon.models.hub_models import is_hub_id
-from guerdon.models.model_loading import SHIPPED
+from guerdon.models.shipped_models import SHIPPED
 from guerdon.store.run import Run
 
 LIMITS = (

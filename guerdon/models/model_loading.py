@@ -17,16 +17,8 @@ from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
 from guerdon.models.hub_models import hub_folder, is_hub_id, kept_ids
 from guerdon.models.plain_files import is_there, read_object
+from guerdon.models.shipped_models import NAMES, SHIPPED
 
-SPRIGS = [Path(__file__).parent / "sprig" / name for name in ("sprig-1", "sprig-1.1", "sprig-2")]  # older ones first
-NEWEST = "sprig-2"  # what `sprig` alone is
-# models whose weights come with the package
-SHIPPED = {"sprig": Path(__file__).parent / "sprig" / NEWEST} | {folder.name: folder for folder in SPRIGS}
-NAMES = {  # name: the module whose class of that name it is
-    "foreign": "guerdon.models.foreign_model",
-    "lm": "guerdon.models.language_model",
-    "tabular": "guerdon.models.tables",
-}
 PLACES = ("source", "adapter")  # knobs that name a place in the folder a model was saved to
 INSIDE = (".", "base", "adapter")  # the places there are
 
@@ -66,13 +58,6 @@ def _near(name: str) -> list[str]:
     here = [each.name for each in Path().iterdir() if os.access(each / "config.json", os.R_OK)]
     known = [f"./{each}" for each in here] + kept_ids()
     return [each for each in known if nearest(name, [each.rpartition("/")[2]]) is not None]
-
-
-def version(name: str) -> str:
-    """What evidence calls a model: the version of a shipped one, else what its folder or file is called."""
-    if name in SHIPPED:
-        return str(json.loads((SHIPPED[name] / "training.json").read_text())["version"])
-    return Path(name).name
 
 
 def is_named(model: Model) -> bool:

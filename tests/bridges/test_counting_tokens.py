@@ -121,7 +121,7 @@ def test_verl():
 def test_the_file_for_verl_names_its_tokenizer(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("import guerdon as gd\n\nbrief = gd.length(2, margin=2)\n")
     (tmp_path / "tokenizer.json").write_bytes(
-        (gd.models.model_loading.SHIPPED["sprig"] / "tokenizer.json").read_bytes()
+        (gd.models.shipped_models.SHIPPED["sprig"] / "tokenizer.json").read_bytes()
     )
     monkeypatch.chdir(tmp_path)
     for named, written in (("sprig", "'sprig'"), (".", repr(str(tmp_path.resolve())))):

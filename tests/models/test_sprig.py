@@ -15,7 +15,7 @@ import guerdon as gd
 from guerdon import models, tasks
 from guerdon.core.task import Sampling
 from guerdon.loop.api import answers
-from guerdon.models.model_loading import NEWEST, SHIPPED, SPRIGS, version
+from guerdon.models.shipped_models import NEWEST, SHIPPED, SPRIGS, version
 from guerdon.tasks.task_loading import family_names
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer
 
 import guerdon as gd
-from guerdon.models.model_loading import SHIPPED
+from guerdon.models.shipped_models import SHIPPED
 from guerdon.rewards.asking import token_ids
 from guerdon.rewards.asking.token_ids import ids_by
 

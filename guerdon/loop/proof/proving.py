@@ -22,7 +22,7 @@ from guerdon.loop.proof.student import given, name_of
 from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun, standing
 from guerdon.loop.proof.verdict import Comparison
 from guerdon.loop.record import Options
-from guerdon.models.model_loading import version
+from guerdon.models.shipped_models import version
 from guerdon.store import evidence
 from guerdon.store.evidence_words import file_name, others_of
 from guerdon.store.identity import RESULTS

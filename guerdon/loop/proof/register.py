@@ -14,7 +14,7 @@ from typing import Any
 from guerdon.core.part import fingerprint
 from guerdon.core.recipe import Claim
 from guerdon.loop.proof.trial import Trial
-from guerdon.models.model_loading import version
+from guerdon.models.shipped_models import version
 from guerdon.store.evidence import REGISTER, read_register
 from guerdon.store.whole_files import write_readable_json
 

@@ -24,7 +24,7 @@ from guerdon.loop.proof.proving import How, Progress, claiming, run_wanted, tria
 from guerdon.loop.proof.records import Record, ends_of, with_points_read, without_outcomes
 from guerdon.loop.proof.trial import AGAIN, FRESH, Trial, WantedRun
 from guerdon.loop.proof.tuning import TUNING_SEEDS
-from guerdon.models.model_loading import version
+from guerdon.models.shipped_models import version
 from guerdon.store import evidence
 from guerdon.store.evidence_words import others_of
 from guerdon.store.identity import RESULTS, code_digests

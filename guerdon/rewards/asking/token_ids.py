@@ -19,8 +19,9 @@ from guerdon.core.model import Model
 from guerdon.core.part import label
 from guerdon.models.hub_models import hub_folder, is_hub_id
 from guerdon.models.huggingface import read_tokenizer
-from guerdon.models.model_loading import SHIPPED, load
+from guerdon.models.model_loading import load
 from guerdon.models.plain_files import is_there
+from guerdon.models.shipped_models import SHIPPED
 from guerdon.models.standin import behind
 from guerdon.models.text import TextModel
 

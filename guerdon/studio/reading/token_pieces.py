@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from tokenizers import Tokenizer
 
-from guerdon.models.model_loading import SHIPPED
+from guerdon.models.shipped_models import SHIPPED
 from guerdon.store.run import Run
 from guerdon.store.run_config import read_small
 from guerdon.studio.library import file_mark
