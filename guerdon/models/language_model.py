@@ -219,11 +219,11 @@ class lm(TextModel):
 
     @property
     def steps_at_once(self) -> int:
-        """As many as a quarter of a GPU's memory holds, or a gigabyte on a CPU, where more than 4,096 are no faster. It is a
+        """As many as a quarter of a GPU's memory holds, or a gigabyte on a CPU, where more than 8,192 are no faster. It is a
         power of two, and the same on every machine of a kind."""
         kept = self.config.kept_numbers * self.decoder.dtype.itemsize
         if self.device.type != "cuda":
-            return min(max(_power_below(HELD / kept), 256), 4096)
+            return min(max(_power_below(HELD / kept), 256), 8192)
         memory = torch.cuda.get_device_properties(self.device).total_memory
         return max(_power_below(EASE * memory / kept), 1024)
 

@@ -271,7 +271,7 @@ def test_reading_in_pieces_changes_nothing(model, monkeypatch):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU says how much it holds")
-@pytest.mark.parametrize(("kept", "steps"), [(1 << 12, 4096), (1 << 18, 1024), ((1 << 18) + 1, 512), (1 << 24, 256)])
+@pytest.mark.parametrize(("kept", "steps"), [(1 << 12, 8192), (1 << 18, 1024), ((1 << 18) + 1, 512), (1 << 24, 256)])
 def test_a_pass_with_gradients_keeps_a_gigabyte_at_most_on_a_cpu(model, monkeypatch, kept, steps):
     monkeypatch.setattr(DecoderConfig, "kept_numbers", kept)
     assert model.steps_at_once == steps, "numbers of four bytes"
