@@ -39,6 +39,19 @@ def test_arms_have_the_claims_settings_and_their_own():
     assert make_arm("grpo lr=0.5", claim, OPTIONS).key(3) == arms["baseline"].key(3)
 
 
+@pytest.mark.parametrize(
+    ("metric", "names"),
+    [
+        ("pass@1", ["method", "baseline", "plain"]),
+        ("mean pass@1", ["method", "baseline", "plain"]),
+        ("length", ["method", "baseline"]),
+    ],
+)
+def test_plain_grpo_stands_beside_claims_about_accuracy_alone(metric, names):
+    claim = Claim("x", baseline="rloo", task="successor:1", model="tabular", metric=metric)
+    assert list(arms_of("dr_grpo", claim, OPTIONS)) == names, "an exam of GRPO need not have what others are about"
+
+
 def test_a_claim_says_how_large_its_exams_are() -> None:
     usual, small = Claim("x"), Claim("x", exam=500)
     assert (How().options(usual).eval_whole, How().options(usual).eval_tasks) == (2000, 384)

@@ -16,6 +16,7 @@ from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
 from guerdon.loop.api import set_length
 from guerdon.loop.build import Built, RunRequest, build, versions
 from guerdon.loop.catalog import entries_in, find_recipe, in_file
+from guerdon.loop.proof.records import is_about_accuracy
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import RESULTS, code_hash, modules_of
@@ -147,8 +148,8 @@ def unspent(budget: Budget) -> Budget:
 
 
 def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
-    """The method and what it is held against; each with the starts that it has a model for. Where the method is GRPO's kin and
-    its paper's baseline is not plain GRPO, that stands beside them."""
+    """The method and what it is held against; each with the starts that it has a model for. Where the method is GRPO's kin, its
+    paper's baseline is not plain GRPO and the claim is about accuracy, that stands beside them."""
     file, name = in_file(recipe)
     beside = entries_in(file) if file else {}
     method = f"{name or next(iter(beside))} {claim.method}".strip()
@@ -160,7 +161,8 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
         named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
     arms = {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
     first = next(iter(arms.values()))
-    if BASELINE in arms and claim.baseline.split()[0] != GRPO and learns_by_grpo(first):
+    beside_it = BASELINE in arms and claim.baseline.split()[0] != GRPO and is_about_accuracy(claim)
+    if beside_it and learns_by_grpo(first):
         arms[PLAIN] = make_arm(GRPO, claim, options, file, beside)
     if METHOD not in arms:
         return arms

@@ -69,6 +69,11 @@ def _short(value: Any) -> Any:
 # --- scores -------------------------------------------------------------------------------------------------------
 
 
+def is_about_accuracy(claim: Claim) -> bool:
+    """Whether plain GRPO, which learns nothing else, can say what there is to gain."""
+    return claim.metric.removeprefix(MEAN) == ACCURACY
+
+
 def score_of(record: Record, claim: Claim, metric: str = "") -> float:
     """The number that arms are compared by: of a study a key of its result; else the mean of the last two whole exams, or the
     mean over what was spent."""

@@ -17,7 +17,7 @@ from guerdon.core.task import Ask, kinds_of
 from guerdon.exams.drawing import draw_problems
 from guerdon.exams.exam import Exam
 from guerdon.loop.proof.arms import BASELINE, GRPO, METHOD, PLAIN, Arm
-from guerdon.loop.proof.records import ACCURACY, Record, score_of, start_of
+from guerdon.loop.proof.records import ACCURACY, Record, is_about_accuracy, score_of, start_of
 from guerdon.loop.training import start
 from guerdon.store.summary import form_of
 
@@ -59,7 +59,7 @@ def _start(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Gate | None
 def _learnable(claim: Claim, arms: Mapping[str, Arm], records: Mapping[str, Sequence[Record]]) -> Gate | None:
     """For claims about accuracy: what plain GRPO gains over the start, by the claim's own metric."""
     plain = PLAIN if PLAIN in arms else BASELINE if _is_plain(arms.get(BASELINE)) else ""
-    if not plain or claim.metric.removeprefix("mean ") != ACCURACY:
+    if not plain or not is_about_accuracy(claim):
         return None
     gains = [
         score_of(r, claim, ACCURACY) - before

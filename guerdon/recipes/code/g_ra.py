@@ -23,13 +23,6 @@ from guerdon.rewards.formula.gates import bonus
 from guerdon.rewards.stage.score_stages import checker
 from guerdon.rewards.text.episode_facts import episode_fact
 
-REPAIRS: dict[str, Any] = {
-    "task": "repairs:4",
-    "model": "sprig-2",
-    "settings": "prompts=16 tries=8 lr=3e-5 max_tokens=48 repairs.checker=plain",
-    "budget": 150_000,
-    "exam": 500,
-}
 FARMED = "turn=0.3"  # ten moves, as many as there may be, are paid thrice what a right program is
 
 
@@ -37,20 +30,16 @@ FARMED = "turn=0.3"  # ten moves, as many as there may be, are paid thrice what 
     "g-ra",
     family="code",
     paper="arXiv:2508.10548",
-    claim=(
-        Claim(
-            says="Rewards of turns that the outcome gates have more episodes handed in than the same added directly.",
-            method=FARMED,
-            baseline=f"g-ra accumulate=directly {FARMED}",
-            metric="completion",
-            **REPAIRS,
-        ),
-        Claim(
-            says="Rewards of turns that the outcome gates repair as much as the outcome alone.",
-            kind="at least as good",
-            baseline="g-ra accumulate=nothing",
-            **REPAIRS,
-        ),
+    claim=Claim(
+        says="Rewards of turns that the outcome gates have more episodes handed in than the same added directly.",
+        method=FARMED,
+        baseline=f"g-ra accumulate=directly {FARMED}",
+        metric="completion",
+        task="repairs:4",
+        model="sprig-2",
+        settings="prompts=16 tries=8 lr=1e-4 max_tokens=48 repairs.checker=plain",  # a third of it is tried besides
+        budget=150_000,
+        exam=250,
     ),
     on=grpo,
 )
