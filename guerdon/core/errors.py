@@ -53,6 +53,10 @@ class RunStopped(UserError):
     exit_code = 1
 
 
+class GpuFull(RunStopped):
+    """A run that wanted more of a GPU's memory than was free. Others that share it may leave room later."""
+
+
 class CtrlC(KeyboardInterrupt):
     """The user's own, at once: a signal came. A plain KeyboardInterrupt that somebody's code raises is only an exception."""
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from guerdon.core.batch import COARSE, Batch, Group
-from guerdon.core.errors import RunStopped, UserError, unknown
+from guerdon.core.errors import GpuFull, RunStopped, UserError, unknown
 from guerdon.core.exact import UNORDERED, exact
 from guerdon.core.field_columns import FieldColumns
 from guerdon.core.optim import adam
@@ -219,7 +219,7 @@ class Learn(FieldColumns):
         """Half of what did not fit."""
         if size == 1 or len(rows.split(size, together(self.loss))) == len(rows.split(1, together(self.loss))):
             longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
-            raise RunStopped(
+            raise GpuFull(
                 f"out of memory learning {self.model!r} from a single track of {longest} tokens: have activations computed"
                 " again (--set lm.recompute=true), train an adapter (--set lm.lora=16), or shorten the tracks"
             ) from error

@@ -68,11 +68,12 @@ def test_a_student_is_held_against_its_teacher_at_the_named_tokens():
     teacher.start(0, {})
     with torch.no_grad():
         for weight in teacher.weights.parameters():
-            weight += 0.05 * weight.abs().mean() * torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
+            drawn = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1))
+            weight += 0.05 * weight.abs().mean() * drawn.to(weight)
     play = Player({"policy": student}, {"policy": "policy"}, single_turn(), Sampling(max_tokens=8), 0, 1)
     source = load("countdown:2")
     batch = pack(play([Ask(source.get("train", i), 2) for i in range(2)]))
-    named = teacher.read(batch, ["top_token", "top_logp", "logp"])
+    named = {name: x.cpu() for name, x in teacher.read(batch, ["top_token", "top_logp", "logp"]).items()}
     columns = {f"teacher.{n}": gd.Column.full("step", named[n].float().detach()) for n in ("top_token", "top_logp")}
     batch = batch.with_cols(columns)
     live = student.read(batch, ["logp_at"])
@@ -81,7 +82,7 @@ def test_a_student_is_held_against_its_teacher_at_the_named_tokens():
     said = named["top_token"] == batch.action[:, None]
     known = said.any(1)
     torch.testing.assert_close(named["top_logp"][said], named["logp"][known], atol=1e-5, rtol=1e-5)
-    live = {name: value.detach() for name, value in live.items()}
+    live = {name: value.detach().cpu() for name, value in live.items()}
     loss, metrics = distilled(mix=0.0)(batch, live)
     rest = [
         torch.log1p(-x.exp().sum(1, keepdim=True).clamp(max=1 - 1e-6)) for x in (named["top_logp"], live["logp_at"])
@@ -107,7 +108,7 @@ def test_distilling_over_the_likeliest_tokens_brings_the_student_nearer(tmp_path
     student.start(0, {})
     with torch.no_grad():
         head = student.decoder.head_weight
-        head += 2.0 * head.std() * torch.randn(head.shape, generator=torch.Generator().manual_seed(2))
+        head += 2.0 * head.std() * torch.randn(head.shape, generator=torch.Generator().manual_seed(2)).to(head)
     run = gd.train(
         "distill", task="countdown:2", model=student, teacher="sprig-1.1", over="top", mix=mix, prompts=2, tries=4,
         max_tokens=12, lr=2e-4, steps=4, out=tmp_path / "run", options=gd.Options(eval_tasks=0, rollouts_every=0),

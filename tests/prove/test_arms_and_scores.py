@@ -48,8 +48,8 @@ def test_arms_have_the_claims_settings_and_their_own():
     ],
 )
 def test_plain_grpo_stands_beside_claims_about_accuracy_alone(metric, names):
-    claim = Claim("x", baseline="rloo", task="successor:1", model="tabular", metric=metric)
-    assert list(arms_of("dr_grpo", claim, OPTIONS)) == names, "an exam of GRPO need not have what others are about"
+    claim = Claim("x", baseline="rloo", task="functions:8", model="sprig-2", metric=metric)
+    assert list(arms_of("verpo", claim, OPTIONS)) == names, "an exam of GRPO need not have what others are about"
 
 
 def test_a_claim_says_how_large_its_exams_are() -> None:

@@ -19,7 +19,7 @@ import pytest
 from command_line import Cli, command_line
 from proofs import MINE, PAGE, REFUSES, example, how, quiet
 
-from guerdon.core.errors import RunStopped
+from guerdon.core.errors import Notice, RunStopped
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
 from guerdon.loop.proof import calibration
@@ -222,8 +222,12 @@ def test_an_arm_against_itself(tmp_path, monkeypatch):
 
 def test_a_run_that_fails_is_named_and_the_others_are_kept(mine, tmp_path):
     Path(mine).write_text(REFUSES + MINE.replace("return base", "return base.but(env=refuses()) if lr > 0.1 else base"))
-    with pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"):
+    with (
+        pytest.warns(Notice, match="faster seed 0 failed, and the others go on: .*no table") as told,
+        pytest.raises(RunStopped, match=r"2 of 4 runs failed; faster seed 0: .*no table"),
+    ):
         prove([mine], how(tmp_path, quick=True), quiet)
+    assert len(told) == 1, "what is wrong with several is told at once, and once"
     ended = [p for p in (tmp_path / "runs").glob("*/events.jsonl") if '"Ended"' in p.read_text()]
     assert len(ended) == 2 == len((tmp_path / "runs" / LEDGER).read_text().splitlines())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from proofs import MINE, REFUSES, how, quiet
 
-from guerdon.core.errors import RunStopped, UserError
+from guerdon.core.errors import Notice, RunStopped, UserError
 from guerdon.core.recipe import Claim
 from guerdon.loop import catalog
 from guerdon.loop.proof.arms import arms_of
@@ -110,5 +110,8 @@ def test_claims_with_a_dict_are_read_as_text(mine: str) -> None:
 def test_a_start_that_fails_is_what_is_told(mine: str, tmp_path: Path) -> None:
     broken = HELPED.replace("return base", "return base.but(env=refuses()) if pull == 0 else base") + REFUSES
     Path(mine).write_text(broken.replace("grpo lr=0.3 prompts=4 tries=8 steps=60", "guided pull=0"))
-    with pytest.raises(RunStopped, match=r"runs failed; guided pull=0 steps=10 seed 0: .*no table"):
+    with (
+        pytest.warns(Notice, match="guided pull=0 steps=10 seed 0 failed"),
+        pytest.raises(RunStopped, match=r"1 of 3 runs failed; guided pull=0 steps=10 seed 0: .*no table"),
+    ):
         prove([mine], how(tmp_path, quick=True), quiet)

@@ -12,12 +12,14 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
+import gc
 import multiprocessing
 import os
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -29,7 +31,7 @@ from types import FrameType
 
 import torch
 
-from guerdon.core.errors import CtrlC, RunStopped, UserError
+from guerdon.core.errors import CtrlC, GpuFull, Notice, RunStopped, UserError
 from guerdon.core.part import fingerprint
 from guerdon.core.recipe import Study
 from guerdon.engine.gpu_memory import share_gpu
@@ -49,9 +51,10 @@ INTERRUPTED = "interrupted"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
 SPARE = 2  # jobs that lie ready for the workers
+CHANCES = 3  # of a run that finds no room on a GPU that it shares
+LISTENS = 0.5  # seconds between two looks whether a signal came
 SLEEPS = 4  # cudaDeviceScheduleBlockingSync
-
-
+NO_ROOM = (GpuFull, torch.OutOfMemoryError)
 _stop: Event | None = None  # in a worker: whether the user asked to stop
 
 
@@ -68,6 +71,7 @@ class RunJob:
     keeps: bool = False  # its models, for others to begin with
     after: tuple[Path, ...] = ()  # folders of the runs that it begins with
     alone: bool = False  # a study makes all of its runs itself, whatever others of its seed have made
+    chances: int = CHANCES  # times that it is begun, where it finds no room
 
     @property
     def name(self) -> str:
@@ -90,12 +94,16 @@ def is_done(folder: Path) -> bool:
 
 def run_job(job: RunJob) -> str:
     """Run to the end, or go on with what an earlier process left, unless that is damaged; why it could not, in a line."""
-    folder = RunFolder(job.folder)
     try:
-        with folder.lock():
-            return _run_held(job, folder)
+        return _run(job)
     except UserError as error:
         return str(error)
+
+
+def _run(job: RunJob) -> str:
+    folder = RunFolder(job.folder)
+    with folder.lock():
+        return _run_held(job, folder)
 
 
 def _run_held(job: RunJob, folder: RunFolder) -> str:
@@ -131,7 +139,8 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
     """Run what is not yet done, `workers` at a time, those that others begin with first; `done` is told of each as it ends,
     and says what to run besides, after all that waits.
 
-    One that fails does not stop the others: all that failed are told together at the end.
+    One that fails does not stop the others, but those that begin with it: it is told at once, and all that failed are told
+    together at the end.
     """
     queue = [dataclasses.replace(job, at_a_time=workers) for job in jobs]
     first = {folder for job in queue for folder in job.after}
@@ -144,7 +153,10 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
             if why == INTERRUPTED:
                 raise CtrlC
             if why:
+                if str(why) not in map(str, failed.values()):
+                    _notice(f"{job.name} failed, and the others go on: {why}")
                 failed[job.name] = why
+                queue[:] = [other for other in queue if job.folder not in other.after]
             else:
                 queue += [dataclasses.replace(more, at_a_time=workers) for more in done(job)]
     if failed:
@@ -167,19 +179,25 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
     spawn = multiprocessing.get_context("spawn")
     with _no_signals():  # for the process that Python starts to tidy up after all of us
         stop = spawn.Event()
-    under_way = dict[Future[str], RunJob]()
+    under_way, full = dict[Future[str], RunJob](), list[RunJob]()  # the latter found no room on the GPU
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop, workers)) as pool:
         try:
-            while queue or under_way:
+            while queue or under_way or full:
+                if not under_way:
+                    queue += full
+                    full.clear()
                 with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
-                    under_way |= {pool.submit(_work, job): job for job in _ready(queue, under_way, workers)}
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    error = future.exception()
-                    if isinstance(error, BrokenProcessPool):
-                        raise RunStopped(
-                            "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
-                        ) from error
-                    yield under_way.pop(future), error or future.result()
+                    ready = _ready(queue, under_way.values(), full, workers)
+                    under_way |= {pool.submit(_work, job): job for job in ready}
+                for future, outcome in _ended(under_way):
+                    job = under_way.pop(future)
+                    if isinstance(outcome, NO_ROOM) and job.chances > 1:
+                        _notice(f"{job.name} found the GPU's memory full: it is begun again when another run has ended")
+                        full.append(dataclasses.replace(job, chances=job.chances - 1))
+                        continue
+                    queue += full
+                    full.clear()
+                    yield job, str(outcome) if isinstance(outcome, UserError) else outcome
         finally:  # however we leave: each run ends its step and saves, and what waits is not begun
             stop.set()
             try:
@@ -190,11 +208,27 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
                 raise
 
 
-def _ready(queue: list[RunJob], under_way: Mapping[Future[str], RunJob], workers: int) -> list[RunJob]:
+def _ended(under_way: Collection[Future[str]]) -> list[tuple[Future[str], str | BaseException]]:
+    """Those that have ended, once one has, with what each came to. Signals are heard between short waits: one that raised
+    within a wait could leave a lock of the library's broken."""
+    ended = set[Future[str]]()
+    with _heard_later() as signals:
+        while not ended and not signals:
+            ended = wait(under_way, LISTENS, FIRST_COMPLETED).done
+        outcomes = [(future, future.exception() or future.result()) for future in ended]
+    broken = [error for _, error in outcomes if isinstance(error, BrokenProcessPool)]
+    if broken:
+        raise RunStopped(
+            "a run's process ended without a word, most likely for want of memory: use fewer --jobs"
+        ) from broken[0]
+    return outcomes
+
+
+def _ready(queue: list[RunJob], under_way: Collection[RunJob], full: Collection[RunJob], workers: int) -> list[RunJob]:
     """Jobs to hand over now, taken off the queue: enough that no worker waits, and none whose beginnings are not there."""
-    missing = {job.folder for job in (*queue, *under_way.values())}
+    missing = {job.folder for job in (*queue, *under_way, *full)}
     free = workers + SPARE - len(under_way)
-    ready = _apart([job for job in queue if missing.isdisjoint(job.after)], under_way.values())[: max(0, free)]
+    ready = _apart([job for job in queue if missing.isdisjoint(job.after)], under_way)[: max(0, free)]
     chosen = {job.folder for job in ready}
     queue[:] = [job for job in queue if job.folder not in chosen]
     return ready
@@ -243,6 +277,10 @@ def _follow() -> None:
     os._exit(1)
 
 
+def _notice(text: str) -> None:
+    warnings.warn(text, Notice, stacklevel=3)
+
+
 def _workers() -> list[BaseProcess]:
     return [child for child in multiprocessing.active_children() if child.name.startswith("SpawnProcess")]
 
@@ -266,9 +304,7 @@ def _asked_to_stop() -> Iterator[None]:
             signal.signal(number, lambda *_: None)
         raise CtrlC
 
-    in_main = threading.current_thread() is threading.main_thread()
-    heard = [n for n in SIGNALS if in_main and signal.getsignal(n) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, stop) for number in heard}
+    before = {number: signal.signal(number, stop) for number in _heard()}
     try:
         yield
     finally:
@@ -276,11 +312,37 @@ def _asked_to_stop() -> Iterator[None]:
             signal.signal(number, old)
 
 
-def _work(job: RunJob) -> str:
-    """Run, unless the user asked to stop: a worker has its next job before it has ended the one before."""
+@contextmanager
+def _heard_later() -> Iterator[list[int]]:
+    """Signals inside are noted; the first of them is heard on leaving."""
+    noted = list[int]()
+    before = {number: signal.signal(number, lambda number, _: noted.append(number)) for number in _heard()}
     try:
-        return INTERRUPTED if _stop is not None and _stop.is_set() else run_job(job)
+        yield noted
     finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+    if noted:
+        signal.raise_signal(noted[0])
+
+
+def _heard() -> list[signal.Signals]:
+    """Those that this thread hears."""
+    in_main = threading.current_thread() is threading.main_thread()
+    return [number for number in SIGNALS if in_main and signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def _work(job: RunJob) -> str:
+    """Run, unless the user asked to stop: a worker has its next job before it has ended the one before. Why it could not, in a
+    line, or an exception of the program's own; that the GPU is full is one too, for then it is begun again."""
+    try:
+        return INTERRUPTED if _stop is not None and _stop.is_set() else _run(job)
+    except GpuFull:
+        raise
+    except UserError as error:
+        return str(error)
+    finally:
+        gc.collect()  # what holds itself holds memory of the GPU
         torch.cuda.empty_cache()  # others may want it before the next job does
 
 

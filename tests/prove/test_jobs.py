@@ -1,0 +1,86 @@
+"""Runs at once: what becomes of those that find a GPU full, and of signals while all wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+from proofs import MINE, how, quiet
+
+from guerdon.core.errors import CtrlC, Notice, RunStopped
+from guerdon.loop.proof.jobs import _asked_to_stop, _ended, _heard_later
+from guerdon.loop.proof.known import LEDGER
+from guerdon.loop.proof.proving import prove
+
+FULL = """
+from pathlib import Path
+from guerdon.core.errors import GpuFull
+from guerdon.core.part import part
+from guerdon.envs.simple import single_turn
+
+
+@part
+class crowded(single_turn):
+    \"\"\"An environment whose first TIMES plays find the GPU full.\"\"\"
+
+    async def play(self, ask, seats):
+        for number in range(TIMES):
+            try:
+                (Path(__file__).parent / f"full-{number}").touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            raise GpuFull("model 'policy' could not act: the GPU's memory is full")
+        return await super().play(ask, seats)
+"""
+
+
+def crowded(folder: Path, times: int) -> str:
+    path = folder / "mine.py"
+    path.write_text(FULL.replace("TIMES", str(times)) + MINE.replace("return base", "return base.but(env=crowded())"))
+    return str(path)
+
+
+def test_a_run_that_finds_the_gpu_full_is_begun_again_when_another_has_ended(tmp_path):
+    with pytest.warns(Notice, match="found the GPU's memory full: it is begun again when another run has ended"):
+        (proof,) = prove([crowded(tmp_path, 1)], how(tmp_path, quick=True, jobs=2), quiet)
+    assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2]
+    assert len((tmp_path / "runs" / LEDGER).read_text().splitlines()) == 6
+
+
+def test_one_at_a_time_waits_for_nobody(tmp_path):
+    with (
+        pytest.warns(Notice, match="faster seed 0 failed, and the others go on: .* memory is full"),
+        pytest.raises(RunStopped, match=r"1 of 4 runs failed; faster seed 0: .* memory is full"),
+    ):
+        prove([crowded(tmp_path, 1)], how(tmp_path, quick=True), quiet)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_heard_when_the_wait_is_left_and_not_within(number):
+    before = signal.getsignal(number)
+    with pytest.raises(CtrlC), _asked_to_stop():
+        with _heard_later() as noted:
+            os.kill(os.getpid(), number)
+            assert noted == [number], "nothing was raised"
+        pytest.fail("it was not heard")
+    assert signal.getsignal(number) is before
+
+
+def test_a_wait_ends_at_a_signal_though_no_run_does():
+    asleep = Future[str]()
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.05)
+    with pytest.raises(CtrlC), _asked_to_stop():
+        _ended([asleep])
+    assert not asleep.done()
+
+
+def test_what_has_ended_is_told_with_what_it_came_to():
+    right, wrong = Future[str](), Future[str]()
+    right.set_result("")
+    wrong.set_exception(ValueError("no table"))
+    told = dict(_ended([right, wrong, Future[str]()]))
+    assert told[right] == "" and str(told[wrong]) == "no table" and len(told) == 2
