@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
+from guerdon.core.pass_sizes import steps_held
 from guerdon.core.task import Sampling
 
 NOTHING: npt.NDArray[np.int64] = np.zeros(0, np.int64)
@@ -124,7 +125,12 @@ class Model(abc.ABC):
     @property
     def steps_at_once(self) -> int:
         """How many steps, and tokens before them, its device holds with ease in one pass with gradients."""
-        return 16384
+        return steps_held(self.kept_bytes, self.device)
+
+    @property
+    def kept_bytes(self) -> int:
+        """Of each token, what a pass keeps for its gradients; 0 where that is not known."""
+        return 0
 
     @property
     def weights(self) -> nn.Module:

@@ -63,9 +63,8 @@ def _shape(model: Model) -> Any:
 
 
 def _kept(model: Model) -> int:
-    """Bytes that a pass keeps of each token for its gradient; 0 for a model that is no decoder of ours."""
-    numbers = getattr(_shape(model), "kept_numbers", 0)
-    return 0 if getattr(model, "recompute", False) else int(numbers) * _bytes(model)
+    """Bytes that a pass keeps of each token for its gradient; 0 for a model that does not know."""
+    return 0 if getattr(model, "recompute", False) else model.kept_bytes
 
 
 def _cached(model: Model) -> int:

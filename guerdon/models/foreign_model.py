@@ -37,6 +37,7 @@ from guerdon.models.text import TextModel
 from guerdon.models.value_head import head
 
 READ_TOKENS = 16384  # of one forward pass, padding included; a batch of more is read in several
+LOOKED_AT = 64  # tokens by which a pass is seen
 ENDLESS = 1 << 30  # positions of a model that knows no limit
 VOLATILE = ("transformers_version", "_name_or_path", "dtype", "torch_dtype")  # of a config: says nothing of the shape
 
@@ -62,6 +63,7 @@ class foreign(TextModel):
     chat: Chat = live()
     opened: str = live()
     parameters: int = live(default=0)
+    kept: int | None = live()  # of a token in a pass with gradients, in bytes; None: not looked at yet
     head_fits: bool | None = live()  # whether logits are hidden states times the head; None: not tried yet
 
     def __post_init__(self) -> None:
@@ -95,7 +97,7 @@ class foreign(TextModel):
         kept = set(own.parameters()) if own else set()  # in float32, as buffers are: the angles of positions
         for weight in set(self.weights.parameters()) - kept:
             weight.data = weight.data.to(self._dtype)
-        self.read_as = None
+        self.read_as = self.kept = None
 
     def build(self, seed: int) -> nn.Module:
         net = foreign_files.fresh_net(self.config, self._dtype, seed)
@@ -129,6 +131,13 @@ class foreign(TextModel):
         return {"source": "."}
 
     # --- reading ------------------------------------------------------------------------------------------------
+
+    @property
+    def kept_bytes(self) -> int:
+        """As it was seen to be: what is between the layers of an architecture only it knows."""
+        if self.kept is None:
+            self.kept = _seen_to_keep(self.weights, min(LOOKED_AT, self.max_positions))
+        return self.kept
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Log-prob and entropy of every step, of the distribution it was sampled from, and `hidden`, [S, E], the last layer's
@@ -207,6 +216,22 @@ def _hidden(net: Any, token: Tensor, mask: Tensor | None = None) -> Tensor:
     if hidden is None:
         raise UserError(f"a {type(net).__name__} does not show its hidden states")
     return hidden
+
+
+def _seen_to_keep(net: nn.Module, tokens: int) -> int:
+    """Bytes for each token of a short row that a pass keeps for its gradients, besides what the model has anyway."""
+    device = next(net.parameters()).device
+    own = {each.untyped_storage().data_ptr() for each in (*net.parameters(), *net.buffers())}
+    kept = dict[int, int]()
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor  # which keeps it, so that no other comes to lie in its place
+
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        _hidden(net, torch.ones(1, tokens, dtype=torch.long, device=device))
+    return sum(size for place, size in kept.items() if place not in own) // tokens
 
 
 def _width(net: nn.Module) -> int:

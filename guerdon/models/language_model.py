@@ -39,8 +39,6 @@ from guerdon.models.top import logp_at, top_tokens
 from guerdon.models.value_head import head
 
 READ_TOKENS = 16384  # of one forward pass without gradients; a batch of more is read in several
-EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
-HELD = 1 << 30  # bytes of a CPU's that may be: nothing says in time that there are no more
 
 
 @part
@@ -218,14 +216,8 @@ class lm(TextModel):
     # --- reading ------------------------------------------------------------------------------------------------
 
     @property
-    def steps_at_once(self) -> int:
-        """As many as a quarter of a GPU's memory holds, or a gigabyte on a CPU, where more than 8,192 are no faster. It is a
-        power of two, and the same on every machine of a kind."""
-        kept = self.config.kept_numbers * self.decoder.dtype.itemsize
-        if self.device.type != "cuda":
-            return min(max(_power_below(HELD / kept), 256), 8192)
-        memory = torch.cuda.get_device_properties(self.device).total_memory
-        return max(_power_below(EASE * memory / kept), 1024)
+    def kept_bytes(self) -> int:
+        return self.config.kept_numbers * self.decoder.dtype.itemsize
 
     def read(self, batch: Batch, want: Sequence[str]) -> dict[str, Tensor]:
         """Numbers about steps and tracks, under the weights as they are.
@@ -302,8 +294,3 @@ def _named_tokens(batch: Batch) -> Tensor:
             f"log-probs are asked for at the tokens that one teacher named, and there are {columns or 'none'}"
         )
     return torch.nan_to_num(batch[columns[0]]).long()
-
-
-def _power_below(number: float) -> int:
-    """The largest power of two that is not above a number."""
-    return 1 << max(int(number).bit_length() - 1, 0)
