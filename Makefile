@@ -16,7 +16,7 @@ PEERS ?= .venv-peers
 .PHONY: test lint types suite browser slow peers promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint
-	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and a minute and a half where nothing is cached
+	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and half a minute where nothing is cached
 
 $(VENV)/.installed: pyproject.toml requirements/dev.txt requirements/dev_bare.txt
 	test -x $(BIN)/python || $(PY) -m venv $(VENV)
