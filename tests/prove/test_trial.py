@@ -196,6 +196,20 @@ def test_an_ablation_that_does_not_tell(path, known):
     assert result(alone, known)["idea"] == "no ablation"
 
 
+def test_an_ablation_that_waits_is_not_called_none(path, known):
+    trial, world = trial_of(path, claim_of()), gaining(0.1)
+    while not trial.is_told(known):
+        for run in trial.wanted(known):
+            known.add(record(run, world(run.arm.what, factor_of(run), run.seed)))
+    assert result(trial, known)["idea"] == "its ablation is still to be run"
+    some = [run for run in trial.wanted(known) if run.arm.what == "mine idea=0"][:3]
+    for run in some:
+        known.add(record(run, world(run.arm.what, factor_of(run), run.seed)))
+    assert len(some) == 3 and result(trial, known)["idea"] == "its ablation is still to be run"
+    play([trial], known, world)
+    assert "idea" in result(trial, known)["idea"]
+
+
 def test_fresh_seeds_that_come_out_elsewhere(path, known):
     trial = trial_of(path, claim_of())
     play([trial], known, lambda what, at, seed: gaining(0.1 if seed < 1000 or seed >= 2000 else 0.05)(what, at, seed))

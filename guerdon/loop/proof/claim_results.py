@@ -136,9 +136,12 @@ def _equally(trial: Trial, runs: Mapping[str, Sequence[Record]]) -> dict[str, An
 
 def _idea(trial: Trial, known: Known, runs: Mapping[str, Sequence[Record]]) -> str:
     """Whether a better method is better by its idea: the ablation is the method without it."""
-    if ABLATION not in runs:
+    if ABLATION not in trial.arms:
         return "no ablation"
-    word = trial.against(known, ABLATION, [record["seed"] for record in runs[ABLATION]]).alone
+    seeds = [record["seed"] for record in runs.get(ABLATION, ())]
+    if len(seeds) < len(trial.seeds(known)):
+        return "its ablation is still to be run"
+    word = trial.against(known, ABLATION, seeds).alone
     return {"better": "by its idea", "not known": "whether by its idea is not known"}.get(word, "not by its idea")
 
 
