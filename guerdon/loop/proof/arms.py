@@ -161,8 +161,8 @@ def arms_of(recipe: str, claim: Claim, options: Options) -> dict[str, Arm]:
         named = {METHOD: method, BASELINE: claim.baseline, ABLATION: claim.ablation}
     arms = {name: make_arm(text, claim, options, file, beside) for name, text in named.items() if text}
     first = next(iter(arms.values()))
-    beside_it = BASELINE in arms and claim.baseline.split()[0] != GRPO and is_about_accuracy(claim)
-    if beside_it and learns_by_grpo(first):
+    is_against_another = BASELINE in arms and claim.baseline.split()[0] != GRPO
+    if is_against_another and is_about_accuracy(claim) and learns_by_grpo(first):
         arms[PLAIN] = make_arm(GRPO, claim, options, file, beside)
     if METHOD not in arms:
         return arms

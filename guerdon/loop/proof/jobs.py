@@ -297,39 +297,38 @@ def _no_signals() -> Iterator[None]:
 
 @contextmanager
 def _asked_to_stop() -> Iterator[None]:
-    """SIGTERM, and SIGHUP when a terminal is closed, stop the runs as Ctrl-C does; one that is ignored (nohup) stays so."""
+    """SIGTERM, and SIGHUP when a terminal is closed, stop the runs as Ctrl-C does."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP:  # it comes twice, from the terminal and from its shell, and is meant once
             signal.signal(number, lambda *_: None)
         raise CtrlC
 
-    before = {number: signal.signal(number, stop) for number in _heard()}
-    try:
+    with _hearing(stop):
         yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 @contextmanager
 def _heard_later() -> Iterator[list[int]]:
     """Signals inside are noted; the first of them is heard on leaving."""
     noted = list[int]()
-    before = {number: signal.signal(number, lambda number, _: noted.append(number)) for number in _heard()}
-    try:
+    with _hearing(lambda number, frame: noted.append(number)):
         yield noted
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
     if noted:
         signal.raise_signal(noted[0])
 
 
-def _heard() -> list[signal.Signals]:
-    """Those that this thread hears."""
+@contextmanager
+def _hearing(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Signals inside go to a handler, where this thread hears them; one that is ignored (nohup) stays so."""
     in_main = threading.current_thread() is threading.main_thread()
-    return [number for number in SIGNALS if in_main and signal.getsignal(number) is not signal.SIG_IGN]
+    heard = [number for number in SIGNALS if in_main and signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, handler) for number in heard}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 def _work(job: RunJob) -> str:
