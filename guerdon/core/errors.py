@@ -21,6 +21,12 @@ from guerdon.core.installed import is_installed
 
 LONGEST = 4000  # characters of an exception's text
 LINE = 500  # and of a line of it
+GPU_FULL = (
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
 
 
 class UserError(Exception):
@@ -55,6 +61,16 @@ class RunStopped(UserError):
 
 class GpuFull(RunStopped):
     """A run that wanted more of a GPU's memory than was free. Others that share it may leave room later."""
+
+
+def is_gpu_full(error: object) -> bool:
+    """Whether it says that, in the words of whoever asked for the memory: libraries that begin on a full GPU have their own.
+
+    >>> is_gpu_full(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"))
+    True
+    """
+    told = isinstance(error, RuntimeError) and any(words in str(error) for words in GPU_FULL)
+    return told or isinstance(error, GpuFull)
 
 
 class CtrlC(KeyboardInterrupt):

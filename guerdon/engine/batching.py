@@ -11,10 +11,9 @@ import asyncio
 from collections.abc import Awaitable, Coroutine, Generator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-import torch
 from torch import Tensor
 
-from guerdon.core.errors import GpuFull, UserError, unknown
+from guerdon.core.errors import GpuFull, UserError, is_gpu_full, unknown
 from guerdon.core.model import Model, Reply, Request
 from guerdon.engine.sampler import Sampler, open_sampler
 from guerdon.models.probing import Item, probe
@@ -100,7 +99,7 @@ class ReadingQueue:
 
 def _fault(error: Exception, message: str) -> Exception:
     """What the user hears of it: what to do where that is known."""
-    if isinstance(error, torch.OutOfMemoryError):
+    if is_gpu_full(error) and not isinstance(error, GpuFull):
         return GpuFull(
             f"{message}: the GPU's memory is full. If other programs use it (nvidia-smi), wait for them or run fewer at a time;"
             " else ask for fewer tries or prompts at once, or fewer tokens"

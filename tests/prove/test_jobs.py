@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from proofs import MINE, how, quiet
 
-from guerdon.core.errors import CtrlC, Notice, RunStopped
-from guerdon.loop.proof.jobs import _asked_to_stop, _ended, _heard_later
+from guerdon.core.errors import CtrlC, GpuFull, Notice, RunStopped, is_gpu_full
+from guerdon.loop.proof.jobs import RunJob, _asked_to_stop, _ended, _heard_later, _ready
 from guerdon.loop.proof.known import LEDGER
 from guerdon.loop.proof.proving import prove
 
@@ -24,10 +24,11 @@ from guerdon.envs.simple import single_turn
 
 @part
 class crowded(single_turn):
-    \"\"\"An environment whose first TIMES plays find the GPU full.\"\"\"
+    \"\"\"An environment that finds the GPU full in the first play of TIMES runs.\"\"\"
 
     async def play(self, ask, seats):
-        for number in range(TIMES):
+        is_first, self._began = not hasattr(self, "_began"), True
+        for number in range(TIMES * is_first):
             try:
                 (Path(__file__).parent / f"full-{number}").touch(exist_ok=False)
             except FileExistsError:
@@ -48,6 +49,48 @@ def test_a_run_that_finds_the_gpu_full_is_begun_again_when_another_has_ended(tmp
         (proof,) = prove([crowded(tmp_path, 1)], how(tmp_path, quick=True, jobs=2), quiet)
     assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2]
     assert len((tmp_path / "runs" / LEDGER).read_text().splitlines()) == 6
+
+
+def test_where_one_found_the_gpu_full_fewer_run_at_a_time(tmp_path):
+    with pytest.warns(Notice) as told:
+        (proof,) = prove([crowded(tmp_path, 4)], how(tmp_path, quick=True, jobs=3), quiet)
+    assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2], "four times, and none failed"
+    at_a_time = [str(each.message).partition("; now ")[2] for each in told if "memory full" in str(each.message)]
+    assert at_a_time == ["2 at a time", "1 at a time", "1 at a time", "1 at a time"]
+
+
+def job(name: str, chances: int = 3, *after: str) -> RunJob:
+    return RunJob(arm=None, seed=0, folder=Path(name), chances=chances, after=tuple(map(Path, after)), alone=True)
+
+
+def names(queue: list[RunJob], under_way: list[RunJob], most: int = 3) -> str:
+    return "".join(str(each.folder) for each in _ready(queue, under_way, [], most))
+
+
+def test_a_last_chance_comes_after_all_others_and_one_by_one():
+    queue = [job("x", 1), job("a"), job("y", 1), job("b", 2), job("c", 3, "x")]
+    assert names(queue, []) == "ab", "c begins with x"
+    assert names(queue, [job("b", 2)]) == ""
+    assert names(queue, []) == "x"
+    assert names([*queue, job("d")], [job("x", 1)]) == "", "it is alone"
+    assert names(queue, []) == "c", "before y, which nobody waits for"
+    assert names(queue, []) == "y"
+    assert queue == []
+
+
+@pytest.mark.parametrize(
+    ("error", "full"),
+    [
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
+        (GpuFull("model 'policy' could not act"), True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), False),
+        (ValueError("CUDA out of memory"), False),
+        ("CUDA out of memory", False),
+    ],
+)
+def test_libraries_say_in_their_own_words_that_a_gpu_is_full(error, full):
+    assert is_gpu_full(error) == full
 
 
 def test_one_at_a_time_waits_for_nobody(tmp_path):

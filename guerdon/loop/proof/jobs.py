@@ -31,7 +31,7 @@ from types import FrameType
 
 import torch
 
-from guerdon.core.errors import CtrlC, GpuFull, Notice, RunStopped, UserError
+from guerdon.core.errors import CtrlC, GpuFull, Notice, RunStopped, UserError, is_gpu_full
 from guerdon.core.part import fingerprint
 from guerdon.core.recipe import Study
 from guerdon.engine.gpu_memory import share_gpu
@@ -51,10 +51,9 @@ INTERRUPTED = "interrupted"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ON_GPU = 12  # runs at a time on one GPU; more wait for it and for each other
 SPARE = 2  # jobs that lie ready for the workers
-CHANCES = 3  # of a run that finds no room on a GPU that it shares
+CHANCES = 3  # of a run that finds no room on a GPU that it shares; the last it has alone
 LISTENS = 0.5  # seconds between two looks whether a signal came
 SLEEPS = 4  # cudaDeviceScheduleBlockingSync
-NO_ROOM = (GpuFull, torch.OutOfMemoryError)
 _stop: Event | None = None  # in a worker: whether the user asked to stop
 
 
@@ -170,7 +169,7 @@ def run_all(jobs: Iterable[RunJob], workers: int, done: Callable[[RunJob], Itera
 
 def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | BaseException]]:
     """Each job as it ends, with why it failed if it did: a line of the user's, or an exception of the program's own. Jobs may
-    be added to the queue on the way."""
+    be added to the queue on the way. Each that finds the GPU full makes those that run at a time one fewer."""
     if workers <= 1:  # not where one job waits: others may follow from it
         while queue:
             job = queue.pop(0)
@@ -180,6 +179,7 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
     with _no_signals():  # for the process that Python starts to tidy up after all of us
         stop = spawn.Event()
     under_way, full = dict[Future[str], RunJob](), list[RunJob]()  # the latter found no room on the GPU
+    most = workers + SPARE
     with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop, workers)) as pool:
         try:
             while queue or under_way or full:
@@ -187,13 +187,17 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
                     queue += full
                     full.clear()
                 with _no_signals():  # for who is started: it is told by `stop`, whatever it is doing then
-                    ready = _ready(queue, under_way.values(), full, workers)
+                    ready = _ready(queue, under_way.values(), full, most)
                     under_way |= {pool.submit(_work, job): job for job in ready}
                 for future, outcome in _ended(under_way):
                     job = under_way.pop(future)
-                    if isinstance(outcome, NO_ROOM) and job.chances > 1:
-                        _notice(f"{job.name} found the GPU's memory full: it is begun again when another run has ended")
+                    if is_gpu_full(outcome) and job.chances > 1:
+                        most = max(1, min(most, workers) - 1)
                         full.append(dataclasses.replace(job, chances=job.chances - 1))
+                        when = "when another run has ended" if job.chances > 2 else "alone, after the others"
+                        _notice(
+                            f"{job.name} found the GPU's memory full: it is begun again {when}; now {most} at a time"
+                        )
                         continue
                     queue += full
                     full.clear()
@@ -224,11 +228,15 @@ def _ended(under_way: Collection[Future[str]]) -> list[tuple[Future[str], str | 
     return outcomes
 
 
-def _ready(queue: list[RunJob], under_way: Collection[RunJob], full: Collection[RunJob], workers: int) -> list[RunJob]:
-    """Jobs to hand over now, taken off the queue: enough that no worker waits, and none whose beginnings are not there."""
+def _ready(queue: list[RunJob], under_way: Collection[RunJob], full: Collection[RunJob], most: int) -> list[RunJob]:
+    """Jobs to hand over now, taken off the queue: enough that no worker waits, and none whose beginnings are not there. One
+    that has its last chance is handed over alone, when nothing else can be."""
     missing = {job.folder for job in (*queue, *under_way, *full)}
-    free = workers + SPARE - len(under_way)
-    ready = _apart([job for job in queue if missing.isdisjoint(job.after)], under_way)[: max(0, free)]
+    able = [job for job in queue if missing.isdisjoint(job.after)]
+    free = 0 if any(job.chances == 1 for job in under_way) else max(0, most - len(under_way))
+    ready = _apart([job for job in able if job.chances > 1], under_way)[:free]
+    if not ready and not under_way:
+        ready = [job for job in able if job.chances == 1][:1]
     chosen = {job.folder for job in ready}
     queue[:] = [job for job in queue if job.folder not in chosen]
     return ready
