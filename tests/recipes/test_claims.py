@@ -26,15 +26,8 @@ from guerdon.store import evidence
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "evidence"
 VERDICTS = ("better", "worse", "equal", "not known", "not testable here")
-WAITING = {
-    "fin-prm",
-    "g-ra",
-    "ledex",
-    "reasonflux-prm",
-    "t-reg",
-    "what-srms-reward",
-}  # registered, and not yet run by the rules of today; their pages say so
-UNFINISHED = {"biprm", "prime", "reflexicoder", "rest-rl"}  # proofs that want more runs; their pages say so
+WAITING = {"fin-prm", "reasonflux-prm", "t-reg", "what-srms-reward"}  # registered and not yet run; their pages say so
+UNFINISHED = set[str]()  # proofs that want more runs; their pages say so
 PUBLISHED = {name: listing for name, listing in listings().items() if listing.family != "house"}
 
 
