@@ -1,6 +1,7 @@
 """Deterministic sums while learning: inside `exact()` torch uses the algorithms that add in a fixed order.
 
-A GPU adds numbers up in the order in which its programs happen to finish, and the last bits of a gradient differ with it.
+A GPU adds numbers up in the order in which its programs happen to finish, a processor where several threads add to one place
+(the gradient of rows that are picked more than once), and the last bits of a gradient differ with it.
 Leaves out: what the engine does so that a sample does not depend on the others of its batch (`engine/cuda.py`).
 """
 
@@ -23,11 +24,8 @@ UNORDERED = "does not have a deterministic implementation"  # how torch says tha
 
 @contextmanager
 def exact() -> Iterator[None]:
-    """On a GPU, sums and gradients are the same to the last bit whenever they are computed again; an operation that cannot
-    be raises a RuntimeError that says `UNORDERED`."""
-    if not torch.cuda.is_available():
-        yield
-        return
+    """Sums and gradients are the same to the last bit whenever they are computed again; an operation that cannot be raises a
+    RuntimeError that says `UNORDERED`."""
     settings: Any = torch.utils.deterministic
     before, filled = torch.get_deterministic_debug_mode(), settings.fill_uninitialized_memory
     torch.set_deterministic_debug_mode(ERROR)

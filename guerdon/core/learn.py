@@ -93,7 +93,7 @@ class Learn(FieldColumns):
     idle: int = state(default=0)  # how many steps in a row taught nothing
     optimiser: torch.optim.Optimizer | None = live()
     fits: int | None = state()  # the largest micro-batch that memory holds, once it was found to be less than `micro`
-    ordered: bool = state(default=True)  # whether all it does on a GPU can be done in a fixed order
+    ordered: bool = state(default=True)  # whether all it does can be done in a fixed order
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ class Learn(FieldColumns):
                 if UNORDERED not in str(error):
                     raise
                 self.ordered = False
-                play.warn(f"learning {self.model!r} is not the same to the last bit every time on a GPU: {error}")
+                play.warn(f"learning {self.model!r} is not the same to the last bit every time: {error}")
                 continue
             play.warn(
                 f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes no result"

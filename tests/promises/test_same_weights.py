@@ -10,6 +10,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,11 @@ from command_line import REWARDS, TRAIN, command_line
 
 WORDS = (*TRAIN, "--reward", "my.py:right", "--json", "--out", "run", "--rollouts-every", "1")
 
+SPRIG = (
+    "train", "grpo", "--task", "text_to_sql:6", "--model", "sprig", "--steps", "3", "--eval-tasks", "0", "--json",
+    "--out", "run", "--set", "prompts=8", "--set", "max_tokens=96", "--set", "lr=4e-5", "--set", "text_to_sql.checker=plain",
+)  # fmt: skip
+
 
 def measured(folder: Path) -> list[Any]:
     """What a run measured at each step."""
@@ -25,11 +32,11 @@ def measured(folder: Path) -> list[Any]:
     return [event["metrics"] for event in events if event["type"] == "StepDone"]
 
 
-def trained(folder: Path, cores: set[int], **environment: str) -> tuple[str, list[Any]]:
+def trained(folder: Path, cores: set[int], words: tuple[str, ...] = WORDS, **environment: str) -> tuple[str, list[Any]]:
     """The weights that a training in a process of its own ends with, and what it measured at each step."""
     folder.mkdir(parents=True)
     (folder / "my.py").write_text(REWARDS)
-    line = [sys.executable, "-m", "guerdon.cli.main", *WORDS]
+    line = [sys.executable, "-m", "guerdon.cli.main", *words]
     paths = os.pathsep.join(str(Path(path).resolve()) for path in sys.path if path)
     done = subprocess.run(
         line, cwd=folder, env={**os.environ, "PYTHONPATH": paths, **environment}, capture_output=True, check=True,
@@ -57,3 +64,26 @@ def test_two_processes(tmp_path, tried):
     runs = [trained(tmp_path / seed, cores, PYTHONHASHSEED=seed) for seed in ("1", "2")]
     assert runs[0] == runs[1]
     tried(2)
+
+
+@contextmanager
+def busy_core() -> Iterator[None]:
+    """One of the cores has something else to do as well."""
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
+
+
+@pytest.mark.slow
+def test_beside_a_busy_program(tmp_path, tried):
+    """A language model that learns with a thread on every core, alone and twice while another program keeps one busy."""
+    cores = os.sched_getaffinity(0)
+    threads = str(max(2, len(cores)))
+    alone = trained(tmp_path / "alone", cores, SPRIG, OMP_NUM_THREADS=threads)
+    with busy_core():
+        beside = [trained(tmp_path / name, cores, SPRIG, OMP_NUM_THREADS=threads) for name in ("first", "second")]
+    assert alone[0] == beside[0][0] == beside[1][0]
+    tried(3)
