@@ -44,19 +44,13 @@ def crowded(folder: Path, times: int) -> str:
     return str(path)
 
 
-def test_a_run_that_finds_the_gpu_full_is_begun_again_when_another_has_ended(tmp_path):
-    with pytest.warns(Notice, match="found the GPU's memory full: it is begun again when another run has ended"):
-        (proof,) = prove([crowded(tmp_path, 1)], how(tmp_path, quick=True, jobs=2), quiet)
+def test_runs_that_find_the_gpu_full_are_begun_again_when_another_has_ended_and_fewer_at_a_time(tmp_path):
+    again = "found the GPU's memory full: it is begun again when another run has ended; now 1 at a time"
+    with pytest.warns(Notice, match=again) as told:
+        (proof,) = prove([crowded(tmp_path, 2)], how(tmp_path, quick=True, jobs=2), quiet)
     assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2]
     assert len((tmp_path / "runs" / LEDGER).read_text().splitlines()) == 6
-
-
-def test_where_one_found_the_gpu_full_fewer_run_at_a_time(tmp_path):
-    with pytest.warns(Notice) as told:
-        (proof,) = prove([crowded(tmp_path, 4)], how(tmp_path, quick=True, jobs=3), quiet)
-    assert [len(arm["runs"]) for arm in proof["claims"][0]["arms"].values()] == [2, 2, 2], "four times, and none failed"
-    at_a_time = [str(each.message).partition("; now ")[2] for each in told if "memory full" in str(each.message)]
-    assert at_a_time == ["2 at a time", "1 at a time", "1 at a time", "1 at a time"]
+    assert sum("memory full" in str(each.message) for each in told) == 2
 
 
 def job(name: str, chances: int = 3, *after: str) -> RunJob:
