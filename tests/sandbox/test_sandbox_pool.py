@@ -25,9 +25,21 @@ FOREVER = "import time\nprint('began', flush=True)\ntime.sleep(600)"
 ROOT = Path(__file__).parents[2]
 
 
+def read(path: Path) -> bytes:
+    """What a file of /proc says; nothing where the process or thread has just ended."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def started_by(pid: int | str) -> list[int]:
+    return [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in read(task).split()]
+
+
 def children(pid: int) -> list[int]:
     """All below a process, however deep."""
-    below = [int(word) for task in Path(f"/proc/{pid}/task").glob("*/children") for word in task.read_text().split()]
+    below = started_by(pid)
     return below + [deeper for child in below for deeper in children(child)]
 
 
@@ -43,8 +55,7 @@ def eventually(happened, seconds: float = 30.0) -> bool:
 def zygotes(others: Collection[int] = ()) -> list[int]:
     """Their process ids, as seen from here: those of the processes that wait outside for them."""
     command = b"from guerdon.sandbox.fork_hooks import start"
-    mine = [int(word) for task in Path("/proc/self/task").glob("*/children") for word in task.read_text().split()]
-    return [pid for pid in mine if pid not in others and command in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in started_by("self") if pid not in others and command in read(Path(f"/proc/{pid}/cmdline"))]
 
 
 @pytest.fixture
