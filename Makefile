@@ -33,7 +33,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy $(MYPY)
 
 suite: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal -q # three, for some tests wait; bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q # bytecode kept: compiling every test takes a quarter of a minute; a thread each: two that use every core wait for each other
 
 browser: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "browser and not slow" tests/studio
