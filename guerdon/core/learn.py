@@ -73,7 +73,7 @@ class Learn(FieldColumns):
     random shares of the rows: of whole tracks, or, with `mix="step"`, of the single steps of all tracks, as PPO does it in
     control; a share's denominators are its own. `micro` is the most steps (tokens, and those of the prompts before them)
     that one forward pass takes (0: as many as the model says its device holds with ease); where memory does not hold so many
-    it is halved, which changes no result. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
+    it is halved, which changes last bits alone. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
 
     >>> import guerdon as gd
     >>> gd.Learn("policy", gd.losses.clipped() + gd.losses.kl(0.04), opt=gd.adam(lr=1e-5)).needs
@@ -207,7 +207,7 @@ class Learn(FieldColumns):
                 play.warn(f"learning {self.model!r} is not the same to the last bit every time: {error}")
                 continue
             play.warn(
-                f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes no result"
+                f"a micro-batch of {larger} does not fit in memory: going on with {self.fits}, which changes last bits alone"
                 f" (start there: --set learn.micro={self.fits})"
             )
 

@@ -99,12 +99,14 @@ class ReadingQueue:
 
 def _fault(error: Exception, message: str) -> Exception:
     """What the user hears of it: what to do where that is known."""
-    if is_gpu_full(error) and not isinstance(error, GpuFull):
+    if isinstance(error, UserError):
+        return error
+    if is_gpu_full(error):
         return GpuFull(
             f"{message}: the GPU's memory is full. If other programs use it (nvidia-smi), wait for them or run fewer at a time;"
             " else ask for fewer tries or prompts at once, or fewer tokens"
         )
-    return error if isinstance(error, UserError) else EngineFault(message)
+    return EngineFault(message)
 
 
 def _fail(waiting: Sequence[Promise[Any]], error: Exception, message: str) -> None:
