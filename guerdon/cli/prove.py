@@ -27,7 +27,6 @@ from guerdon.store.evidence_words import (
     outcome,
     plain,
     registration,
-    renewal,
     signed,
     unfinished,
 )  # fmt: skip
@@ -35,7 +34,6 @@ from guerdon.store.evidence_words import (
 if TYPE_CHECKING:
     from guerdon.loop.proof.jobs import RunJob
     from guerdon.loop.proof.proving import How
-    from guerdon.loop.proof.renewal import Renewal
 
 
 Student = Annotated[
@@ -44,8 +42,17 @@ Student = Annotated[
         "--student", metavar="DIR|FILE", help="A model in place of the shipped one: taught first, by a LoRA adapter."
     ),
 ]
-Renew = Annotated[
-    bool, typer.Option("--renew", help="Stale evidence: make a few of its runs again, and keep it if all are the same.")
+Sample = Annotated[
+    bool,
+    typer.Option("--sample", help="Make some recorded runs again from nothing, and compare them with their records."),
+]
+Rehearse = Annotated[
+    str | None,
+    typer.Option(
+        "--rehearse",
+        metavar="BEFORE",
+        help="Stale evidence: run two steps of each arm with the checkout BEFORE and with today's code, and keep it if equal.",
+    ),
 ]
 
 
@@ -65,7 +72,8 @@ def prove(
         bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
     ] = False,
     tell: Annotated[bool, typer.Option("--tell", help="Run nothing: write evidence anew from what is known.")] = False,
-    renew: Renew = False,
+    sample: Sample = False,
+    rehearse: Rehearse = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: 2 seeds, a tenth of the budget; never evidence.")
     ] = False,
@@ -88,15 +96,19 @@ def prove(
     tuned first; after *better* the ablation is run, and 8 fresh seeds as a replication. Register claims before you prove them
     (--register). What is known, from runs or from evidence, is not run again: after an interruption the same command goes on.
     Writes DIR/NAME.json with every seed's curve, and a page with its figure; DIR/NAME@MODEL.json for another --student.
-    When code changes and no result does, --renew makes a few recorded runs again instead of all.
+    Evidence is of the functions that its runs executed: when these change it is stale. If results did not, keep it with
+    --rehearse. To see whether records still hold, make a sample of them again: --sample.
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
     asked = {"task": task, "model": model, "student": student, "budget": budget}
     how = _how(asked, rows, quick, jobs, out, runs, tell)
-    _one_of(register=register, calibrate=calibrate, tell=tell, renew=renew)
-    if renew:
-        return _renew(output, [n for n in chosen if names or how.has_evidence(n)], how)
+    _one_of(register=register, calibrate=calibrate, tell=tell, sample=sample, rehearse=rehearse is not None)
+    with_evidence = [n for n in chosen if names or how.has_evidence(n)]
+    if sample:
+        return _sample(output, with_evidence, how)
+    if rehearse is not None:
+        return _rehearse(output, with_evidence, rehearse, how)
     if register:
         return _register(output, chosen, how)
     if calibrate:
@@ -193,27 +205,37 @@ def _one_of(**asked: bool) -> None:
         raise UserError(f"{' and '.join(given)} are two things to do: give one of them")
 
 
-def _renew(output: Output, names: list[str], how: How) -> int:
+def _sample(output: Output, names: list[str], how: How) -> int:
     if how.quick:
-        raise UserError("--renew is for evidence, and a quick look is none: leave --quick out")
-    from guerdon.loop.proof.renewal import renew
+        raise UserError("--sample is for evidence, and a quick look is none: leave --quick out")
+    from guerdon.loop.proof.remaking import remake
 
     with Tally(output.console) as tally:
-        renewals = _until_interrupted(lambda: renew(names, how, tally))
-    for each in renewals if not output.as_json else ():
-        output.say(f"{each.name}: {renewal_line(each)}")
-    output.finish({"renewals": [dataclasses.asdict(each) for each in renewals]})
-    left = [each.name for each in renewals if each.is_left_stale]
-    if left:
-        raise RunStopped(f"{len(left)} of {len(renewals)} proofs stay stale: {', '.join(left)}")
+        remade = _until_interrupted(lambda: remake(names, how, tally))
+    differ = {one.name: why for one, why in remade if why}
+    for name, why in differ.items():
+        output.say(f"{name}: {why}")
+    output.say(f"{len(remade) - len(differ)} of {len(remade)} runs made again are equal to their records")
+    output.finish({"remade": len(remade), "differ": differ})
+    if differ:
+        raise RunStopped(f"{len(differ)} of {len(remade)} runs are not what their records say")
     return 0
 
 
-def renewal_line(each: Renewal) -> str:
-    """What came of renewing a proof."""
-    if each.note is not None:
-        return f"renewed; {renewal(each.note)}"
-    return f"stays stale: {each.why}" if each.is_left_stale else "of today's code, nothing to renew"
+def _rehearse(output: Output, names: list[str], before: str, how: How) -> int:
+    if how.quick:
+        raise UserError("--rehearse is for evidence, and a quick look is none: leave --quick out")
+    from guerdon.loop.proof.rehearsing import refactored
+
+    told = lambda place: output.console.print(f"rehearsed: {place}", soft_wrap=True)  # noqa: E731
+    outcomes = _until_interrupted(lambda: refactored(names, Path(before), how, told))
+    for each in outcomes if not output.as_json else ():
+        output.say(f"{each.name}: {each.line}")
+    output.finish({"rehearsed": [dataclasses.asdict(each) for each in outcomes]})
+    left = [each.name for each in outcomes if each.is_left_stale]
+    if left:
+        raise RunStopped(f"{len(left)} of {len(outcomes)} proofs stay stale: {', '.join(left)}")
+    return 0
 
 
 def _calibrate(output: Output, how: How) -> int:

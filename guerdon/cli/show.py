@@ -18,7 +18,6 @@ from guerdon.cli.prove import claim_lines
 from guerdon.cli.show_part import show_part
 from guerdon.cli.show_task import is_task, show_task
 from guerdon.core.errors import UserError
-from guerdon.store.evidence_words import renewal
 
 if TYPE_CHECKING:
     from guerdon.core.recipe import Claim, Recipe, RecipeEntry, Study
@@ -138,14 +137,16 @@ def _tell_evidence(output: Output, name: str) -> None:
 
 def _tell_proof(output: Output, name: str, proof: dict[str, Any]) -> None:
     if proof["stale"]:
-        output.say(f"evidence: stale, {proof['stale']} (guerdon prove {name}, with --renew where results are the same)")
+        output.say(
+            f"evidence: stale, {proof['stale']} (guerdon prove {name}; --rehearse BEFORE if results are the same)"
+        )
     for claim in proof["claims"]:
         first, *more = claim_lines(claim)
         output.say(f"evidence: {first}")
         for line in more:
             output.say(f"  {line}")
-    for note in proof.get("renewed", ()):
-        output.say(f"  renewed {renewal(note)}")
+    for note in proof.get("history", ()):
+        output.say(f"  {note['date']}: {note['what']}")
     output.say(f"  {proof['command']}, {proof['model']['version']}, {proof['created']}: {proof['file']}")
 
 

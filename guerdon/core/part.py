@@ -302,14 +302,14 @@ def _captured(fn: Any) -> dict[str, Any]:
     """Plain values that a function closes over: `at_least(3)` and `at_least(4)` have one source and are two functions."""
     names = getattr(getattr(fn, "__code__", None), "co_freevars", ())
     cells = zip(names, getattr(fn, "__closure__", None) or (), strict=False)
-    held = {name: cell.cell_contents for name, cell in cells if not _is_unset(cell)}
+    held = {name: cell.cell_contents for name, cell in cells if not is_unset(cell)}
     plain = {
         k: describe(v) for k, v in held.items() if is_part(v) or v is None or isinstance(v, bool | int | float | str)
     }
     return {"captured": plain} if plain else {}
 
 
-def _is_unset(cell: Any) -> bool:
+def is_unset(cell: Any) -> bool:
     try:
         return cell.cell_contents is cell
     except ValueError:  # a name that is not bound yet

@@ -203,6 +203,11 @@ class Study:
     body: Callable[[Any, int], Any]
     settings: dict[str, Any] = knob(factory=dict)
     budget: Budget | None = knob(default=None, absent=None)
+    recipe: str = knob(default="", hashed=False)  # whose body it is, where that is one of the package's
+
+    def meant(self) -> dict[str, Any]:
+        """A recipe of the package is known by its name and its settings: the code of its body is told by what ran."""
+        return {"body": self.recipe} if self.recipe else {}
 
     @property
     def hash(self) -> str:
@@ -348,6 +353,7 @@ class RecipeEntry:
                 raise unknown(f"knob of {self.name}", next(iter(dotted)), self.knobs())
             values = {n: used.get(n, p.default) for n, p in parameters.items()}
             built.settings = {n: v for n, v in values.items() if n not in self.absent or v != self.absent[n]}
+            built.recipe = self.name if self.function.__module__.startswith("guerdon.") else ""
             return built
         for path, value in dotted.items():
             set_knob(built, path, value, text=text)

@@ -33,7 +33,7 @@ from guerdon.rewards.asking.by_name import find_reward
 from guerdon.rewards.formula.reward import as_reward
 from guerdon.rewards.stage.score_stages import score
 from guerdon.store.folder import FORMAT, RunFolder, resume_command
-from guerdon.store.identity import RESULTS, code_hash, modules_of
+from guerdon.store.identity import HOUSE, tree_hash
 from guerdon.store.run import Run
 from guerdon.tasks.files import name_of, rows, rows_of
 from guerdon.tasks.preference_files import preferences
@@ -107,9 +107,16 @@ class Built:
     entry: RecipeEntry | None = None
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """Those whose code makes the run what it is, besides what `RESULTS` counts."""
-        return modules_of(self.recipe, self.entry.functions if self.entry is not None else ())
+    def own_files(self) -> tuple[str, ...]:
+        """Files outside of the package that the recipe's functions stand in."""
+        functions = self.entry.functions if self.entry is not None else ()
+        files = {fn.__code__.co_filename for fn in functions if hasattr(fn, "__code__")}
+        return tuple(sorted(file for file in files if not Path(file).is_relative_to(HOUSE)))
+
+    @property
+    def code(self) -> str:
+        """The hash of all the code that is there, whatever of it runs."""
+        return tree_hash(*self.own_files)
 
 
 def build(request: RunRequest) -> Built:
@@ -273,8 +280,7 @@ def config_of(built: Built, request: RunRequest, seed: int, steps: int, options:
         "recipe": request.recipe if isinstance(request.recipe, str) else built.name,
         "kind": "study" if isinstance(built.recipe, Study) else "recipe",
         "hash": built.recipe.hash,
-        "source": code_hash(built.modules),
-        "results": RESULTS,
+        "code": built.code,
         "seed": seed,
         "steps": steps,
         "budget": knobs(built.recipe.budget) if built.recipe.budget else None,

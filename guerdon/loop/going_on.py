@@ -8,7 +8,6 @@ from typing import Any
 
 from guerdon.core.errors import UserError
 from guerdon.loop.build import Built, RunRequest, versions
-from guerdon.store.identity import RESULTS, code_hash
 
 
 def other_machine(config: Mapping[str, Any]) -> list[str]:
@@ -21,11 +20,9 @@ def other_machine(config: Mapping[str, Any]) -> list[str]:
 
 def other_code(config: Mapping[str, Any], built: Built) -> list[str]:
     """What differs from the code that the run began with."""
-    now = {"source": code_hash(built.modules), "results": RESULTS}
-    differ = [f"{k} {config.get(k)} then, {v} now" for k, v in now.items() if config.get(k) != v]
-    return (
-        [f"resumed with other code than it began with, so the result may differ: {'; '.join(differ)}"] if differ else []
-    )
+    then, now = config.get("code"), built.code
+    differ = f"code {then} then, {now} now"
+    return [f"resumed with other code than it began with, so the result may differ: {differ}"] if then != now else []
 
 
 def refuse_conflicts(

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.core.budget import NO_END, Budget
+from guerdon.core.decided import decided_by
 from guerdon.core.episode import Episode
 from guerdon.core.errors import UserError, ended_by
 from guerdon.core.model import Model, weights_hash
-from guerdon.core.part import describe, fingerprint
+from guerdon.core.part import describe, fingerprint, knobs
 from guerdon.core.recipe import Recipe, Study
 from guerdon.core.task import Ask, Sampling, TaskSource
 from guerdon.envs.simple import single_turn
@@ -24,6 +25,7 @@ from guerdon.loop.evaluate import examined
 from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe, start
+from guerdon.loop.what_ran import RAN, also, ran_in, seen
 from guerdon.models import template_clock as clock
 from guerdon.store.checksums import KEY, crc, is_whole, sealed
 from guerdon.store.event_types import Ended, Evaluated, Started, StepDone, Stopped, Warned
@@ -43,7 +45,8 @@ class StudyRun:
     """What a study's body is handed. Everything it does is remembered: running the body again repeats nothing.
 
     `budget` is what the study was told to spend, None where it was told nothing; `spent` what its runs have cost by now.
-    `inner` is where its runs are: studies of one seed that share it make what they have in common once.
+    `inner` is where its runs are: studies of one seed and one code that share it make what they have in common once. Common is
+    what everything that decides it says so of (`core/decided.py`); what cannot be known that well is made by each for itself.
     """
 
     def __init__(
@@ -55,7 +58,9 @@ class StudyRun:
         budget: Budget | None = None,
         listeners: Sequence[Listener] = (),
         inner: Path | None = None,
+        most: int | None = None,
     ) -> None:
+        self.most = most
         self.inner, self.shares = inner or folder.inner, inner is not None
         self.folder, self.options, self.seed, self.log, self.listeners = folder, options, seed, log, listeners
         self.budget = budget
@@ -78,9 +83,11 @@ class StudyRun:
         spend. A recipe without one trains for its steps, and within what is left of the study's: once that is spent, for none.
         """
         recipe = self._lengthened(recipe, steps, budget)
+        if self.most is not None:
+            recipe = recipe.but(steps=min(recipe.steps, self.most))
         recipe.check()
         seed = self.seed if seed is None else seed
-        inner = RunFolder(self.inner / fingerprint([recipe.hash, seed]))
+        inner = RunFolder(self._place([recipe.hash, seed], recipe))
         with inner.lock(wait=True):
             notes = drop_damaged(inner)
             if not inner.exists():
@@ -88,13 +95,28 @@ class StudyRun:
             if not run_recipe(recipe, inner, self.options, seed, recipe.steps, self.listeners, notes):
                 self.interrupted = True
                 raise Interrupted
-        if self.shares:
+            if not (inner.path / RAN).exists():
+                write_json(inner.path / RAN, seen())
+            also(ran_in(inner.path))
+        if inner.path.parent != self.folder.inner:
             self._link(inner.path)
         run = Trained(inner, recipe)
         self.made.append(str(run.weights))
         if inner.path not in self.runs:
             self._note(run)
         return run
+
+    def _place(self, key: Any, decides: Any) -> Path:
+        """Where a result lies: beside those of other studies if all that decides it is known, else in its own folder."""
+        whole = decided_by(decides)
+        if not self.shares or whole is None:
+            return self.folder.inner / fingerprint(key)
+        return self.inner / fingerprint([key, whole])
+
+    def decided_by(self) -> Any:
+        """What it gives to whoever asks it: all else follows from what is asked."""
+        spent = {unit: cost for unit, cost in self.spent.items() if unit != "seconds"}
+        return [self.seed, self.options.keeping, None if self.budget is None else knobs(self.budget), spent]
 
     def _link(self, path: Path) -> None:
         """A run that others may share, as one of its own folder's."""
@@ -122,19 +144,25 @@ class StudyRun:
 
     def remember(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make()` gave the first time that it was asked for by this key, as JSON has it: a run of another library, which
-        a killed study then does not repeat; what is damaged is made again. The key is whatever decides the result: numbers,
-        names, parts, functions."""
-        path = self.inner / f"remembered-{fingerprint(key)}.json"
+        a killed study then does not repeat; what is damaged is made again. The key tells results of one study apart: numbers,
+        names, parts, functions. Other studies take a result over only where `make` is the same to the last value that it
+        closes over."""
+        return self._remember(key, make, make)
+
+    def _remember(self, key: Any, decides: Any, make: Callable[[], Any]) -> Any:
+        place = self._place(key, decides)
+        path = place.with_name(f"remembered-{place.name}.json")
         with RunFolder(path.with_suffix("")).lock(wait=True) if self.shares else nullcontext():
             if _remembered(path) is None:
                 result = make()
                 try:
-                    write_json(path, sealed({"made": result}))
+                    write_json(path, sealed({"made": result, "ran": seen()}))
                 except TypeError as error:
                     message = f"run.remember({describe(key)}): {error}; give numbers, text, lists and dicts"
                     raise UserError(message) from error
         remembered = _remembered(path)
         assert remembered is not None
+        also(remembered["ran"])
         return remembered["made"]
 
     def eval(
@@ -152,8 +180,10 @@ class StudyRun:
         exam, how = task if isinstance(task, Exam) else Exam(task), sampling or Sampling()
         sitting = {"policy": model, **(models or {})}
         weights = {name: weights_hash(each.weights) for name, each in sitting.items()}
-        numbers: dict[str, Any] = self.remember(
-            ["eval", weights, exam, how, tasks, tries, self.seed],
+        decides = [weights, exam, how, tasks, tries, self.seed]
+        numbers: dict[str, Any] = self._remember(
+            ["eval", *decides],
+            decides,
             lambda: examined(sitting, [exam], single_turn(), self.seed, sampling=how, tasks=tasks, tries=tries),
         )
         return numbers
@@ -172,8 +202,10 @@ def run_study(
     listeners: Sequence[Listener] = (),
     warnings: Sequence[str] = (),
     inner: Path | None = None,
+    most: int | None = None,
 ) -> Any:
-    """Run a study's body to its end; None when it was interrupted. `inner` is where its runs go, if not in its folder."""
+    """Run a study's body to its end; None when it was interrupted. `inner` is where its runs go, if not in its folder; `most`
+    is how many steps each of them takes at most, in a rehearsal."""
     with folder.lock(), clock.as_of(folder.read_config()):
         before = read_log(folder.events)
         if any(isinstance(e, Ended) for e in before.events):
@@ -187,7 +219,7 @@ def run_study(
                 log.emit(Warned(0, message=message))
                 for why in Listeners(listeners).tell(Warned(0, message=message)):  # they hear the runs in it, and this
                     log.emit(Warned(0, message=why))
-            run = StudyRun(folder, options, seed, log, budget, listeners, inner)
+            run = StudyRun(folder, options, seed, log, budget, listeners, inner, most)
             try:
                 result = study.body(run, seed)
                 if run.interrupted:  # and the body let nobody know
@@ -219,4 +251,4 @@ def _remembered(path: Path) -> dict[str, Any] | None:
         stored = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
         return None
-    return stored if isinstance(stored, dict) and {"made", KEY} == set(stored) and is_whole(stored) else None
+    return stored if isinstance(stored, dict) and {"made", "ran", KEY} == set(stored) and is_whole(stored) else None

@@ -19,8 +19,9 @@ from guerdon.store.checksums import KEY, is_whole, sealed
 from guerdon.store.evidence_figure import figure
 from guerdon.store.evidence_index import index
 from guerdon.store.evidence_page import page
-from guerdon.store.evidence_words import file_name
-from guerdon.store.identity import RESULTS, code_digests, code_hash
+from guerdon.store.evidence_words import file_name, others_of
+from guerdon.store.identity import Code, named
+from guerdon.store.identity import changed as changed_units
 from guerdon.store.whole_files import write_readable_json, write_text
 
 FIRST, FORMAT = 1, 2  # of the first edition, and of this one
@@ -93,22 +94,31 @@ def read_register(folder: Path) -> list[dict[str, Any]]:
 
 def stale(proof: Mapping[str, Any]) -> str:
     """Why evidence is not of the code as it is today; empty where it is."""
-    then = proof.get("results")
-    if then is None:
-        return "made before its code was recorded"
-    if then != RESULTS:
-        return f"what all recipes stand on comes to other results since (number {then} then, {RESULTS} now)"
-    changed = [role for claim in proof["claims"] for role, arm in claim["arms"].items() if not _is_of_today(arm)]
-    return f"the code of its {' and '.join(dict.fromkeys(changed))} has changed since" if changed else ""
+    if not isinstance(proof.get("code"), Mapping) or "sets" not in proof["code"]:
+        return "made before the code that ran was recorded"
+    changed = stale_units(proof)
+    return f"code that its runs executed has changed since: {named(changed)}" if changed else ""
 
 
-def _is_of_today(arm: Mapping[str, Any]) -> bool:
-    return bool(code_hash(arm["modules"]) == arm["source"])
+def stale_units(proof: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """The units of its code that are not what they were, with their hashes then and now."""
+    return changed_units(Code(proof["code"]["units"], proof["code"]["files"]))
 
 
-def code_of(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The modules that the arms of claims are made of, each with the hash of its code as it is now."""
-    return code_digests(sorted({name for claim in claims for arm in claim["arms"].values() for name in arm["modules"]}))
+def codes_of(proof: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """The units of each set of functions that its runs executed."""
+    code = proof.get("code", {})
+    return {name: frozenset(code["units"]) - set(lacks) for name, lacks in code.get("sets", {}).items()}
+
+
+def others(folder: Path, proof: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The evidence of the same recipe with other students."""
+    names = [
+        name
+        for name in (proof["recipe"], *with_students(folder, proof["recipe"]))
+        if (folder / f"{name}.json").is_file()
+    ]
+    return others_of(proof, [read(folder, name) for name in names])
 
 
 def write(folder: Path, proof: dict[str, Any], others: Sequence[Mapping[str, Any]] = ()) -> None:

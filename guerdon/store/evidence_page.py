@@ -17,7 +17,7 @@ from guerdon.store.evidence_words import (
     outcome,
     plain,
     registration,
-    renewal,
+    runs_of,
     signed,
     unfinished,
 )  # fmt: skip
@@ -35,12 +35,12 @@ def page(proof: Mapping[str, Any], stale: str = "", others: Sequence[Mapping[str
         parts.append("**A quick look, with few seeds and a tenth of the budget: not evidence.**")
     if stale:
         parts.append(
-            f"*Stale*: {stale}. The command at the end makes it anew, or keeps it (`--renew`) if results are the same."
+            f"*Stale*: {stale}. The command at the end runs it again; `--rehearse` keeps it if results are the same."
         )
     parts.append(elsewhere(others))
     for i, claim in enumerate(proof["claims"]):
         parts += _claim(claim, f"{name}{f'-{i + 1}' if i else ''}.svg")
-    parts.append(_renewals(proof))
+    parts.append(_history(proof))
     parts += ["## Reproduce", f"```console\n$ {proof['command']}\n```", _provenance(proof)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -291,12 +291,12 @@ def _again(claim: Mapping[str, Any]) -> str:
     return f"Seed 0 of the first arm, run again from nothing on the same machine, {same}."
 
 
-def _renewals(proof: Mapping[str, Any]) -> str:
+def _history(proof: Mapping[str, Any]) -> str:
     """What was changed after the runs were made."""
-    lines = [f"- {renewal(note)}" for note in proof.get("renewed", ())]
+    lines = [f"- {note['date']}: {note['what']}" for note in proof.get("history", ())]
     if not lines:
         return ""
-    head = "Its runs were made with earlier code. What changed after them, and which of them came out the same with the change:"
+    head = "Its runs were made with earlier code. What changed after them, and how that was seen to leave results as they are:"
     return "\n".join(["## Changed since, with the same results", "", head, "", *lines])
 
 
@@ -304,14 +304,10 @@ def _provenance(proof: Mapping[str, Any]) -> str:
     v, model = proof["versions"], proof["model"]
     name = file_name(proof["recipe"], proof.get("student", ""))
     with_model = f"{model['version']}, " if model["version"] else ""
-    machines = sorted({run["machine"] for claim in proof["claims"] for run in _runs(claim)})
+    machines = sorted({run["machine"] for claim in proof["claims"] for run in runs_of(claim)})
     several = f" Runs of {len(machines)} machines ({', '.join(machines)}), paired within each." if machines[1:] else ""
     return (
         f"{with_model}guerdon {v['guerdon']}, torch {v['torch']}, {v['device']}, {v['at_a_time']} at a time,"
         f" {proof['created']}.{several} Seconds are those of training, beside the other runs. Every seed's curve is in"
         f" [{name}.json]({name}.json)."
     )
-
-
-def _runs(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [*(run for arm in claim["arms"].values() for run in arm["runs"]), *claim["tried"]]

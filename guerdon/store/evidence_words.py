@@ -123,24 +123,9 @@ def unfinished(claim: Mapping[str, Any]) -> str:
     return f"unfinished: {n} {'run is' if n == 1 else 'runs are'} still wanted" if n else ""
 
 
-def renewal(note: Mapping[str, Any]) -> str:
-    """What changed of the code of evidence that is still of today's, and what was made again to see that it may be.
-
-    >>> runs = [{"claim": 0, "arm": "method", "seed": 1}]
-    >>> renewal({"date": "2026-11-16", "modules": {"guerdon.envs.simple": ["1a", "2b"]}, "runs": runs})
-    '2026-11-16: guerdon.envs.simple changed (1a, now 2b); made again, with the same weights and numbers: method seed 1'
-    """
-    if note["modules"]:
-        each = note["modules"].items()
-        changed = ", ".join(
-            f"{name} changed ({then or 'not there'}, now {now or 'gone'})" for name, (then, now) in each
-        )
-    else:
-        arms = dict.fromkeys(f"{arm['arm']} ({arm['source'][0]}, now {arm['source'][1]})" for arm in note["arms"])
-        changed = f"the code of {', '.join(arms)} changed"
-    several = len({run["claim"] for run in note["runs"]}) > 1
-    of = (f"{run['arm']} seed {run['seed']}" + f" of claim {run['claim'] + 1}" * several for run in note["runs"])
-    return f"{note['date']}: {changed}; made again, with the same weights and numbers: {', '.join(of)}"
+def runs_of(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """All records of a claim: of its arms, and those of tuning, fresh seeds and the run made again."""
+    return [*(run for arm in claim["arms"].values() for run in arm["runs"]), *claim["tried"]]
 
 
 def signed(value: float, effect: float) -> str:

@@ -1,109 +1,280 @@
-"""The code that a result came from, as a hash beside that of the recipe's knobs.
+"""What ran, as hashes: the functions that a run executed, and the constants and classes that they read.
 
-A recipe's `hash` says which parts it is made of; its *source* says what the code of those parts does.
-The source is the syntax, without comments and docstrings, of the modules that hold the recipe's function, parts and losses.
-`core`, `engine` and `models`, which all recipes use, are not in it: one number, `RESULTS`, is raised by hand when they come to
-other results. Needs no torch, for evidence is listed without it.
-Leaves out: libraries, and for a recipe what its parts call in other modules.
+A run's *code* is a table of units (`core.learn:Learn.__call__`, `losses.reduce:EPS`), each with the hash of its syntax
+(`store/code_units.py`). It begins with the functions that were seen to run and grows by what they read: constants with the
+functions that make them, classes as far as the words of that code can ask for their members, and decorated functions, which
+something else than Python may run (GPU kernels) or remember. Observers (`OBSERVERS`) are left out: they change no weight.
+Needs no torch, for evidence is listed without it.
+Leaves out: libraries; what a function reaches by a name that it computes.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guerdon.core.part import walk
-from guerdon.core.syntax import parsed, told
+from guerdon.core.part import fingerprint
+from guerdon.store.code_units import DIGITS, SourceFile
 
-RESULTS = (
-    2  # raise it when the same recipe, seed and machine come to other weights by a change of core, engine or models
-)
 HOUSE = Path(__file__).resolve().parent.parent
-GROUND = ("core", "engine", "models")  # what RESULTS stands for
-AROUND = (*GROUND, "store", "loop", "cli", "sandbox")  # what a study's code does not reach into
+NAME = HOUSE.name
+# rooms and files that only look on, write down and show
+OBSERVERS = (
+    "store",
+    "watch",
+    "cli",
+    "studio",
+    "loop.proof",
+    "loop.onlooker",
+    "loop.what_ran",
+    "core.html",
+    "core.recipe_page",
+)
+HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own
+WHOLE = "*"  # the unit that is a whole file
+MOST_NAMED = 3
 
 
-def modules_of(recipe: Any, functions: Iterable[Callable[..., Any]] = ()) -> tuple[str, ...]:
-    """The modules that a recipe's source is made of: of the functions that built it and what they share with other recipes,
-    and of its parts with the classes they are made on. A study is plain Python, so there all that its modules import counts."""
-    is_study = callable(getattr(recipe, "body", None))
-    written = {fn.__module__ for fn in (*functions, *([recipe.body] if is_study else []))}
-    classes = {cls for _, part in walk(recipe) for cls in type(part).__mro__ if _is_own(cls, type(part))}
-    start = written | {cls.__module__ for cls in classes}
-    reached = _reached(start if is_study else written, AROUND if is_study else None) | start
-    return tuple(sorted(name for name in reached if _room(name) not in GROUND))
+def module_of(file: str | Path) -> str:
+    """What units of a file are called by: its place in the package, or its path where it is somebody else's."""
+    path = Path(file)
+    if not path.is_relative_to(HOUSE):
+        return path.as_posix()
+    parts = path.relative_to(HOUSE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def code_hash(modules: Iterable[str]) -> str:
-    """The hash of what some modules do, as their files are now. One that is not here has no say but its name."""
-    digests = sorted(_digest(name) for name in modules)
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
+def is_observer(module: str) -> bool:
+    return any(module == room or module.startswith(f"{room}.") for room in OBSERVERS)
 
 
-def code_digests(modules: Iterable[str]) -> dict[str, str]:
-    """The same of each by itself, to tell which of them has changed."""
-    return {name: _digest(name) for name in modules}
-
-
-def _digest(module: str) -> str:
-    file = _file(module)
-    return _read(file, file.stat().st_mtime_ns)[0] if file is not None else module
-
-
-def _is_own(cls: type, of: type) -> bool:
-    """Whether a class that a part is made on is ours or its author's, and no library's."""
-    return cls.__module__.partition(".")[0] in ("guerdon", of.__module__.partition(".")[0])
-
-
-def _room(module: str) -> str:
-    house, _, rest = module.partition(".")
-    return rest.partition(".")[0] if house == "guerdon" else ""
-
-
-def _file(module: str) -> Path | None:
-    if _room(module):
-        return _house_file(HOUSE, module)
-    path = Path(getattr(sys.modules.get(module), "__file__", None) or "")
-    return path if path.is_file() else None
-
-
-@functools.cache
-def _house_file(house: Path, module: str) -> Path | None:
-    """Asked some hundred times for one recipe: where the files of the house are does not change while it runs."""
-    path = house.joinpath(*module.split(".")[1:])
+def path_of(module: str, house: Path = HOUSE) -> Path | None:
+    """The file of a module of the package, or of somebody else's."""
+    if module.endswith(".py"):
+        return Path(module) if Path(module).is_file() else None
+    path = house.joinpath(*module.split("."))
     return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
 
 
+@dataclass
+class Sources:
+    """The files of a package as they are now, read when they are asked for."""
+
+    house: Path = HOUSE
+    files: dict[str, SourceFile | None] = field(default_factory=dict)
+
+    def file(self, module: str) -> SourceFile | None:
+        if module not in self.files:
+            path = path_of(module, self.house)
+            self.files[module] = SourceFile(path.read_text(encoding="utf-8")) if path is not None else None
+        return self.files[module]
+
+    def bytes_of(self, module: str) -> str:
+        path = path_of(module, self.house)
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS] if path is not None else ""
+
+    def resolve(self, module: str, dotted: str) -> tuple[str, str] | None:
+        """The module and name of what code in a module means by `a.b`; None where it is a library's, or nothing that counts."""
+        first, _, rest = dotted.partition(".")
+        file = self.file(module)
+        if file is None:
+            return None
+        if first in file.statements or first in file.functions or first in file.classes:
+            return module, first
+        if first not in file.imports:
+            return self._offered(module, first)
+        imported, name = file.imports[first]
+        room, _, inner = imported.partition(".")
+        if room != NAME:
+            return None
+        path = [*filter(None, [*inner.split("."), name, *rest.split(".")])]
+        return self._along(path)
+
+    def _along(self, path: list[str]) -> tuple[str, str] | None:
+        """What the first name after the modules of a path is."""
+        module = ""
+        for i, word in enumerate(path):
+            deeper = f"{module}.{word}".strip(".")
+            if path_of(deeper, self.house) is None:
+                return self.resolve(module, ".".join(path[i:])) if module else self._offered("", word)
+            module = deeper
+        return None
+
+    def _offered(self, module: str, name: str) -> tuple[str, str] | None:
+        """What a front door offers by a name: its stub says where that is."""
+        stub = self.house.joinpath(*filter(None, module.split(".")), "__init__.pyi")
+        if not stub.is_file():
+            return None
+        where = self._stub(stub).get(name)
+        if where is None or not where[0].startswith(f"{NAME}."):
+            return None
+        return self.resolve(where[0].partition(".")[2], where[1] or name)
+
+    @functools.cache  # noqa: B019 - as long lived as the files it reads
+    def _stub(self, stub: Path) -> dict[str, tuple[str, str]]:
+        return SourceFile(stub.read_text(encoding="utf-8")).imports
+
+    __hash__ = object.__hash__
+
+
+class Closure:
+    """From units that ran to all that count, on the files as they are."""
+
+    def __init__(self, ran: Iterable[str], sources: Sources) -> None:
+        self.sources = sources
+        self.digests: dict[str, str] = {}
+        self.words: set[str] = set()
+        self.classes: set[tuple[str, str]] = set()
+        self._met: set[tuple[str, bool]] = set()
+        self._read: set[tuple[str, str, bool]] = set()
+        self._left = [(unit, False) for unit in sorted(ran)]
+        self._close()
+
+    def _close(self) -> None:
+        """Classes are read by the words of all that counts, so more of them may count once more code does."""
+        said = -1
+        while self._left or said != len(self.words):
+            said = len(self.words)
+            while self._left:
+                self._take(*self._left.pop())
+            for module, name in sorted(self.classes):
+                file = self.sources.file(module)
+                assert file is not None
+                header = file.header(name).unit(self.words)
+                self.digests[f"{module}:{name}"] = header.digest
+                self._follow(module, header.names, header.words, made=True)
+
+    def _take(self, unit: str, made: bool) -> None:
+        """A unit that counts. `made`: it ran when a module was imported, where nobody looked on, and so did what it calls."""
+        if (unit, made) in self._met or (unit, True) in self._met:
+            return
+        self._met.add((unit, made))
+        module, _, name = unit.partition(":")
+        file = self.sources.file(module)
+        if file is None:
+            self.digests[unit] = ""
+            return
+        if name in file.classes:
+            self._take_class(module, name)
+            return
+        code = file.whole if name == WHOLE else file.unit(name)
+        self.digests[unit] = code.digest if code is not None else ""
+        if code is None:
+            return
+        self._follow(module, code.names, code.words, made=made or name in file.statements)
+        for begun in code.processes:
+            self._left += [(inner, False) for inner in child_units(begun, self.sources)]
+        outer = name.rpartition(".")[0]
+        while outer:
+            if outer in file.classes:
+                self._take_class(module, outer)
+            outer = outer.rpartition(".")[0]
+
+    def _take_class(self, module: str, name: str) -> None:
+        if (module, name) in self.classes:
+            return
+        self.classes.add((module, name))
+        file = self.sources.file(module)
+        assert file is not None
+        header = file.header(name)
+        roots = {file.imports.get(base.partition(".")[0], ("", ""))[0].partition(".")[0] for base in header.bases}
+        if roots.intersection(HANDS_OVER):
+            self._left += [(f"{module}:{name}.{method}", False) for method in header.methods]
+
+    def _follow(self, module: str, names: Iterable[str], words: Iterable[str], *, made: bool) -> None:
+        self.words.update(words)
+        for dotted in names:
+            if (module, dotted, made) in self._read:
+                continue
+            self._read.add((module, dotted, made))
+            meant = self.sources.resolve(module, dotted)
+            if meant is None or is_observer(meant[0]):
+                continue
+            file = self.sources.file(meant[0])
+            assert file is not None
+            unit = f"{meant[0]}:{meant[1]}"
+            is_made = meant[1] in file.statements
+            if is_made or meant[1] in file.classes or made or file.is_decorated(meant[1]):
+                self._left.append((unit, made or is_made))
+
+
+@dataclass(frozen=True)
+class Code:
+    """The units that a run's results come of, with their hashes, and the files they stand in, by the hash of their bytes: while
+    a file is the same to the byte, so are its units."""
+
+    units: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        return fingerprint(dict(self.units))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"units": dict(self.units), "files": dict(self.files)}
+
+
+def code_of(ran: Iterable[str], sources: Sources | None = None) -> Code:
+    """The code of what ran, as it is now. Of observers nothing counts."""
+    sources = sources or today()
+    closed = Closure((unit for unit in ran if not is_observer(unit.partition(":")[0])), sources)
+    units = dict(sorted(closed.digests.items()))
+    modules = sorted({unit.partition(":")[0] for unit in units})
+    return Code(units, {module: sources.bytes_of(module) for module in modules})
+
+
+def changed(code: Code, sources: Sources | None = None) -> dict[str, tuple[str, str]]:
+    """The units of some code that are not what they were: their hashes then and now, empty where there is none."""
+    sources = sources or today()
+    if all(sources.bytes_of(module) == digest for module, digest in code.files.items()) and code.files:
+        return {}
+    now = code_of(code.units, sources).units
+    every = sorted({*code.units, *now})
+    return {u: (code.units.get(u, ""), now.get(u, "")) for u in every if code.units.get(u, "") != now.get(u, "")}
+
+
+def named(units: Iterable[str]) -> str:
+    """Units for a person: `losses/reduce.py track_means, core/learn.py Learn._update and 3 more`."""
+    every = [unit.partition(":") for unit in units]
+    told = [f"{m if m.endswith('.py') else m.replace('.', '/') + '.py'} {n}" for m, _, n in every[:MOST_NAMED]]
+    more = len(every) - len(told)
+    return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
 @functools.cache
-def _read(file: Path, changed: int) -> tuple[str, tuple[str, ...]]:
-    """The hash of a file's syntax, and the modules of the house that it may import."""
-    tree = parsed(file.read_text(encoding="utf-8"))
-    return hashlib.sha256(told(tree).encode()).hexdigest()[:16], tuple(_imports(tree))
+def today() -> Sources:
+    """The package as it is while this process runs."""
+    return Sources()
 
 
-def _imports(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+@functools.cache
+def tree_hash(*others: str) -> str:
+    """Of every Python file of the package, and of others: what two runs that share it have in common, whatever they execute."""
+    digest = hashlib.sha256()
+    for path in [*sorted(HOUSE.rglob("*.py")), *map(Path, others)]:
+        digest.update(str(path.relative_to(HOUSE) if path.is_relative_to(HOUSE) else path.name).encode())
+        digest.update(path.read_bytes() if path.is_file() else b"")
+    return digest.hexdigest()[:16]
 
 
-def _reached(modules: Iterable[str], not_into: tuple[str, ...] | None) -> set[str]:
-    """What modules import of the house, and what that imports: other recipes, or all but some rooms."""
-    reached, left = set[str](), set(modules)
+def child_units(module: str, sources: Sources | None = None) -> Iterator[str]:
+    """The units of a process of its own that begins with a module: that file, and those of the package that it imports. What
+    runs there is not seen from here, so all of it counts."""
+    sources = sources or today()
+    left, met = [module], set[str]()
     while left:
         name = left.pop()
-        file = _file(name)
-        if file is not None and name not in reached:
-            reached.add(name)
-            near = [each for each in _read(file, file.stat().st_mtime_ns)[1] if _room(each)]
-            left |= {
-                each for each in near if (_room(each) == "recipes" if not_into is None else _room(each) not in not_into)
-            }
-    return reached
+        file = sources.file(name)
+        if file is None or name in met or is_observer(name):
+            continue
+        met.add(name)
+        yield f"{name}:{WHOLE}"
+        for imported, attribute in file.imports.values():
+            room, _, inner = imported.partition(".")
+            if room == NAME:
+                deeper = f"{inner}.{attribute}".strip(".")
+                left.append(deeper if path_of(deeper, sources.house) is not None else inner)

@@ -19,7 +19,7 @@ from guerdon.loop.catalog import entries_in, find_recipe, in_file
 from guerdon.loop.proof.records import is_about_accuracy
 from guerdon.loop.record import Options
 from guerdon.store.folder import RunFolder
-from guerdon.store.identity import RESULTS, code_hash, modules_of
+from guerdon.store.identity import tree_hash
 
 METHOD, BASELINE, ABLATION, PLAIN = "method", "baseline", "ablation", "plain"
 GRPO = "grpo"  # what is plain: it stands beside every method that learns by reinforcement
@@ -67,12 +67,10 @@ class Arm:
         return built
 
     @functools.cached_property
-    def _made(self) -> tuple[str, str, tuple[str, ...], bool]:
-        """The recipe's hash, the source of what it is made of, the modules of that and of what made it, and whether it is a
-        study."""
+    def _made(self) -> tuple[str, bool, tuple[str, ...]]:
+        """The recipe's hash, whether it is a study, and files of its own outside of the package."""
         built = self.build()
-        recipe = built.recipe
-        return recipe.hash, code_hash(modules_of(recipe)), built.modules, isinstance(recipe, Study)
+        return built.recipe.hash, isinstance(built.recipe, Study), built.own_files
 
     @property
     def hash(self) -> str:
@@ -80,30 +78,29 @@ class Arm:
 
     @property
     def is_study(self) -> bool:
-        return self._made[3]
+        return self._made[1]
 
     @property
-    def source(self) -> str:
-        return code_hash(self.modules)
+    def code(self) -> str:
+        """The hash of all the code that is there, files of its own among it."""
+        return tree_hash(*self._made[2])
 
     @property
-    def modules(self) -> tuple[str, ...]:
-        """Those whose code is in it and in what it begins with."""
-        begun = (module for start in self.starts.values() for module in start.modules)
-        return tuple(sorted({*self._made[2], *begun}))
+    def beside(self) -> Path | None:
+        """Where files of its own lie, if it has some."""
+        return next((Path(file).parent for file in self._made[2]), None)
 
     def identity(self) -> dict[str, Any]:
         """What an evidence file says of it: its words, and what it was."""
-        return {"what": self.what, "hash": self.hash, "source": self.source, "modules": [*self.modules]}
+        return {"what": self.what, "hash": self.hash}
 
     def key(self, seed: int, noise: int | None = None) -> str:
-        """The same for all runs that are the same experiment: which function made a recipe does not matter, the code of its
-        parts does."""
+        """The same for all runs that are the same experiment, whatever code runs it: that is what a record's code says."""
         if (seed, noise) not in self._keys:  # a trial asks for each many times
             before = [[name, start.key(START_SEED)] for name, start in sorted(self.starts.items())]
             spends = None if self.budget is None else knobs(self.budget)
             apart = [] if noise is None else [["noise", noise]]
-            parts = [*self._made[:2], RESULTS, spends, self.options.keeping, seed, *apart, *before]
+            parts = [self.hash, spends, self.options.keeping, seed, *apart, *before]
             self._keys[seed, noise] = fingerprint(parts)
         return self._keys[seed, noise]
 

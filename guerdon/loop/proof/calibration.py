@@ -113,7 +113,8 @@ def calibrate(how: How, progress: Progress) -> dict[str, Any]:
     if not told:
         raise UserError("no arm was held against itself to the end: leave --tell out to run them")
     settings = [trial.result(view) for trial, view in told]
-    records = [_record(trial, view, run) for trial, view in told for run in trial.runs(view)]
+    every = [_record(trial, view, run) for trial, view in told for run in trial.runs(view)]
+    records = [record for record in every if record is not None]
     result = {
         "format": evidence.FORMAT,
         "quick": how.quick,
@@ -121,7 +122,8 @@ def calibrate(how: How, progress: Progress) -> dict[str, Any]:
         "settings": settings,
         "wrong": max(setting["errors"]["wrong"] for setting in settings),
         "collapses": collapse_table(SPREADS, EFFECTS, draws=4000),
-        "runs": [record for record in records if record is not None],
+        "code": known.code_of(records),
+        "runs": records,
     }
     evidence.write_calibration(how.folder, result)
     evidence.write_index(how.folder)

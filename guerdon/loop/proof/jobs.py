@@ -41,8 +41,8 @@ from guerdon.loop.record import Interrupt
 from guerdon.loop.study import run_study
 from guerdon.loop.training import run_recipe
 from guerdon.loop.trust import remember
+from guerdon.loop.what_ran import WhatRan, also, ran_in
 from guerdon.store.folder import RunFolder
-from guerdon.store.identity import RESULTS
 from guerdon.store.run import Run, damage_of, drop_damaged
 from guerdon.store.whole_files import absolute
 from guerdon.workers.processes import die_with_parent
@@ -81,14 +81,16 @@ class RunJob:
         """Where a study's runs are made: those of one code and seed make what they have in common once."""
         if self.alone or not self.arm.is_study:
             return None
-        kin = [self.arm.source, RESULTS, machine(), self.arm.options.keeping, self.seed, self.noise]
+        kin = [self.arm.code, machine(), self.arm.options.keeping, self.seed, self.noise]
         return self.folder.parent / ".inner" / fingerprint(kin)
 
 
-def is_done(folder: Path) -> bool:
-    """Whether a run is complete, and all of it as it was written: one that is damaged is made again, not read."""
+def is_done(folder: Path, code: str = "") -> bool:
+    """Whether a run is complete, and all of it as it was written: one that is damaged is made again, not read. One that was
+    made with other `code` is no run of this program's."""
     run = RunFolder(folder)
-    return run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
+    is_whole = run.exists() and run.events.exists() and not damage_of(run) and Run(run).status == "complete"
+    return is_whole and (not code or run.read_config().get("code") == code)
 
 
 def run_job(job: RunJob) -> str:
@@ -107,19 +109,23 @@ def _run(job: RunJob) -> str:
 
 def _run_held(job: RunJob, folder: RunFolder) -> str:
     here, arm = absolute(""), job.arm.begun(job.folder.parent)
-    built, options = arm.build(), arm.options
-    recipe = built.recipe
-    steps = 0 if isinstance(recipe, Study) else recipe.steps
     notes = drop_damaged(folder)
-    if not folder.exists():
-        config = config_of(built, arm.request, job.seed, steps, options)
-        apart = {} if job.noise is None else {"noise": job.noise}
-        folder.create({**config, **apart, "at_a_time": job.at_a_time})
-        notes += remember(config, here)
-    if isinstance(recipe, Study):
-        run_study(recipe, folder, options, job.seed, warnings=notes, inner=job.inner)
-    else:
-        run_recipe(recipe, folder, options, job.seed, steps, warnings=notes)
+    if folder.exists() and folder.read_config().get("code") != job.arm.code:
+        folder.clear()  # begun with other code: what it has done may be another run's
+    with WhatRan(job.arm.beside, folder.path) as ran:
+        also(unit for start in job.after for unit in ran_in(start))
+        built, options = arm.build(), arm.options
+        recipe = built.recipe
+        steps = 0 if isinstance(recipe, Study) else recipe.steps
+        if not folder.exists():
+            config = config_of(built, arm.request, job.seed, steps, options)
+            apart = {} if job.noise is None else {"noise": job.noise}
+            folder.create({**config, **apart, "at_a_time": job.at_a_time})
+            notes += remember(config, here)
+        if isinstance(recipe, Study):
+            run_study(recipe, folder, options, job.seed, [ran.paced], notes, job.inner)
+        else:
+            run_recipe(recipe, folder, options, job.seed, steps, [ran.paced], notes)
     if not is_done(job.folder):
         return INTERRUPTED
     shutil.rmtree(folder.checkpoints, ignore_errors=True)  # the events say all that a proof is made of
@@ -180,7 +186,7 @@ def _each(queue: list[RunJob], workers: int) -> Iterator[tuple[RunJob, str | Bas
         stop = spawn.Event()
     under_way, full = dict[Future[str], RunJob](), list[RunJob]()  # the latter found no room on the GPU
     most = workers + SPARE
-    with _few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop, workers)) as pool:
+    with few_threads(workers), ProcessPoolExecutor(workers, spawn, _begin, (stop, workers)) as pool:
         try:
             while queue or under_way or full:
                 if not under_way:
@@ -261,10 +267,15 @@ def _begin(stop: Event, workers: int) -> None:
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)  # not ignored: what a reward starts would inherit that
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-    wait_asleep()
-    share_gpu(workers)
+    share_machine(workers)
     die_with_parent()  # on Linux the kernel sees to it, even while this process is stopped or deep in a library
     threading.Thread(target=_follow, name="follow", daemon=True).start()
+
+
+def share_machine(workers: int) -> None:
+    """Said before the first use of the GPU, by one of several processes that use it."""
+    wait_asleep()
+    share_gpu(workers)
 
 
 def wait_asleep() -> None:
@@ -354,7 +365,7 @@ def _work(job: RunJob) -> str:
 
 
 @contextmanager
-def _few_threads(workers: int) -> Iterator[None]:
+def few_threads(workers: int) -> Iterator[None]:
     """Processes started inside share the cores: libraries that ask the environment how many threads to use get their part."""
     cores = len(os.sched_getaffinity(0))
     wanted = {"OMP_NUM_THREADS": str(max(1, cores // workers)), "TOKENIZERS_PARALLELISM": str(workers < cores).lower()}

@@ -1,7 +1,7 @@
 """What runs are known to have come to: those of evidence files, and those of this folder of runs.
 
-A run is known by its key, which says what was computed by which code, and by its machine. So a lost run folder costs nothing,
-and evidence that was made elsewhere is gone on with rather than made again.
+A run is known by its key, which says what was computed, and by its machine, while the code that it executed is as it was. So a
+lost run folder costs nothing, and evidence that was made elsewhere is gone on with rather than made again.
 """
 
 from __future__ import annotations
@@ -20,25 +20,39 @@ from guerdon.loop.proof.arms import machine
 from guerdon.loop.proof.records import Record
 from guerdon.store import evidence
 from guerdon.store.checksums import KEY, is_whole, sealed
+from guerdon.store.evidence_words import runs_of
+from guerdon.store.identity import Code, changed, code_of
 from guerdon.store.summary import same_form
 
 LEDGER = "records.jsonl"
+CODE = "code"  # of a record: the name of the set of units that it executed
 
 
 class Known:
-    """Records by machine and key, as seen from one machine; new ones are written down at once."""
+    """Records by machine and key, as seen from one machine; new ones are written down at once. `codes` are the sets of units
+    that they name."""
 
-    def __init__(self, ledger: Path, records: Iterable[Record] = ()) -> None:
+    def __init__(self, ledger: Path, records: Iterable[Record] = (), codes: Mapping[str, Code] | None = None) -> None:
         self.ledger, self.machine = ledger, machine()
+        self.codes = dict(codes or {})
         self.by_machine: dict[str, dict[str, Record]] = {}
+        self._ids: dict[frozenset[str], str] = {}
         for record in records:
             self._take(record)
 
     @classmethod
     def read(cls, runs: Path, *folders: Path) -> Known:
-        """Of the ledger among the runs, and of all evidence in some folders."""
-        records = [r for folder in folders if folder.is_dir() for r in _in_evidence(folder)]
-        return cls(runs / LEDGER, [*records, *_in_ledger(runs / LEDGER)])
+        """Of the ledger among the runs, and of all evidence in some folders, as far as it is of today's code."""
+        known = cls(runs / LEDGER)
+        for path in (path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.json"))):
+            known._merge(*_in_file(path, _digest(path)))
+        known._merge(*_in_ledger(runs / LEDGER))
+        return known
+
+    def _merge(self, records: Iterable[Record], codes: Mapping[str, Code]) -> None:
+        self.codes |= codes
+        for record in records:
+            self._take(record)
 
     def on(self, machine: str) -> Known:
         """The same as seen from another machine."""
@@ -52,30 +66,50 @@ class Known:
         return [self, *(self.on(name) for name in sorted(self.by_machine) if name != self.machine)]
 
     def _take(self, record: Record) -> None:
-        if record.get("asked"):
-            record = {**record, "asked": _by_form(record["asked"])}
+        record = by_form(record)
         self.by_machine.setdefault(record["machine"], {})[record["key"]] = record
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record, ran: Iterable[str]) -> None:
+        """A record, and the units that made it."""
+        executed = frozenset(ran)
+        if executed not in self._ids:
+            code = code_of(executed)
+            self._ids[executed] = code.id
+            if code.id not in self.codes:
+                self.codes[code.id] = code
+                self._write({CODE: code.id, **code.to_json()})
+        record = {**record, CODE: self._ids[executed]}
         self._take(record)
+        self._write(record)
+
+    def _write(self, line: Mapping[str, Any]) -> None:
         self.ledger.parent.mkdir(parents=True, exist_ok=True)
         with self.ledger.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(sealed(dict(record))) + "\n")
+            file.write(json.dumps(sealed(dict(line))) + "\n")
 
     def get(self, key: str) -> Record | None:
         return self.by_machine.get(self.machine, {}).get(key)
 
+    def code_of(self, records: Iterable[Record]) -> dict[str, Any]:
+        """The code of some records, as evidence has it."""
+        return as_sets({name: self.codes[name].units for name in {record[CODE] for record in records}})
 
-def _by_form(asked: Mapping[str, int]) -> dict[str, int]:
-    """How often each form was asked, where earlier runs told forms apart that are one."""
+
+def as_sets(sets: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Sets of units by their names, as JSON: every unit once, and for each set those that it lacks."""
+    whole = code_of({unit for units in sets.values() for unit in units})
+    return {
+        **whole.to_json(),
+        "sets": {name: sorted({*whole.units} - {*units}) for name, units in sorted(sets.items())},
+    }
+
+
+def by_form(record: Record) -> Record:
+    """A record with how often each form was asked, where earlier runs told forms apart that are one."""
     count = Counter[str]()
-    for form, n in asked.items():
+    for form, n in (record.get("asked") or {}).items():
         count[same_form(form)] += n
-    return dict(count.most_common())
-
-
-def _in_evidence(folder: Path) -> list[Mapping[str, Any]]:
-    return [record for path in sorted(folder.glob("*.json")) for record in _in_file(path, _digest(path))]
+    return {**record, "asked": dict(count.most_common())} if count else record
 
 
 def _digest(path: Path) -> bytes:
@@ -85,28 +119,43 @@ def _digest(path: Path) -> bytes:
         return b""
 
 
+Told = tuple[tuple[Record, ...], dict[str, Code]]
+
+
 @functools.lru_cache(maxsize=1024)
-def _in_file(path: Path, digest: bytes) -> tuple[Record, ...]:
-    """The records of a file that says this: those of the package are asked for again and again, and never change."""
+def _in_file(path: Path, digest: bytes) -> Told:
+    """The records of a file that says this, of those whose code is as it was: those of the package are asked for again and
+    again, and never change."""
     try:
         proof = evidence.read(path.parent, path.stem)
     except UserError:  # of another edition, or damaged: it is made again
-        return ()
-    records: list[Record] = []
-    for claim in proof.get("claims", ()):
-        records += [run for arm in claim["arms"].values() for run in arm["runs"]]
-        records += claim["tried"]
-    return (*records, *proof.get("runs", ()))
+        return (), {}
+    sets = evidence.codes_of(proof)
+    if not sets:  # the code of its runs is not known, so neither are they
+        return (), {}
+    changed = set(evidence.stale_units(proof))
+    codes = {name: Code({unit: proof["code"]["units"][unit] for unit in units}) for name, units in sets.items()}
+    records = [run for claim in proof.get("claims", ()) for run in runs_of(claim)]
+    return _current([*records, *proof.get("runs", ())], {n: c for n, c in codes.items() if changed.isdisjoint(c.units)})
 
 
-def _in_ledger(path: Path) -> list[Mapping[str, Any]]:
+def _current(records: Iterable[Record], codes: dict[str, Code]) -> Told:
+    return tuple(record for record in records if record.get(CODE) in codes), codes
+
+
+def _in_ledger(path: Path) -> Told:
     """Whole lines; the last one of a killed process may be torn."""
-    records: list[Mapping[str, Any]] = []
+    records, codes = list[Record](), dict[str, Code]()
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
         except ValueError:
             continue
-        if isinstance(record, dict) and is_whole(record):
+        if not isinstance(record, dict) or not is_whole(record):
+            continue
+        if "units" in record:
+            code = Code(record["units"], record["files"])
+            codes |= {} if changed(code) else {record[CODE]: code}
+        else:
             records.append({k: v for k, v in record.items() if k != KEY})
-    return records
+    return _current(records, codes)

@@ -22,10 +22,10 @@ from guerdon.loop.proof.student import given, name_of
 from guerdon.loop.proof.trial import QUICK, Rules, Trial, WantedRun, standing
 from guerdon.loop.proof.verdict import Comparison
 from guerdon.loop.record import Options
+from guerdon.loop.what_ran import ran_in
 from guerdon.models.shipped_models import version
 from guerdon.store import evidence
-from guerdon.store.evidence_words import file_name, others_of
-from guerdon.store.identity import RESULTS
+from guerdon.store.evidence_words import file_name, others_of, runs_of
 from guerdon.store.whole_files import absolute
 
 BETWEEN = 384  # problems of an exam between the start and the last two points, where those have EXAM
@@ -189,7 +189,7 @@ def run_wanted(
     def jobs_of(some: Iterable[WantedRun]) -> list[RunJob]:
         jobs = [job for run in some if run.key not in asked for job in _jobs(run, how)]
         asked.update(job.key for job in jobs)
-        return list({job.folder: job for job in jobs if job.key or not is_done(job.folder)}.values())
+        return list({job.folder: job for job in jobs if job.key or not is_done(job.folder, job.arm.code)}.values())
 
     first = jobs_of(runs)
     progress(0, len(first), None)
@@ -200,7 +200,8 @@ def run_wanted(
         number += 1
         new = []
         if job.key:
-            known.add({**record_of(job.folder), "key": job.key, "machine": machine(), "seed": job.seed})
+            record = {**record_of(job.folder), "key": job.key, "machine": machine(), "seed": job.seed}
+            known.add(record, ran_in(job.folder))
             new = jobs_of(more(job.key))
             total += len(new)
         progress(number, total, job)
@@ -215,7 +216,7 @@ def _jobs(run: WantedRun, how: How) -> list[RunJob]:
     before = [RunJob(start, START_SEED, how.runs / start.folder(START_SEED), keeps=True) for start in starts]
     after = tuple(job.folder for job in before)
     mine = RunJob(run.arm, run.seed, how.runs / run.folder, run.key, run.noise, after=after, alone=bool(run.again))
-    return [*(job for job in before if not is_done(job.folder)), mine]
+    return [*(job for job in before if not is_done(job.folder, job.arm.code)), mine]
 
 
 # --- telling ------------------------------------------------------------------------------------------------------
@@ -226,7 +227,6 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
     for trial in trials:
         claim = judged(trial, trial.seen(known))
         claims.append({**claim, "registered": registered(how.folder, trial), "verdict": claim["alone"]})
-    renewed = _renewals(how, how.file_of(entry.name), claims)
     return {
         "format": evidence.FORMAT,
         "recipe": entry.name,
@@ -235,21 +235,21 @@ def _evidence(name: str, entry: RecipeEntry, trials: Sequence[Trial], known: Kno
         "paper": entry.paper,
         "about": entry.about.split("\n\n")[0],
         "quick": how.quick,
-        "results": RESULTS,
-        "code": evidence.code_of(claims),
-        **({"renewed": renewed} if renewed else {}),
+        "code": known.code_of(run for claim in claims for run in runs_of(claim)),
+        **_history(how, how.file_of(entry.name), claims),
         "command": how.command(name),
         "claims": claims,
         **setting(trials[0].claim.model, claims),
     }
 
 
-def _renewals(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """What evidence said of changes of its code, while runs of before them are among its own."""
-    if not any("made_as" in run for claim in claims for arm in claim["arms"].values() for run in arm["runs"]):
-        return []
+def _history(how: How, name: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What evidence says of changes of its code after its runs, while these are among its own."""
     folders = [f for f in (how.folder, evidence.SHIPPED) if (f / f"{name}.json").is_file()]
-    return list(evidence.read(folders[0], name).get("renewed", ())) if folders else []
+    earlier = evidence.read(folders[0], name) if folders else {}
+    known = {run["key"] for claim in claims for run in runs_of(claim)}
+    own = {run["key"] for claim in earlier.get("claims", ()) for run in runs_of(claim)}
+    return {"history": earlier["history"]} if "history" in earlier and known & own else {}
 
 
 def setting(model: str, claims: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

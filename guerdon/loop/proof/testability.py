@@ -3,12 +3,14 @@
 - **start**: what the arms begin with solves 10 to 80 % of the exam, so that there is room both ways;
 - **learnable**: plain GRPO gains at least three times the effect, or nothing that methods do differently would show;
 - **fits**: worked solutions fit the token limit on every level that is trained on, unless the claim is about that limit;
-- **asked**: training shows problems in the form that the exam asks them in.
+- **asked**: training shows problems in the form that the exam asks them in;
+- **apart**: no two arms that are different experiments have the same score in every seed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -34,7 +36,7 @@ def gates_of(
 ) -> list[Gate]:
     """The gates that runs open or close; those that do not concern a claim are left out. `forms` are those that the exam asks
     problems in, where it asks them as training does."""
-    tried = [_start(claim, records), _learnable(claim, arms, records), _asked(forms, records)]
+    tried = [_start(claim, records), _learnable(claim, arms, records), _asked(forms, records), _apart(claim, records)]
     return [gate for gate in tried if gate is not None]
 
 
@@ -134,6 +136,19 @@ def _asked(forms: Collection[str], records: Mapping[str, Sequence[Record]]) -> G
         "why": f"{100 * share:.0f} % of what was trained on was asked in the exam's form"
         + (f", and {100 * SHOWN:.0f} % are asked for" if share < SHOWN else ""),
     }
+
+
+def _apart(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Gate | None:
+    """Two experiments that come to one number in every seed are one experiment, or the metric sees nothing of either. Arms that
+    are one experiment by intent, an ablation that is the baseline, share their runs and are left out."""
+    if claim.kind in ("bound", "slope"):
+        return None
+    for (one, ours), (other, theirs) in combinations(records.items(), 2):
+        pairs = [(a, b) for a in ours for b in theirs if a["seed"] == b["seed"]]
+        if len(pairs) > 1 and all(a["key"] != b["key"] and score_of(a, claim) == score_of(b, claim) for a, b in pairs):
+            why = f"{one} and {other} have equal results in each of {len(pairs)} seeds: no verdict can be read off them"
+            return {"gate": "apart", "open": False, "why": why}
+    return {"gate": "apart", "open": True, "why": "no two arms have equal results in every seed"}
 
 
 def _total(counts: Mapping[str, int]) -> int:

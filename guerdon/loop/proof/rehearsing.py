@@ -1,0 +1,202 @@
+"""Rehearsals: an arm is run for two steps, to see which functions it executes and what it comes to.
+
+Evidence is of the functions that its runs executed. When these have changed, a rehearsal of the code before and of the code of
+today, on one machine, tells whether results have: the same weights and numbers by other functions are *refactored*, and the
+evidence is then of today's functions. A changed function that the rehearsal before did not execute (a GPU kernel, on a machine
+without one) stays a change.
+Leaves out: branches that two steps do not reach. A sample of runs made again in full is stronger (`proof/remaking.py`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from guerdon.core.errors import UserError
+from guerdon.core.recipe import Study
+from guerdon.loop.build import config_of
+from guerdon.loop.catalog import find_recipe
+from guerdon.loop.proof.arms import START_SEED, Arm
+from guerdon.loop.proof.jobs import few_threads, share_machine
+from guerdon.loop.proof.known import CODE, as_sets
+from guerdon.loop.proof.proving import How, claiming, trials_of
+from guerdon.loop.proof.records import record_of
+from guerdon.loop.proof.remaking import differing
+from guerdon.loop.study import run_study
+from guerdon.loop.training import run_recipe
+from guerdon.loop.what_ran import WhatRan
+from guerdon.store import evidence
+from guerdon.store.folder import RunFolder
+from guerdon.store.identity import HOUSE, Code, Sources, changed, code_of, named
+
+STEPS = 2
+PROBLEMS = 16  # of an exam
+OUTCOME = Mapping[str, Any]  # of an arm: the `units` that ran, and the `record` of its two steps
+
+
+@dataclass(frozen=True)
+class Place:
+    """An arm of a claim of a recipe."""
+
+    recipe: str
+    claim: int
+    role: str
+
+    def __str__(self) -> str:
+        return f"{self.recipe} {self.claim} {self.role}"
+
+
+def rehearse(arm: Arm, folder: Path) -> dict[str, Any]:
+    """Run an arm for two steps, after what it begins with; the units that it executed and what it came to."""
+    units = set[str]()
+    for start in arm.starts.values():
+        units |= _run(start, folder / start.folder(START_SEED))
+    last = folder / "arm"
+    units |= _run(arm.begun(folder), last)
+    return {"units": sorted(units), "record": record_of(last)}
+
+
+def _run(arm: Arm, path: Path) -> set[str]:
+    options = dataclasses.replace(arm.options, eval_tasks=PROBLEMS, eval_whole=PROBLEMS)
+    folder = RunFolder(path)
+    with WhatRan(arm.beside) as ran:
+        built = arm.build()
+        folder.create({**config_of(built, arm.request, 0, STEPS, options), "at_a_time": 1})
+        if isinstance(built.recipe, Study):
+            run_study(built.recipe, folder, options, 0, most=STEPS)
+        else:
+            run_recipe(built.recipe, folder, options, 0, STEPS)
+    return ran.units
+
+
+def arms_in(names: Iterable[str], how: How) -> dict[Place, Arm]:
+    """Every arm of every claim of some recipes."""
+    return {
+        Place(name, number, role): arm
+        for name in names
+        for number, trial in enumerate(trials_of(name, claiming(find_recipe(name)), how))
+        for role, arm in trial.arms.items()
+    }
+
+
+def rehearse_all(arms: Mapping[Place, Arm], jobs: int) -> Iterator[tuple[list[Place], OUTCOME]]:
+    """Each arm once, several at a time, with all the places that it stands in."""
+    places: dict[str, list[Place]] = {}
+    for place, arm in arms.items():
+        places.setdefault(arm.key(0), []).append(place)
+    firsts = [(each, arms[each[0]]) for each in places.values()]
+    with few_threads(jobs), ProcessPoolExecutor(jobs, get_context("spawn"), share_machine, (jobs,)) as pool:
+        waiting = {pool.submit(_rehearsed, arm): where for where, arm in firsts}
+        for future in as_completed(waiting):
+            yield waiting[future], future.result()
+
+
+def _rehearsed(arm: Arm) -> OUTCOME:
+    with tempfile.TemporaryDirectory() as folder:
+        return rehearse(arm, Path(folder))
+
+
+# --- before and after ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Refactoring:
+    """What came of rehearsing a proof twice: `refactored`, `stale`, or `current` where its code is as it was."""
+
+    name: str
+    outcome: str
+    why: str = ""
+
+    @property
+    def is_left_stale(self) -> bool:
+        return self.outcome == "stale"
+
+    @property
+    def line(self) -> str:
+        """The outcome for a person."""
+        return {"stale": f"stays stale: {self.why}", "current": "its code has not changed"}.get(self.outcome, self.why)
+
+
+def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[str], None]) -> list[Refactoring]:
+    """Rehearse proofs whose code has changed with the code `before`, a checkout of it, and with that of today; those of which
+    every arm comes to the same are of today's code from then on."""
+    how, package = how.from_here(), before.resolve() / HOUSE.name
+    if not package.is_dir():
+        raise UserError(f"{before} is no checkout of guerdon: git worktree add {before} COMMIT")
+    proofs = {name: evidence.read(how.folder, how.file_of(find_recipe(name).name)) for name in names}
+    aged = {name: proof for name, proof in proofs.items() if evidence.stale_units(proof)}
+    outcomes = {name: Refactoring(name, "current") for name in names if name not in aged}
+    for name, proof in aged.items():
+        if differs := changed(Code(proof["code"]["units"], proof["code"]["files"]), Sources(package)):
+            outcomes[name] = Refactoring(name, "stale", f"it was not made with the code in {before}: {named(differs)}")
+    left = [name for name in aged if name not in outcomes]
+    then, now = (_rehearsals(left, root, how, heard) for root in (before.resolve(), HOUSE.parent))
+    for name in left:
+        outcomes[name] = _settle(name, aged[name], then, now, package, how)
+    evidence.write_index(how.folder)
+    return [outcomes[name] for name in names]
+
+
+def _rehearsals(names: Sequence[str], root: Path, how: How, heard: Callable[[str], None]) -> dict[str, OUTCOME]:
+    """What the arms of some recipes come to with the code of a checkout, by their places."""
+    if not names:
+        return {}
+    command = [sys.executable, "-m", __name__, str(how.jobs), *names]
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    outcomes: dict[str, OUTCOME] = {}
+    with subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            told = json.loads(line)
+            outcomes |= dict.fromkeys(told["places"], told)
+            heard(told["places"][0])
+    if process.returncode:
+        raise UserError(f"rehearsals with the code in {root} failed: {' '.join(command)}")
+    return outcomes
+
+
+def _settle(
+    name: str, proof: dict[str, Any], then: Mapping[str, Any], now: Mapping[str, Any], package: Path, how: How
+) -> Refactoring:
+    mine = [place for place in then if place.split()[0] == name]
+    for place in mine:
+        if difference := differing(then[place]["record"], now[place]["record"]):
+            return Refactoring(name, "stale", f"{place.partition(' ')[2]} comes to other results: {difference}")
+    gone = evidence.stale_units(proof)
+    seen = {unit for place in mine for unit in code_of(then[place]["units"], Sources(package)).units}
+    unseen = [unit for unit, (was, _) in gone.items() if was and unit not in seen]
+    if unseen:
+        return Refactoring(name, "stale", f"the rehearsal here does not execute {named(unseen)}")
+    added = {unit for place in mine for unit in now[place]["units"]}
+    sets = {key: ({*units} - {*gone}) | added for key, units in evidence.codes_of(proof).items()}
+    note = {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "what": f"refactored: {named(gone)} changed; rehearsed before and after with equal weights and numbers: "
+        + ", ".join(place.partition(" ")[2] for place in mine),
+    }
+    history = [*proof.get("history", ()), note]
+    evidence.write(how.folder, {**proof, CODE: as_sets(sets), "history": history}, evidence.others(how.folder, proof))
+    return Refactoring(name, "refactored", note["what"])
+
+
+def main(arguments: Sequence[str]) -> None:
+    """`python -m guerdon.loop.proof.rehearsing JOBS NAME...`: a line of JSON for every arm."""
+    jobs, *names = arguments
+    arms = arms_in(names, How())
+    for places, outcome in rehearse_all(arms, int(jobs) or len(os.sched_getaffinity(0))):
+        print(json.dumps({"places": [*map(str, places)], **outcome}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
