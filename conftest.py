@@ -26,6 +26,7 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[Any], list[Any]
 def state_apart() -> Iterator[None]:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", folder)
+        patch.setenv("XDG_CACHE_HOME", folder)
         yield
 
 

@@ -182,8 +182,9 @@ class _Normal:
             return self._assignment(node, names)
         self._read(node, names)
         copy = type(node)()
-        for name, value in ast.iter_fields(node):
-            setattr(copy, name, self.visit(value, names))
+        for name in node._fields:
+            value = getattr(node, name, None)
+            setattr(copy, name, self.visit(value, names) if isinstance(value, ast.AST | list) else value)
         if isinstance(copy, ast.Name):
             copy.id = names.get(copy.id, copy.id)
         elif isinstance(copy, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and copy.name is not None:
@@ -226,9 +227,10 @@ class _Normal:
             copy.name = names.get(node.name, node.name)
             copy.decorator_list = [self.visit(each, names) for each in map(_deciding, node.decorator_list)]
             body = body[1:] if ast.get_docstring(node, clean=False) is not None else body
-        outside = {name: name for each in _within(body) if isinstance(each, ast.Global) for name in each.names}
-        inherited = {name for each in _within(body) if isinstance(each, ast.Nonlocal) for name in each.names}
-        bound = [name for name in _bindings(body) if name not in own and name not in outside and name not in inherited]
+        nodes = _within(body)
+        outside = {name for each in nodes if isinstance(each, ast.Global) for name in each.names}
+        inherited = {name for each in nodes if isinstance(each, ast.Nonlocal) for name in each.names}
+        bound = [name for name in _bound(nodes) if name not in own and name not in outside and name not in inherited]
         inner = {k: v for k, v in {**names, **own, **self._numbered(bound)}.items() if k not in outside}
         copy.args = self._arguments(node.args, names)
         copy.body = self.visit(body, inner) if isinstance(node.body, list) else self.visit(node.body, inner)
@@ -276,29 +278,41 @@ def _deciding(decorator: ast.expr) -> ast.expr:
     return decorator
 
 
-def _within(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _within(body: Iterable[ast.AST]) -> list[ast.AST]:
     """All nodes of a scope in order, without those of scopes inside it; of these, the nodes at their heads."""
-    for node in body:
-        yield node
+    nodes: list[ast.AST] = []
+    left = [*body][::-1]
+    while left:
+        node = left.pop()
+        nodes.append(node)
         if isinstance(node, FUNCTIONS):
-            yield from _within([*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)])
+            inner: list[Any] = [*node.decorator_list, *node.args.defaults, *node.args.kw_defaults]
         elif isinstance(node, ast.Lambda):
-            yield from _within([*node.args.defaults, *filter(None, node.args.kw_defaults)])
+            inner = [*node.args.defaults, *node.args.kw_defaults]
         elif isinstance(node, ast.ClassDef):
-            yield from _within([*node.decorator_list, *node.bases, *node.keywords])
+            inner = [*node.decorator_list, *node.bases, *node.keywords]
         else:
-            yield from _within(ast.iter_child_nodes(node))
+            inner = []
+            for name in node._fields:
+                value = getattr(node, name, None)
+                inner += value if isinstance(value, list) else [value]
+        left += [each for each in reversed(inner) if isinstance(each, ast.AST)]
+    return nodes
 
 
 def _bindings(body: Iterable[ast.AST]) -> list[str]:
-    """The names that a scope binds, in order. Those of comprehensions are their own, but for `:=`; those of imports say what
-    they are, and stay."""
+    return _bound(_within(body))
+
+
+def _bound(nodes: Iterable[ast.AST]) -> list[str]:
+    """The names that the nodes of a scope bind, in order. Those of comprehensions are their own, but for `:=`; those of imports
+    say what they are, and stay."""
     names: list[str] = []
-    body = [*body]
-    hidden = {id(name) for node in _within(body) if isinstance(node, COMPREHENSIONS) for name in _own_names(node)}
-    for node in _within(body):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del) and id(node) not in hidden:
-            names.append(node.id)
+    hidden = {id(name) for node in nodes if isinstance(node, COMPREHENSIONS) for name in _own_names(node)}
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store | ast.Del) and id(node) not in hidden:
+                names.append(node.id)
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)) or (
             isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name
         ):

@@ -10,8 +10,11 @@ Leaves out: libraries; what a function reaches by a name that it computes.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +22,7 @@ from typing import Any
 
 from guerdon.core.part import fingerprint
 from guerdon.store.code_units import DIGITS, SourceFile
+from guerdon.store.whole_files import write_json
 
 HOUSE = Path(__file__).resolve().parent.parent
 NAME = HOUSE.name
@@ -37,6 +41,7 @@ OBSERVERS = (
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own
 WHOLE = "*"  # the unit that is a whole file
 MOST_NAMED = 3
+KEPT = 8  # trees that are remembered
 
 
 def module_of(file: str | Path) -> str:
@@ -48,6 +53,7 @@ def module_of(file: str | Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@functools.cache
 def is_observer(module: str) -> bool:
     return any(module == room or module.startswith(f"{room}.") for room in OBSERVERS)
 
@@ -66,19 +72,34 @@ class Sources:
 
     house: Path = HOUSE
     files: dict[str, SourceFile | None] = field(default_factory=dict)
+    _paths: dict[str, Path | None] = field(default_factory=dict)
+    _bytes: dict[str, str] = field(default_factory=dict)
+    _meant: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
+
+    def path(self, module: str) -> Path | None:
+        if module not in self._paths:
+            self._paths[module] = path_of(module, self.house)
+        return self._paths[module]
 
     def file(self, module: str) -> SourceFile | None:
         if module not in self.files:
-            path = path_of(module, self.house)
+            path = self.path(module)
             self.files[module] = SourceFile(path.read_text(encoding="utf-8")) if path is not None else None
         return self.files[module]
 
     def bytes_of(self, module: str) -> str:
-        path = path_of(module, self.house)
-        return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS] if path is not None else ""
+        if module not in self._bytes:
+            path = self.path(module)
+            self._bytes[module] = hashlib.sha256(path.read_bytes()).hexdigest()[:DIGITS] if path is not None else ""
+        return self._bytes[module]
 
     def resolve(self, module: str, dotted: str) -> tuple[str, str] | None:
         """The module and name of what code in a module means by `a.b`; None where it is a library's, or nothing that counts."""
+        if (module, dotted) not in self._meant:
+            self._meant[module, dotted] = self._resolved(module, dotted)
+        return self._meant[module, dotted]
+
+    def _resolved(self, module: str, dotted: str) -> tuple[str, str] | None:
         first, _, rest = dotted.partition(".")
         file = self.file(module)
         if file is None:
@@ -99,7 +120,7 @@ class Sources:
         module = ""
         for i, word in enumerate(path):
             deeper = f"{module}.{word}".strip(".")
-            if path_of(deeper, self.house) is None:
+            if self.path(deeper) is None:
                 return self.resolve(module, ".".join(path[i:])) if module else self._offered("", word)
             module = deeper
         return None
@@ -227,14 +248,46 @@ def code_of(ran: Iterable[str], sources: Sources | None = None) -> Code:
     return Code(units, {module: sources.bytes_of(module) for module in modules})
 
 
-def changed(code: Code, sources: Sources | None = None) -> dict[str, tuple[str, str]]:
+Changes = dict[str, tuple[str, str]]
+
+
+def changed(code: Code, sources: Sources | None = None) -> Changes:
     """The units of some code that are not what they were: their hashes then and now, empty where there is none."""
-    sources = sources or today()
-    if all(sources.bytes_of(module) == digest for module, digest in code.files.items()) and code.files:
+    here = sources or today()
+    if code.files and all(here.bytes_of(module) == digest for module, digest in code.files.items()):
         return {}
+    if sources is None:
+        return _looked_up(code)
     now = code_of(code.units, sources).units
     every = sorted({*code.units, *now})
     return {u: (code.units.get(u, ""), now.get(u, "")) for u in every if code.units.get(u, "") != now.get(u, "")}
+
+
+def _looked_up(code: Code) -> Changes:
+    """The same of the package as it is, remembered on disk: to read all of it again takes seconds."""
+    key, path = f"{code.id}-{fingerprint(dict(code.files))}", _memory() / f"{tree_hash()}.json"
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError):
+        known = {}
+    if not isinstance(known, dict) or key not in known or any(module.endswith(".py") for module in code.files):
+        changes = changed(code, today())
+        with contextlib.suppress(OSError):  # a home that cannot be written to
+            path.parent.mkdir(parents=True, exist_ok=True)
+            for older in sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-KEPT]:
+                older.unlink()
+            write_json(path, {**known, key: changes})
+        return changes
+    return {unit: (then, now) for unit, (then, now) in known[key].items()}
+
+
+def _memory() -> Path:
+    """By the XDG rules: a path that is not whole does not count."""
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    try:
+        return (chosen if chosen.is_absolute() else Path.home() / ".cache") / NAME / "code"
+    except RuntimeError:  # a user without a home
+        return Path(os.devnull)
 
 
 def named(units: Iterable[str]) -> str:
@@ -277,4 +330,4 @@ def child_units(module: str, sources: Sources | None = None) -> Iterator[str]:
             room, _, inner = imported.partition(".")
             if room == NAME:
                 deeper = f"{inner}.{attribute}".strip(".")
-                left.append(deeper if path_of(deeper, sources.house) is not None else inner)
+                left.append(deeper if sources.path(deeper) is not None else inner)
