@@ -10,6 +10,7 @@ import pytest
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.engine.player import Player
+from guerdon.exams.games import seat_exams
 
 pytest.importorskip("pyspiel")
 pytest.importorskip("textarena")
@@ -56,6 +57,27 @@ def test_minimax_never_loses_and_a_draw_is_half():
         while not world.step(world.gold()).over:
             pass
         assert world.outcome()["goal"] == 0.5 and world.paid == 0.0
+
+
+def test_a_draw_between_seats_is_paid_0_and_counted():
+    game = gd.envs.spiel("tic_tac_toe", against="")
+    moves = iter("x(1,1) o(0,0) x(0,1) o(2,1) x(1,0) o(1,2) x(0,2) o(2,0) x(2,2)".split())
+    (drawn,) = played(game, [gd.Ask(game.get("train", 0))], {"first": "me", "second": "me"}, me=lambda *_: next(moves))
+    assert drawn.info["goal"] == {"first": 0.5, "second": 0.5}
+    assert [s.reward for s in drawn.segments] == [None] * 7 + [0.0, 0.0]
+    models = {"other": gd.models.scripted(listed)}
+    exams = seat_exams("other", game, game)
+    found = gd.evaluate(gd.models.scripted(listed), exam=exams, models=models, tasks=60)
+    assert found["other@first/games"] == found["other@second/games"] == 60
+    assert found["other@first/draw_rate"] > 0.0  # random play draws 1 game in 8
+    rates = sum(found[f"other@first/{name}"] for name in ("win_rate", "draw_rate", "loss_rate"))
+    assert rates == pytest.approx(1.0)
+
+
+def test_a_cut_game_between_seats_is_not_paid():
+    game = gd.envs.spiel("tic_tac_toe", against="", most=3)
+    (cut,) = played(game, [gd.Ask(game.get("train", 0))], first=listed, second=listed)
+    assert cut.info["cut"] == "turns" and {s.reward for s in cut.segments} == {None}
 
 
 @pytest.mark.parametrize("name", ["kuhn_poker", "catch", "matrix_rps", "nim"])
