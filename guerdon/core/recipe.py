@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from guerdon.core import recipe_page
 from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.idle_knobs import refuse_idle
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
@@ -288,9 +289,8 @@ class RecipeEntry:
                     f"{self.name}({slot}={values[slot]!r}) takes a {slot} itself, not its name: load it"
                     f" (guerdon.{slot}s.load), or use gd.train({self.name!r}, {slot}={values[slot]!r})"
                 )
-        return self.build(
-            {n: v for n, v in values.items() if n in SLOTS}, {n: v for n, v in values.items() if n not in SLOTS}
-        )
+        settings = {n: v for n, v in values.items() if n not in SLOTS}
+        return self.build({n: v for n, v in values.items() if n in SLOTS}, settings, typed=settings)
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
@@ -323,8 +323,11 @@ class RecipeEntry:
         base = self.on.make({n: v for n, v in {**ours, **used}.items() if n in theirs})
         return self.function(base, **{n: v for n, v in used.items() if n in own})
 
-    def build(self, slots: Mapping[str, Any], settings: Mapping[str, Any], *, text: bool = False) -> Recipe | Study:
-        """The recipe for a task, model and reward. Dotted settings reach into its parts; `text` ones are parsed."""
+    def build(
+        self, slots: Mapping[str, Any], settings: Mapping[str, Any], *, text: bool = False, typed: Container[str] = ()
+    ) -> Recipe | Study:
+        """The recipe for a task, model and reward. Dotted settings reach into its parts; `text` ones are parsed. Those that
+        a user `typed` for this recipe must change something in it."""
         parameters, hints = self.parameters(), self.hints()
         used: dict[str, Any] = {}
         for slot in SLOTS:
@@ -349,6 +352,7 @@ class RecipeEntry:
             values = {n: used.get(n, p.default) for n, p in parameters.items()}
             built.settings = {n: v for n, v in values.items() if n not in self.absent or v != self.absent[n]}
             return built
+        refuse_idle(self, built, used, [name for name in own if name in typed])
         for path, value in dotted.items():
             set_knob(built, path, value, text=text)
         return built

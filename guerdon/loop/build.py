@@ -8,7 +8,7 @@ import platform
 import secrets
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -112,8 +112,9 @@ class Built:
         return modules_of(self.recipe, self.entry.functions if self.entry is not None else ())
 
 
-def build(request: RunRequest) -> Built:
-    """The recipe that is asked for, checked."""
+def build(request: RunRequest, typed: Container[str] = ()) -> Built:
+    """The recipe that is asked for, checked. Settings that were `typed` for it must change something in it: those of a claim
+    are for all of its arms, those of an earlier run are what they were."""
     if isinstance(request.recipe, Recipe | Study):
         if any(x is not None for x in (request.task, request.model, request.reward, request.data)):
             raise UserError(
@@ -139,7 +140,7 @@ def build(request: RunRequest) -> Built:
         raise UserError(
             f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
         )
-    made = entry.build(slots, request.settings, text=request.text)
+    made = entry.build(slots, request.settings, text=request.text, typed=typed)
     if isinstance(made, Recipe):
         move_home(made, task)
     recipe = _checked(made, request.prepared)
