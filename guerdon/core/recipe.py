@@ -1,10 +1,8 @@
 """A Recipe is a method written as a composition of parts; a Study is one written as plain Python over several runs.
 
-`@recipe` names a function that returns either.
-Its parameters `task`, `model` and `reward` are filled from what the user chose;
-all its other parameters are the recipe's knobs.
-One made `on` another recipe is handed that recipe as `base`, and changes what it does differently;
-it has the other's knobs too.
+`@recipe` names a function that returns either. Its parameters `task`, `model` and `reward` are filled from what the user
+chose; all its other parameters are the recipe's knobs. One made `on` another recipe is handed that recipe as `base`, and
+changes what it does differently; it has the other's knobs too.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from guerdon.core.idle_knobs import refuse_idle
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
-from guerdon.core.part import check_knobs, find_part, fingerprint, knob, knobs, part, set_knob, set_known, walk
+from guerdon.core.part import check_knobs, find_part, fingerprint, knob, knobs, live, part, set_knob, set_known, walk
 from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
 
@@ -62,6 +60,7 @@ class Recipe:
     steps: int = knob(default=100, ge=0)
     ahead: bool = False
     budget: Budget | None = None
+    called: Any = live()  # where its entry was called with objects: the task, and the environment that it then had
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "stages" and not isinstance(value, list | tuple):
@@ -290,7 +289,10 @@ class RecipeEntry:
                     f" (guerdon.{slot}s.load), or use gd.train({self.name!r}, {slot}={values[slot]!r})"
                 )
         settings = {n: v for n, v in values.items() if n not in SLOTS}
-        return self.build({n: v for n, v in values.items() if n in SLOTS}, settings, typed=settings)
+        made = self.build({n: v for n, v in values.items() if n in SLOTS}, settings, typed=settings)
+        if isinstance(made, Recipe):
+            made.called = (values.get("task"), made.env)
+        return made
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:

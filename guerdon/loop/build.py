@@ -24,7 +24,7 @@ from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.homes import move_home
+from guerdon.loop.homes import bring_home, move_home
 from guerdon.loop.record import Options
 from guerdon.loop.rows_in_words import is_in_words, of_words
 from guerdon.models import template_clock as clock
@@ -122,6 +122,7 @@ def build(request: RunRequest, typed: Container[str] = ()) -> Built:
             )
         recipe = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
         if isinstance(recipe, Recipe):
+            bring_home(recipe)
             for source in [member for _, member in walk(recipe) if isinstance(member, rows | RecitedRows)]:
                 fit(source, recipe.models.values())
                 tell(source, recipe.models.values())

@@ -21,6 +21,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.evaluate import examined
+from guerdon.loop.homes import bring_home
 from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe, start
@@ -78,6 +79,7 @@ class StudyRun:
         spend. A recipe without one trains for its steps, and within what is left of the study's: once that is spent, for none.
         """
         recipe = self._lengthened(recipe, steps, budget)
+        bring_home(recipe)
         recipe.check()
         seed = self.seed if seed is None else seed
         inner = RunFolder(self.inner / fingerprint([recipe.hash, seed]))
