@@ -138,6 +138,18 @@ def test_what_is_recited_is_not_called_sampled(cli):
     assert "recited to it, " in told.out and "recited and not sampled" in told.out and "at most" in told.out
 
 
+def test_memory_that_caches_would_give_up_counts_as_free(monkeypatch, tmp_path):
+    """Linux keeps files in pages that are otherwise unused: few are free, and most are there to be had."""
+    said = tmp_path / "meminfo"
+    said.write_text(
+        "MemTotal:       24600000 kB\nMemFree:          218112 kB\nMemAvailable:   16777216 kB\nBuffers: 1 kB\n"
+    )
+    monkeypatch.setattr("guerdon.loop.memory_needs.MEMINFO", said, raising=False)
+    assert memory_here({})["free"] == 16 * 2**30
+    said.unlink()  # a system that does not say
+    assert 0 < memory_here({})["free"] <= memory_here({})["total"]
+
+
 def test_memory_on_a_gpu_is_held_against_the_gpus(monkeypatch):
     model = gd.models.tabular()
     model.start(0, {})

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import guerdon as gd
 from guerdon.exams.tried_problems import TriedProblem, packed, unpacked
 from guerdon.loop.compare.differences import ArmRate, bootstrap, is_share, newcombe, welch
-from guerdon.loop.compare.run_arms import RunRead
+from guerdon.loop.compare.run_arms import RunRead, read_arms
 from guerdon.loop.compare.words import in_words
 
 SMALL = {"task": "parity", "model": "tabular", "steps": 3, "prompts": 2, "tries": 4}
@@ -144,6 +144,33 @@ def test_other_exams_are_not_compared(runs):
     assert all("other exams were sat, parity and successor" in d.why for d in compared.differences)
     text = str(compared)
     assert text.count("not to be compared") == 1 and "no prompt in common" in text
+
+
+@pytest.mark.parametrize("sizes", [{"eval_tasks": 12, "eval_tries": 2}, {"eval_tasks": 16, "eval_tries": 1}])
+def test_exams_that_are_not_the_same_are_not_paired(runs, tmp_path, sizes):
+    """Of one task, and with problems in common: each run's accuracy stands by its own problems."""
+    for seed in range(2):
+        how = {**SMALL, "lr": 0.9, "seed": seed, "settings": LENGTH, "options": gd.Options(**sizes)}
+        gd.train("grpo", **how, out=tmp_path / f"less-{seed}")
+    compared = gd.compare(runs / "slow-0", tmp_path / "less-0")
+    for apart in compared.differences:
+        assert apart.way == "not paired: the exams are not the same" and not apart.problems
+    text = " ".join(str(compared).split())
+    assert "accuracy, exams that are not the same" in text and "bootstrap" not in text and "both sat" not in text
+    seeds = gd.compare(*(runs / f"slow-{i}" for i in range(2)), *(tmp_path / f"less-{i}" for i in range(2)))
+    assert seeds.differences[1].way == "over 2 and 2 seeds (Welch's t), not paired: the exams are not the same"
+
+
+def test_a_task_that_was_an_object_is_the_same_exam_as_by_its_name(runs, tmp_path):
+    train(tmp_path / "objects", task=gd.tasks.load("parity"), lr=0.9)
+    compared = gd.compare(runs / "slow-0", tmp_path / "objects")
+    assert compared.differences[1].problems and "exams that are not the same" not in str(compared)
+
+
+def test_exams_with_problems_in_common_on_other_tasks_are_not_compared(runs, monkeypatch):
+    shared = read_arms([runs / "slow-0", runs / "other"]).arms[0].first.problems(-1, "")
+    monkeypatch.setattr(RunRead, "problems", lambda self, at, exam: shared)
+    assert all(d.value is None for d in gd.compare(runs / "slow-0", runs / "other").differences)
 
 
 def test_runs_that_do_not_tell_of_problems_are_not_paired(runs, monkeypatch):

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import inspect
 import sys
+from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,7 +74,7 @@ def _show_recipe(output: Output, name: str, slots: dict[str, str | None], settin
     }
     chosen: dict[str, Any] = {**slots, **filled}
     request = RunRequest(entry, **chosen, settings=settings, text=True)
-    built, why = _try_build(request) if filled else (build(request).recipe, "")
+    built, why = _try_build(request, settings) if filled else (build(request, settings).recipe, "")
     if not output.as_json:
         _tell_recipe(output, entry)
         shown_for = " ".join(f"--{s} {n}" for s, n in filled.items())
@@ -194,12 +195,12 @@ def _plain(value: Any) -> Any:
     return "(required)" if value is inspect.Parameter.empty else describe(value)
 
 
-def _try_build(request: RunRequest) -> tuple[Recipe | Study | None, str]:
+def _try_build(request: RunRequest, typed: Container[str] = ()) -> tuple[Recipe | Study | None, str]:
     """The recipe with our stand-ins, or why they do not fit it: that is no mistake of the user's."""
     from guerdon.loop.build import build
 
     try:
-        return build(request).recipe, ""
+        return build(request, typed).recipe, ""
     except UserError as error:
         return None, f"not with these ({error})"
 

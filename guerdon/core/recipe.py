@@ -1,27 +1,26 @@
 """A Recipe is a method written as a composition of parts; a Study is one written as plain Python over several runs.
 
-`@recipe` names a function that returns either.
-Its parameters `task`, `model` and `reward` are filled from what the user chose;
-all its other parameters are the recipe's knobs.
-One made `on` another recipe is handed that recipe as `base`, and changes what it does differently;
-it has the other's knobs too.
+`@recipe` names a function that returns either. Its parameters `task`, `model` and `reward` are filled from what the user
+chose; all its other parameters are the recipe's knobs. One made `on` another recipe is handed that recipe as `base`, and
+changes what it does differently; it has the other's knobs too.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from guerdon.core import recipe_page
 from guerdon.core.budget import Budget, Unit
 from guerdon.core.errors import UserError, unknown
+from guerdon.core.idle_knobs import refuse_idle
 from guerdon.core.knob_values import check_value, parse, type_hints
 from guerdon.core.learn import Learn
 from guerdon.core.model import Model
-from guerdon.core.part import check_knobs, find_part, fingerprint, knob, knobs, part, set_knob, set_known, walk
+from guerdon.core.part import check_knobs, find_part, fingerprint, knob, knobs, live, part, set_knob, set_known, walk
 from guerdon.core.stages import Stages, put_stages
 from guerdon.core.task import Sampling
 
@@ -61,6 +60,7 @@ class Recipe:
     steps: int = knob(default=100, ge=0)
     ahead: bool = False
     budget: Budget | None = None
+    called: Any = live()  # where its entry was called with objects: the task, and the environment that it then had
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "stages" and not isinstance(value, list | tuple):
@@ -293,9 +293,11 @@ class RecipeEntry:
                     f"{self.name}({slot}={values[slot]!r}) takes a {slot} itself, not its name: load it"
                     f" (guerdon.{slot}s.load), or use gd.train({self.name!r}, {slot}={values[slot]!r})"
                 )
-        return self.build(
-            {n: v for n, v in values.items() if n in SLOTS}, {n: v for n, v in values.items() if n not in SLOTS}
-        )
+        settings = {n: v for n, v in values.items() if n not in SLOTS}
+        made = self.build({n: v for n, v in values.items() if n in SLOTS}, settings, typed=settings)
+        if isinstance(made, Recipe):
+            made.called = (values.get("task"), made.env)
+        return made
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
@@ -328,8 +330,11 @@ class RecipeEntry:
         base = self.on.make({n: v for n, v in {**ours, **used}.items() if n in theirs})
         return self.function(base, **{n: v for n, v in used.items() if n in own})
 
-    def build(self, slots: Mapping[str, Any], settings: Mapping[str, Any], *, text: bool = False) -> Recipe | Study:
-        """The recipe for a task, model and reward. Dotted settings reach into its parts; `text` ones are parsed."""
+    def build(
+        self, slots: Mapping[str, Any], settings: Mapping[str, Any], *, text: bool = False, typed: Container[str] = ()
+    ) -> Recipe | Study:
+        """The recipe for a task, model and reward. Dotted settings reach into its parts; `text` ones are parsed. Those that
+        a user `typed` for this recipe must change something in it."""
         parameters, hints = self.parameters(), self.hints()
         used: dict[str, Any] = {}
         for slot in SLOTS:
@@ -355,6 +360,7 @@ class RecipeEntry:
             built.settings = {n: v for n, v in values.items() if n not in self.absent or v != self.absent[n]}
             built.recipe = self.name if self.function.__module__.startswith("guerdon.") else ""
             return built
+        refuse_idle(self, built, used, [name for name in own if name in typed])
         for path, value in dotted.items():
             set_knob(built, path, value, text=text)
         return built

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from guerdon.core.errors import UserError
 from guerdon.core.html import cut, page, pairs
 from guerdon.core.part import knob, part
+from guerdon.core.silent_tracks import makes_no_text
 
 Split = Literal["train", "test"]
 
@@ -108,8 +109,11 @@ class TaskSource(Protocol):
 
 
 def truth_of(source: TaskSource, task: Task, track: Mapping[str, Any]) -> float | None:
-    """What a source says of a track: by its `check_track`, where it has one, else by `check` of the text."""
+    """What a source says of a track: by its `check_track`, where it has one, else by `check` of the text. Without a text that
+    could be checked, nothing."""
     look = getattr(source, "check_track", None)
+    if look is None and makes_no_text(track.get("path") or ()):
+        return None
     verdict: float | None = source.check(task, track["completion"]) if look is None else look(task, track)
     return verdict
 

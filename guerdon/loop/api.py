@@ -151,7 +151,8 @@ def prepare(wanted: TrainRequest, origin: Origin | None = None) -> Ready:
     if request.model is None and (default := default_model(request.recipe, request.task, request.data)) is not None:
         warnings.warn(about_default(default), Told, stacklevel=3)
         request = replace(request, model=default)
-    built = build(request)
+    typed = [n for n in request.settings if origin is None or f"--set {n}" in origin.changes]
+    built = build(request, typed)
     total = set_length(built, wanted.steps, wanted.budget)
     options, seed = wanted.options or Options(), wanted.seed or 0
     if not getattr(built.task, "has_answers", True) and isinstance(built.recipe, Recipe):

@@ -8,7 +8,7 @@ import platform
 import secrets
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
 from guerdon.core.user_file import find_in_file
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.homes import move_home
+from guerdon.loop.homes import bring_home, move_home
 from guerdon.loop.record import Options
 from guerdon.loop.rows_in_words import is_in_words, of_words
 from guerdon.models import template_clock as clock
@@ -119,8 +119,9 @@ class Built:
         return tree_hash(*self.own_files)
 
 
-def build(request: RunRequest) -> Built:
-    """The recipe that is asked for, checked."""
+def build(request: RunRequest, typed: Container[str] = ()) -> Built:
+    """The recipe that is asked for, checked. Settings that were `typed` for it must change something in it: those of a claim
+    are for all of its arms, those of an earlier run are what they were."""
     if isinstance(request.recipe, Recipe | Study):
         if any(x is not None for x in (request.task, request.model, request.reward, request.data)):
             raise UserError(
@@ -128,6 +129,7 @@ def build(request: RunRequest) -> Built:
             )
         recipe = request.recipe.but(**request.settings) if isinstance(request.recipe, Recipe) else request.recipe
         if isinstance(recipe, Recipe):
+            bring_home(recipe)
             for source in [member for _, member in walk(recipe) if isinstance(member, rows | RecitedRows)]:
                 fit(source, recipe.models.values())
                 tell(source, recipe.models.values())
@@ -146,7 +148,7 @@ def build(request: RunRequest) -> Built:
         raise UserError(
             f"{task.title} has no answers: name their column, --answer COL, or give a --reward that needs none"
         )
-    made = entry.build(slots, request.settings, text=request.text)
+    made = entry.build(slots, request.settings, text=request.text, typed=typed)
     if isinstance(made, Recipe):
         move_home(made, task)
     recipe = _checked(made, request.prepared)

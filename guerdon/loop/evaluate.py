@@ -21,6 +21,7 @@ from guerdon.exams.exam import TRUTH, Exam, Sitting
 from guerdon.exams.rates import accuracy, answer_length
 from guerdon.exams.tried_problems import packed, tried_problems
 from guerdon.loop.readings import fill_needs
+from guerdon.loop.text_rewards import refuse_without_text, silent_roles
 from guerdon.rewards.stage.score_stages import verified
 
 
@@ -70,6 +71,9 @@ def sit(
     batch = pack(play(exam.asks(tasks, tries, play, drawn)))
     if exam.truth is not None:
         batch = verified(exam.truth, TRUTH, exam.role)(batch, play)
+        if bool(batch.cols[TRUTH].missing.all()) and (silent := silent_roles(batch, exam.role)):
+            batch.cols[TRUTH].detail[0] = {"error": f"{silent[0]!r} makes no text, and the task checks text"}
+    refuse_without_text(exam.metrics, batch, exam.role)
     numbers: dict[str, Any] = {"task": _name(exam), "tries": tries}
     given_by = dict.fromkeys(numbers, "every exam")
     for metric in exam.metrics or (accuracy(), answer_length()):

@@ -11,9 +11,10 @@ from typing import Any
 
 from guerdon.core.episode import Episode
 from guerdon.core.model import Model
+from guerdon.core.part import walk
 from guerdon.core.play import Env
 from guerdon.core.recipe import Recipe
-from guerdon.core.task import Ask, Sampling, Split
+from guerdon.core.task import Ask, Sampling, Split, TaskSource
 from guerdon.engine.player import Player
 from guerdon.envs.at_home import demonstrated, home_of
 from guerdon.envs.simple import recital, single_turn
@@ -32,6 +33,15 @@ def move_home(recipe: Recipe, source: Any) -> None:
         elif isinstance(holder.env, single_turn | recital):  # one that puts the solution in the role's mouth
             holder.env = demonstrated(home)
     recipe.seats = {**{role: recipe.seats["policy"] for role in home.roles if "policy" in recipe.seats}, **recipe.seats}
+
+
+def bring_home(recipe: Recipe) -> None:
+    """Move a recipe that was made by calling its entry, `grpo(task, model)`, as `move_home` does one made by name. One whose
+    environment was set since, or that draws other problems than those of that task, stays where it is."""
+    source, env = recipe.called or (None, None)
+    drawn = [member for _, member in walk(recipe.curriculum) if isinstance(member, TaskSource)]
+    if env is recipe.env and (not drawn or any(member is source for member in drawn)):
+        move_home(recipe, source)
 
 
 def played_in(source: Any, env: Env | None) -> Env:

@@ -6,9 +6,11 @@ Leaves out: what libraries and the operating system take beside it, and what tor
 from __future__ import annotations
 
 import os
+import re
 import resource
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ from guerdon.core.model import Model
 from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
 
+MEMINFO = Path("/proc/meminfo")  # what Linux says about memory
 FLOAT = 4  # bytes of a number that an optimiser keeps
 MOMENTS = {"adam": 2, "sgd": 1}  # numbers that it keeps of each weight, at most
 
@@ -87,8 +90,19 @@ def memory_here(models: Mapping[str, Model]) -> dict[str, Any]:
         peak = torch.cuda.max_memory_allocated(devices[0])
         return {"device": torch.cuda.get_device_name(devices[0]), "total": total, "free": free, "peak": peak}
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    free = (
-        os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_AVPHYS_PAGES" in os.sysconf_names else total
-    )
+    free = _available(total)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     return {"device": "processor", "total": total, "free": free, "peak": peak}
+
+
+def _available(total: int) -> int:
+    """Bytes that a new program could be given: free pages, and those of caches that the system would give up for it."""
+    try:
+        said = re.search(r"^MemAvailable:\s*(\d+) kB$", MEMINFO.read_text(), re.MULTILINE)
+    except OSError:  # not Linux
+        said = None
+    if said is not None:
+        return int(said[1]) * 1024
+    return (
+        os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if "SC_AVPHYS_PAGES" in os.sysconf_names else total
+    )

@@ -22,6 +22,7 @@ from guerdon.envs.simple import single_turn
 from guerdon.exams.exam import Exam
 from guerdon.loop.build import Built, RunRequest, config_of
 from guerdon.loop.evaluate import examined
+from guerdon.loop.homes import bring_home
 from guerdon.loop.record import Options
 from guerdon.loop.trained import Trained
 from guerdon.loop.training import run_recipe, start
@@ -85,6 +86,7 @@ class StudyRun:
         recipe = self._lengthened(recipe, steps, budget)
         if self.most is not None:
             recipe = recipe.but(steps=min(recipe.steps, self.most))
+        bring_home(recipe)
         recipe.check()
         seed = self.seed if seed is None else seed
         inner = RunFolder(self._place([recipe.hash, seed], recipe))

@@ -25,6 +25,7 @@ from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import START, Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
+from guerdon.loop.text_rewards import refuse_without_text
 from guerdon.models import template_clock as clock
 from guerdon.store.checkpoint import checkpoint_name
 from guerdon.store.end_notes import end_notes
@@ -48,6 +49,8 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         record.begin(step)
         seed_globals(play.noise, step)
         batch = record.check(pack(rollouts.take(step)))
+        if step == first:
+            refuse_without_text(recipe.stages, batch)
         for stage in recipe.stages:
             batch = record.check(stage(fill_needs(batch, stage.needs, play), play), stage)
         fresh = played_at(batch, step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,13 @@ import torch
 
 from guerdon.core.errors import RunStopped, UserError
 from guerdon.core.part import part
-from guerdon.core.recipe import Recipe, recipe
+from guerdon.core.recipe import Recipe, Study, recipe
 from guerdon.curricula.plain import uniform
 from guerdon.envs.simple import single_turn
 from guerdon.loop.api import train
+from guerdon.loop.build import RunRequest, build
+from guerdon.loop.catalog import find_recipe
+from guerdon.loop.proof.arms import arms_of
 from guerdon.loop.record import Options
 from guerdon.models.tables import tabular
 from guerdon.recipes.curriculum.dump import dump
@@ -109,6 +113,59 @@ def test_a_recipe_on_another_says_what_its_first_parameter_is_called():
     assert str(caught.value) == (
         "recipe 'mine' is made on 'grpo', so its first parameter must be called base (what that one made), not made"
     )
+
+
+OTHER_LOSS = '''
+import guerdon as gd
+from guerdon.recipes.house.grpo import grpo
+
+claim = gd.Claim(says="as good", task="successor", model="tabular", settings="kl=0.04 lr=0.3")
+
+@gd.recipe("imitates", on=grpo, claim=claim)
+def imitates(base, *, rate: float = 0.1, lr: float = 0.2):
+    """GRPO's batch, another loss."""
+    return base.but(learn=gd.Learn("policy", gd.losses.sft(), opt=gd.adam(lr=lr)))
+'''
+UNUSED = "imitates does not use {} of grpo, the recipe it is made on: leave out {}"
+
+
+@pytest.fixture
+def imitates(tmp_path):
+    (tmp_path / "mine.py").write_text(OTHER_LOSS)
+    return f"{tmp_path / 'mine.py'}:imitates"
+
+
+def test_a_knob_of_the_recipe_below_that_changes_nothing_is_refused(imitates, tmp_path):
+    entry, small = find_recipe(imitates), {"prompts": 2, "tries": 2, "steps": 1}
+    with pytest.raises(UserError) as caught:
+        entry(successor(), tabular(length=1), kl=0.04, clip=0.7, **small)
+    assert str(caught.value) == UNUSED.format("kl and clip", "kl=0.04 clip=0.7")
+    common = {"task": "successor", "model": "tabular", "options": Options(eval_tasks=0)}
+    with pytest.raises(UserError) as caught:
+        train(imitates, out=tmp_path / "run", settings={"clip": "0.7", "lr": "0.3"}, text=True, **common)
+    assert str(caught.value) == UNUSED.format("clip", "clip=0.7") and not (tmp_path / "run").exists()
+    # what does something, and what is said at its default, is taken
+    run = train(imitates, out=tmp_path / "run", **small, lr=0.3, rate=0.5, clip=0.2, kl=0, **common)
+    assert run.status == "complete"
+    with pytest.raises(UserError, match="does not use kl of grpo"):
+        train(again=run.path, out=tmp_path / "again", trust=True, kl=0.04)
+
+
+def test_settings_that_a_claim_gives_to_all_its_arms_may_do_nothing_in_one(imitates):
+    (claim,) = find_recipe(imitates).claims
+    arms = arms_of(imitates, claim, Options())
+    assert arms["method"].hash != arms["baseline"].hash
+    earlier = RunRequest(imitates, "successor", "tabular", settings={"clip": 0.7})  # a run.json from before may say so
+    assert build(earlier).recipe.hash == build(replace(earlier, settings={})).recipe.hash
+
+
+def test_every_knob_of_a_study_is_used():
+    @recipe("looks", on=grpo)
+    def looks(base):
+        """A study: its body may ask for any of its settings."""
+        return Study(lambda run, seed: {})
+
+    assert looks(successor(), tabular(length=1), kl=0.04).settings["kl"] == 0.04
 
 
 def test_a_recipe_is_called_with_its_task_and_model():

@@ -12,6 +12,8 @@ import pytest
 import guerdon as gd
 from guerdon.core.part import part
 from guerdon.engine.player import Player
+from guerdon.loop.build import RunRequest, build
+from guerdon.loop.catalog import find_recipe
 
 WORD = "word"
 
@@ -182,6 +184,33 @@ def test_a_task_is_trained_and_examined_where_it_is_at_home(tmp_path: Any) -> No
     run = gd.train("grpo", task=three_words(), model=model, out=tmp_path / "run", **sizes)
     assert all(len(e.segments) > 1 and e.info["cut"] == "turns" for e in run.batch(0).episodes)
     assert gd.evaluate(gd.models.scripted(word), task=three_words(), tasks=4)["pass@1"] == 1.0
+
+
+def test_a_recipe_called_with_a_task_is_played_where_that_is_at_home(tmp_path: Any) -> None:
+    grpo, few = find_recipe("grpo"), {"steps": 1, "prompts": 2, "tries": 2}
+    made = grpo(three_words(), gd.models.tabular("wordx", length=4), **few)
+    named = RunRequest("grpo", three_words(), gd.models.tabular("wordx", length=4), settings=few)
+    assert build(RunRequest(made)).recipe.hash == build(named).recipe.hash
+    run = gd.train(made.but(prompts=1), out=tmp_path / "run", options=gd.Options(eval_tasks=2))
+    assert [len(e.segments) > 1 and e.info["cut"] for e in run.batch(0).episodes] == ["turns"] * 2
+    shown = find_recipe("sft")(three_words(), gd.models.tabular("wordx", length=4))
+    assert type(build(RunRequest(shown)).recipe.env).__name__ == "demonstrated"
+
+    def body(study: Any, seed: int) -> dict[str, Any]:
+        return {"turns": [len(e.segments) for e in study.train(made).batch(0).episodes]}
+
+    result = gd.train(gd.Study(body), out=tmp_path / "study", options=gd.Options(eval_tasks=0)).result
+    assert min(result["turns"]) > 1
+
+
+def test_an_environment_that_was_chosen_is_kept() -> None:
+    made = find_recipe("grpo")(three_words(), gd.models.tabular("wordx", length=4))
+    chosen = made.but(env=gd.envs.single_turn())
+    written = gd.Recipe(made.models, gd.curricula.uniform(three_words()), gd.envs.single_turn(), made.stages)
+    elsewhere = made.but(curriculum=gd.curricula.uniform(gd.tasks.load("chain:1")))
+    for recipe in (chosen, written, elsewhere):
+        assert isinstance(build(RunRequest(recipe)).recipe.env, gd.envs.single_turn)
+    assert made.hash == made.but().hash == find_recipe("grpo")(three_words(), made.models["policy"]).hash
 
 
 def test_a_mixture_is_played_kind_by_kind() -> None:

@@ -178,7 +178,7 @@ class Game(InTurns, PlayedOut):
             wrong[player] += problem is not None
             if rows[player] > self.allowance:
                 board.forfeit(player)
-            paid = _pay(seats, who, paid, board.paid())
+            paid = _pay(seats, who, paid, board.paid(), over=board.turn() is None)
         goals = board.goals() if not cut else [0.0] * board.players
         info = {"goal": dict(zip(who, goals, strict=True)), "illegal": dict(zip(who, wrong, strict=True))}
         return seats.episode(**info, moves=turns, **({"cut": cut} if cut else {}))
@@ -189,10 +189,11 @@ class Game(InTurns, PlayedOut):
         return self.role if player == side else AGAINST
 
 
-def _pay(seats: Seats, who: Sequence[str], before: Sequence[float], now: list[float]) -> list[float]:
-    """Pay what has come since; who never acted has no turn to be paid for."""
+def _pay(seats: Seats, who: Sequence[str], before: Sequence[float], now: list[float], over: bool) -> list[float]:
+    """Pay what has come since; who never acted has no turn to be paid for. A finished game pays every player, a draw 0 where
+    wins and losses are 1 and -1: no pay at all would mean that the game was not scored."""
     for role, old, new in zip(who, before, now, strict=True):
-        if new != old and seats.last(role) >= 0:
+        if (new != old or over) and seats.last(role) >= 0:
             seats.reward(**{role: new - old})
     return now
 

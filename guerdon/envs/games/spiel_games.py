@@ -1,8 +1,9 @@
 """The games of open_spiel, by their names there: `spiel("tic_tac_toe")`, `spiel("kuhn_poker")`,
 `spiel("hex(board_size=5)")`.
 
-Views are the library's own text of what a player may know, with the moves that are allowed; a move is said as the library
-spells it. Games in which players move at once are played one after the other, unseen.
+Views are the library's own text of what a player may know, which player that is (from 0, as the library counts) where there
+are several, and the moves that are allowed; a move is said as the library spells it. Games in which players move at once are
+played one after the other, unseen.
 Leaves out: games whose players or chance the library cannot say in text, and those of more than six; each is refused.
 """
 
@@ -70,8 +71,8 @@ class spiel(Game):
     >>> world = game.open(gd.Ask(game.get("train", 3)), seed=0)
     >>> world.begin().splitlines()[:3]
     ['...', '...', 'x..']
-    >>> world.step("o(1,1)").view.splitlines()[:3]
-    ['...', '.o.', 'xx.']
+    >>> world.step("o(1,1)").view.splitlines()[:4]
+    ['...', '.o.', 'xx.', 'you are player 1 of 2']
     """
 
     game: str
@@ -180,6 +181,8 @@ class SpielBoard:
             self.state.observation_string if kind.provides_observation_string else self.state.information_state_string
         )
         seen = str(tell(player)).rstrip()
+        if self.players > 1:  # in some games both players would else be shown the same text
+            seen = f"{seen}\nyou are player {player} of {self.players}"
         if self.turn() != player:
             return seen
         moves = self.moves()

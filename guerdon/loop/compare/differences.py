@@ -2,8 +2,8 @@
 
 With several seeds in both arms the interval is over seeds (t, as proofs have it): of the differences seed by seed where both
 have the same seeds, else Welch's. With one seed it is over problems: both runs sat the same ones, so the differences problem by
-problem are drawn anew many times (a paired bootstrap); where only rates are known, Newcombe's interval of two rates. Runs that
-sat different exams are not compared.
+problem are drawn anew many times (a paired bootstrap); where only rates are known, Newcombe's interval of two rates. Exams on
+one task that differ in their number of problems or tries are never paired; runs with exams on other tasks are not compared.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import numpy as np
 
 from guerdon.exams.statistics import mean_and_spread, pass_at_k, t_interval, t_quantile
 from guerdon.exams.tried_problems import TriedProblem
-from guerdon.loop.compare.run_arms import RunArm, RunRead, number_in
+from guerdon.loop.compare.run_arms import RunArm, RunRead, number_in, sat_one_exam
 from guerdon.store.headline import ENDS, MEASURES
 
+OTHER_EXAMS = "the exams are not the same"
 DRAWS = 10_000  # of the bootstrap
 FEWEST = 5  # problems in common, below which nothing is said
 NONE_SEEN = 3.0  # of n that are alike, so many in n might be otherwise (the rule of three)
@@ -98,21 +99,24 @@ def difference(arm: RunArm, base: RunArm, metric: str, at: int) -> Difference:
         return Difference(*names, when, why="an arm has not been examined then")
     exam = metric.rpartition("/")[0]
     over_seeds = len(arm.runs) > 1 and len(base.runs) > 1
-    pairs = None if over_seeds else common_problems(arm, base, exam, at)
+    is_one_exam = sat_one_exam([*arm.runs, *base.runs], at, exam)
+    pairs = common_problems(arm, base, exam, at) if is_one_exam and not over_seeds else None
     if pairs is None or len(pairs) < FEWEST:
         why = _other_exams(arm.first, base.first, exam, None if pairs is None else len(pairs))
         if why:
             return Difference(*names, when, why=why)
     a, b = [v for v in ours if v is not None], [v for v in theirs if v is not None]
     if over_seeds:
-        apart = _over_seeds(Difference(*names, when), arm, base, a, b)
+        is_paired = is_one_exam and set(arm.seeds) == set(base.seeds)
+        apart = _over_seeds(Difference(*names, when), arm, base, a, b, is_paired)
         assert apart.low is not None and apart.high is not None
         return _but(apart, low=max(-1.0, apart.low), high=min(1.0, apart.high)) if is_share(metric) else apart
     tries = _tries_of(metric)
     if pairs is not None and len(pairs) >= FEWEST and tries:
         even = all(run.is_even(at, exam) for run in (arm.first, base.first))
         return _over_problems(Difference(*names, when), pairs, tries, even)
-    return _unpaired(Difference(*names, when), rate_of(arm, metric, at), rate_of(base, metric, at))
+    cause = "what came of each problem is not known of both" if is_one_exam else OTHER_EXAMS
+    return _unpaired(Difference(*names, when), rate_of(arm, metric, at), rate_of(base, metric, at), cause)
 
 
 def _tries_of(metric: str) -> int:
@@ -188,13 +192,12 @@ def bootstrap(groups: Sequence[Sequence[float]]) -> tuple[float, float, float]:
 # --- no pairs ---------------------------------------------------------------------------------------------------------
 
 
-def _unpaired(blank: Difference, a: ArmRate | None, b: ArmRate | None) -> Difference:
+def _unpaired(blank: Difference, a: ArmRate | None, b: ArmRate | None, cause: str) -> Difference:
     assert a is not None and b is not None
-    way = "not paired: what came of each problem is not known of both"
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return _but(blank, value=a.value - b.value, way="without an interval: the exam gives none")
     value, low, high = newcombe(a, b)
-    return _but(blank, value=value, low=low, high=high, way=way)
+    return _but(blank, value=value, low=low, high=high, way=f"not paired: {cause}")
 
 
 def newcombe(a: ArmRate, b: ArmRate) -> tuple[float, float, float]:
@@ -208,8 +211,10 @@ def newcombe(a: ArmRate, b: ArmRate) -> tuple[float, float, float]:
 # --- seeds ------------------------------------------------------------------------------------------------------------
 
 
-def _over_seeds(blank: Difference, arm: RunArm, base: RunArm, a: Sequence[float], b: Sequence[float]) -> Difference:
-    if set(arm.seeds) == set(base.seeds):
+def _over_seeds(
+    blank: Difference, arm: RunArm, base: RunArm, a: Sequence[float], b: Sequence[float], is_paired: bool
+) -> Difference:
+    if is_paired:
         theirs = dict(zip(base.seeds, b, strict=True))
         differences = [x - theirs[seed] for x, seed in zip(a, arm.seeds, strict=True)]
         value, low, high, _ = t_interval(differences)
@@ -217,7 +222,10 @@ def _over_seeds(blank: Difference, arm: RunArm, base: RunArm, a: Sequence[float]
         way = f"over the {len(a)} seeds that both have (t)"
         return _but(blank, value=value, low=low, high=high, alike=alike, way=way)
     value, low, high = welch(a, b)
-    return _but(blank, value=value, low=low, high=high, way=f"over {len(a)} and {len(b)} seeds (Welch's t)")
+    way = f"over {len(a)} and {len(b)} seeds (Welch's t)"
+    if set(arm.seeds) == set(base.seeds):
+        way += f", not paired: {OTHER_EXAMS}"
+    return _but(blank, value=value, low=low, high=high, way=way)
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:

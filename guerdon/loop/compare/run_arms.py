@@ -84,6 +84,15 @@ class RunRead:
         wanted = is_before if at == 0 else not is_before or self.status == "complete"
         return self.evaluated[at].result if wanted else {}
 
+    def sat(self, at: int, exam: str) -> tuple[str, str, str]:
+        """Which exam an evaluation was: its task, how many problems it had and how many tries at each."""
+        result = self.evaluated[at].result
+        lead = f"{exam}/" if exam else ""
+        asked = str(result.get(f"{lead}task", "?"))
+        wished = self.task if not exam else asked  # the level is in what was asked for
+        tasks, tries = (str(result.get(f"{lead}{name}", "?")) for name in ("tasks", "tries"))
+        return wished if wished.startswith(asked) else asked, tasks, tries
+
     def problems(self, at: int, exam: str) -> dict[str, TriedProblem]:
         """What came of every problem at an evaluation, by the problem's name; none where that was not stored."""
         stored = self.evaluated[at].problems.get(exam)
@@ -123,6 +132,15 @@ class RunArm:
 
     def mean_spent(self) -> CostRow:
         return {unit: fmean(run.spent[unit] for run in self.runs) for unit in self.first.spent}
+
+
+def sat_one_exam(runs: Sequence[RunRead], at: int, exam: str) -> bool:
+    """Whether an evaluation of runs was on one task, by its name or by what their configs say of it, with as many problems and
+    tries."""
+    tasks, *sizes = (set(each) for each in zip(*(run.sat(at, exam) for run in runs), strict=True))
+    sources = [run.exam(exam) for run in runs]
+    is_one_source = sources[0] is not None and all(source == sources[0] for source in sources)
+    return all(len(each) == 1 for each in sizes) and (len(tasks) == 1 or is_one_source)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from guerdon.loop.compare.differences import ArmRate, Difference, is_share, value_at
-from guerdon.loop.compare.run_arms import RunArm, RunRead
+from guerdon.loop.compare.run_arms import RunArm, sat_one_exam
 from guerdon.store.headline import MEASURES
 from guerdon.store.report.shown_numbers import show
 
@@ -58,22 +58,10 @@ def difference_words(metric: str, difference: Difference) -> str:
 def exam_words(metric: str, arms: list[RunArm]) -> str:
     """What was sat, where all runs say the same."""
     exam = metric.rpartition("/")[0]
-    said = {tuple(_of_exam(run, exam)) for arm in arms for run in arm.runs}
-    if len(said) > 1:
+    if not sat_one_exam([run for arm in arms for run in arm.runs], -1, exam):
         return "exams that are not the same"
-    ((task, tasks, tries),) = said
+    task, tasks, tries = arms[0].first.sat(-1, exam)
     return f"held-out {task}, {tasks} problems, {tries} {'try' if tries == '1' else 'tries'} each"
-
-
-def _of_exam(run: RunRead, exam: str) -> list[str]:
-    result = run.evaluated[-1].result
-    lead = f"{exam}/" if exam else ""
-    asked = str(result.get(f"{lead}task", "?"))
-    wished = run.task if not exam else asked  # the level is in what was asked for
-    return [
-        wished if wished.startswith(asked) else asked,
-        *(str(result.get(f"{lead}{n}", "?")) for n in ("tasks", "tries")),
-    ]
 
 
 def seed_words(arm: RunArm, rate: ArmRate | None) -> str:

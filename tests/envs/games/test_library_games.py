@@ -10,6 +10,8 @@ import pytest
 import guerdon as gd
 from guerdon.core.errors import UserError
 from guerdon.engine.player import Player
+from guerdon.envs.games.spiel_games import SpielBoard, load_spiel
+from guerdon.exams.games import seat_exams
 
 pytest.importorskip("pyspiel")
 pytest.importorskip("textarena")
@@ -58,6 +60,27 @@ def test_minimax_never_loses_and_a_draw_is_half():
         assert world.outcome()["goal"] == 0.5 and world.paid == 0.0
 
 
+def test_a_draw_between_seats_is_paid_0_and_counted():
+    game = gd.envs.spiel("tic_tac_toe", against="")
+    moves = iter(["x(1,1)", "o(0,0)", "x(0,1)", "o(2,1)", "x(1,0)", "o(1,2)", "x(0,2)", "o(2,0)", "x(2,2)"])
+    (drawn,) = played(game, [gd.Ask(game.get("train", 0))], {"first": "me", "second": "me"}, me=lambda *_: next(moves))
+    assert drawn.info["goal"] == {"first": 0.5, "second": 0.5}
+    assert [s.reward for s in drawn.segments] == [None] * 7 + [0.0, 0.0]
+    models = {"other": gd.models.scripted(listed)}
+    exams = seat_exams("other", game, game)
+    found = gd.evaluate(gd.models.scripted(listed), exam=exams, models=models, tasks=60)
+    assert found["other@first/games"] == found["other@second/games"] == 60
+    assert found["other@first/draw_rate"] > 0.0  # random play draws 1 game in 8
+    rates = sum(found[f"other@first/{name}"] for name in ("win_rate", "draw_rate", "loss_rate"))
+    assert rates == pytest.approx(1.0)
+
+
+def test_a_cut_game_between_seats_is_not_paid():
+    game = gd.envs.spiel("tic_tac_toe", against="", most=3)
+    (cut,) = played(game, [gd.Ask(game.get("train", 0))], first=listed, second=listed)
+    assert cut.info["cut"] == "turns" and {s.reward for s in cut.segments} == {None}
+
+
 @pytest.mark.parametrize("name", ["kuhn_poker", "catch", "matrix_rps", "nim"])
 def test_spiel_games_are_the_same_again(name):
     game = gd.envs.spiel(name, opening=1 if name == "nim" else 0)
@@ -66,6 +89,49 @@ def test_spiel_games_are_the_same_again(name):
     assert all(a.same(b) for a, b in zip(one, two, strict=True))
     assert not any(e.failed for e in one) and {e.info["goal"] for e in one} <= {0.0, 0.5, 1.0}
     assert len({e.segments[0].view for e in one}) > 1  # deals differ
+
+
+SMALL = (  # whose every state is visited in seconds
+    "kuhn_poker",
+    "kuhn_poker(players=3)",
+    "leduc_poker",
+    "liars_dice(dice_sides=3)",
+    "matching_pennies_3p",
+    "matrix_pd",
+    "matrix_rps",
+    "nim(pile_sizes=2;3)",
+    "tiny_bridge_2p",
+    "tiny_hanabi",
+    "first_sealed_auction",
+    "goofspiel(num_cards=3)",
+)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_players_of_small_games_are_never_shown_the_same_text(name):
+    """Every state where somebody moves: one text is one player's, so that a model in all seats can tell them apart."""
+    shown: dict[str, int] = {}
+    states = [load_spiel(name).new_initial_state()]
+    while states:
+        state = states.pop()
+        if state.is_terminal():
+            continue
+        if not state.is_chance_node():
+            board = SpielBoard(state, None)
+            player = board.turn()
+            assert shown.setdefault(board.shown(player), player) == player
+        states += [state.child(action) for action in state.legal_actions()]
+    assert set(shown.values()) == set(range(load_spiel(name).num_players()))
+
+
+def test_a_player_of_kuhn_poker_is_told_which_one_it_is():
+    game = gd.envs.spiel("kuhn_poker", against="")
+    (episode,) = played(game, [gd.Ask(game.get("train", 0))], first=lambda *_: "Pass", second=lambda *_: "Pass")
+    opening, reply = (segment.view.splitlines() for segment in episode.segments)
+    assert opening[1:] == ["you are player 0 of 2", "moves: Pass | Bet"]
+    assert reply[1:] == ["you are player 1 of 2", "moves: Pass | Bet"]
+    alone = gd.envs.spiel("catch")
+    assert "you are player" not in alone.open(gd.Ask(alone.get("train", 0)), seed=0).begin()
 
 
 def test_hostile_words_lose_in_spiel():
