@@ -36,11 +36,13 @@ def knob(
     le: float | None = None,
     choices: tuple[Any, ...] | None = None,
     hashed: bool = True,
+    as_hash: bool = False,
     absent: Any = dataclasses.MISSING,
 ) -> Any:
     """A field that is part of the run's identity, with the values it may take. A float knob also takes a schedule.
 
     A path is `hashed=False`: where a file lies is no part of what a run computes; the part's `identity` hashes its content.
+    With `as_hash` the value stands in the hash as a hash of its own, such as a task of a reward.
     A knob that joins a part which is in use says `absent`, the value that means what the part did without it: at that value
     it is not in the hash, so what was run before keeps its own.
 
@@ -52,7 +54,8 @@ def knob(
     Traceback (most recent call last):
     guerdon.core.errors.UserError: halves.share must be at most 1.0, not 2.0
     """
-    metadata = {"limits": {"ge": ge, "gt": gt, "le": le, "choices": choices}, "hashed": hashed, "absent": absent}
+    limits = {"ge": ge, "gt": gt, "le": le, "choices": choices}
+    metadata = {"limits": limits, "hashed": hashed, "as_hash": as_hash, "absent": absent}
     if factory is not None:
         return dataclasses.field(default_factory=factory, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -270,11 +273,11 @@ def describe(value: Any) -> Any:
         extra = {"identity": own()} if callable(own) else {}
         if not type(value).__module__.startswith("guerdon."):  # the user's own class: an edit makes another recipe
             extra["source"] = source_hash(type(value))
-        hashed = {
-            f.name for f in dataclasses.fields(value) if f.metadata.get("hashed", True) and not is_absent(value, f)
-        }
+        fields = dataclasses.fields(value)
+        hashed = {f.name for f in fields if f.metadata.get("hashed", True) and not is_absent(value, f)}
         # knobs that stand for another value here, such as "auto"
-        meant = value.meant() if hasattr(value, "meant") else {}
+        meant = {f.name: fingerprint(getattr(value, f.name)) for f in fields if f.metadata.get("as_hash")}
+        meant |= value.meant() if hasattr(value, "meant") else {}
         own_knobs = {k: describe(v) for k, v in {**knobs(value), **meant}.items() if k in hashed}
         return {"part": label(value), "knobs": own_knobs, **extra}
     if value is None or isinstance(value, bool | int | float | str):

@@ -12,7 +12,6 @@ from guerdon.exams.rates import answer_length as answer_length
 from guerdon.exams.rates import coverage as coverage
 from guerdon.exams.rates import majority_vote as majority_vote
 from guerdon.exams.recited_answers import implicit_pairs as implicit_pairs
-from guerdon.exams.recited_answers import labelled_first_error as labelled_first_error
 from guerdon.exams.rewards_given import mean_reward as mean_reward
 from guerdon.exams.scorers import calibration as calibration
 from guerdon.exams.scorers import first_error as first_error

@@ -1,22 +1,17 @@
-"""What is measured on held-out rows of files that bring their answers: whether a policy has come to prefer the better ones,
-and how a process reward model does at labelled steps.
+"""What is measured on held-out rows of files that bring their answers: whether a policy has come to prefer the better ones.
 
-Leaves out: reward models on pairs, which `scorers.py` examines whatever the pairs come from.
+Leaves out: reward models on pairs or on labelled steps, which `scorers.py` examines whatever these come from.
 """
 
 from __future__ import annotations
 
-import math
 from statistics import fmean
-from typing import Annotated, Any
+from typing import Any
 
 import torch
 
-from guerdon.core.field_columns import ColumnField, FieldColumns
 from guerdon.core.part import knob, part
 from guerdon.exams.exam import TRUTH, Sitting
-from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
-from guerdon.rewards.stage.labels_in_rows import labelled_solutions
 
 
 @part
@@ -56,36 +51,4 @@ class implicit_pairs:
             "pair_accuracy": fmean(0.5 if margin == 0 else float(margin > 0) for margin in margins),
             "pair_margin": fmean(margins),
             "pairs_examined": len(margins),
-        }
-
-
-@part
-class labelled_first_error(FieldColumns):
-    r"""What `first_error` measures, of solutions whose steps are labelled in a file: with $p=\sigma(v)$ of what the value head
-    of `model` says after each step's last token, `step_accuracy`, `step_ece` and `step_brier` over steps up to the first wrong
-    one; `found_share`, `cleared_share` and `first_error_f1` over solutions. Steps labelled neither right nor wrong are in no
-    rate.
-
-    >>> import guerdon as gd
-    >>> gd.exams.labelled_first_error("prm").needs
-    ('prm.after',)
-    """
-
-    model: Annotated[str, ColumnField("needs", ("after",))] = "prm"
-
-    def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        after = torch.sigmoid(sitting.batch[f"{self.model}.after"].double()).tolist()
-        solutions = labelled_solutions(sitting.batch, sitting.play, sitting.exam.role)
-        told = [(after[s], y) for each in solutions for s, y in zip(each.ends, each.labels, strict=False)]
-        steps = [(p, y) for p, y in told if not math.isnan(y)]
-        if not steps:
-            return {"steps_examined": 0}
-        chance, truth = zip(*steps, strict=True)
-        predicted = [first_wrong([after[s] for s in each.ends]) for each in solutions]
-        return {
-            "step_accuracy": fmean((p >= CERTAIN) == (y == 1) for p, y in steps),
-            "step_ece": calibration_error(chance, truth),
-            "step_brier": brier(chance, truth),
-            **first_error_scores(predicted, [each.wrong for each in solutions]),
-            "steps_examined": len(steps),
         }

@@ -5,6 +5,7 @@ Leaves out: what a scorer is worth to a policy (`best_of_n.py`).
 
 from __future__ import annotations
 
+import math
 from statistics import fmean
 from typing import Annotated, Any
 
@@ -16,9 +17,11 @@ from guerdon.core.part import part
 from guerdon.exams.exam import TRUTH, Sitting
 from guerdon.exams.measures import CERTAIN, brier, calibration_error, first_error_scores, first_wrong
 from guerdon.rewards.formula.reward import as_reward
+from guerdon.rewards.stage.labels_in_rows import labelled_solutions
 from guerdon.rewards.stage.score_stages import score
-from guerdon.rewards.stage.step_truth import checked_solutions
+from guerdon.rewards.stage.step_truth import CheckedSolution, checked_solutions
 from guerdon.tasks.family import Family
+from guerdon.tasks.recited_rows import RecitedRows
 
 
 @part
@@ -64,15 +67,16 @@ class pair_accuracy:
         }
 
 
-@part
+@part(aliases=("labelled_first_error",))
 class first_error(FieldColumns):
-    r"""Lines of solutions against the task's step checker, with $p=\sigma(v)$ of what the value head of `model` says after each
-    line's last token.
+    r"""Lines of solutions against the task's step checker, or steps against a file's labels (`gd.tasks.labelled_steps`), with
+    $p=\sigma(v)$ of what the value head of `model` says after each one's last token.
 
     Over lines up to the first error: `step_accuracy` at $p\ge\frac12$, `step_ece` and `step_brier`. Over solutions, by the
     protocol of ProcessBench (Zheng et al. 2024, arXiv:2412.06559): `found_share` of the wrong ones (the first line with
     $p<\frac12$ is the first wrong one), `cleared_share` of the right ones, and `first_error_f1`. Solutions that were cut short
-    are in no share. `lines_examined` says how many lines there were.
+    are in no share, steps labelled neither right nor wrong in no rate. `lines_examined`, of a file `steps_examined`, says how
+    many there were.
 
     >>> import guerdon as gd
     >>> gd.exams.first_error("prm").needs
@@ -82,15 +86,12 @@ class first_error(FieldColumns):
     model: Annotated[str, ColumnField("needs", ("after",))] = "prm"
 
     def __call__(self, sitting: Sitting) -> dict[str, Any]:
-        family = sitting.exam.truth
-        if not isinstance(family, Family):
-            name = getattr(family, "name", repr(family))
-            raise UserError(f"{name} has no step checker: choose a generated family (guerdon list tasks)")
+        solutions, counted = _known_solutions(sitting)
         after = torch.sigmoid(sitting.batch[f"{self.model}.after"].double()).tolist()
-        solutions = checked_solutions(sitting.batch, family, sitting.play, sitting.exam.role)
-        lines = [(after[s], y) for each in solutions for s, y in zip(each.ends, each.labels, strict=False)]
+        told = [(after[s], y) for each in solutions for s, y in zip(each.ends, each.labels, strict=False)]
+        lines = [(p, y) for p, y in told if not math.isnan(y)]
         if not lines:
-            return {"lines_examined": 0}
+            return {counted: 0}
         chance, truth = zip(*lines, strict=True)
         whole = [each for each in solutions if each.whole]
         predicted = [first_wrong([after[s] for s in each.ends]) for each in whole]
@@ -99,8 +100,19 @@ class first_error(FieldColumns):
             "step_ece": calibration_error(chance, truth),
             "step_brier": brier(chance, truth),
             **first_error_scores(predicted, [each.wrong for each in whole]),
-            "lines_examined": len(lines),
+            counted: len(lines),
         }
+
+
+def _known_solutions(sitting: Sitting) -> tuple[list[CheckedSolution], str]:
+    """Solutions whose lines are known to be right or wrong, by a file or by the task; and what they are counted as."""
+    truth, batch, play, role = sitting.exam.truth, sitting.batch, sitting.play, sitting.exam.role
+    if isinstance(getattr(sitting.exam.source, "task", sitting.exam.source), RecitedRows):
+        return labelled_solutions(batch, play, role), "steps_examined"
+    if not isinstance(truth, Family):
+        name = getattr(truth, "name", repr(truth))
+        raise UserError(f"{name} has no step checker: choose a generated family (guerdon list tasks)")
+    return checked_solutions(batch, truth, play, role), "lines_examined"
 
 
 @part

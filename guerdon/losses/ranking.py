@@ -32,9 +32,10 @@ class list_ranking(Term):
     worth: else a policy that is its own reference would learn nothing. `lambdas=False` has every pair count the same: DPO over
     all pairs.
 
-    $w_k = 1 + a(1 - \cos_k)$ with `adapt` $=a$ and the cosine of the mean hidden states of the two $k$-th segments: steps in
-    which two answers differ pull more (the Adaptive Step Reward of TPO, Liao et al. 2024, arXiv:2410.12854). What the two
-    share cancels. A segment that only one of them has is compared with nothing, $\cos = 0$. $a = 0$ asks for no hidden states.
+    $w_k = 1 + a\cos_k$ with `adapt` $=a$ and the cosine of the mean hidden states of the two $k$-th segments: the Adaptive Step
+    Reward of TPO (Liao et al. 2024, arXiv:2410.12854) as its released code has it (MrBlankness/TPO, loss.py, line 25: cosine
+    + 1), so steps in which two answers agree pull more; with $a = -1$ those in which they differ do. What the two share
+    cancels. A segment that only one of them has is compared with nothing, $\cos = 0$. $a = 0$ asks for no hidden states.
 
     Assumes values on a scale of about 1, for gains are powers of two, and pairs that stand within one list. Biased on purpose,
     to the head of lists; and as `dpo` is, towards what the lists cover. Notes `margin`, `accuracy` and `lambda`, the mean
@@ -52,7 +53,7 @@ class list_ranking(Term):
     beta: float = knob(default=0.1, gt=0.0)
     worth: Needs = "reward"
     lambdas: bool = True
-    adapt: float = knob(default=1.0, ge=-1.0)
+    adapt: float = knob(default=1.0, ge=-1.0, le=1.0)
     to: LogpOf = "reference"
 
     @property
@@ -92,7 +93,7 @@ class list_ranking(Term):
         steps = batch.length.clamp(min=1).to(hidden)[:, None]
         mean_G = hidden.new_zeros(batch.G, hidden.shape[1]).index_add(0, batch.seg, hidden) / steps
         alike = cosine_similarity(_at(mean_G, better), _at(mean_G, worse), dim=2)
-        return (ahead * (1 + self.adapt * (1 - alike))).sum(1)
+        return (ahead * (1 + self.adapt * alike)).sum(1)
 
 
 def _along(batch: Batch) -> Tensor:

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from guerdon.core.part import describe, find_part, knob, part, set_knob
+from guerdon.core.part import describe, find_part, fingerprint, knob, part, set_knob
 from guerdon.core.recipe import Study, recipe
 from guerdon.core.syntax import syntax
 from guerdon.core.user_file import load_file
@@ -17,7 +17,9 @@ from guerdon.loop.catalog import find_recipe, listings
 from guerdon.models.tables import tabular
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.versions import version_of
+from guerdon.rewards.text.exact_lines import true_lines
 from guerdon.store.identity import code_hash, modules_of
+from guerdon.tasks import load
 from guerdon.tasks.families.tiny import successor
 
 HASHES = Path(__file__).parent / "house_hashes.json"
@@ -45,6 +47,23 @@ def test_a_new_knob_at_its_default_is_not_in_the_hash_and_elsewhere_it_is():
     assert {**old, "source": 0} == {**new, "source": 0} == {"part": "thing", "knobs": {"rate": 0.5}, "source": 0}
     assert describe(after(power=3.0))["knobs"] == {"rate": 0.5, "power": 3.0}
     assert describe(after(inner=[1]))["knobs"] == {"rate": 0.5, "inner": [1]}
+
+
+def test_a_knob_as_hash_stands_as_the_hash_of_its_value():
+    class holds:
+        task: object = knob(as_hash=True)
+        rate: float = 0.5
+
+    held = part(holds)(load("chain:1-2"))
+    assert describe(held)["knobs"] == {"task": fingerprint(load("chain:1-2")), "rate": 0.5}
+    assert describe(part(holds)(load("chain:1-3")))["knobs"] != describe(held)["knobs"]
+
+
+def test_the_exact_lines_of_a_task_keep_their_hash():
+    """As it was when the part said it itself; registered claims have it."""
+    assert "meant" not in vars(true_lines)
+    assert fingerprint(true_lines(load("equation:2"))) == "da4c051d27b5ffcc"
+    assert fingerprint(true_lines(load("equation:6-7"), wrong=-1.0)) == "ed312fba54f1ceb0"
 
 
 def test_a_changed_default_changes_the_hash():

@@ -63,7 +63,7 @@ def reference(worth, score, hidden, adapt):
             if vi > vj:
                 swap = abs(2**vi - 2**vj) * abs(1 / np.log2(1 + place[i]) - 1 / np.log2(1 + place[j]))
                 cosine = hidden[i] @ hidden[j] / np.linalg.norm(hidden[i]) / np.linalg.norm(hidden[j])
-                margin = (1 + adapt * (1 - cosine)) * (score[i] - score[j])
+                margin = (1 + adapt * cosine) * (score[i] - score[j])
                 made.append(swap * np.logaddexp(0, -margin))
     return made
 
@@ -104,17 +104,21 @@ def test_at_the_start_the_better_is_pulled_up_whatever_the_order():
     assert one == pytest.approx(other) and one[1.0] < 0 < one[0.0]
 
 
-def test_steps_that_differ_pull_more_and_the_weight_has_no_gradient():
-    batch = lists([1.0, 0.0])
-    same = torch.ones(batch.S, 3)
-    apart = same.clone()
-    apart[3:] *= -1
-    margins = []
-    for hidden in (same, apart):
-        logp = torch.tensor([0.0, 1.0, 1.0, 0.0, 0.0], requires_grad=True)
-        state = hidden.clone().requires_grad_()
-        loss, noted = list_ranking(0.1)(batch, {"logp": logp, "hidden": state})
-        loss.backward()
-        margins.append(float(noted["margin"]))
-        assert state.grad is None
-    assert margins == pytest.approx([0.2, 0.6])  # 1 + 1 * (1 - cos)
+def margin_of(hidden, adapt):
+    """Of two answers 0.2 apart, by hidden states of their steps."""
+    logp = torch.tensor([0.0, 1.0, 1.0, 0.0, 0.0], requires_grad=True)
+    state = torch.tensor(hidden).requires_grad_()
+    loss, noted = list_ranking(0.1, adapt=adapt)(lists([1.0, 0.0]), {"logp": logp, "hidden": state})
+    loss.backward()
+    assert state.grad is None, "the weight has no gradient"
+    return float(noted["margin"])
+
+
+def test_a_step_weighs_one_and_its_cosine_as_in_the_released_loss():
+    """loss.py, line 25: cosine + 1. States alike weigh 2, (3, 4) by (1, 0) 1.6, at right angles 1, opposite 0."""
+    trunk, first = [1.0, 1.0], [[1.0, 0.0], [3.0, 0.0]]  # the mean of a step's states is compared
+    by_hand = {(5.0, 0.0): 2.0, (3.0, 4.0): 1.6, (0.0, 7.0): 1.0, (-2.0, 0.0): 0.0}
+    for other, weight in by_hand.items():
+        hidden = [trunk, *first, list(other), list(other)]
+        assert margin_of(hidden, 1.0) == pytest.approx(0.2 * weight, abs=1e-6)
+        assert margin_of(hidden, -1.0) == pytest.approx(0.2 * (2 - weight), abs=1e-6)  # telling steps weigh more

@@ -10,6 +10,7 @@ import torch
 from small import small_lm
 
 import guerdon as gd
+from guerdon.core.errors import UserError
 from guerdon.models.language_model import lm
 from guerdon.models.value_head import head_of
 from guerdon.recipes.audit.mrmbench.parts import (
@@ -22,6 +23,7 @@ from guerdon.recipes.audit.mrmbench.parts import (
     probed,
     written,
 )
+from guerdon.recipes.audit.mrmbench.trait_distances import centres_of, distances, leaned_on, nearest, trusted_ranking
 from guerdon.recipes.audit.mrmbench.trait_pool import MIXES, pairs_in, ranked, worth_chosen
 from guerdon.recipes.audit.scorer_pool import ProblemTries, said_of
 
@@ -94,6 +96,46 @@ def test_hidden_states_are_what_the_head_reads(tmp_path):
     by_hand = hidden_of(scorer, texts) @ said.weight.detach().double().numpy() + 0.25
     assert by_hand == pytest.approx(np.array(said_of(scorer, texts)), abs=1e-4)
     assert len(set(by_hand.round(3))) == 3
+
+
+# --- inference-time probing ---------------------------------------------------------------------------------------
+
+CORNERS = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 4.0], [2.0, 4.0]])
+LABELS = [{"a": a, "b": b} for b in (False, True) for a in (False, True)]
+
+
+def test_a_trait_has_a_centre_for_each_label_by_hand():
+    centres = centres_of(CORNERS, LABELS)
+    assert centres["a"].tolist() == [[0.0, 2.0], [2.0, 2.0]] and centres["b"].tolist() == [[1.0, 0.0], [1.0, 4.0]]
+    with pytest.raises(UserError, match="no answer is with b"):
+        centres_of(CORNERS[:2], LABELS[:2])
+
+
+def test_an_answer_leans_on_the_trait_it_is_nearest_to_by_hand():
+    """(3, 2) is 1 from a's centres and the root of 8 from b's; (1, 5) is 1 from b's; (31, 44) is near neither."""
+    by_trait = distances(np.array([[3.0, 2.0], [1.0, 5.0], [31.0, 44.0]]), centres_of(CORNERS, LABELS))
+    assert by_trait["a"].tolist() == pytest.approx([1.0, 10**0.5, (29**2 + 42**2) ** 0.5])
+    assert by_trait["b"].tolist() == pytest.approx([8**0.5, 1.0, 50.0])  # 30, 40, 50
+    traits, far = nearest(by_trait)
+    assert traits == ["a", "b", "b"] and far.tolist() == pytest.approx([1.0, 1.0, 50.0])
+    assert (far <= 2.0).tolist() == [True, True, False]  # what would be learned from
+
+
+def test_a_reward_model_says_what_it_leans_on_and_ranks_what_it_knows(tmp_path):
+    """Hidden states of a small model: an answer that is a centre is at no distance; pairs are cut by their farther answer."""
+    small_lm(tmp_path / "m")
+    scorer = lm(source=str(tmp_path / "m"), value=True)
+    scorer.start(0, {})
+    with torch.no_grad():
+        head_of(scorer.net).weight.copy_(torch.linspace(-1, 1, len(head_of(scorer.net).weight)))
+    yes, no = TraitAnswer("1+1", "= 2", {"correctness": True}), TraitAnswer("1+1", "so\n= 3", {"correctness": False})
+    odd = TraitAnswer("5", "x x x", {"correctness": False})
+    traits, far = leaned_on(scorer, [yes, no], [yes, odd, no])
+    assert traits == ["correctness"] * 3 and far[0] == far[2] == 0.0 < far[1]
+    first, second = (said_of(scorer, [(each.prompt, each.text) for each in pair]) for pair in ((yes, no), (odd, no)))
+    told = trusted_ranking(scorer, [yes, no], [(odd, no), (yes, no)])
+    assert told == {"near": float(first[0] > first[1]), "far": float(second[0] > second[1])}
+    assert set(trusted_ranking(scorer, [yes, no], [(yes, no)], share=1.0)) == {"near"}
 
 
 def test_traits_are_drawn_each_by_lot():

@@ -23,7 +23,8 @@ from guerdon.curricula.rows_to_recite import recitals
 from guerdon.engine.player import Player
 from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam, Sitting
-from guerdon.exams.recited_answers import implicit_pairs, labelled_first_error
+from guerdon.exams.recited_answers import implicit_pairs
+from guerdon.exams.scorers import first_error
 from guerdon.loop.catalog import find_recipe
 from guerdon.models.language_model import lm
 from guerdon.rewards.stage.labels_in_rows import given_labels, labelled_solutions
@@ -118,8 +119,8 @@ def test_the_exam_of_labelled_steps_by_hand(place):
     for solution, values in zip(labelled_solutions(batch, play), says, strict=True):
         after[solution.ends] = torch.tensor(values)
     batch = batch.with_cols({"prm.after": Column.full("step", after)})
-    exam = Exam(recitals(source), [labelled_first_error("prm")])
-    numbers = labelled_first_error("prm")(Sitting(exam, batch, play, 1))
+    exam = Exam(recitals(source), [first_error("prm")])
+    numbers = first_error("prm")(Sitting(exam, batch, play, 1))
     # the neutral step is in no rate of steps, but is called wrong, so that its solution is not cleared
     assert numbers["steps_examined"] == 5 and numbers["step_accuracy"] == 1.0
     chance = [1 / (1 + math.exp(-v)) for v in (2.0, 1.0, 1.0, -3.0, 1.0)]

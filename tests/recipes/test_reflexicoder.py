@@ -77,11 +77,23 @@ def test_a_program_that_is_right_and_stands():
 
 
 def test_a_program_that_is_corrected_once_is_paid_more_as_published():
+    """One reflection, of scores 0 and 1: quality 1 + 0.5 * tanh(10), efficiency 1 / 1 + 1 / 1."""
     score = worth("def 0", "def 4")
-    first = 1 / (1 + math.exp(0.2))
-    assert score.parts["quality"] == pytest.approx(1 + 0.5 * (first * math.tanh(10) + (1 - first) * 0.05))
-    assert score.value == pytest.approx(1 + 0.5 * score.parts["quality"] + 1.5, abs=1e-5)
+    assert score.parts == pytest.approx({"form": 1.0, "quality": 1.5, "efficiency": 2.0}, abs=1e-5)
+    assert score.value == pytest.approx(3.75, abs=1e-5) and score.why == "0 -> 1"
     assert score.value > worth("def 4").value > worth("def 4", "def 0").value
+
+
+def test_ok_is_no_further_reflection_where_there_is_one():
+    """What the released parser counts: the reflections between answers, of which its form has one at least."""
+    first = 1 / (1 + math.exp(0.2))  # of two weights, exp(0.2) and exp(0.4)
+    late = 1 + 0.5 * (-first + (1 - first) * math.tanh(10))
+    assert worth("def 0", "def 0", "def 4").value == pytest.approx(1 + 0.5 * late + (1 / 2 + 1 / 1), abs=1e-5)
+    assert worth("def 4", "def 0").value == pytest.approx(1 + 0.5 * -0.5 - 1.0, abs=1e-5)
+    assert worth("def 4", "def 4").value == pytest.approx(worth("def 4").value)  # one look, nothing found, said or not
+    five, six = worth(*["def 0"] * 5, "def 4").parts, worth(*["def 0"] * 6, "def 4").parts
+    assert five["efficiency"] == pytest.approx(1 / 5 + 1 / 4, abs=1e-5)  # the gate is open for five
+    assert six["efficiency"] == pytest.approx(cycle_gate(6) * (1 / 6 + 1 / 5), abs=1e-5)
 
 
 def test_a_wrong_program_that_stands_costs():
@@ -91,7 +103,7 @@ def test_a_wrong_program_that_stands_costs():
 def test_tests_that_are_passed_count_only_with_partial():
     assert worth("def 2").parts["quality"] == pytest.approx(-0.5)
     assert worth("def 2", partial=True).parts["quality"] == pytest.approx(0.5 - 0.5)
-    assert worth("def 2", "def 3", partial=True).parts["efficiency"] == pytest.approx(0.75 / 2 + 0.25, abs=1e-5)
+    assert worth("def 2", "def 3", partial=True).parts["efficiency"] == pytest.approx(0.75 / 1 + 0.25, abs=1e-5)
 
 
 def test_weights_are_of_form_quality_and_efficiency():

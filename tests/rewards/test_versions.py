@@ -71,6 +71,22 @@ def test_values_that_a_function_holds_count():
     assert both[0] == both[1] != both[2]
 
 
+@gd.part
+class asked_of(gd.rewards.Leaf):
+    """A reward that knows its task."""
+
+    task: object
+
+    def __call__(self, completion):
+        return 1.0
+
+
+def test_a_reward_that_holds_a_mixture_of_tasks_has_one():
+    """A mixture has `sources` as rewards have, and is none."""
+    versions = [asked_of(gd.tasks.load(name)).version for name in ("chain:1-2", "chain:1-2", "chain:1-3", "chain:1")]
+    assert versions[0] == versions[1] and len(set(versions)) == 3
+
+
 def test_what_was_written_at_a_prompt_has_one_too():
     def made(text):
         scope = {}

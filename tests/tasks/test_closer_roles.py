@@ -11,9 +11,9 @@ from guerdon.core.errors import UserError
 from guerdon.core.task import Task
 from guerdon.tasks import load
 from guerdon.tasks.judging import closer_roles as closer
-from guerdon.tasks.judging.closer_tasks import in_closer_role
 from guerdon.tasks.judging.problem_rewrites import is_rewrite, rewritten
 from guerdon.tasks.judging.rubric_criteria import criteria_for, holds, varied
+from guerdon.tasks.role_tasks import in_role
 from guerdon.tasks.task_loading import family_names
 
 NAMES = family_names()
@@ -183,7 +183,7 @@ def wrong_replies(role: str, task: Task) -> list[str]:
 def test_the_true_reply_is_right_and_others_are_not(name, role, problems):
     for level in LEVELS:
         source = load(f"{role}/{name}:{level}")
-        assert isinstance(source, in_closer_role) and (source.name, source.level) == (f"{role}/{name}", level)
+        assert type(source) is in_role and (source.name, source.level) == (f"{role}/{name}", level)
         for index in range(problems):
             task = source.get("test", index)
             assert task == source.get("test", index) and task.level == level and task.prompt.startswith(role)
@@ -211,8 +211,8 @@ def test_rubrics_ask_what_is_sometimes_so(name):
 
 def test_settings_that_are_refused():
     with pytest.raises(UserError):
-        in_closer_role("verify", CHAIN)
+        in_role("critic", CHAIN)
     with pytest.raises(UserError):
-        in_closer_role("critique", load("parity"))
+        in_role("critique", load("parity"))
     with pytest.raises(UserError, match="critique"):
         load("critic/chain:2")

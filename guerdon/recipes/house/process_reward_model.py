@@ -17,7 +17,6 @@ from guerdon.core.recipe import Recipe, recipe
 from guerdon.core.task import Sampling
 from guerdon.envs.contrasting import side_by_side
 from guerdon.exams.exam import Exam
-from guerdon.exams.recited_answers import labelled_first_error
 from guerdon.exams.scorers import first_error
 from guerdon.losses.reward_modelling import step_labels
 from guerdon.models.frozen_copy import snapshot
@@ -48,7 +47,6 @@ def process_reward_model(
     is_file = brings_answers(task)
     task = task if is_file else by_steps(task)
     asks = to_recite(task, wrong)
-    exam = labelled_first_error("prm") if is_file else first_error("prm")
     return Recipe(
         models={"prm": with_head(model), "author": snapshot("prm")},
         curriculum=asks,
@@ -59,7 +57,7 @@ def process_reward_model(
             Learn("prm", step_labels(good=good), opt=adam(lr=lr)),
         ],
         sampling=Sampling(temperature=temperature, max_tokens=max_tokens),
-        exams=[Exam(asks, [exam], name="prm", tasks=exam_tasks)],
+        exams=[Exam(asks, [first_error("prm")], name="prm", tasks=exam_tasks)],
         prompts=prompts,
         steps=steps,
     )

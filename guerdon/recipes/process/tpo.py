@@ -4,11 +4,14 @@ Paper: Liao, Chu and Wang 2024, Tree Preference Optimization (arXiv:2410.12854),
 (github.com/MrBlankness/TPO, loss.py). Of each problem a tree is grown, line by line; a node is worth the share of right
 answers that came of it. The nodes that go on from one place are a list with graded values, and the loss ranks them by the
 policy's own log-ratio to where it began, each pair weighed by what swapping it would do to the list (LambdaLoss). The adaptive
-step reward weighs a step's margin by how far the two steps' hidden states differ. `learn_from="pairs"` is the paper's baseline
-on the same trees: DPO on the best and the worst of each list. The lambda weights are those of LambdaLoss as summaries of the
-paper have it; the released loss has none. It weighs a step by 1 + its cosine to that step of the first answer, so more where
-answers agree, though the paper's aim is that the telling steps count more: here they do (`adapt=-0.5` is the other way, up to
-a factor). One more log-sigmoid, which the released code puts around the loss, is left out.
+step reward weighs a step's margin by 1 + the cosine of the two steps' hidden states, as released (loss.py, lines 24 and 25):
+more where answers agree. The abstract's aim, to bring out the steps that tell answers apart, would be `adapt=-1`; of the paper
+the abstract was followed and of the formula the code, for its own equation was not at hand. `learn_from="pairs"` is the paper's
+baseline on the same trees: DPO on the best and the worst of each list. The lambda weights are those of LambdaLoss as summaries
+of the paper have it; the released loss has none (lines 56 to 65).
+Departs: a cosine is of the two steps of a pair, not of each with that step of the first answer (line 22), and weights are not
+divided by their sum (line 51): behind one trunk a pair differs in one step, whose weight that would undo. One more log-sigmoid,
+which the released code puts around the loss (line 131), is left out.
 Leaves out: answers and scores by GPT-4, in place of which the policy's own trees and their leaves stand, so that lists are of
 steps behind one trunk and not of whole answers. `tries` says nothing: `branch` says how many there are.
 """
@@ -46,7 +49,7 @@ def tpo(
     branch: tuple[int, ...] = (4, 2, 2),  # ours: as many tokens a problem as a dozen tries of sprig
     tokens: int = 0,  # a step is a line, as in the paper
     learn_from: Literal["lists", "pairs"] = "lists",
-    adapt: float = 1.0,  # ours: the released code has no knob
+    adapt: float = 1.0,  # 1 + cosine, as released
 ) -> Recipe:
     """Preference lists from trees of lines, ranked by a lambda-weighted loss; or DPO on the ends of the same lists."""
     *scores, pairs, learner = base.stages

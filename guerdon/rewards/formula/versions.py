@@ -43,7 +43,7 @@ def _knobs(reward: Any) -> dict[str, Any]:
 
 def _told(value: Any) -> Any:
     """A knob's value as JSON."""
-    if hasattr(value, "sources"):
+    if hasattr(value, "sources") and hasattr(type(value), "version"):  # a reward: a mixture of tasks has sources too
         return value.version
     if isinstance(value, Mapping):
         return {str(name): _told(each) for name, each in value.items()}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from guerdon.core.episode import End, Segment
-from guerdon.core.part import fingerprint, part
+from guerdon.core.part import knob, part
 from guerdon.core.task import Task
 from guerdon.rewards.asking.function import Leaf
 from guerdon.tasks.roles import marks
@@ -33,15 +33,11 @@ class true_lines(Leaf):
     ([1.0], [1.0, 0.0, 0.0])
     """
 
-    task: Any
+    task: Any = knob(as_hash=True)
     wrong: float = 0.0
 
     def __post_init__(self) -> None:
         by_steps(self.task)  # refuses what has no step checker
-
-    def meant(self) -> dict[str, Any]:
-        """For the hash: a task stands for what it asks."""
-        return {"task": fingerprint(self.task)}
 
     def __call__(
         self, task: Task, completion: str, turns: Sequence[str] = (), path: Sequence[Segment] = ()

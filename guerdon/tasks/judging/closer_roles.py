@@ -2,7 +2,7 @@
 
 As in `tasks/roles.py` each has its question, its exact truth and how to read a reply. What they say about an attempt is a
 function of the problem and the attempt, so that it can be written about anybody's.
-Leaves out the choice of attempts: `closer_tasks.py` takes planted errors, a model's own are up to the caller.
+Leaves out the choice of attempts: `tasks/role_tasks.py` takes planted errors, a model's own are up to the caller.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ models of a pool learn pairs that differ in some traits only, each in others, fo
 correlation, over the pool, of the probes' mean accuracy (`by=probes`) or of the accuracy on pairs that differ in anything
 (`by=pairs`) with the true worth of the best of 16 answers by the reward model.
 Departs: probes are linear, by least squares; traits are made, not labelled; policies choose among answers, and do not learn.
-Leaves out: inference-time probing, that is, distances to clusters as a confidence in a single reward.
+Its inference-time probing, distances to a trait's centres as a confidence in a single reward, is `trait_distances.py`.
+Leaves out: that in a claim, and PPO on what it trusts.
 """
 
 from __future__ import annotations

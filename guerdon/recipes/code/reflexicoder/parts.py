@@ -1,8 +1,9 @@
 """ReflexiCoder's own parts: what a chain of programs with reflections between them is worth, and what becomes of programs along
 it.
 
-The formulas are those of the released code (rewards_code/reflection.py), with the constants that it is called with there. An
-`ok` stands for a reflection that finds nothing and gives the same program again.
+The formulas are those of the released code (rewards_code/reflection.py), with the constants that it is called with there. Its
+parser (lines 41 to 69) counts the reflections between answers and asks for one at least: where a reply has none, `ok` stands
+for one that finds nothing and gives the same program again; else it ends the reply and is not counted.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class self_corrected(Leaf):
     ReflexiCoder (Jiang et al. 2026, arXiv:2603.05863); `weights` are $a$, $b$ and $c$ of the released configuration. A
     program's score is 1 if it passes all tests of `source`, else 0, as released; with `partial` the share that it passes. A
     reply that does not keep the form is worth 0. *Biased*, as published: $E$ pays more for an error that is corrected than for
-    none (2.51 for a program that is right and stands, 3.12 for one that is corrected once), so first programs may become worse
+    none (2.51 for a program that is right and stands, 3.75 for one that is corrected once), so first programs may become worse
     while last ones become better; `reflection_moves` shows it.
 
     >>> from guerdon.tasks import load
@@ -108,11 +109,12 @@ class self_corrected(Leaf):
         if not said.is_whole:
             return Score(0.0, why="the form is not kept", parts={"form": 0.0})
         scores = program_scores(self.source, task, said, self.partial)
-        scores.append(scores[-1])  # `ok` looks once more and changes nothing
+        why = " -> ".join(f"{score:g}" for score in scores)
+        if not said.said:
+            scores.append(scores[-1])  # `ok` is the one reflection that the form asks for: it changes nothing
         gate = cycle_gate(len(scores) - 1)
         worth = quality(scores, gains(scores, self.scale, self.kept, self.stuck), self.eta, self.rising)
         parts = {"form": 1.0, "quality": gate * worth, "efficiency": gate * efficiency(scores)}
-        why = " -> ".join(f"{score:g}" for score in scores[:-1])
         return Score(sum(w * p for w, p in zip(self.weights, parts.values(), strict=True)), why=why, parts=parts)
 
 

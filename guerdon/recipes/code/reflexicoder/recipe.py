@@ -4,8 +4,10 @@ Paper: Jiang et al. 2026, Teaching Large Language Models to Self-Reflect on Gene
 Learning (arXiv:2603.05863), with the released code (github.com/juyongjiang/ReflexiCoder): GRPO whose reward is 1 for a
 reply that keeps the form, 0.5 times how good its programs are and how they become better, and 1 times in how few reflections;
 tests run for the reward alone. A reply is programs with reflections between them and ends on `ok`
-(`tasks/field/reflections.py`), which stands for the last reflection of the paper, the one that finds nothing and repeats the
-program: it is counted as one. Tries that the limit cuts are not learned from, as released. `pay="final"` pays for the last
+(`tasks/field/reflections.py`). The released parser asks for at least one reflection: in a reply that has none, `ok` is counted
+as one that finds nothing and repeats the program; in any other it only ends the reply, so that one correction earns 3.75, as
+released. (The released prompt asks for one more look after a correction; its parser pays for replies without that look.)
+Tries that the limit cuts are not learned from, as released. `pay="final"` pays for the last
 program alone, the paper's baseline. The reward as published pays more for an error that is corrected than for none; the exam
 says what first programs are worth.
 Leaves out: thinking before the first program, tests in several languages, and a start from nothing: the student knows the form.
