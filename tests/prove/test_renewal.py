@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 from command_line import Cli, command_line, refused
+from guerdon.loop.proof.renewal import differing, renew
 from planted import factor_of, record
 from proofs import example, how, quiet
 
 from guerdon.loop.proof import proving, renewal
 from guerdon.loop.proof.known import LEDGER, Known
 from guerdon.loop.proof.proving import How, Progress, prove, register_claims, run_wanted
-from guerdon.loop.proof.renewal import differing, renew
 from guerdon.store import evidence, identity
 
 CHANGED = "guerdon.envs.simple"

@@ -44,7 +44,13 @@ def test_names_that_mean_nothing_outside_do_not_count(then, now):
 
 @pytest.mark.parametrize(
     ("then", "now"),
-    [("+=", "-="), ("power=2", "power=3"), ("power", "exponent"), ("range(power)", "range(3)"), ("for each in x", "for x in x")],
+    [
+        ("+=", "-="),
+        ("power=2", "power=3"),
+        ("power", "exponent"),
+        ("range(power)", "range(3)"),
+        ("for each in x", "for x in x"),
+    ],
 )
 def test_what_it_does_counts_and_so_do_parameters(then, now):
     assert digest(FIRST) != digest(FIRST.replace(then, now))
@@ -53,7 +59,9 @@ def test_what_it_does_counts_and_so_do_parameters(then, now):
 def test_a_local_in_a_nested_function_is_not_the_global_of_that_name():
     reads = "def f():\n    def g():\n        a = 1\n        return a\n    return {0}, g\n"
     assert digest(reads.format("a")) != digest(reads.format("b"))
-    assert digest(reads.format("b")) == digest(reads.format("b").replace("a = 1", "c = 1").replace("return a", "return c"))
+    assert digest(reads.format("b")) == digest(
+        reads.format("b").replace("a = 1", "c = 1").replace("return a", "return c")
+    )
     swapped = "def f():\n    a = 1\n    b = 2\n    return a - b\n"
     assert digest(swapped) != digest(swapped.replace("a - b", "b - a"))
     assert digest(swapped) == digest(swapped.replace("a", "x").replace("b", "a").replace("x", "b"))
@@ -172,7 +180,9 @@ def test_a_name_that_comes_from_elsewhere_is_another_unit(house):
     code = ran(house)
     (house / "core" / "others.py").write_text("SIZE = 1\n")
     path = house / "core" / "works.py"
-    path.write_text(path.read_text().replace("import SIZE, Box", "import Box") + "\nfrom guerdon.core.others import SIZE\n")
+    path.write_text(
+        path.read_text().replace("import SIZE, Box", "import Box") + "\nfrom guerdon.core.others import SIZE\n"
+    )
     assert "core.others:SIZE" in changed(code, Sources(house))
 
 
@@ -184,7 +194,9 @@ def test_a_unit_that_is_gone_has_changed(house):
 
 def test_a_program_for_another_process_counts_whole(house):
     (house / "core" / "child.py").write_text("def main():\n    return 1\n")
-    (house / "core" / "begins.py").write_text('BEGIN = "from guerdon.core.child import main; main()"\n\ndef go():\n    return BEGIN\n')
+    (house / "core" / "begins.py").write_text(
+        'BEGIN = "from guerdon.core.child import main; main()"\n\ndef go():\n    return BEGIN\n'
+    )
     code = code_of(["core.begins:go"], Sources(house))
     assert set(code.units) == {"core.begins:go", "core.begins:BEGIN", "core.child:*"}
     (house / "core" / "child.py").write_text("import os\n\ndef main():\n    return 2\n")

@@ -58,9 +58,9 @@ def curricula_in_federated_learning(
         data = digits(seed)
         rows = dirichlet_split(data.train.y, clients, alpha, seed)
         some = Clients(data.train, rows, sgd(lr=0.01, momentum=0.9))
-        found = run.remember(order, lambda: some.learn(network(seed), order, rounds, data.test, seed))
-        curve = [{"spent": i + 1, "value": value} for i, value in enumerate(found)]
-        result: dict[str, Any] = {"accuracy": fmean(found[-LAST:]), "curve": curve}
+        accuracies = run.remember(order, lambda: some.learn(network(seed), order, rounds, data.test, seed))
+        curve = [{"spent": i + 1, "value": value} for i, value in enumerate(accuracies)]
+        result: dict[str, Any] = {"accuracy": fmean(accuracies[-LAST:]), "curve": curve}
         if order in ("curriculum", "anti"):  # the others are what gains are measured by
             usual = run.remember("random", lambda: some.learn(network(seed), "random", rounds, data.test, seed))
             result["gain"] = result["accuracy"] - fmean(usual[-LAST:])

@@ -67,8 +67,8 @@ def curriculum_designer(
             learn(net, batches, sgd(lr=lr, momentum=0.9), 1)
             return accuracy(net, exam)
 
-        found = [run.remember(order, partial(learned, order)) for order in orders]
+        outcomes = [run.remember(order, partial(learned, order)) for order in orders]
         top = sorted(range(len(orders)), key=lambda i: -scores[i])[:TOP]
-        return {"accuracy": fmean(found[i] for i in top), "agreement": rank_agreement(scores, found)}
+        return {"accuracy": fmean(outcomes[i] for i in top), "agreement": rank_agreement(scores, outcomes)}
 
     return Study(body)

@@ -51,7 +51,7 @@ def multi_domain_rlvr_study(base: Recipe, task: Any, *, together: int = 1) -> St
         )
 
     def body(run: Any, seed: int) -> dict[str, Any]:
-        found: dict[str, list[float]] = {"own": [], "transfer": [], "accuracy": []}
+        rates: dict[str, list[float]] = {"own": [], "transfer": [], "accuracy": []}
         matrix = {}
         for names in combinations(domains, together):
             if names:
@@ -63,7 +63,7 @@ def multi_domain_rlvr_study(base: Recipe, task: Any, *, together: int = 1) -> St
             matrix["+".join(names)] = gained = gains(curve)
             results = split(names, gained) | {"accuracy": fmean(by_domain(at_the_end(curve)["kinds"]).values())}
             for key, value in results.items():
-                found[key].append(value)
-        return {**{key: fmean(values) for key, values in found.items() if values}, "gains": matrix}
+                rates[key].append(value)
+        return {**{key: fmean(values) for key, values in rates.items() if values}, "gains": matrix}
 
     return Study(body)

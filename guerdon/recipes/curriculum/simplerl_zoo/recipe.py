@@ -53,14 +53,14 @@ def simplerl_zoo(base: Recipe, task: Any, model: Model, *, hard: bool = False, s
     def body(run: Any, seed: int) -> dict[str, Any]:
         taught = run.train(sft(lenient, model, **IMITATION), budget=Budget(5, "steps")).model()
         bases = {"as it is": blunted(model, 0.0), "unmarked": taught, "blunted": blunted(model, NOISE, seed)}
-        found = {}
+        by_base = {}
         for name, base in bases.items():
             start = run.eval(base, lenient, tasks=192, tries=2, sampling=made.sampling)
             kinds = fitting(start["kinds"], hard)
             lesson = lessons.but(models={**made.models, "policy": base})
             lesson.curriculum.task = mixed(task.name, [lenient.kinds()[kind] for kind in kinds])
             curve = held_out(run.train(lesson, budget=run.budget))
-            found[name] = {"before": curve[0]["value"], "after": at_the_end(curve)["value"], "kinds": kinds}
-        return {"accuracy": fmean(each["after"] for each in found.values()), "bases": found}
+            by_base[name] = {"before": curve[0]["value"], "after": at_the_end(curve)["value"], "kinds": kinds}
+        return {"accuracy": fmean(each["after"] for each in by_base.values()), "bases": by_base}
 
     return Study(body)
