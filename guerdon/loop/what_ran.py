@@ -16,7 +16,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from guerdon.store.event_types import Ended, Evaluated, Event, Saved, StepDone
-from guerdon.store.identity import HOUSE, is_observer, module_of
+from guerdon.store.identity import HOUSE, is_left_out, module_of
 from guerdon.store.whole_files import write_json
 
 FIRST, EVERY = 2, 32  # steps that are looked at where each call costs
@@ -126,7 +126,7 @@ class WhatRan:
             above = above.f_back
         self._met.add(code)
         module, name = module_of(code.co_filename), code.co_qualname.partition(LOCALS)[0].partition(".<")[0]
-        if not name.startswith("<") and not is_observer(
+        if not name.startswith("<") and not is_left_out(
             module
         ):  # a lambda outside of functions is a constant's or a class's
             self.units.add(f"{module}:{name}")

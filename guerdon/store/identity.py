@@ -3,7 +3,8 @@
 A run's *code* is a table of units (`core.learn:Learn.__call__`, `losses.reduce:EPS`), each with the hash of its syntax
 (`store/code_units.py`). It begins with the functions that were seen to run and grows by what they read: constants with the
 functions that make them, classes as far as the words of that code can ask for their members, and decorated functions, which
-something else than Python may run (GPU kernels) or remember. Observers (`OBSERVERS`) are left out: they change no weight.
+something else than Python may run (GPU kernels) or remember. Left out are observers, which change no weight, and what builds a
+recipe, for what was built is in its hash.
 Needs no torch, for evidence is listed without it.
 Leaves out: libraries; what a function reaches by a name that it computes.
 """
@@ -26,18 +27,13 @@ from guerdon.store.whole_files import write_json
 
 HOUSE = Path(__file__).resolve().parent.parent
 NAME = HOUSE.name
-# rooms and files that only look on, write down and show
-OBSERVERS = (
-    "store",
-    "watch",
-    "cli",
-    "studio",
-    "loop.proof",
-    "loop.onlooker",
-    "loop.what_ran",
-    "core.html",
-    "core.recipe_page",
-)
+# what only looks on, writes down and shows
+OBSERVERS = ("store", "watch", "cli", "studio", "loop.proof", "loop.onlooker", "loop.what_ran", "core.html", "core.recipe_page")
+# what makes a recipe of words and hashes it: what was made is in the hash
+BUILDERS = (
+    "core.part", "core.recipe", "core.knob_values", "core.idle_knobs", "core.syntax", "core.decided", "core.lazy",
+    "loop.api", "loop.build", "loop.catalog", "loop.homes", "loop.rows_in_words",
+)  # fmt: skip
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own
 WHOLE = "*"  # the unit that is a whole file
 MOST_NAMED = 3
@@ -54,8 +50,9 @@ def module_of(file: str | Path) -> str:
 
 
 @functools.cache
-def is_observer(module: str) -> bool:
-    return any(module == room or module.startswith(f"{room}.") for room in OBSERVERS)
+def is_left_out(module: str) -> bool:
+    """Whether nothing of a module counts."""
+    return any(module == room or module.startswith(f"{room}.") for room in (*OBSERVERS, *BUILDERS))
 
 
 def path_of(module: str, house: Path = HOUSE) -> Path | None:
@@ -213,7 +210,7 @@ class Closure:
                 continue
             self._read.add((module, dotted, made))
             meant = self.sources.resolve(module, dotted)
-            if meant is None or is_observer(meant[0]):
+            if meant is None or is_left_out(meant[0]):
                 continue
             file = self.sources.file(meant[0])
             assert file is not None
@@ -242,7 +239,7 @@ class Code:
 def code_of(ran: Iterable[str], sources: Sources | None = None) -> Code:
     """The code of what ran, as it is now. Of observers nothing counts."""
     sources = sources or today()
-    closed = Closure((unit for unit in ran if not is_observer(unit.partition(":")[0])), sources)
+    closed = Closure((unit for unit in ran if not is_left_out(unit.partition(":")[0])), sources)
     units = dict(sorted(closed.digests.items()))
     modules = sorted({unit.partition(":")[0] for unit in units})
     return Code(units, {module: sources.bytes_of(module) for module in modules})
@@ -322,7 +319,7 @@ def child_units(module: str, sources: Sources | None = None) -> Iterator[str]:
     while left:
         name = left.pop()
         file = sources.file(name)
-        if file is None or name in met or is_observer(name):
+        if file is None or name in met or is_left_out(name):
             continue
         met.add(name)
         yield f"{name}:{WHOLE}"

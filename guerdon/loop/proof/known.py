@@ -69,7 +69,7 @@ class Known:
         record = by_form(record)
         self.by_machine.setdefault(record["machine"], {})[record["key"]] = record
 
-    def add(self, record: Record, ran: Iterable[str]) -> None:
+    def add(self, record: Record, ran: Iterable[str] = ()) -> None:
         """A record, and the units that made it."""
         executed = frozenset(ran)
         if executed not in self._ids:
