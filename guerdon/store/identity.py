@@ -28,7 +28,17 @@ from guerdon.store.whole_files import write_json
 HOUSE = Path(__file__).resolve().parent.parent
 NAME = HOUSE.name
 # what only looks on, writes down and shows
-OBSERVERS = ("store", "watch", "cli", "studio", "loop.proof", "loop.onlooker", "loop.what_ran", "core.html", "core.recipe_page")
+OBSERVERS = (
+    "store",
+    "watch",
+    "cli",
+    "studio",
+    "loop.proof",
+    "loop.onlooker",
+    "loop.what_ran",
+    "core.html",
+    "core.recipe_page",
+)
 # what makes a recipe of words and hashes it: what was made is in the hash
 BUILDERS = (
     "core.part", "core.recipe", "core.knob_values", "core.idle_knobs", "core.syntax", "core.decided", "core.lazy",

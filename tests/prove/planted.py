@@ -67,7 +67,7 @@ def record(run: WantedRun, comes_to: float | dict[str, Any], *, on: str = "", st
         "key": run.key,
         "machine": on or machine(),
         "seed": run.seed,
-        "weights": numbers.get("weights", f"{run.seed}"),
+        "weights": numbers.get("weights", f"{run.arm.what} {run.seed}"),
         "spent": {**points[-1]["spent"], "seconds": 1.5},
         "points": points,
         "asked": numbers.get("asked", {"odd": 10}),

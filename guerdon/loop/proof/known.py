@@ -37,6 +37,7 @@ class Known:
         self.codes = dict(codes or {})
         self.by_machine: dict[str, dict[str, Record]] = {}
         self._ids: dict[frozenset[str], str] = {}
+        self._ran: dict[str, frozenset[str]] = {}
         for record in records:
             self._take(record)
 
@@ -69,9 +70,10 @@ class Known:
         record = by_form(record)
         self.by_machine.setdefault(record["machine"], {})[record["key"]] = record
 
-    def add(self, record: Record, ran: Iterable[str] = ()) -> None:
-        """A record, and the units that made it."""
-        executed = frozenset(ran)
+    def add(self, record: Record, ran: Iterable[str] = (), of: str = "") -> None:
+        """A record, and the units that made it. Runs `of` one arm are of all that any of them executed by then: which of them
+        met a rare branch is no difference between them."""
+        executed = self._ran[of] = self._ran.get(of, frozenset()) | frozenset(ran)
         if executed not in self._ids:
             code = code_of(executed)
             self._ids[executed] = code.id

@@ -201,7 +201,7 @@ def run_wanted(
         new = []
         if job.key:
             record = {**record_of(job.folder), "key": job.key, "machine": machine(), "seed": job.seed}
-            known.add(record, ran_in(job.folder))
+            known.add(record, ran_in(job.folder), of=f"{job.arm.what} {job.arm.request.task} {job.arm.request.model}")
             new = jobs_of(more(job.key))
             total += len(new)
         progress(number, total, job)

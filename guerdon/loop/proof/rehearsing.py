@@ -39,6 +39,7 @@ from guerdon.loop.what_ran import WhatRan
 from guerdon.store import evidence
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import HOUSE, Code, Sources, changed, code_of, named
+from guerdon.store.whole_files import absolute
 
 STEPS = 2
 PROBLEMS = 16  # of an exam
@@ -54,7 +55,7 @@ class Place:
     role: str
 
     def __str__(self) -> str:
-        return f"{self.recipe} {self.claim} {self.role}"
+        return f"{self.role} of claim {self.claim + 1}"
 
 
 def rehearse(arm: Arm, folder: Path) -> dict[str, Any]:
@@ -132,6 +133,7 @@ def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[st
     """Rehearse proofs whose code has changed with the code `before`, a checkout of it, and with that of today; those of which
     every arm comes to the same are of today's code from then on."""
     how, package = how.from_here(), before.resolve() / HOUSE.name
+    names = [str(absolute(name)) if name.endswith(".py") else name for name in names]  # whoever rehearses is elsewhere
     if not package.is_dir():
         raise UserError(f"{before} is no checkout of guerdon: git worktree add {before} COMMIT")
     proofs = {name: evidence.read(how.folder, how.file_of(find_recipe(name).name)) for name in names}
@@ -148,31 +150,37 @@ def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[st
     return [outcomes[name] for name in names]
 
 
-def _rehearsals(names: Sequence[str], root: Path, how: How, heard: Callable[[str], None]) -> dict[str, OUTCOME]:
+def _rehearsals(names: Sequence[str], root: Path, how: How, heard: Callable[[str], None]) -> dict[Place, OUTCOME]:
     """What the arms of some recipes come to with the code of a checkout, by their places."""
     if not names:
         return {}
     command = [sys.executable, "-m", __name__, str(how.jobs), *names]
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    outcomes: dict[str, OUTCOME] = {}
+    outcomes: dict[Place, OUTCOME] = {}
     with subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             told = json.loads(line)
-            outcomes |= dict.fromkeys(told["places"], told)
-            heard(told["places"][0])
+            places = [Place(*place) for place in told["places"]]
+            outcomes |= dict.fromkeys(places, told)
+            heard(f"{places[0].recipe}, {places[0]}, with the code in {root}")
     if process.returncode:
         raise UserError(f"rehearsals with the code in {root} failed: {' '.join(command)}")
     return outcomes
 
 
 def _settle(
-    name: str, proof: dict[str, Any], then: Mapping[str, Any], now: Mapping[str, Any], package: Path, how: How
+    name: str,
+    proof: dict[str, Any],
+    then: Mapping[Place, OUTCOME],
+    now: Mapping[Place, OUTCOME],
+    package: Path,
+    how: How,
 ) -> Refactoring:
-    mine = [place for place in then if place.split()[0] == name]
+    mine = [place for place in then if place.recipe == name]
     for place in mine:
         if difference := differing(then[place]["record"], now[place]["record"]):
-            return Refactoring(name, "stale", f"{place.partition(' ')[2]} comes to other results: {difference}")
+            return Refactoring(name, "stale", f"{place} comes to other results: {difference}")
     gone = evidence.stale_units(proof)
     seen = {unit for place in mine for unit in code_of(then[place]["units"], Sources(package)).units}
     unseen = [unit for unit, (was, _) in gone.items() if was and unit not in seen]
@@ -183,7 +191,7 @@ def _settle(
     note = {
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "what": f"refactored: {named(gone)} changed; rehearsed before and after with equal weights and numbers: "
-        + ", ".join(place.partition(" ")[2] for place in mine),
+        + ", ".join(map(str, mine)),
     }
     history = [*proof.get("history", ()), note]
     evidence.write(how.folder, {**proof, CODE: as_sets(sets), "history": history}, evidence.others(how.folder, proof))
@@ -195,7 +203,7 @@ def main(arguments: Sequence[str]) -> None:
     jobs, *names = arguments
     arms = arms_in(names, How())
     for places, outcome in rehearse_all(arms, int(jobs) or len(os.sched_getaffinity(0))):
-        print(json.dumps({"places": [*map(str, places)], **outcome}), flush=True)
+        print(json.dumps({"places": [dataclasses.astuple(place) for place in places], **outcome}), flush=True)
 
 
 if __name__ == "__main__":

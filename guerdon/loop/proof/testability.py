@@ -139,16 +139,22 @@ def _asked(forms: Collection[str], records: Mapping[str, Sequence[Record]]) -> G
 
 
 def _apart(claim: Claim, records: Mapping[str, Sequence[Record]]) -> Gate | None:
-    """Two experiments that come to one number in every seed are one experiment, or the metric sees nothing of either. Arms that
+    """Two experiments that come to the same in every seed are one experiment, or the metric sees nothing of either. Arms that
     are one experiment by intent, an ablation that is the baseline, share their runs and are left out."""
     if claim.kind in ("bound", "slope"):
         return None
     for (one, ours), (other, theirs) in combinations(records.items(), 2):
-        pairs = [(a, b) for a in ours for b in theirs if a["seed"] == b["seed"]]
-        if len(pairs) > 1 and all(a["key"] != b["key"] and score_of(a, claim) == score_of(b, claim) for a, b in pairs):
+        pairs = [(a, b) for a in ours for b in theirs if a["seed"] == b["seed"] and a["key"] != b["key"]]
+        by_score = {one, other} == {METHOD, BASELINE}  # the verdict is made of it
+        same = [score_of(a, claim) == score_of(b, claim) if by_score else _came_to(a) == _came_to(b) for a, b in pairs]
+        if len(pairs) > 1 and all(same):
             why = f"{one} and {other} have equal results in each of {len(pairs)} seeds: no verdict can be read off them"
             return {"gate": "apart", "open": False, "why": why}
     return {"gate": "apart", "open": True, "why": "no two arms have equal results in every seed"}
+
+
+def _came_to(record: Record) -> tuple[Any, ...]:
+    return record["weights"], record.get("result"), [point["result"] for point in record["points"]]
 
 
 def _total(counts: Mapping[str, int]) -> int:

@@ -1,0 +1,130 @@
+"""Arms of a study share a result only where all that decides it is in its key: proved together they come to what each comes to
+alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from proofs import how, quiet
+
+from guerdon.core.recipe import Study
+from guerdon.loop.build import Built, RunRequest, config_of
+from guerdon.loop.catalog import find_recipe, listings
+from guerdon.loop.proof.proving import How, prove, trials_of
+from guerdon.loop.proof.rehearsing import PROBLEMS, STEPS
+from guerdon.loop.record import Options
+from guerdon.loop.study import run_study
+from guerdon.store.folder import RunFolder
+
+SMALL = {"regret-preference-model": {"worlds": "6", "updates": "20", "pairs": "30"}}
+
+
+def came_to(arm: Any, path: Path, inner: Path | None, seed: int) -> Any:
+    """A study's result, with runs of two steps; they lie in `inner` where they are shared."""
+    arm = dataclasses.replace(
+        arm,
+        request=dataclasses.replace(
+            arm.request, settings={**arm.request.settings, **SMALL.get(arm.request.recipe, {})}
+        ),
+    )
+    built, folder = arm.begun(path).build(), RunFolder(path / "study")
+    options = dataclasses.replace(arm.options, eval_tasks=PROBLEMS, eval_whole=PROBLEMS)
+    folder.create(config_of(built, arm.request, seed, 0, options))
+    return run_study(built.recipe, folder, options, seed, inner=inner, most=STEPS)
+
+
+def is_same_together_and_alone(name: str, tmp_path: Path, roles: tuple[str, ...] = ()) -> list[Any]:
+    results = []
+    for number, trial in enumerate(trials_of(name, find_recipe(name), How())):
+        for role, arm in trial.arms.items():
+            if not roles or role in roles:
+                alone = came_to(arm, tmp_path / f"{number} {role} alone", None, 0)
+                assert came_to(arm, tmp_path / f"{number} {role} shared", tmp_path / "inner", 0) == alone, (
+                    number,
+                    role,
+                )
+                results.append(alone)
+    return results
+
+
+def test_preferences_of_one_arm_are_not_anothers(tmp_path):
+    """The three arms of one claim once had one result, remembered by the number of pairs alone."""
+    method, baseline, ablation = is_same_together_and_alone("regret-preference-model", tmp_path)
+    assert method != baseline and method != ablation
+
+
+def studies() -> list[str]:
+    return [name for name, listing in listings().items() if listing.claims and "Study" in _returns(name)]
+
+
+def _returns(name: str) -> str:
+    return str(find_recipe(name).function.__annotations__.get("return", ""))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", studies())
+def test_every_study_comes_to_the_same_with_sharing_and_without(name, tmp_path):
+    pytest.importorskip("sklearn")
+    is_same_together_and_alone(name, tmp_path)
+
+
+MADE: list[float] = []  # by results that were made and not taken over
+
+
+def body_with(values: Any) -> Any:
+    def body(run: Any, seed: int) -> dict[str, Any]:
+        def made() -> float:
+            MADE.append(next(iter(values)))
+            return MADE[-1]
+
+        return {"made": run.remember("one key", made)}
+
+    return body
+
+
+def run_all(tmp_path: Path, *values: Any) -> list[float]:
+    """What studies that differ in nothing but a value that they close over come to, one after the other in one place."""
+    MADE.clear()
+    told = []
+    for i, value in enumerate(values):
+        study, folder = Study(body_with(value)), RunFolder(tmp_path / str(i))
+        folder.create(config_of(Built("study", study), RunRequest(study), 0, 0, Options()))
+        told.append(run_study(study, folder, Options(), 0, inner=tmp_path / "inner")["made"])
+    return told
+
+
+def test_a_result_is_shared_by_all_that_decides_it_and_by_nothing_less(tmp_path):
+    assert run_all(tmp_path, [1.0], [1.0], [2.0]) == [1.0, 1.0, 2.0]
+    assert MADE == [1.0, 2.0]  # the second took the first's
+
+
+def test_what_cannot_be_taken_apart_is_not_shared(tmp_path):
+    assert run_all(tmp_path, iter([1.0]), iter([2.0])) == [1.0, 2.0] == MADE
+
+
+ALIKE = '''
+"""A method that is its baseline in everything but its name."""
+from guerdon.core.recipe import Claim, Study, recipe
+
+
+@recipe("alike", claim=Claim(says="it is better", baseline="alike idea=0", model="", metric="worth", budget=1, unit="samples"))
+def alike(idea: int = 1) -> Study:
+    """Its idea does nothing."""
+
+    def body(run, seed):
+        return {"worth": 0.5 + 0.01 * seed}
+
+    return Study(body)
+'''
+
+
+def test_arms_that_are_equal_in_every_seed_have_no_verdict(tmp_path):
+    (tmp_path / "alike.py").write_text(ALIKE)
+    (proof,) = prove([str(tmp_path / "alike.py")], how(tmp_path), quiet)
+    (claim,) = proof["claims"]
+    assert claim["verdict"] == "not testable here" and claim["stands"] == "open"
+    assert "method and baseline have equal results in each of 8 seeds: no verdict can be read off them" in claim["how"]
+    assert claim["needs"] == []
