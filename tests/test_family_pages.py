@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from guerdon.loop.catalog import listings
-from guerdon.store.identity import RESULTS, code_hash
 
 ROOT = Path(__file__).parent.parent
 FAMILIES = sorted({listing.family for listing in listings().values() if listing.family != "house"})
@@ -52,9 +51,10 @@ CLAIM = {
     "gates": [],
     "replication": {"mean": 0.04, "low": 0.01, "high": 0.09, "inside": True},
     "against": {"baseline": {"mean": 0.05, "low": 0.03, "high": 0.07, "effect": 0.02, "differences": [0.05] * 8}},
-    "arms": {"method": {"runs": [{"score": 0.6}, {"score": 0.7}], "modules": [], "source": code_hash([])}},
+    "arms": {"method": {"runs": [{"score": 0.6}, {"score": 0.7}]}},
 }
-PROOF = {"recipe": "x", "paper": "arXiv:1", "command": "guerdon prove x", "results": RESULTS, "claims": [CLAIM]}
+CODE = {"units": {}, "files": {}, "sets": {}}
+PROOF = {"recipe": "x", "paper": "arXiv:1", "command": "guerdon prove x", "code": CODE, "claims": [CLAIM]}
 
 
 def test_numbers_come_from_the_files(script):

@@ -137,8 +137,5 @@ def _parts_of_code(value: Any) -> Iterator[Any]:
 
 def _is_plain_object(value: Any) -> bool:
     """An object of a class in Python whose fields are all that it is."""
-    return (
-        hasattr(value, "__dict__")
-        and type(value).__reduce_ex__ is object.__reduce_ex__
-        and not hasattr(value, "__next__")
-    )
+    has_own_way = "__reduce__" in dir(type(value)) and type(value).__reduce__ is not object.__reduce__
+    return hasattr(value, "__dict__") and not has_own_way and not hasattr(value, "__next__")

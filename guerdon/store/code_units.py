@@ -30,7 +30,7 @@ DECIDES = ("on", "absent", "data")  # of its arguments, those that decide what i
 
 
 @dataclass
-class Reading:
+class NamesRead:
     """What a piece of code reads: global names as dotted paths, and all words by which it may ask for members of things."""
 
     names: set[str] = field(default_factory=set)
@@ -135,7 +135,7 @@ class ClassHeader:
 
 
 def _unit(nodes: Iterable[Any]) -> Unit:
-    reading = Reading()
+    reading = NamesRead()
     normal = _Normal(reading)
     body = [normal.visit(node, {}) for node in nodes]
     text = told(ast.Module([each for each in body if each is not None], []))
@@ -163,7 +163,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[str, tuple[str, str]]]:
 class _Normal:
     """A copy of some syntax in which local names are numbers, and docstrings and annotations are gone."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: NamesRead) -> None:
         self.reading, self.number = reading, 0
 
     def visit(self, node: Any, names: Mapping[str, str]) -> Any:
@@ -237,14 +237,13 @@ class _Normal:
         return copy
 
     def _arguments(self, node: ast.arguments, names: Mapping[str, str]) -> ast.arguments:
-        plain = lambda each: None if each is None else ast.arg(each.arg)  # noqa: E731
         return ast.arguments(
             posonlyargs=[ast.arg(each.arg) for each in node.posonlyargs],
             args=[ast.arg(each.arg) for each in node.args],
-            vararg=plain(node.vararg),
+            vararg=None if node.vararg is None else ast.arg(node.vararg.arg),
             kwonlyargs=[ast.arg(each.arg) for each in node.kwonlyargs],
             kw_defaults=[None if each is None else self.visit(each, names) for each in node.kw_defaults],
-            kwarg=plain(node.kwarg),
+            kwarg=None if node.kwarg is None else ast.arg(node.kwarg.arg),
             defaults=[self.visit(each, names) for each in node.defaults],
         )
 

@@ -111,7 +111,7 @@ def codes_of(proof: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     return {name: frozenset(code["units"]) - set(lacks) for name, lacks in code.get("sets", {}).items()}
 
 
-def others(folder: Path, proof: Mapping[str, Any]) -> list[dict[str, Any]]:
+def others(folder: Path, proof: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The evidence of the same recipe with other students."""
     names = [
         name

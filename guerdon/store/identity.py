@@ -51,10 +51,11 @@ KEPT = 8  # trees that are remembered
 
 
 def module_of(file: str | Path) -> str:
-    """What units of a file are called by: its place in the package, or its path where it is somebody else's."""
+    """What units of a file are called by: its place in the package, or, where it is somebody else's, its path from here."""
     path = Path(file)
     if not path.is_relative_to(HOUSE):
-        return path.as_posix()
+        here = Path.cwd()
+        return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
     parts = path.relative_to(HOUSE).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -65,10 +66,11 @@ def is_left_out(module: str) -> bool:
     return any(module == room or module.startswith(f"{room}.") for room in (*OBSERVERS, *BUILDERS))
 
 
-def path_of(module: str, house: Path = HOUSE) -> Path | None:
-    """The file of a module of the package, or of somebody else's."""
+def path_of(module: str, house: Path = HOUSE, own: Path | None = None) -> Path | None:
+    """The file of a module of the package, or of somebody else's, which lies in `own`: here, unless told."""
     if module.endswith(".py"):
-        return Path(module) if Path(module).is_file() else None
+        file = (own or Path()) / module
+        return file if file.is_file() else None
     path = house.joinpath(*module.split("."))
     return next((each for each in (path.with_suffix(".py"), path / "__init__.py") if each.is_file()), None)
 
@@ -78,6 +80,7 @@ class Sources:
     """The files of a package as they are now, read when they are asked for."""
 
     house: Path = HOUSE
+    own: Path | None = None  # where files of somebody else's lie
     files: dict[str, SourceFile | None] = field(default_factory=dict)
     _paths: dict[str, Path | None] = field(default_factory=dict)
     _bytes: dict[str, str] = field(default_factory=dict)
@@ -85,7 +88,7 @@ class Sources:
 
     def path(self, module: str) -> Path | None:
         if module not in self._paths:
-            self._paths[module] = path_of(module, self.house)
+            self._paths[module] = path_of(module, self.house, self.own)
         return self._paths[module]
 
     def file(self, module: str) -> SourceFile | None:
@@ -247,9 +250,10 @@ class Code:
 
 
 def code_of(ran: Iterable[str], sources: Sources | None = None) -> Code:
-    """The code of what ran, as it is now. Of observers nothing counts."""
-    sources = sources or today()
-    closed = Closure((unit for unit in ran if not is_left_out(unit.partition(":")[0])), sources)
+    """The code of what ran, as it is now."""
+    counted = [unit for unit in ran if not is_left_out(unit.partition(":")[0])]
+    sources = sources or _here(unit.partition(":")[0] for unit in counted)
+    closed = Closure(counted, sources)
     units = dict(sorted(closed.digests.items()))
     modules = sorted({unit.partition(":")[0] for unit in units})
     return Code(units, {module: sources.bytes_of(module) for module in modules})
@@ -260,11 +264,15 @@ Changes = dict[str, tuple[str, str]]
 
 def changed(code: Code, sources: Sources | None = None) -> Changes:
     """The units of some code that are not what they were: their hashes then and now, empty where there is none."""
-    here = sources or today()
+    here = sources or _here(code.files)
     if code.files and all(here.bytes_of(module) == digest for module, digest in code.files.items()):
         return {}
-    if sources is None:
+    if here is today():
         return _looked_up(code)
+    return _compared(code, here)
+
+
+def _compared(code: Code, sources: Sources) -> Changes:
     now = code_of(code.units, sources).units
     every = sorted({*code.units, *now})
     return {u: (code.units.get(u, ""), now.get(u, "")) for u in every if code.units.get(u, "") != now.get(u, "")}
@@ -277,8 +285,8 @@ def _looked_up(code: Code) -> Changes:
         known = json.loads(path.read_text())
     except (OSError, ValueError):
         known = {}
-    if not isinstance(known, dict) or key not in known or any(module.endswith(".py") for module in code.files):
-        changes = changed(code, today())
+    if not isinstance(known, dict) or key not in known:
+        changes = _compared(code, today())
         with contextlib.suppress(OSError):  # a home that cannot be written to
             path.parent.mkdir(parents=True, exist_ok=True)
             for older in sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)[:-KEPT]:
@@ -309,6 +317,11 @@ def named(units: Iterable[str]) -> str:
 def today() -> Sources:
     """The package as it is while this process runs."""
     return Sources()
+
+
+def _here(modules: Iterable[str]) -> Sources:
+    """The files as they are: somebody's own may change while this process runs."""
+    return Sources() if any(module.endswith(".py") for module in modules) else today()
 
 
 @functools.cache

@@ -5,20 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import textwrap
 from pathlib import Path
 
 from guerdon.core.part import describe, find_part, fingerprint, knob, part, set_knob
 from guerdon.core.recipe import Study, recipe
 from guerdon.core.syntax import syntax
-from guerdon.core.user_file import load_file
 from guerdon.loop.build import RunRequest, build
-from guerdon.loop.catalog import find_recipe, listings
-from guerdon.models.tables import tabular
+from guerdon.loop.catalog import listings
 from guerdon.rewards.formula.reward import Reward
 from guerdon.rewards.formula.versions import version_of
 from guerdon.rewards.text.exact_lines import true_lines
-from guerdon.store.identity import code_hash, modules_of
 from guerdon.tasks import load
 from guerdon.tasks.families.tiny import successor
 
@@ -186,77 +182,22 @@ def test_syntax_counts_and_comments_docstrings_and_layout_do_not():
     assert syntax("  lambda x: x,  ") != syntax("  lambda x: x + 1,  ")
 
 
-def test_a_recipes_source_is_of_its_function_its_parts_and_those_it_is_made_on():
-    entry = find_recipe("dump")
-    made = build(RunRequest(entry, "countdown:1-3", tabular()))
-    found = set(made.modules)
-    assert {
-        "guerdon.recipes.curriculum.dump", "guerdon.recipes.house.grpo", "guerdon.recipes.house.shared",
-        "guerdon.credit.group_relative", "guerdon.losses.policy", "guerdon.curricula.bandits",
-        "guerdon.tasks.families.countdown_search",
-        "guerdon.tasks.family", "guerdon.rewards.stage.score_stages",
-    } <= found  # fmt: skip
-    assert not [name for name in found if name.split(".")[1] in ("core", "engine", "models", "loop", "store")]
-    assert "guerdon.recipes.curriculum.pcl" not in found and "guerdon.credit.gae" not in found
+def test_a_studys_hash_has_its_recipe_and_its_settings_and_not_the_text_of_its_body():
+    def studied(rate: float = 0.5) -> Study:
+        return Study(lambda run, seed: {"rate": rate})
 
+    def rewritten(rate: float = 0.5) -> Study:
+        def body(run, seed):
+            return {"rate": rate}
 
-def test_a_studys_source_is_all_that_its_modules_import():
-    entry = find_recipe("simplerl-zoo")
-    made = build(RunRequest(entry, "countdown:1-3", tabular()))
-    assert isinstance(made.recipe, Study)
-    found = set(made.modules)
-    assert {
-        "guerdon.recipes.curriculum.simplerl_zoo.parts",
-        "guerdon.recipes.house.sft",
-        "guerdon.losses.imitation",
-    } <= found
-    assert not [name for name in found if name.split(".")[1] in ("core", "engine", "models", "loop", "store", "cli")]
+        return Study(body)
 
-
-MINE = '''
-"""A recipe of a user's."""
-import guerdon as gd
-from guerdon.recipes.house.grpo import grpo
-
-
-@gd.part
-class lift:
-    """Adds to the advantage."""
-
-    needs, gives = ("advantage",), ("advantage",)
-
-    def __call__(self, batch, play):
-        return batch.put("advantage", "step", batch["advantage"] + 1.0, because=batch.cols["advantage"])
-
-
-@gd.recipe("lifted", on=grpo)
-def lifted(base):
-    """GRPO, lifted."""
-    return base.but(after={"centre": lift()})
-'''
-
-
-def test_an_edit_changes_the_source_and_a_comment_does_not(tmp_path):
-    def source(text):
-        (tmp_path / "lifted.py").write_text(text)
-        entry = load_file(str(tmp_path / "lifted.py"), "recipe").lifted
-        built = build(RunRequest(entry, successor(), tabular()))
-        assert "guerdon_user_lifted" in built.modules
-        return code_hash(built.modules), built.recipe.hash
-
-    first = source(MINE)
-    assert source(textwrap.dedent(MINE).replace("Adds to", "Lifts") + "\n# a note\n") == first
-    changed = source(MINE.replace("+ 1.0", "+ 2.0"))
-    assert changed[0] != first[0] and changed[1] != first[1]
-    moved = source(MINE + "\nUNUSED = 1\n")
-    assert moved[0] != first[0] and moved[1] == first[1]  # the module counts as a whole, the hash has the class
-
-
-def test_a_module_that_is_not_here_is_another_source():
-    assert code_hash(["guerdon.credit.group_relative", "guerdon.credit.gone"]) != code_hash(
-        ["guerdon.credit.group_relative"]
-    )
-    assert modules_of(successor()) == ("guerdon.tasks.families.tiny",)
+    for function in (studied, rewritten):
+        function.__module__ = "guerdon.recipes.mine"  # as those of the package are
+    one, other, third = (recipe(name)(fn)() for name, fn in (("a", studied), ("a", rewritten), ("b", studied)))
+    assert one.hash == other.hash != third.hash and recipe("a")(studied)(rate=0.25).hash != one.hash
+    studied.__module__ = "mine"  # a user's is told by its text
+    assert recipe("a")(studied)().hash != one.hash
 
 
 if __name__ == "__main__":

@@ -21,14 +21,12 @@ from proofs import MINE, PAGE, REFUSES, example, how, quiet
 
 from guerdon.core.errors import Notice, RunStopped
 from guerdon.core.recipe import Claim
-from guerdon.loop import catalog
 from guerdon.loop.proof import calibration
-from guerdon.loop.proof.arms import make_arm
 from guerdon.loop.proof.calibration import calibrate
 from guerdon.loop.proof.known import LEDGER
-from guerdon.loop.proof.proving import OPTIONS, prove, register_claims
+from guerdon.loop.proof.proving import prove, register_claims
 from guerdon.store import evidence
-from guerdon.store.identity import RESULTS
+from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
 
 RUNS = 57  # 24 to tune, 16 of the look, 16 fresh ones and one from nothing; the ablation is the baseline, at its rate
@@ -137,22 +135,17 @@ def test_a_run_that_nobody_remembers_is_made_again(proved):
 def test_evidence_of_other_code_is_stale(proved, monkeypatch, capsys):
     folder, proof = proved
     cli = command_line(folder, monkeypatch, capsys)
-    assert any("thrice" in module for module in proof["claims"][0]["arms"]["method"]["modules"])
+    assert any(unit.endswith("thrice.py:thrice") for unit in proof["code"]["units"])
+    assert "stale" not in cli("show", "./thrice.py").out and evidence.stale(proof) == ""
     Path("thrice.py").write_text(example() + "# a comment changes nothing\n")
-    assert "stale" not in cli("show", "./thrice.py").out  # which also lets this process know the file
-    assert proof["results"] == RESULTS and evidence.stale(proof) == ""
+    assert "stale" not in cli("show", "./thrice.py").out
     Path("thrice.py").write_text(example().replace("epochs: int = 3", "epochs: int = 4"))
-    said = cli("show", "./thrice.py")
-    stale = "evidence: stale, the code of its method and ablation has changed since (guerdon prove thrice, with --renew"
-    assert f"{stale} where results are the same)" in said.out
-    assert cli("show", "./thrice.py", "--json").json["evidence"]["stale"].startswith("the code of its method")
-    older = evidence.stale({**proof, "results": RESULTS - 1})
-    assert older == f"what all recipes stand on comes to other results since (number {RESULTS - 1} then, {RESULTS} now)"
-    del proof["results"]
-    assert evidence.stale(proof) == "made before its code was recorded"
-    evidence.write(folder / "evidence", proof)
+    stale = "evidence: stale, code that its runs executed has changed since: "
+    assert stale in cli("show", "./thrice.py").out
+    assert cli("show", "./thrice.py", "--json").json["evidence"]["stale"].startswith("code that its runs executed")
+    evidence.write(folder / "evidence", {**proof, "code": {}})
     evidence.write_index(folder / "evidence")
-    assert "*Stale*: made before its code was recorded." in Path("evidence/thrice.md").read_text()
+    assert "*Stale*: made before the code that ran was recorded." in Path("evidence/thrice.md").read_text()
     assert "**better**, *stale* |" in Path("evidence/README.md").read_text()
 
 
@@ -168,13 +161,19 @@ def test_show_tells_what_came_out(proved, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_runs_of_other_code_are_not_taken_for_these(proved, monkeypatch):
-    folder, _ = proved
-    claim = catalog.find_recipe(str(folder / "thrice.py")).claims[0]
-    key = make_arm("grpo lr=0.003", claim, OPTIONS).key(0)
-    assert make_arm("grpo lr=0.003", claim, OPTIONS).key(0) == key
-    monkeypatch.setattr("guerdon.loop.proof.arms.RESULTS", RESULTS + 1)
-    assert make_arm("grpo lr=0.003", claim, OPTIONS).key(0) != key
+def test_a_run_that_other_code_began_is_made_again(proved, monkeypatch):
+    """Its folder lies where the run's goes, and is no run of this code's."""
+    folder, first = proved
+    (folder / "runs" / LEDGER).unlink()
+    (folder / "evidence" / "thrice.json").unlink()
+    left, *_ = sorted((folder / "runs").glob("*/run.json"))
+    config = RunFolder(left.parent).read_config()
+    left.unlink()
+    RunFolder(left.parent).create({**config, "code": "0" * 16})
+    began = (left.parent / "events.jsonl").stat().st_mtime_ns
+    (again,) = prove([str(folder / "thrice.py")], how(folder), quiet)
+    assert (left.parent / "events.jsonl").stat().st_mtime_ns != began
+    assert again["claims"][0]["against"] == first["claims"][0]["against"]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from guerdon.loop.study import run_study
 from guerdon.store.checksums import sealed
 from guerdon.store.event_types import Event, Warned
 from guerdon.store.folder import FORMAT, RunFolder
-from guerdon.store.identity import RESULTS
 from guerdon.store.report import write_report
 from guerdon.store.run import Run
 
@@ -77,12 +76,11 @@ def begun(cli: Cli) -> dict[str, Any]:
 
 def test_a_resume_with_other_code_says_so(cli: Cli) -> None:
     config = begun(cli)
-    assert (config["format"], config["results"]) == (FORMAT, RESULTS) and len(config["source"]) == 16
-    change(Path("a"), source="0" * 16, results=1)
+    assert config["format"] == FORMAT and len(config["code"]) == 16
+    change(Path("a"), code="0" * 16)
     answer = cli("train", "--resume", "a")
-    then = f"source {'0' * 16} then, {config['source']} now"
-    says = f"resumed with other code than it began with, so the result may differ: {then}"
-    assert answer.code == 0 and f"warning: {says}; results 1 then, {RESULTS} now" in answer.out
+    says = "resumed with other code than it began with, so the result may differ: "
+    assert answer.code == 0 and f"warning: {says}code {'0' * 16} then, {config['code']} now" in answer.out
     assert [message for message in Run("a").warnings if message.startswith(says)]
 
 

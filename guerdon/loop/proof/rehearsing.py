@@ -10,6 +10,7 @@ Leaves out: branches that two steps do not reach. A sample of runs made again in
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import subprocess
@@ -39,15 +40,14 @@ from guerdon.loop.what_ran import WhatRan
 from guerdon.store import evidence
 from guerdon.store.folder import RunFolder
 from guerdon.store.identity import HOUSE, Code, Sources, changed, code_of, named
-from guerdon.store.whole_files import absolute
 
 STEPS = 2
 PROBLEMS = 16  # of an exam
-OUTCOME = Mapping[str, Any]  # of an arm: the `units` that ran, and the `record` of its two steps
+Outcome = Mapping[str, Any]  # of an arm: the `units` that ran, and the `record` of its two steps
 
 
 @dataclass(frozen=True)
-class Place:
+class ArmPlace:
     """An arm of a claim of a recipe."""
 
     recipe: str
@@ -81,19 +81,19 @@ def _run(arm: Arm, path: Path) -> set[str]:
     return ran.units
 
 
-def arms_in(names: Iterable[str], how: How) -> dict[Place, Arm]:
+def arms_in(names: Iterable[str], how: How) -> dict[ArmPlace, Arm]:
     """Every arm of every claim of some recipes."""
     return {
-        Place(name, number, role): arm
+        ArmPlace(name, number, role): arm
         for name in names
         for number, trial in enumerate(trials_of(name, claiming(find_recipe(name)), how))
         for role, arm in trial.arms.items()
     }
 
 
-def rehearse_all(arms: Mapping[Place, Arm], jobs: int) -> Iterator[tuple[list[Place], OUTCOME]]:
+def rehearse_all(arms: Mapping[ArmPlace, Arm], jobs: int) -> Iterator[tuple[list[ArmPlace], Outcome]]:
     """Each arm once, several at a time, with all the places that it stands in."""
-    places: dict[str, list[Place]] = {}
+    places: dict[str, list[ArmPlace]] = {}
     for place, arm in arms.items():
         places.setdefault(arm.key(0), []).append(place)
     firsts = [(each, arms[each[0]]) for each in places.values()]
@@ -103,7 +103,7 @@ def rehearse_all(arms: Mapping[Place, Arm], jobs: int) -> Iterator[tuple[list[Pl
             yield waiting[future], future.result()
 
 
-def _rehearsed(arm: Arm) -> OUTCOME:
+def _rehearsed(arm: Arm) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         return rehearse(arm, Path(folder))
 
@@ -130,59 +130,78 @@ class Refactoring:
 
 
 def refactored(names: Sequence[str], before: Path, how: How, heard: Callable[[str], None]) -> list[Refactoring]:
-    """Rehearse proofs whose code has changed with the code `before`, a checkout of it, and with that of today; those of which
-    every arm comes to the same are of today's code from then on."""
-    how, package = how.from_here(), before.resolve() / HOUSE.name
-    names = [str(absolute(name)) if name.endswith(".py") else name for name in names]  # whoever rehearses is elsewhere
-    if not package.is_dir():
-        raise UserError(f"{before} is no checkout of guerdon: git worktree add {before} COMMIT")
+    """Rehearse proofs whose code has changed with the code `before` and with that of today; those of which every arm comes to
+    the same are of today's code from then on. `before` is a checkout of the package, or a folder with recipes of one's own as
+    they were."""
+    how, then_from = how.from_here(), _Place.of(before)
     proofs = {name: evidence.read(how.folder, how.file_of(find_recipe(name).name)) for name in names}
     aged = {name: proof for name, proof in proofs.items() if evidence.stale_units(proof)}
     outcomes = {name: Refactoring(name, "current") for name in names if name not in aged}
     for name, proof in aged.items():
-        if differs := changed(Code(proof["code"]["units"], proof["code"]["files"]), Sources(package)):
+        if differs := changed(Code(proof["code"]["units"], proof["code"]["files"]), then_from.sources):
             outcomes[name] = Refactoring(name, "stale", f"it was not made with the code in {before}: {named(differs)}")
     left = [name for name in aged if name not in outcomes]
-    then, now = (_rehearsals(left, root, how, heard) for root in (before.resolve(), HOUSE.parent))
+    then, now = (_rehearsals(left, place, how, heard) for place in (then_from, _Place(HOUSE, Path.cwd())))
     for name in left:
-        outcomes[name] = _settle(name, aged[name], then, now, package, how)
+        outcomes[name] = settle(name, aged[name], then, now, then_from.sources, how)
     evidence.write_index(how.folder)
     return [outcomes[name] for name in names]
 
 
-def _rehearsals(names: Sequence[str], root: Path, how: How, heard: Callable[[str], None]) -> dict[Place, OUTCOME]:
-    """What the arms of some recipes come to with the code of a checkout, by their places."""
+@dataclass(frozen=True)
+class _Place:
+    """Where code is run: a package, and a folder with files of one's own."""
+
+    package: Path
+    own: Path
+
+    @classmethod
+    def of(cls, before: Path) -> _Place:
+        before = before.resolve()
+        package = before / HOUSE.name
+        if not package.is_dir() and not [*before.glob("*.py")]:
+            raise UserError(f"{before} holds no code: make it with git worktree add {before} COMMIT")
+        return cls(package if package.is_dir() else HOUSE, before)
+
+    @functools.cached_property
+    def sources(self) -> Sources:
+        return Sources(self.package, self.own)
+
+
+def _rehearsals(names: Sequence[str], place: _Place, how: How, heard: Callable[[str], None]) -> dict[ArmPlace, Outcome]:
+    """What the arms of some recipes come to with the code of a place."""
     if not names:
         return {}
     command = [sys.executable, "-m", __name__, str(how.jobs), *names]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    outcomes: dict[Place, OUTCOME] = {}
-    with subprocess.Popen(command, env=environment, cwd=root, stdout=subprocess.PIPE, text=True) as process:
+    environment = {**os.environ, "PYTHONPATH": str(place.package.parent)}
+    outcomes: dict[ArmPlace, Outcome] = {}
+    with subprocess.Popen(command, env=environment, cwd=place.own, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
             told = json.loads(line)
-            places = [Place(*place) for place in told["places"]]
+            places = [ArmPlace(*each) for each in told["places"]]
             outcomes |= dict.fromkeys(places, told)
-            heard(f"{places[0].recipe}, {places[0]}, with the code in {root}")
+            heard(f"{places[0].recipe}, {places[0]}, with the code in {place.own}")
     if process.returncode:
-        raise UserError(f"rehearsals with the code in {root} failed: {' '.join(command)}")
+        raise UserError(f"rehearsals with the code in {place.own} failed: {' '.join(command)}")
     return outcomes
 
 
-def _settle(
+def settle(
     name: str,
     proof: dict[str, Any],
-    then: Mapping[Place, OUTCOME],
-    now: Mapping[Place, OUTCOME],
-    package: Path,
+    then: Mapping[ArmPlace, Outcome],
+    now: Mapping[ArmPlace, Outcome],
+    before: Sources,
     how: How,
 ) -> Refactoring:
+    """What rehearsals make of a proof; written down where its results are the same."""
     mine = [place for place in then if place.recipe == name]
     for place in mine:
         if difference := differing(then[place]["record"], now[place]["record"]):
             return Refactoring(name, "stale", f"{place} comes to other results: {difference}")
     gone = evidence.stale_units(proof)
-    seen = {unit for place in mine for unit in code_of(then[place]["units"], Sources(package)).units}
+    seen = {unit for place in mine for unit in code_of(then[place]["units"], before).units}
     unseen = [unit for unit, (was, _) in gone.items() if was and unit not in seen]
     if unseen:
         return Refactoring(name, "stale", f"the rehearsal here does not execute {named(unseen)}")

@@ -96,10 +96,10 @@ def differing(then: Record, now: Record) -> str:
     >>> differing(once, {**once, "weights": "cd"})
     'weights ab then, cd now'
     """
-    kept = without_outcomes(with_points_read(now), but=len(ends_of(now)))
-    before, after = (dict(_numbers(by_form(record))) for record in (then, kept))
-    if len(then["points"]) != len(kept["points"]):
-        return f"{len(then['points'])} exams then, {len(kept['points'])} now"
+    then, now = (without_outcomes(with_points_read(each), but=len(ends_of(each))) for each in (then, now))
+    before, after = (dict(_numbers(by_form(record))) for record in (then, now))
+    if len(then["points"]) != len(now["points"]):
+        return f"{len(then['points'])} exams then, {len(now['points'])} now"
     for name, value in before.items():
         other = after.get(name, NOTHING)
         if value != other and not (value != value and other != other):  # a NaN is not itself
