@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
 
-SEED = "GUERDON_HYPOTHESIS_SEED"  # how xdist's workers are told it
+SEED = "GUERDON_TEST_SEED"  # how xdist's workers, and whatever else draws at random in `make slow`, are told it
 always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
 settings.register_profile("quick", always, max_examples=12, derandomize=True)
 settings.register_profile("thorough", always, max_examples=100, derandomize=False)

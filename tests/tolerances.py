@@ -10,6 +10,7 @@ which is many times more than what is left out.
 from __future__ import annotations
 
 import torch
+from small import small_config
 from torch import Tensor
 
 from guerdon.models.config import DecoderConfig
@@ -31,7 +32,14 @@ def decoder_terms(config: DecoderConfig, positions: int) -> int:
     return config.layers * layer + 2 * config.hidden
 
 
-def assert_rounded(found: Tensor, expected: Tensor, terms: float, scale: float | None = None) -> None:
-    """`found` is `expected` up to the rounding of `terms` additions at the scale of the largest number expected."""
-    largest = float(expected.detach().abs().max()) if scale is None else scale
-    torch.testing.assert_close(found, expected, atol=rounding(terms, largest, expected.dtype), rtol=0.0)
+LM_TERMS = decoder_terms(small_config(), positions=64)  # the small models of these tests, and what they are shown
+
+
+def assert_rounded(found: Tensor, expected: Tensor, terms: float, scale: float = 1.0) -> None:
+    """`found` is `expected` up to the rounding of `terms` additions, at the scale of the largest number expected.
+
+    `scale` is the least that this is taken to be: a log-prob near 0 is a difference of larger numbers.
+    """
+    largest = float(expected.detach().abs().max()) if expected.numel() else 0.0
+    atol = rounding(terms, max(scale, largest), expected.dtype)
+    torch.testing.assert_close(found, expected, atol=atol, rtol=0.0)

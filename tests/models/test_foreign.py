@@ -13,6 +13,7 @@ from scheduling import mostly_slow
 from small import TEXTS, small_lm
 from small_foreign import SHAPES, made
 from strategies import episode
+from tolerances import LM_TERMS, assert_rounded
 
 import guerdon as gd
 from guerdon import models
@@ -84,7 +85,7 @@ def test_what_is_sampled_is_what_is_read(model):
     for some in (requests[:8], requests):  # without and with distributions that are cut short
         batch = batch_of(some, answer(model, some))
         found = model.read(batch, ["logp", "entropy"])
-        torch.testing.assert_close(found["logp"].detach(), batch.logp, atol=1e-5, rtol=0)
+        assert_rounded(found["logp"].detach(), batch.logp, LM_TERMS)
         assert (found["entropy"] >= 0).all() and found["logp"].requires_grad
 
 
@@ -99,7 +100,7 @@ def test_it_samples_and_reads_as_our_own_decoder_does(tmp_path):
     batch = batch_of(requests[:8], replies[:8])
     found = [m.read(batch, ["logp", "entropy"]) for m in (ours, theirs)]
     for name in found[0]:
-        torch.testing.assert_close(found[0][name], found[1][name], atol=1e-5, rtol=1e-4)
+        assert_rounded(found[0][name], found[1][name], LM_TERMS)
     for values in found:
         (values["logp"] - 0.3 * values["entropy"]).sum().backward()
     torch.testing.assert_close(ours.net.embed.grad, theirs.net.model.embed_tokens.weight.grad, atol=1e-4, rtol=1e-3)
@@ -183,11 +184,11 @@ def test_hidden_states_are_after_each_step_the_last_one_too(model):
     tokens = torch.tensor([*model.encode(view), *model.recite("", text).actions])[None]
     with torch.no_grad():
         expected = theirs.base_model(tokens).last_hidden_state[0, len(model.encode(view)) :]
-    torch.testing.assert_close(found["hidden"], expected, atol=1e-5, rtol=1e-4)
+    assert_rounded(found["hidden"], expected, LM_TERMS)
     with_others = probe(model, [((), "x", text), ((), view, text)], ["hidden", "logp"])[1]
-    torch.testing.assert_close(with_others["hidden"], found["hidden"], atol=1e-5, rtol=1e-4)
+    assert_rounded(with_others["hidden"], found["hidden"], LM_TERMS)
     (alone,) = probe(model, [((), view, text)], ["logp"])
-    torch.testing.assert_close(alone["logp"], found["logp"], atol=1e-5, rtol=0)
+    assert_rounded(alone["logp"], found["logp"], LM_TERMS)
 
 
 def test_turns_and_branches_are_read_as_they_were_sampled(neox):
@@ -198,7 +199,7 @@ def test_turns_and_branches_are_read_as_they_were_sampled(neox):
     other = segment(request("judge"), answer(neox, [request("judge")])[0], parent=1, role="judge")
     batch = pack([episode(trunk, *twigs, other), episode(trunk, number=1)])
     found = neox.read(batch, ["logp"])["logp"]
-    torch.testing.assert_close(found, batch.logp, atol=1e-5, rtol=0)
+    assert_rounded(found, batch.logp, LM_TERMS)
     assert batch.K == 5 and len(found) == batch.S
 
 
