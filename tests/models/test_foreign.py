@@ -63,9 +63,9 @@ def batch_of(requests, replies):
     return pack([episode(segment(a, r), number=i) for i, (a, r) in enumerate(zip(requests, replies, strict=True))])
 
 
-def agree(a, b, atol=1e-5):
+def agree(a, b, terms=LM_TERMS):
     assert a.actions.tolist() == b.actions.tolist() and (a.text, a.end) == (b.text, b.end)
-    np.testing.assert_allclose(a.logp, b.logp, atol=atol, rtol=0)
+    assert_rounded(torch.as_tensor(a.logp), torch.as_tensor(b.logp), terms)
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def test_row_by_row_it_is_the_same_to_the_last_bit(neox):
     neox.rows = 1
     requests = [request(v, seed) for seed, v in enumerate(VIEWS)]
     for one, reply in zip(requests, answer(neox, requests[::-1])[::-1], strict=True):
-        agree(answer(neox, [one])[0], reply, atol=0)
+        agree(answer(neox, [one])[0], reply, terms=0)
 
 
 @pytest.mark.parametrize("able", [(True, False), (False, True), (False, False)])
@@ -252,7 +252,7 @@ def test_it_is_trained(tmp_path, kind):
     assert runs[0].complete and runs[0].weights == runs[1].weights
     trained, again = runs[0].model(), models.load(str(tmp_path / "a" / "models" / "policy"))
     assert trained.identity() == again.identity() != models.load(source).identity()
-    agree(answer(trained, [request()])[0], answer(again, [request()])[0], atol=0)
+    agree(answer(trained, [request()])[0], answer(again, [request()])[0], terms=0)
 
 
 def length(completion):
@@ -265,7 +265,7 @@ def test_a_snapshot_keeps_its_weights(neox):
     before = answer(neox, [request()])[0]
     with torch.no_grad():
         neox.net.get_output_embeddings().weight.mul_(3.0)
-    agree(answer(table["reference"], [request()])[0], before, atol=0)
+    agree(answer(table["reference"], [request()])[0], before, terms=0)
     assert answer(neox, [request()])[0].logp.tolist() != before.logp.tolist()
 
 
@@ -278,7 +278,7 @@ def test_save_and_load(model, tmp_path):
         warnings.simplefilter("error")  # it was said when the model was first loaded
         loaded = models.load(str(tmp_path / "copy"))
     assert type(loaded) is foreign and loaded.identity() == model.identity()
-    agree(answer(loaded, [request()])[0], answer(model, [request()])[0], atol=0)
+    agree(answer(loaded, [request()])[0], answer(model, [request()])[0], terms=0)
     assert not list((tmp_path / "copy").glob("*.bin"))
     words = transformers.AutoTokenizer.from_pretrained(tmp_path / "copy")
     ids = words.apply_chat_template(

@@ -133,7 +133,7 @@ def test_normalised_within_groups_and_over_the_step():
     found = plain(value(normalised(A, eps=0.0), where, **leaves))
     assert found == pytest.approx([-1 / math.sqrt(2), 1 / math.sqrt(2), 0, 0, 0])
     assert plain(value(normalised(A, scale=False), where, **leaves)) == [-1.0, 1.0, 0.0, 0.0, 0.0]
-    whole = torch.tensor([1.0, 3, 5, 5, 9])
+    whole = torch.tensor([1.0, 3, 5, 5, 9], dtype=torch.float64)
     over = plain(value(normalised(A, over="step", eps=0.0), where, **leaves))
     assert over == pytest.approx(((whole - whole.mean()) / whole.std()).tolist())
     assert plain(value(normalised(A), where, a=scores(1, None, FAILED, 5, 9))) == [0.0, ABSENT, FAILED, 0.0, 0.0]
