@@ -9,6 +9,8 @@ which is many times more than what is left out.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from small import small_config
 from torch import Tensor
@@ -19,6 +21,12 @@ from guerdon.models.config import DecoderConfig
 def rounding(terms: float, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> float:
     """n·eps·scale: what two sums of `terms` terms, whose absolute values add up to `scale`, may differ by."""
     return terms * torch.finfo(dtype).eps * scale
+
+
+def wandering(terms: float, scale: float = 1.0, dtype: torch.dtype = torch.float32) -> float:
+    """8·√n·eps·scale, for networks of so many additions that n·eps says little: roundings whose signs are as good as random
+    add up to about the square root of their number (Higham 2002, section 2.8), and eight times that is not seen by chance."""
+    return 8 * math.sqrt(terms) * torch.finfo(dtype).eps * scale
 
 
 def decoder_terms(config: DecoderConfig, positions: int) -> int:

@@ -31,7 +31,7 @@ ASKS = [Ask(task(n), 2) for n in "abc"]
 
 
 def near(model, found, expected):
-    """Log-probs up to the rounding of the model's sums; a table has one of ten choices."""
+    """Log-probs up to the rounding of the model's sums; a table's is over ten choices."""
     config = getattr(model, "config", None)
     assert_rounded(found, expected, decoder_terms(config, 64) if config else 10)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from small import small_config
 from small_gguf import SPECIALS, gguf, net_of, write
-from tolerances import LM_TERMS, assert_rounded
+from tolerances import LM_TERMS, assert_rounded, decoder_terms, wandering
 
 from guerdon import models
 from guerdon.core.errors import UserError
@@ -217,4 +217,4 @@ def test_real_files_equal_transformers(file, tmp_path):
             with torch.no_grad():
                 expected = net(ids[None]).logits[0]
             gap = (ours - expected).abs().max().item()
-            assert gap < 1e-3 and gap < 1e-4 * expected.abs().max().item()
+            assert gap < wandering(decoder_terms(model.config, len(ids)), expected.abs().max().item())
