@@ -1,5 +1,5 @@
 # make demo: see a model learn. make demo-hack: see a reward being hacked, and the alarm.
-# make test: everything CI runs. make slow: the checks that take minutes.
+# make test: everything CI runs. make slow: the checks that take minutes, and properties at random; it prints its seed, make slow SEED=n repeats it.
 # make browser: the studio in a real browser, Chromium; skipped where there is none.
 # make peers: what compares with TRL, verifiers, verl and stable-baselines3, in an environment of its own, .venv-peers.
 # make bench: a GRPO step against TRL's, on this processor. make format: mend what a machine can mend.
@@ -39,11 +39,11 @@ browser: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "browser and not slow" tests/studio
 
 slow: $(VENV)/.installed
-	$(BIN)/python -m pytest -q -m "slow or hypothesis" --hypothesis-profile thorough
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
 
 peers: $(PEERS)/.installed
-	$(PEERS)/bin/python -m pytest -q -m peers
-	PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -n 2 --dist worksteal -q -m peers -k "not much" tests # of a real model's greedy answers a few: fifty take twice as long as all the rest
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
 
 $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt requirements/peers_bare.txt requirements/peers_older.txt
 	test -x $(PEERS)/bin/python || $(PY) -m venv $(PEERS)

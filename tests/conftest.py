@@ -1,9 +1,10 @@
-"""What every test has: modules in this folder (`strategies`) can be imported; hypothesis repeats itself, and tries little in a
-plain run and much in `make slow`; a test that compares with another library is skipped where that is not installed; nothing
-waits for the disk, and Python seldom looks for garbage among all that is loaded."""
+"""What every test has: modules in this folder (`strategies`) can be imported; hypothesis tries little and repeats itself in a
+plain run, and in `make slow` tries much, drawn by a random seed that it prints; a test that compares with another library is
+skipped where that is not installed; nothing waits for the disk, and Python seldom looks for garbage."""
 
 import gc
 import os
+import secrets
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from packaging.requirements import Requirement
 
-always = settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("quick", always, max_examples=12)
-settings.register_profile("thorough", always, max_examples=100)
+SEED = "GUERDON_TEST_SEED"  # how xdist's workers, and whatever else draws at random in `make slow`, are told it
+always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+settings.register_profile("quick", always, max_examples=12, derandomize=True)
+settings.register_profile("thorough", always, max_examples=100, derandomize=False)
 settings.load_profile("quick")  # pytest --hypothesis-profile thorough
 gc.set_threshold(10_000, 20, 100)  # a search through all that is loaded here takes half a second
 
@@ -24,6 +26,25 @@ def unhurried_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda file: None)
         yield
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """In the thorough profile every test draws by one seed: the one that was asked for, or a random one."""
+    if config.getoption("--hypothesis-profile") == "thorough":
+        asked = config.getoption("--hypothesis-seed") or os.environ.get(SEED)
+        config.option.hypothesis_seed = os.environ[SEED] = asked or str(secrets.randbelow(2**32))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Print the seed and how to repeat the run; here, since `-q` leaves out what pytest prints above."""
+    seed, terminal = (
+        session.config.getoption("--hypothesis-seed"),
+        session.config.pluginmanager.getplugin("terminalreporter"),
+    )
+    if seed and terminal and not hasattr(session.config, "workerinput"):
+        terminal.write_line(f"examples are drawn by seed {seed}; to repeat: make slow SEED={seed}")
+        terminal.write_line(f"one test: python -m pytest TEST --hypothesis-profile thorough --hypothesis-seed={seed}")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

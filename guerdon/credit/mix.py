@@ -66,8 +66,8 @@ class separately(FieldColumns):
     >>> import guerdon as gd
     >>> from guerdon.core.example import ExamplePlay, example_tries
     >>> batch = example_tries([[0.0, 1.0]], style=[100.0, 0.0])
-    >>> gd.credit.separately(("reward", "style"), (2.0, 1.0), eps=0.0)(batch, ExamplePlay())["advantage"].tolist()
-    [-0.7071067690849304, 0.7071067690849304]
+    >>> gd.credit.separately(("reward", "style"), (2.0, 1.0), eps=0.0)(batch, ExamplePlay())["advantage"]
+    tensor([-0.7071,  0.7071])
     """
 
     rewards: Annotated[tuple[str, ...], ColumnField("needs")]

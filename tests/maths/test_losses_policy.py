@@ -292,11 +292,14 @@ def tries_of(policy, generator, n=64):
     [clipped(), *(pytest.param(x, marks=pytest.mark.slow) for x in (clipped(ratio="track"), reweighted(high=0.2)))],
 )
 def test_continuous_actions_go_through_the_same_surrogate(loss):
-    """Four updates on each batch, so that ratios leave 1; the target is (1, -1)."""
+    """Four updates on each batch, so that ratios leave 1; the target is (1, -1).
+
+    It ends while an update is smaller than the policy's spread: beyond, the last bits decide where the mean is thrown.
+    """
     policy, generator = Gaussian(), torch.Generator().manual_seed(0)
-    optimiser = torch.optim.Adam([policy.mean, policy.log_std], lr=0.05)
+    optimiser = torch.optim.Adam([policy.mean, policy.log_std], lr=0.03)
     first = None
-    for _ in range(40):
+    for _ in range(24):
         batch = tries_of(policy, generator)
         assert batch.action.shape == (64, 2)
         reward = -(batch.action - torch.tensor([1.0, -1.0])).square().sum(1)

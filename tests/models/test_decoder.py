@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from small import small_config
+from tolerances import LM_TERMS, assert_rounded, decoder_terms
 
 from guerdon.models.attention import Runs
 from guerdon.models.config import Rope
@@ -63,7 +64,7 @@ def test_what_follows_a_shared_start_is_read_as_if_it_stood_alone(shape):
     ]:
         whole = torch.cat(path)
         alone = net(whole, Runs.apart([len(whole)], CPU))
-        torch.testing.assert_close(found[last], alone[-len(path[-1]) :], atol=1e-5, rtol=1e-5)
+        assert_rounded(found[last], alone[-len(path[-1]) :], LM_TERMS)
 
 
 @torch.no_grad()
@@ -73,7 +74,7 @@ def test_runs_of_all_lengths_do_not_see_each_other():
     parts = [tokens(n, i) for i, n in enumerate(lengths)]
     found = net(torch.cat(parts), Runs.apart(lengths, CPU)).split(lengths)
     for part, seen in zip(parts, found, strict=True):
-        torch.testing.assert_close(seen, net(part, Runs.apart([len(part)], CPU)), atol=1e-5, rtol=1e-5)
+        assert_rounded(seen, net(part, Runs.apart([len(part)], CPU)), decoder_terms(net.config, len(part)))
 
 
 @torch.no_grad()

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from small import small_lm
 from small_foreign import made as made_foreign
 from strategies import episode
+from tolerances import LM_TERMS, assert_rounded
 
 import guerdon as gd
 from guerdon import models
@@ -103,16 +104,16 @@ def test_what_it_says_of_chains_trees_turns_and_silent_tracks(tmp_path, kind, fo
     wide = () if form is True or form.outputs == 1 else (3,)
     found = model.read(batch, [*NAMES, "logp"])
     assert found["value"].shape == found["after"].shape == (batch.S, *wide) and found["final"].shape == (5, *wide)
-    torch.testing.assert_close(found["final"], torch.stack([t[-1] for t in told]), atol=1e-4, rtol=1e-4)
+    assert_rounded(found["final"], torch.stack([t[-1] for t in told]), LM_TERMS)
     first, count = len(trunk.context) - 1, len(trunk.actions)
-    torch.testing.assert_close(found["value"][:count], told[0][first : first + count], atol=1e-4, rtol=1e-4)
+    assert_rounded(found["value"][:count], told[0][first : first + count], LM_TERMS)
     second, more = len(trunk.context) + count + len(twigs[1].context) - 1, len(twigs[1].actions)
     at = count + len(twigs[0].actions)
-    torch.testing.assert_close(found["value"][at : at + more], told[1][second : second + more], atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(found["after"][at : at + more], told[1][second + 1 :], atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(found["logp"], model.read(batch, ["logp"])["logp"], atol=1e-5, rtol=1e-4)
+    assert_rounded(found["value"][at : at + more], told[1][second : second + more], LM_TERMS)
+    assert_rounded(found["after"][at : at + more], told[1][second + 1 :], LM_TERMS)
+    assert_rounded(found["logp"], model.read(batch, ["logp"])["logp"], LM_TERMS)
     for name in NAMES:
-        torch.testing.assert_close(model.read(batch, [name])[name], found[name], atol=1e-5, rtol=1e-4)
+        assert_rounded(model.read(batch, [name])[name], found[name], LM_TERMS)
     none = model.read(batch.take(torch.zeros(batch.K, dtype=torch.bool)), NAMES)
     assert {name: tuple(x.shape) for name, x in none.items()} == dict.fromkeys(NAMES, (0, *wide))
 
@@ -187,7 +188,7 @@ def test_it_says_of_a_folder_what_our_own_decoder_says(tmp_path):
     theirs.start(0, {})
     found, want = (m.read(recited(ours), NAMES) for m in (theirs, ours))
     for name in NAMES:
-        torch.testing.assert_close(found[name], want[name], atol=1e-5, rtol=1e-4)
+        assert_rounded(found[name], want[name], LM_TERMS)
 
 
 def test_in_half_precision_a_foreign_model_s_head_is_not(tmp_path):

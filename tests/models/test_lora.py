@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from scheduling import mostly_slow
 from small import TEXTS, small_config
 from strategies import episode
+from tolerances import LM_TERMS, assert_rounded
 
 from guerdon import models
 from guerdon.core.episode import Segment
@@ -178,7 +179,7 @@ def test_sampling_and_reading_agree(model):
     batch = sampled(model)
     with torch.no_grad():
         read = model.read(batch, ("logp",))["logp"]
-    torch.testing.assert_close(read, batch.logp, atol=1e-5, rtol=0)
+    assert_rounded(read, batch.logp, LM_TERMS)
 
 
 def test_an_empty_batch_can_be_learned_from(model):
@@ -355,10 +356,10 @@ def test_peft_loads_what_is_saved(tmp_path, family):
     moved(model).save_adapter(tmp_path / "adapter")
     before = their_logits(plain)
     adapted = peft.PeftModel.from_pretrained(plain, tmp_path / "adapter")
-    torch.testing.assert_close(their_logits(adapted), logits(model.net), atol=1e-5, rtol=1e-5)
+    assert_rounded(their_logits(adapted), logits(model.net), LM_TERMS)
     assert (their_logits(adapted) - before).abs().max() > 0.1
     model.save_pretrained(tmp_path / "merged")
-    torch.testing.assert_close(their_logits(theirs(tmp_path / "merged")[1]), logits(model.net), atol=1e-5, rtol=1e-5)
+    assert_rounded(their_logits(theirs(tmp_path / "merged")[1]), logits(model.net), LM_TERMS)
 
 
 PEFT = {
@@ -385,7 +386,7 @@ def test_adapters_trained_by_peft_load_here(tmp_path, family, kind):
     adapted.eval().save_pretrained(tmp_path / "adapter")
     model = lm(str(tmp_path / "plain"), adapter=str(tmp_path / "adapter"))
     assert (their_logits(adapted) - logits(lora.bare(model.net))).abs().max() > 0.1
-    torch.testing.assert_close(logits(model.net), their_logits(adapted), atol=1e-5, rtol=1e-5)
+    assert_rounded(logits(model.net), their_logits(adapted), LM_TERMS)
     model.save_adapter(tmp_path / "again")
     reloaded = peft.PeftModel.from_pretrained(theirs(tmp_path / "plain")[1], tmp_path / "again")
-    torch.testing.assert_close(their_logits(reloaded), their_logits(adapted), atol=1e-6, rtol=1e-6)
+    assert_rounded(their_logits(reloaded), their_logits(adapted), LM_TERMS)

@@ -11,6 +11,7 @@ from recited import PAIRS, recited, said
 from safetensors.torch import load_file, save_file
 from small import small_lm
 from strategies import episode
+from tolerances import LM_TERMS, assert_rounded
 
 from guerdon import models
 from guerdon.core.episode import End, Segment
@@ -63,11 +64,11 @@ def test_value_is_read_before_each_action_and_final_after_the_last(tmp_path):
         want = by_hand(model, s)
         first = len(s.context) - 1
         count = len(s.actions)
-        torch.testing.assert_close(found["value"][at : at + count], want[first : first + count])
-        torch.testing.assert_close(found["after"][at : at + count], want[first + 1 :])
-        torch.testing.assert_close(found["final"][k], want[-1])
+        assert_rounded(found["value"][at : at + count], want[first : first + count], LM_TERMS)
+        assert_rounded(found["after"][at : at + count], want[first + 1 :], LM_TERMS)
+        assert_rounded(found["final"][k], want[-1], LM_TERMS)
         at += count
-    torch.testing.assert_close(found["logp"], model.read(batch, ["logp"])["logp"])
+    assert_rounded(found["logp"], model.read(batch, ["logp"])["logp"], LM_TERMS)
 
 
 def test_trees_turns_and_tracks_without_actions(tmp_path):
@@ -79,7 +80,7 @@ def test_trees_turns_and_tracks_without_actions(tmp_path):
     found = model.read(batch, ["value", "final"])
     chains = [(trunk, twigs[0]), (trunk, twigs[1]), (silent,), (trunk,)]
     assert batch.K == 4 and len(found["value"]) == batch.S
-    torch.testing.assert_close(found["final"], torch.stack([by_hand(model, *chain)[-1] for chain in chains]))
+    assert_rounded(found["final"], torch.stack([by_hand(model, *chain)[-1] for chain in chains]), LM_TERMS)
     alone = model.read(pack([episode(silent)]), ["value", "final"])
     assert len(alone["value"]) == 0 and alone["final"].shape == (1,)
 
@@ -92,7 +93,7 @@ def test_reading_in_pieces_changes_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(lm_module, "READ_TOKENS", 10)
     monkeypatch.setattr(certainty, "LOGITS", 50)
     for name, value in model.read(batch, want).items():
-        torch.testing.assert_close(value, whole[name], atol=1e-5, rtol=1e-5)
+        assert_rounded(value, whole[name], LM_TERMS)
 
 
 def test_a_few_updates_bring_it_to_its_targets(tmp_path):
@@ -149,7 +150,7 @@ def test_transformers_loads_the_words(tmp_path):
     theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "saved")
     tokens = torch.tensor([model.encode("x + 4").tolist()])
     ours = model.decoder.logits(model.decoder(tokens[0], Runs.apart([tokens.shape[1]], tokens.device)))
-    torch.testing.assert_close(theirs(tokens).logits[0], ours, atol=1e-4, rtol=1e-4)
+    assert_rounded(theirs(tokens).logits[0], ours, LM_TERMS)
 
 
 def test_a_head_of_another_model_is_refused(tmp_path):

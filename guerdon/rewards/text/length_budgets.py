@@ -121,8 +121,8 @@ class promise(Leaf):
     against (HBPO's `below_promise`). Not applicable to an ask without one.
 
     >>> import guerdon as gd
-    >>> gd.rewards.promise(gd.rewards.within_budget(9))(budget=6)  # 4 cos(60 degrees)
-    2.0000000000000004
+    >>> round(gd.rewards.promise(gd.rewards.within_budget(9))(budget=6), 6)  # 4 cos(60 degrees)
+    2.0
     """
 
     worth: within_budget
