@@ -7,13 +7,14 @@
 # make kernels: the GPU kernels' tests, in Triton's interpreter where there is no GPU.
 # make docs: the docs site, built into site/; what is broken or undocumented ends it. make docs-serve: the same, live.
 # make pages: the numbers in docs/evidence, docs/promises.md, the tables of docs/check_a_reward.md, and what docs/notebooks show.
+# make sample: makes a sample of the package's evidence again, as far as this kind of machine made it.
 # make promises: every test of tests/promises, the slow ones too, with counts of how often each was tried.
 PY ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PEERS ?= .venv-peers
 
-.PHONY: test lint types suite browser slow peers promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
+.PHONY: test lint types suite browser slow peers sample promises demo demo-hack bench kernels format hooks check-files docs docs-serve pages clean
 
 test: lint
 	$(MAKE) --no-print-directory -j2 --output-sync=target types suite # together: types take one core, and half a minute where nothing is cached
@@ -52,6 +53,9 @@ $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt 
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(PEERS)/older -r requirements/peers_older.txt
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+sample: $(VENV)/.installed
+	$(BIN)/guerdon prove --all --sample --out guerdon/evidence
 
 promises: $(VENV)/.installed
 	$(BIN)/python -m pytest -q -m "slow or not slow" --record tests/promises
