@@ -137,5 +137,6 @@ def _parts_of_code(value: Any) -> Iterator[Any]:
 
 def _is_plain_object(value: Any) -> bool:
     """An object of a class in Python whose fields are all that it is."""
-    has_own_way = "__reduce__" in dir(type(value)) and type(value).__reduce__ is not object.__reduce__
+    own = {name for each in type(value).__mro__[:-1] for name in vars(each)}
+    has_own_way = bool(own & {"__reduce__", "__reduce_ex__", "__slots__"})
     return hasattr(value, "__dict__") and not has_own_way and not hasattr(value, "__next__")
