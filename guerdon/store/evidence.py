@@ -96,7 +96,7 @@ def stale(proof: Mapping[str, Any]) -> str:
     """Why evidence is not of the code as it is today; empty where it is."""
     if not isinstance(proof.get("code"), Mapping) or "sets" not in proof["code"]:
         return "made before the code that ran was recorded"
-    changed = stale_units(proof)
+    changed = sorted(stale_units(proof), key=lambda unit: (not unit.startswith(("recipes.", "losses.")), unit))
     return f"code that its runs executed has changed since: {named(changed)}" if changed else ""
 
 

@@ -28,7 +28,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.recipe import Study
 from guerdon.loop.build import config_of
 from guerdon.loop.catalog import find_recipe
-from guerdon.loop.proof.arms import START_SEED, Arm
+from guerdon.loop.proof.arms import ABLATION, BASELINE, METHOD, PLAIN, START_SEED, Arm
 from guerdon.loop.proof.jobs import few_threads, share_machine
 from guerdon.loop.proof.known import CODE, as_sets
 from guerdon.loop.proof.proving import How, claiming, trials_of
@@ -42,6 +42,7 @@ from guerdon.store.folder import RunFolder
 from guerdon.store.identity import HOUSE, Code, Sources, changed, code_of, named
 
 STEPS = 2
+ROLES = {METHOD: 0, BASELINE: 1, ABLATION: 2, PLAIN: 3}  # in the order in which they are named
 PROBLEMS = 16  # of an exam
 Outcome = Mapping[str, Any]  # of an arm: the `units` that ran, and the `record` of its two steps
 
@@ -196,7 +197,9 @@ def settle(
     how: How,
 ) -> Refactoring:
     """What rehearsals make of a proof; written down where its results are the same."""
-    mine = [place for place in then if place.recipe == name]
+    mine = sorted(
+        (place for place in then if place.recipe == name), key=lambda place: (place.claim, ROLES.get(place.role, 0))
+    )
     for place in mine:
         if difference := differing(then[place]["record"], now[place]["record"]):
             return Refactoring(name, "stale", f"{place} comes to other results: {difference}")
