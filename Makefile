@@ -43,7 +43,7 @@ slow: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "slow or hypothesis" --hypothesis-profile thorough $(if $(SEED),--hypothesis-seed=$(SEED))
 
 peers: $(PEERS)/.installed
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -n 2 --dist worksteal -q -m peers -k "not much" tests # of a real model's greedy answers a few: fifty take twice as long as all the rest
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(PEERS)/bin/python -m pytest -n 2 --dist worksteal -q -m peers -k "not much" tests # twelve greedy answers of a real model, of fifty: those take four times as long
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 PYTHONPATH=$(PEERS)/older $(PEERS)/bin/python -m pytest -q -m peers tests/bridges -k verifiers
 
 $(PEERS)/.installed: pyproject.toml requirements/dev.txt requirements/peers.txt requirements/peers_bare.txt requirements/peers_older.txt

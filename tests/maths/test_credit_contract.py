@@ -224,9 +224,12 @@ def test_a_tree_is_the_chains_it_stands_for(name):
 
 
 @pytest.mark.hypothesis
-@pytest.mark.parametrize("name", STAGES)
+@pytest.mark.parametrize("name", sorted({*STAGES} - {"only"}))
 def test_what_is_not_learned_from_a_failed_score_does_not_depend_on_it(name):
-    """A track without a reward gets no advantage on its own steps from a part that reads it."""
+    """A track without a reward gets no advantage on its own steps from a part that reads it.
+
+    Not so `only`: rewards decide which groups it keeps, and what it keeps is another column.
+    """
     for _, _, batch in drawn():
         stage = STAGES[name]()
         if "reward" not in stage.needs or batch.S == 0:

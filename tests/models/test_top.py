@@ -111,7 +111,7 @@ def test_distilling_over_the_likeliest_tokens_brings_the_student_nearer(tmp_path
         head += 2.0 * head.std() * torch.randn(head.shape, generator=torch.Generator().manual_seed(2)).to(head)
     run = gd.train(
         "distill", task="countdown:2", model=student, teacher="sprig-1.1", over="top", mix=mix, prompts=2, tries=4,
-        max_tokens=12, lr=2e-4, steps=4, out=tmp_path / "run", options=gd.Options(eval_tasks=0, rollouts_every=0),
+        max_tokens=12, lr=2e-4, steps=12, out=tmp_path / "run", options=gd.Options(eval_tasks=0, rollouts_every=0),
     )  # fmt: skip
     apart = run.metrics["policy/divergence"].to_pylist()
-    assert apart[-1] < 0.8 * apart[0], apart
+    assert sum(apart[-3:]) < 0.8 * sum(apart[:3]), apart  # one step's is of eight samples
