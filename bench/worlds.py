@@ -36,6 +36,7 @@ from guerdon.store.event_types import Evaluated
 from guerdon.store.run import Run
 from guerdon.store.whole_files import write_readable_json, write_text
 
+EDITION = "2"  # of these runs: another one makes all of them again
 MODEL = "sprig"
 SELF_PLAY = str(Path(__file__).with_name("self_play.py"))
 TRIES = 16  # at a problem, of the model as it starts: what it can already do in some of them is there to be learned
@@ -104,9 +105,9 @@ class WorldLedger(Known):
 
     labels: Mapping[str, Mapping[str, Any]] = {}  # by the keys of runs
 
-    def add(self, record: Record) -> None:
+    def add(self, record: Record, ran: Iterable[str] = (), of: str = "") -> None:
         label = self.labels[record["key"]]
-        super().add({**record, **label, "different": _different(self.ledger.parent / label["folder"])})
+        super().add({**record, **label, "different": _different(self.ledger.parent / label["folder"])}, ran, of)
 
     @property
     def records(self) -> list[Record]:
@@ -140,7 +141,7 @@ class Field:
             for (name, kind), arm in arms.items():
                 run = WantedRun(arm, seed)
                 said = {"world": name, "kind": kind, "setting": self.worlds[name].setting(version(self.model))}
-                every[run.key] = (run, {**said, "source": arm.source, "folder": run.folder})
+                every[run.key] = (run, {**said, "source": EDITION, "folder": run.folder})
         return every
 
 

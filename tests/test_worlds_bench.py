@@ -149,6 +149,7 @@ def test_runs_go_to_the_ledger_and_from_there_to_the_page(tmp_path, capsys):
     run_field(FIELD, how)
     assert "2 of 2: hunt:1 grpo steps=0 seed 1" in capsys.readouterr().out, "what is known is not run again"
     lines = [json.loads(line) for line in (tmp_path / "runs" / "records.jsonl").read_text().splitlines()]
+    lines = [line for line in lines if "weights" in line]  # others say which code ran
     assert [(r["world"], r["kind"], r["seed"]) for r in lines] == [
         ("hunt", kind, seed) for seed in (0, 1) for kind in (TRAINED, BEFORE)
     ]
@@ -192,7 +193,6 @@ def test_every_world_can_be_built(name):
     trained, before = arms[TRAINED].build().recipe, arms[BEFORE].build().recipe
     assert (trained.prompts * trained.curriculum.tries, trained.budget.unit) == (128, "steps")
     assert trained.budget.amount == WORLDS[name].steps and before.steps == 0 and before.budget is None
-    assert {a.source for a in arms.values()} == {arms[TRAINED].source}, "what is told together is of one code"
     checkers = {part.checker for _, part in walk(trained) if hasattr(part, "checker")}
     assert checkers <= {"plain"}, "no box for every program"
 

@@ -58,15 +58,13 @@ Rehearse = Annotated[
 
 @takes_data
 def prove(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Recipes: names or files.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME|FILE]...", help="Recipes or files.")] = None,
     family: Annotated[
         str | None, typer.Option("--family", metavar="F", help="All recipes of a family that claim something.")
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All recipes that claim something.")] = False,
     register: Annotated[
-        bool, typer.Option("--register", help="Run nothing: date and hash the claims, in DIR/register.json.")
+        bool, typer.Option("--register", help="Only date and hash the claims, in DIR/register.json.")
     ] = False,
     calibrate: Annotated[
         bool, typer.Option("--calibrate", help="Hold arms against themselves: how often is a verdict wrong?")
@@ -96,19 +94,16 @@ def prove(
     tuned first; after *better* the ablation is run, and 8 fresh seeds as a replication. Register claims before you prove them
     (--register). What is known, from runs or from evidence, is not run again: after an interruption the same command goes on.
     Writes DIR/NAME.json with every seed's curve, and a page with its figure; DIR/NAME@MODEL.json for another --student.
-    Evidence is of the functions that its runs executed: when these change it is stale. If results did not, keep it with
-    --rehearse. To see whether records still hold, make a sample of them again: --sample.
+    When functions that its runs executed change, evidence is stale: keep it with --rehearse if results did not.
     """
     output = Output(as_json)
     chosen = _choose(names or [], family, every, calibrate)
     asked = {"task": task, "model": model, "student": student, "budget": budget}
     how = _how(asked, rows, quick, jobs, out, runs, tell)
     _one_of(register=register, calibrate=calibrate, tell=tell, sample=sample, rehearse=rehearse is not None)
-    with_evidence = [n for n in chosen if names or how.has_evidence(n)]
-    if sample:
-        return _sample(output, with_evidence, how)
-    if rehearse is not None:
-        return _rehearse(output, with_evidence, rehearse, how)
+    if sample or rehearse is not None:
+        evident = [n for n in chosen if names or how.has_evidence(n)]
+        return _sample(output, evident, how) if rehearse is None else _rehearse(output, evident, rehearse, how)
     if register:
         return _register(output, chosen, how)
     if calibrate:
@@ -117,9 +112,8 @@ def prove(
 
     with Tally(output.console) as tally:
         proofs = _until_interrupted(lambda: run(chosen, how, tally))
-    if not as_json:
-        for evidence in proofs:
-            _tell(output, evidence, how)
+    for evidence in proofs if not as_json else ():
+        _tell(output, evidence, how)
     output.finish({"evidence": proofs})
     return 0
 

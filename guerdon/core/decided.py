@@ -27,7 +27,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DECIDED_BY = "decided_by"  # a method: the values that decide what an object gives, where not all of its fields do
 
 
-class Opaque(Exception):
+class _Opaque(Exception):
     """A value that cannot be taken apart."""
 
 
@@ -45,7 +45,7 @@ def decided_by(value: Any) -> str | None:
     try:
         for piece in _pieces(value, ()):
             digest.update(f"{len(piece)}:".encode() + piece)
-    except Opaque:
+    except _Opaque:
         return None
     return digest.hexdigest()[:16]
 
@@ -99,7 +99,7 @@ def _parts_of(value: Any) -> Iterator[Any]:
     elif isinstance(value, Set):
         yield sorted(filter(None, map(decided_by, value)))
         if any(decided_by(each) is None for each in value):
-            raise Opaque
+            raise _Opaque
     elif isinstance(value, random.Random):
         yield value.getstate()
     elif isinstance(value, torch.Generator):
@@ -132,7 +132,7 @@ def _parts_of_code(value: Any) -> Iterator[Any]:
     elif _is_plain_object(value):
         yield vars(value)
     else:
-        raise Opaque
+        raise _Opaque
 
 
 def _is_plain_object(value: Any) -> bool:

@@ -1,10 +1,10 @@
 """What ran, as hashes: the functions that a run executed, and the constants and classes that they read.
 
 A run's *code* is a table of units (`core.learn:Learn.__call__`, `losses.reduce:EPS`), each with the hash of its syntax
-(`store/code_units.py`). It begins with the functions that were seen to run and grows by what they read: constants with the
-functions that make them, classes as far as the words of that code can ask for their members, and decorated functions, which
-something else than Python may run (GPU kernels) or remember. Left out are observers, which change no weight, and what builds a
-recipe, for what was built is in its hash.
+(`store/code_units.py`). It begins with the functions that were seen to run and grows by what they read:
+constants with the functions that make them, classes as far as the words of that code can ask for their members, and decorated
+functions with all that they call, which something else than Python may run (GPU kernels) or remember (caches). Left out are
+observers, which change no weight, and what builds a recipe, for what was built is in its hash.
 Needs no torch, for evidence is listed without it.
 Leaves out: libraries; what a function reaches by a name that it computes.
 """
@@ -196,7 +196,7 @@ class Closure:
         self.digests[unit] = code.digest if code is not None else ""
         if code is None:
             return
-        self._follow(module, code.names, code.words, made=made or name in file.statements)
+        self._follow(module, code.names, code.words, made=made or name in file.statements or file.is_decorated(name))
         for begun in code.processes:
             self._left += [(inner, False) for inner in child_units(begun, self.sources)]
         outer = name.rpartition(".")[0]
@@ -228,8 +228,8 @@ class Closure:
             file = self.sources.file(meant[0])
             assert file is not None
             unit = f"{meant[0]}:{meant[1]}"
-            is_made = meant[1] in file.statements
-            if is_made or meant[1] in file.classes or made or file.is_decorated(meant[1]):
+            is_made = meant[1] in file.statements or file.is_decorated(meant[1])  # a cache may have run it before
+            if is_made or meant[1] in file.classes or made:
                 self._left.append((unit, made or is_made))
 
 

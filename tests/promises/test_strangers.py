@@ -194,7 +194,7 @@ INSIDE: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "'settings.prompts' in its run.json is not text": lambda config: {"settings": {"prompts": 2}},
     "grpo.prompts must be int": lambda config: {"settings": {"prompts": "[" * 100_000}},
     "resumed elsewhere": lambda config: {"versions": {}},
-    "resumed with other code": lambda config: {"source": None, "results": None},
+    "resumed with other code": lambda config: {"code": None},
     "": lambda config: {"parts": {"knobs": "none"}},
 }
 
