@@ -44,12 +44,15 @@ class chosen:
         picked = self.train if split == "train" else self.test
         return self.source.get(split, index if picked is None else picked[index])  # type: ignore[no-any-return]
 
+    def check(self, task: Task, completion: str) -> float | None:
+        return self.source.check(task, completion)  # type: ignore[no-any-return]
+
     def kinds(self) -> dict[str, chosen]:
         """The kinds of the problems that were chosen, each a source of its own."""
         return by_kind(self.source, self.train, self.test)
 
     def __getattr__(self, name: str) -> Any:
-        """`check`, `solution`, `near_misses` and whatever else its source can do."""
+        """`solution`, `near_misses` and whatever else its source can do."""
         if name.startswith("__") or "source" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.source, name)

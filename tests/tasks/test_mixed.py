@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 from collections import Counter
@@ -113,3 +114,11 @@ def test_runs_of_different_seeds_read_different_problems():
 
 def test_kind_names_family_and_level():
     assert Task("1", "p", family="chain", level=4).kind == "chain:4"
+
+
+def test_chosen_problems_are_a_source_for_whoever_looks_at_the_class_alone():
+    """From Python 3.12 on a protocol is looked for without asking `__getattr__`."""
+    few = first(load("chain:2"), 4)
+    assert all(inspect.getattr_static(few, name) for name in ("name", "size", "get", "check"))
+    problem = few.get("train", 0)
+    assert (few.check(problem, few.solution(problem)), few.check(problem, "= none")) == (1.0, 0.0)
