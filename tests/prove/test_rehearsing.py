@@ -124,6 +124,7 @@ def test_evidence_is_kept_where_rehearsals_agree(folder, cli, monkeypatch):
     assert again[0]["claims"][0]["against"] == told()["claims"][0]["against"] and "history" in again[0]
 
 
+@pytest.mark.slow
 def test_evidence_stays_stale_where_one_number_differs(folder, cli, monkeypatch):
     plant(monkeypatch, weights="cd")
     edit(*OTHERWISE)
@@ -153,6 +154,7 @@ def places() -> list[Any]:
     return [rehearsing._Place(HOUSE, Path("before")), rehearsing._Place(HOUSE, Path.cwd())]
 
 
+@pytest.mark.slow
 def test_other_code_than_it_was_made_with_is_no_before(folder, cli):
     edit(*OTHERWISE)
     Path("before/thrice.py").write_text(Path("thrice.py").read_text().replace("epochs: int = 3", "epochs: int = 5"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,30 @@ def test_a_record_is_compared_number_by_number():
     assert differing(told_apart, {**run, "asked": {"write f": 3}}) == ""  # earlier runs told forms apart that are one
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the evidence of runs that come to what the rule asks for and were never made."""
-    monkeypatch.chdir(tmp_path)
-    Path("faster.py").write_text(MINE)
+    tmp_path = tmp_path_factory.mktemp("proof")
+    (tmp_path / "faster.py").write_text(MINE)
 
     def run_none(trials: Any, known: Known, how: How, progress: Any) -> None:
         while wanted := [run for trial in trials for run in trial.wanted(known)]:
             for run in wanted:
                 known.add(record(run, 0.6 + 0.1 * (run.arm.what == "faster") + 0.001 * run.seed))
 
-    monkeypatch.setattr(proving, "run_trials", run_none)
-    prove(["faster.py"], how(tmp_path), quiet)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        patch.setattr(proving, "run_trials", run_none)
+        prove(["faster.py"], how(tmp_path), quiet)
     return tmp_path
+
+
+@pytest.fixture
+def folder(proof: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it to be in and to change."""
+    shutil.copytree(proof, tmp_path / "proved")
+    monkeypatch.chdir(tmp_path / "proved")
+    return tmp_path / "proved"
 
 
 def comes_to(monkeypatch: pytest.MonkeyPatch, then: list[Any], **changes: Any) -> list[str]:

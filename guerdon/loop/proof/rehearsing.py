@@ -63,13 +63,14 @@ def rehearse(arm: Arm, folder: Path) -> dict[str, Any]:
     """Run an arm for two steps, after what it begins with; the units that it executed and what it came to."""
     units = set[str]()
     for start in arm.starts.values():
-        units |= _run(start, folder / start.folder(START_SEED))
+        units |= run_briefly(start, folder / start.folder(START_SEED))
     last = folder / "arm"
-    units |= _run(arm.begun(folder), last)
+    units |= run_briefly(arm.begun(folder), last)
     return {"units": sorted(units), "record": record_of(last)}
 
 
-def _run(arm: Arm, path: Path) -> set[str]:
+def run_briefly(arm: Arm, path: Path) -> set[str]:
+    """Run an arm for two steps in a folder; the units that it executed."""
     options = dataclasses.replace(arm.options, eval_tasks=PROBLEMS, eval_whole=PROBLEMS)
     folder = RunFolder(path)
     with WhatRan(arm.beside) as ran:
