@@ -65,6 +65,7 @@ class WhatRan:
         self._places = (str(HOUSE), *([str(beside.resolve())] if beside is not None else []))
         self._met: set[CodeType] = set()
         self._tool = 0
+        self._others: tuple[Any, Any] = (None, None)  # what a debugger set before
 
     def __enter__(self) -> WhatRan:
         if sys.version_info >= (3, 12):
@@ -75,6 +76,7 @@ class WhatRan:
             monitoring.restart_events()
             monitoring.set_events(self._tool, monitoring.events.PY_START)
         else:
+            self._others = threading.gettrace(), sys.gettrace()
             self._look(True)
         _looking.append(self)
         return self
@@ -101,9 +103,8 @@ class WhatRan:
             write_json(self.folder / RAN, sorted(self.units))
 
     def _look(self, on: bool) -> None:
-        trace: Any = self._called if on else None
-        threading.settrace(trace)
-        sys.settrace(trace)
+        threading.settrace(self._called if on else self._others[0])
+        sys.settrace(self._called if on else self._others[1])
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> None:
         """Told of every call: no line of it is."""

@@ -52,6 +52,21 @@ def test_where_every_call_costs_some_steps_are_looked_at():
     assert sys.gettrace() is None
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="nothing is set there that could be in the way")
+def test_a_debugger_has_its_trace_back():
+    def debugger(frame, event, argument):
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(debugger)
+    try:
+        with WhatRan():
+            pass
+        assert sys.gettrace() is debugger
+    finally:
+        sys.settrace(before)
+
+
 def weights(tmp_path: Path, name: str, **options) -> str:
     return str(gd.train("grpo", out=str(tmp_path / name), **TRAIN, **options).weights)
 
