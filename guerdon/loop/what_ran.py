@@ -8,6 +8,7 @@ Leaves out: what libraries run; processes of our own that begin elsewhere (`stor
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import guerdon
 from guerdon.store.event_types import Ended, Evaluated, Event, Saved, StepDone
 from guerdon.store.identity import HOUSE, is_left_out, module_of
 from guerdon.store.whole_files import write_json
@@ -62,7 +64,8 @@ class WhatRan:
         """Beside `beside` lie files that count too; in `folder` is kept what ran, for whoever goes on after a kill."""
         self.folder = folder
         self.units: set[str] = set(ran_in(folder)) if folder is not None else set()
-        self._places = (str(HOUSE), *([str(beside.resolve())] if beside is not None else []))
+        roots = [HOUSE, Path(guerdon.__file__).parent, *([beside, beside.resolve()] if beside is not None else [])]
+        self._places = tuple(f"{root}{os.sep}" for root in roots)  # a package may be imported by way of a link
         self._met: set[CodeType] = set()
         self._tool = 0
         self._others: tuple[Any, Any] = (None, None)  # what a debugger set before

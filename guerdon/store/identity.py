@@ -52,7 +52,7 @@ KEPT = 8  # trees that are remembered
 
 def module_of(file: str | Path) -> str:
     """What units of a file are called by: its place in the package, or, where it is somebody else's, its path from here."""
-    path = Path(file)
+    path = Path(file) if Path(file).is_relative_to(HOUSE) else Path(file).resolve()
     if not path.is_relative_to(HOUSE):
         here = Path.cwd()
         return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
