@@ -40,11 +40,12 @@ def came_to(arm: Any, path: Path, inner: Path | None, seed: int) -> Any:
     return run_study(built.recipe, folder, options, seed, inner=inner, most=STEPS)
 
 
-def is_same_together_and_alone(name: str, tmp_path: Path, roles: tuple[str, ...] = ()) -> list[Any]:
+def is_same_together_and_alone(name: str, tmp_path: Path) -> list[Any]:
+    """What each arm that is a study comes to: the same by itself and beside the others."""
     results = []
     for number, trial in enumerate(trials_of(name, find_recipe(name), How())):
         for role, arm in trial.arms.items():
-            if not roles or role in roles:
+            if arm.is_study:
                 alone = came_to(arm, tmp_path / f"{number} {role} alone", None, 0)
                 assert came_to(arm, tmp_path / f"{number} {role} shared", tmp_path / "inner", 0) == alone, (
                     number,
@@ -73,7 +74,8 @@ def _returns(name: str) -> str:
 def test_every_study_comes_to_the_same_with_sharing_and_without(name, tmp_path):
     if "studies.digits" in Path(sys.modules[find_recipe(name).function.__module__].__file__ or "").read_text():
         pytest.importorskip("sklearn")
-    is_same_together_and_alone(name, tmp_path)
+    if not is_same_together_and_alone(name, tmp_path):
+        pytest.skip("it builds a study in other settings than its claims'")
 
 
 MADE: list[float] = []  # by results that were made and not taken over
