@@ -82,7 +82,7 @@ $(VENV)/.bench: $(VENV)/.installed requirements/bench.txt
 
 kernels: $(VENV)/.kernels
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/models/test_kernels.py tests/models/test_kernel_contract.py \
-		tests/models/test_pick.py tests/models/test_steady_matmul.py tests/models/test_gpu_gradients.py \
+		tests/models/test_pick.py tests/models/test_steady_matmul.py tests/models/test_run_attention.py tests/models/test_gpu_gradients.py \
 		tests/engine/test_cuda_decoding.py tests/engine/test_gpu_exact.py
 
 $(VENV)/.kernels: $(VENV)/.installed requirements/kernels.txt

@@ -29,8 +29,8 @@ from guerdon.models.ops import Rotation, rms_norm, rotate
 MULTIPLE = 16  # padded lengths: equal tails make equal rounding, whatever a run is padded to
 SLACK = 0.15  # share of a padded block that may be padding
 SMALL, LARGE = 1 << 16, 1 << 23  # pairs of tokens in a block: padding is never minded below, no run is added above
-SMALL_ON_GPU = 1 << 22  # to begin another block takes longer there than to pad so many
 LONG = 512  # tokens of a run without a past from which a mask costs more than it saves
+TILE = 32  # tokens of a run that one program of the float32 kernels takes
 
 
 class Turn(NamedTuple):
@@ -161,6 +161,22 @@ class Block:
         return self._masks[window]
 
 
+class Seen(NamedTuple):
+    """Who sees whom: tiles of at most TILE tokens of a run, and for each the tokens on the other side.
+
+    A tile is its first token, how many it has, the first entry of its list and how many that has. A query's list are the
+    keys that its run sees up to the tile's last token; a key's are the queries of its own run, from the tile's first token
+    on, and of the runs that follow it. Places count the tokens that are seen, of which the first, `silent`, ask nothing.
+    """
+
+    query_tiles: Tensor  # [tiles, 4], all of int32
+    keys: Tensor
+    key_tiles: Tensor  # [tiles, 4]
+    queries: Tensor
+    position: Tensor  # [T] of each token: later keys are not seen, nor are those outside of a window
+    silent: int
+
+
 @dataclass(frozen=True)
 class Runs:
     """R runs in a row of tokens. Run r has `length[r]` tokens and sees, before them, all that run `parent[r]` saw and
@@ -227,14 +243,49 @@ class Runs:
     def attention(self, q: Tensor, k: Tensor, v: Tensor, scale: float, window: int) -> Tensor:
         if q.is_cuda and q.dtype in (torch.bfloat16, torch.float16):
             return self._flash(q, k, v, scale, window)
+        if q.is_cuda and q.dtype == torch.float32:
+            from guerdon.models.kernels.run_attention import run_attention
+
+            return run_attention(q, k, v, self.seen, scale, window)
         k_v = torch.cat([k, v], dim=1)
         return self._back(torch.cat([block.attention(q, k_v, scale, window) for block in self._blocks]))
 
     @cached_property
+    def seen(self) -> Seen:
+        """Who sees whom, as the float32 kernels read it."""
+        every, asking = np.arange(len(self.length)), np.arange(self.silent, len(self.length))
+        total = (self.length + self.before)[asking]
+        runs, within = _tiles(self.length[asking])
+        first = (np.cumsum(total) - total)[runs]
+        runs = asking[runs]
+        count = np.minimum(self.length[runs] - within, TILE)
+        asked = np.stack([self.start[runs] + within, count, first, self.before[runs] + within + count], 1)
+        above, below = self._descent(asking)
+        lists = np.bincount(above, self.length[below], len(every)).astype(np.int64)
+        runs, within = _tiles(self.length)
+        count, own = np.minimum(self.length[runs] - within, TILE), np.where(runs < self.silent, 0, within)
+        first = (np.cumsum(lists) - lists)[runs]
+        told = np.stack([self.start[runs] + within, count, first + own, lists[runs] - own], 1)
+        position = np.repeat(self.before - self.start, self.length) + np.arange(self.length.sum())
+        parts = [asked, self.keys(asking), told, ranges(self.start[below], self.length[below]), position]
+        flat = self._moved(np.concatenate([part.ravel() for part in parts]).astype(np.int32))  # one trip for all
+        a, keys, b, queries, where = flat.split([part.size for part in parts])
+        return Seen(a.view(-1, 4), keys, b.view(-1, 4), queries, where, self._known)
+
+    def _descent(self, runs: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Every pair of a run that is seen and one of `runs` that sees it, itself among them, ordered by both."""
+        above, below = [runs], [runs]
+        while len(up := self.parent[above[-1]]) and (up >= 0).any():
+            above.append(up[up >= 0])
+            below.append(below[-1][up >= 0])
+        pairs = np.concatenate(above), np.concatenate(below)
+        order = np.lexsort(pairs[::-1])
+        return pairs[0][order], pairs[1][order]
+
+    @cached_property
     def _blocks(self) -> list[Block]:
         blocks = []
-        small = SMALL if self.device.type == "cpu" else SMALL_ON_GPU
-        for rows, causal in _alike(self.length.tolist(), self.before.tolist(), self.silent, small):
+        for rows, causal in _alike(self.length.tolist(), self.before.tolist(), self.silent):
             runs = np.array(rows, np.int64)
             length, total = self.length[runs], (self.length + self.before)[runs]
             wide, far = ceil(int(length.max())), ceil(int(total.max()))
@@ -282,7 +333,7 @@ class Runs:
         return seen
 
 
-def _alike(length: Sequence[int], before: Sequence[int], silent: int, small: int) -> list[tuple[list[int], bool]]:
+def _alike(length: Sequence[int], before: Sequence[int], silent: int) -> list[tuple[list[int], bool]]:
     """Split runs into blocks whose padding and masks stay small, and say which of them are long and without a past.
 
     Longest first; a block ends when another run would make it waste too much. Which kind a run is depends on it alone.
@@ -296,13 +347,19 @@ def _alike(length: Sequence[int], before: Sequence[int], silent: int, small: int
     for r in order:
         size, far_now = length[r] * total[r], max(far, total[r])
         cost = (len(blocks[-1][0]) + 1) * wide * far_now if blocks else 0
-        wasteful = cost > small and (used + size < (1 - SLACK) * cost or cost > LARGE)
+        wasteful = cost > SMALL and (used + size < (1 - SLACK) * cost or cost > LARGE)
         if not blocks or wasteful or blocks[-1][1] != long[r]:
             blocks.append(([], long[r]))
             wide, far_now, used = length[r], total[r], 0
         blocks[-1][0].append(r)
         far, used = far_now, used + size
     return blocks
+
+
+def _tiles(length: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Runs cut into tiles: which run each is of, and which of its tokens is its first."""
+    tiles = -(-length // TILE)
+    return np.repeat(np.arange(len(length)), tiles), ranges(np.zeros(len(length), np.int64), tiles) * TILE
 
 
 def ranges(start: npt.NDArray[np.int64], length: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

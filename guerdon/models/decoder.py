@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from guerdon.models.attention import Memory, Turn
 from guerdon.models.config import DecoderConfig, Rope
-from guerdon.models.ops import Rotation, add_rms_norm, gated, rms_norm, rotation, times
+from guerdon.models.ops import Rotation, add_rms_norm, gated_times, rms_norm, rotation, times
 
 
 class LayerWeights(NamedTuple):
@@ -92,7 +92,7 @@ class Layer(nn.Module):
         seen = memory.attend(self.number, qkv, turn, c.scale, self.window).reshape(len(x), -1)
         more = self._after(times(seen, w.out, w.out_bias), w.norm_attention_out)
         x, normed = add_rms_norm(x, more, w.norm_mlp, c.norm_eps, c.norm_plus_one)
-        inner = gated(times(normed, w.gate_up, w.gate_up_bias), c.gate)
+        inner = gated_times(normed, w.gate_up, w.gate_up_bias, c.gate)
         return x, self._after(times(inner, w.down, w.down_bias), w.norm_mlp_out)
 
     def _after(self, x: Tensor, weight: Tensor | None) -> Tensor:

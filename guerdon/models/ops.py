@@ -95,6 +95,15 @@ def times(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return x @ weight if bias is None else torch.addmm(bias, x, weight)
 
 
+def gated_times(x: Tensor, weight: Tensor, bias: Tensor | None, kind: Gate) -> Tensor:
+    """`gated(times(x, weight, bias), kind)`, which is one kernel while sampling on a GPU."""
+    if is_steady(x):
+        from guerdon.models.kernels.matmul import steady_gated
+
+        return steady_gated(x, weight, bias, kind)
+    return gated(times(x, weight, bias), kind)
+
+
 def rotation(position: Tensor, frequency: Tensor, gain: float, dtype: torch.dtype) -> Rotation:
     """Angles in float32, as in Hugging Face's code."""
     angle = position.float()[:, None] * frequency

@@ -14,7 +14,9 @@ if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
 pytest.importorskip("triton")
 
-from guerdon.models.kernels.matmul import steady_matmul
+from guerdon.models.kernels import matmul
+from guerdon.models.kernels.gate import gated
+from guerdon.models.kernels.matmul import FLOAT, HALF, steady_gated, steady_matmul
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LARGE = torch.cuda.is_available()  # interpreted programs cost milliseconds
@@ -61,3 +63,48 @@ def test_layouts_and_bias(dtype):
     one = draw(1, 48, dtype=dtype).expand(5, 48)
     assert torch.equal(steady_matmul(one, weight), steady_matmul(one.contiguous(), weight))
     assert steady_matmul(x[:0], weight).shape == (0, 33)
+
+
+@pytest.mark.skipif(not LARGE, reason="the interpreter adds up in numpy's order")
+@dtypes
+@pytest.mark.parametrize("lies", ["as it is multiplied with", "transposed"])
+@pytest.mark.parametrize("shape", [(576, 960), (8192, 2048), (100, 70)])
+def test_no_tile_changes_a_bit(shape, lies, dtype, monkeypatch):
+    """Tiles follow from the number of rows, so they must not matter."""
+    K, N = shape
+    x, weight = draw(300, K, dtype=dtype), draw(K, N, dtype=dtype, seed=1)
+    weight = weight if lies != "transposed" else weight.t().contiguous().t()
+    tiles = [tile for _, tile in (FLOAT if dtype == torch.float32 else HALF)]
+    tiles = [tile for tile in tiles if lies != "transposed" or tile.columns <= 128]
+    tiles += [tile._replace(summed=summed) for tile in tiles for summed in (16, 64) if summed < tile.summed]
+    found = []
+    for tile in tiles:
+        monkeypatch.setattr(matmul, "tile_of", lambda *_, tile=tile: tile)
+        found.append(steady_matmul(x, weight))
+    assert all(torch.equal(each, found[0]) for each in found)
+
+
+def test_tiles_grow_with_the_rows_and_keep_most_processors_busy():
+    rows = [1, 16, 64, 128, 256, 512, 1024, 4096]
+    for dtype in (torch.float32, torch.bfloat16):
+        sizes = [matmul.tile_of(M, 2048, 2048, dtype, False, 1)[:2] for M in rows]
+        areas = [a * b for a, b in sizes]
+        assert areas == sorted(areas) and areas[0] < areas[-1]
+    assert matmul.tile_of(512, 70, 24, torch.bfloat16, False, 1)[:3] == (64, 32, 32)
+
+
+@dtypes
+@pytest.mark.parametrize("kind", ["silu", "gelu_tanh"])
+def test_a_gate_inside_of_the_product_rounds_as_one_after_it(kind, dtype):
+    for rows, K, N in [(300, 576, 1536), (5, 48, 33)] if LARGE else [(17, 40, 30)]:
+        x, weight, bias = (
+            draw(rows, K, dtype=dtype),
+            draw(K, 2 * N, dtype=dtype, seed=1),
+            draw(2 * N, dtype=dtype, seed=2),
+        )
+        for with_bias in (None, bias):
+            assert torch.equal(
+                steady_gated(x, weight, with_bias, kind), gated(steady_matmul(x, weight, with_bias), kind)
+            )
+    with pytest.raises(ValueError, match="must be of shape"):
+        steady_gated(x, weight[:, 1:], None, kind)

@@ -65,14 +65,20 @@ def _bend(g: tl.tensor, GELU: tl.constexpr) -> tl.tensor:
 
 
 @kernel
+def gate_of(g: tl.tensor, GELU: tl.constexpr) -> tl.tensor:
+    """The activation, in float32."""
+    z, _ = _bend(g, GELU)
+    return g * tl.sigmoid(z)
+
+
+@kernel
 def _forward(gate_up: tl.tensor, out: tl.tensor, F: tl.tensor, GELU: tl.constexpr, C: tl.constexpr) -> None:
     row = tl.program_id(0).to(tl.int64)
     col = tl.program_id(1) * C + tl.arange(0, C)
     inside = col < F
     g = tl.load(gate_up + row * 2 * F + col, mask=inside, other=0.0).to(tl.float32)
     up = tl.load(gate_up + row * 2 * F + F + col, mask=inside, other=0.0).to(tl.float32)
-    z, _ = _bend(g, GELU)
-    act = (g * tl.sigmoid(z)).to(gate_up.dtype.element_ty).to(tl.float32)  # rounded here, as two operations would
+    act = gate_of(g, GELU).to(gate_up.dtype.element_ty).to(tl.float32)  # rounded here, as two operations would
     tl.store(out + row * F + col, (act * up).to(out.dtype.element_ty), mask=inside)
 
 

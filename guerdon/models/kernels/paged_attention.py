@@ -18,6 +18,9 @@ from guerdon.models.kernels.jit import in_place, kernel, laid, power_of_two
 
 SPAN = 256  # tokens of a row that one program looks at; a multiple of those it reads at a time
 MERGED = 16  # splits that are put together at a time
+PLAIN = (
+    8  # queries of a key head, at most, that float32 is multiplied for one by one: it has no tensor cores to pad for
+)
 
 
 def paged_attention(
@@ -45,14 +48,16 @@ def paged_attention(
     out = torch.empty_like(q)
     partial = out if splits == 1 else torch.empty((B, h, splits, D), dtype=torch.float32, device=q.device)
     lse = torch.empty((B, h, splits) if splits > 1 else (0,), dtype=torch.float32, device=q.device)
-    C = max(16, power_of_two(D))  # the least that tensor cores sum over
+    C, G = max(16, power_of_two(D)), power_of_two(h // kv)  # 16 is the least that tensor cores sum over
+    dot = q.dtype != torch.float32 or G > PLAIN
+    block = 64 if C * q.element_size() <= 256 else 32
     _attend[(B, kv, splits)](
-        q, keys, values, table, length, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv, splits,
-        GROUP=h // kv, G=max(16, power_of_two(h // kv)), D=D, C=C, PAGE=page, WHOLE=splits == 1, SPAN=SPAN,
-        BLOCK=min(SPAN, 64 if C * q.element_size() <= 256 else 32), num_warps=4, num_stages=3,
+        q, keys, values, table, length, out, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv, splits,
+        GROUP=h // kv, G=max(16, G) if dot else G, D=D, C=C, PAGE=page, WHOLE=splits == 1, SPAN=SPAN, DOT=dot,
+        BLOCK=min(SPAN, block if dot else max(16, min(block, 8192 // (G * C)))), num_warps=4, num_stages=3,
     )  # fmt: skip
     if splits > 1:
-        _merge[(B, h)](partial, lse, out, h, splits, D=D, C=C, S=MERGED, num_warps=2)
+        _merge[(B, h)](partial, lse, length, out, h, splits, D=D, C=C, S=MERGED, SPAN=SPAN, num_warps=2)
     return out
 
 
@@ -70,16 +75,17 @@ def _slots(
 @kernel
 def _attend(
     q: tl.tensor, keys: tl.tensor, values: tl.tensor, table: tl.tensor, length: tl.tensor, out: tl.tensor,
-    lse: tl.tensor, N: tl.tensor, scale: tl.tensor, window: tl.tensor, kv: tl.tensor, splits: tl.tensor,
-    GROUP: tl.constexpr, G: tl.constexpr, D: tl.constexpr, C: tl.constexpr, PAGE: tl.constexpr, WHOLE: tl.constexpr,
-    SPAN: tl.constexpr, BLOCK: tl.constexpr,
+    partial: tl.tensor, lse: tl.tensor, N: tl.tensor, scale: tl.tensor, window: tl.tensor, kv: tl.tensor,
+    splits: tl.tensor, GROUP: tl.constexpr, G: tl.constexpr, D: tl.constexpr, C: tl.constexpr, PAGE: tl.constexpr,
+    WHOLE: tl.constexpr, SPAN: tl.constexpr, DOT: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Online softmax in powers of two over one split of one row's tokens, for the queries of one key head.
+    """Online softmax in powers of two over one split of one row's tokens, for the queries of one key head. A row of one split
+    is done then; others are for `_merge`.
 
-    The queries go through tensor cores, padded to the 16 rows these take, even when they are 3. By hand, one key of width 64
-    costs 128 conversions to float32, 3 * 128 multiply-adds and the shuffles that add up across threads, some 700 thread
-    operations on 256 bytes: at an H200's bandwidth that is half of all it can issue, in a loop that should only wait for
-    memory. Padded products take a tenth of its tensor cores, and convert and shuffle nothing.
+    In half precision the queries go through tensor cores, padded to the 16 rows these take, even when they are 3. By hand,
+    one key of width 64 costs 128 conversions to float32, 3 * 128 multiply-adds and the shuffles that add up across threads,
+    some 700 thread operations on 256 bytes: at an H200's bandwidth that is half of all it can issue, in a loop that should
+    only wait for memory. Padded products take a tenth of its tensor cores, and convert and shuffle nothing.
     """
     row, head, part = tl.program_id(0).to(tl.int64), tl.program_id(1), tl.program_id(2)
     known = tl.load(length + row)
@@ -102,44 +108,59 @@ def _attend(
         at = (slot[:, None] * kv + head) * D + d[None, :]
         there = valid[:, None] & (d[None, :] < D)
         key = tl.load(keys + at, mask=there, other=0.0)
-        score = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
+        if DOT:
+            score = tl.dot(query, tl.trans(key), input_precision="ieee") * scale
+        else:
+            score = tl.sum(query[:, None, :] * key[None, :, :], 2) * scale
         score = tl.where(valid[None, :], score, float("-inf"))  # each block holds a valid token, so `most` is finite
         top = tl.maximum(most, tl.max(score, 1))
         fade, p = tl.exp2(most - top), tl.exp2(score - top[:, None])
         value = tl.load(values + at, mask=there, other=0.0)
-        seen = seen * fade[:, None] + tl.dot(p.to(value.dtype), value, input_precision="ieee")
+        if DOT:
+            seen = seen * fade[:, None] + tl.dot(p.to(value.dtype), value, input_precision="ieee")
+        else:
+            seen = seen * fade[:, None] + tl.sum(p[:, :, None] * value[None, :, :], 1)
         mass = mass * fade + tl.sum(p, 1)
         most = top
 
     some = tl.where(mass > 0, mass, 1.0)  # a split without tokens has seen nothing, which is 0 / 1
-    target = out + (heads[:, None] * splits + part) * D + d[None, :]
-    tl.store(target, (seen / some[:, None]).to(out.dtype.element_ty), mask=inside)
-    if not WHOLE:
+    mean = seen / some[:, None]
+    if WHOLE:
+        tl.store(out + heads[:, None] * D + d[None, :], mean.to(out.dtype.element_ty), mask=inside)
+    else:
+        done = known <= SPAN
+        target = out + heads[:, None] * D + d[None, :]
+        tl.store(target, mean.to(out.dtype.element_ty), mask=inside & done & (part == 0))
+        target = partial + (heads[:, None] * splits + part) * D + d[None, :]
+        tl.store(target, mean, mask=inside & (known > SPAN))
         total = tl.where(mass > 0, most + tl.log2(some), float("-inf"))
-        tl.store(lse + heads * splits + part, total, mask=member < GROUP)
+        tl.store(lse + heads * splits + part, total, mask=(member < GROUP) & (known > SPAN))
 
 
 @kernel
 def _merge(
-    partial: tl.tensor, lse: tl.tensor, out: tl.tensor, h: tl.tensor, splits: tl.tensor, D: tl.constexpr,
-    C: tl.constexpr, S: tl.constexpr,
+    partial: tl.tensor, lse: tl.tensor, length: tl.tensor, out: tl.tensor, h: tl.tensor, splits: tl.tensor,
+    D: tl.constexpr, C: tl.constexpr, S: tl.constexpr, SPAN: tl.constexpr,
 ) -> None:  # fmt: skip
     """The mean of a head's splits, each weighed with its share of the softmax. Those without tokens weigh nothing, so that
     how many of them follow changes no bit."""
-    head = tl.program_id(0).to(tl.int64) * h + tl.program_id(1)
-    part, d = tl.arange(0, S), tl.arange(0, C)
-    top = tl.full((), float("-inf"), tl.float32)
-    for start in range(0, splits, S):
-        here = start + part < splits
-        top = tl.maximum(top, tl.max(tl.load(lse + head * splits + start + part, mask=here, other=float("-inf")), 0))
-    base = tl.where(top == float("-inf"), 0.0, top)
-    mass, seen = tl.zeros((S,), tl.float32), tl.zeros((S, C), tl.float32)
-    for start in range(0, splits, S):
-        here = start + part < splits
-        weight = tl.exp2(tl.load(lse + head * splits + start + part, mask=here, other=float("-inf")) - base)
-        at = partial + (head * splits + start + part[:, None]) * D + d[None, :]
-        seen += tl.load(at, mask=here[:, None] & (d[None, :] < D), other=0.0) * weight[:, None]
-        mass += weight
-    total = tl.sum(mass, 0)
-    mean = tl.sum(seen, 0) / tl.where(total > 0, total, 1.0)
-    tl.store(out + head * D + d, mean.to(out.dtype.element_ty), mask=d < D)
+    row = tl.program_id(0).to(tl.int64)
+    if tl.load(length + row) > SPAN:
+        head = row * h + tl.program_id(1)
+        part, d = tl.arange(0, S), tl.arange(0, C)
+        top = tl.full((), float("-inf"), tl.float32)
+        for start in range(0, splits, S):
+            here = start + part < splits
+            found = tl.load(lse + head * splits + start + part, mask=here, other=float("-inf"))
+            top = tl.maximum(top, tl.max(found, 0))
+        base = tl.where(top == float("-inf"), 0.0, top)
+        mass, seen = tl.zeros((S,), tl.float32), tl.zeros((S, C), tl.float32)
+        for start in range(0, splits, S):
+            here = start + part < splits
+            weight = tl.exp2(tl.load(lse + head * splits + start + part, mask=here, other=float("-inf")) - base)
+            at = partial + (head * splits + start + part[:, None]) * D + d[None, :]
+            seen += tl.load(at, mask=here[:, None] & (d[None, :] < D), other=0.0) * weight[:, None]
+            mass += weight
+        total = tl.sum(mass, 0)
+        mean = tl.sum(seen, 0) / tl.where(total > 0, total, 1.0)
+        tl.store(out + head * D + d, mean.to(out.dtype.element_ty), mask=d < D)
