@@ -35,7 +35,7 @@ PAGE = 64  # tokens; a multiple of what the attention kernel reads at a time
 ROUND = 16  # tokens of a row between two looks of the host
 ROWS = 4096  # sampled at a time, at most ...
 FEWEST = 16  # ... and at least: fewer cost no less
-SHORT, LONGER = 256, 4  # graphs are for rows of at most so many tokens, so many times as many, and so on
+SHORT, LONGER = 1024, 4  # graphs are for rows of at most so many tokens, so many times as many, and so on
 
 
 class CudaDecoding:

@@ -269,7 +269,7 @@ class Runs:
         position = np.repeat(self.before - self.start, self.length) + np.arange(self.length.sum())
         parts = [asked, self.keys(asking), told, ranges(self.start[below], self.length[below]), position]
         flat = self._moved(np.concatenate([part.ravel() for part in parts]).astype(np.int32))  # one trip for all
-        a, keys, b, queries, where = flat.split([part.size for part in parts])
+        a, keys, b, queries, where = torch.split(flat, [part.size for part in parts])
         return Seen(a.view(-1, 4), keys, b.view(-1, 4), queries, where, self._known)
 
     def _descent(self, runs: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

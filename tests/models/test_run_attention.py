@@ -59,7 +59,7 @@ def plain(q, k, v, visible, scale):
     group = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(group, 1) for x in (k, v))
     score = torch.einsum("fhd,thd->hft", q, k) * scale
-    p = score.masked_fill(~visible.to(q.device), float("-inf")).softmax(-1)
+    p = score.masked_fill(~visible, float("-inf")).softmax(-1)
     return torch.einsum("hft,thd->fhd", p, v)
 
 
@@ -71,16 +71,16 @@ def test_what_is_seen_and_its_gradients_are_those_of_a_mask(tree, h, kv, D, wind
     T = sum(length)
     F = T - sum(length[:silent])
     q, k, v, g = draw(F, h, D), draw(T, kv, D, seed=1), draw(T, kv, D, seed=2), draw(F, h, D, seed=3)
-    exact = [x.double().requires_grad_() for x in (q, k, v)]
+    exact = [x.double().cpu().requires_grad_() for x in (q, k, v)]
     want = plain(*exact, sees(length, parent, silent, window), 0.3)
-    want.backward(g.double())
+    want.backward(g.double().cpu())
     given = [x.clone().requires_grad_() for x in (q, k, v)]
     got = run_attention(*given, Runs.of(length, parent, DEVICE, silent).seen, 0.3, window)
     got.backward(g)
     terms = T * D * h // kv
-    assert_rounded(got, want.float(), terms)
+    assert_rounded(got.cpu(), want.float(), terms)
     for mine, right in zip(given, exact, strict=True):
-        assert_rounded(mine.grad, right.grad.float(), terms)
+        assert_rounded(mine.grad.cpu(), right.grad.float(), terms)
 
 
 def test_neither_company_nor_layout_changes_a_bit():

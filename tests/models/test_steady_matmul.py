@@ -20,7 +20,9 @@ from guerdon.models.kernels.matmul import FLOAT, HALF, steady_gated, steady_matm
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 LARGE = torch.cuda.is_available()  # interpreted programs cost milliseconds
-SHAPES = [(576, 960), (1536, 576), (576, 49152), (256, 1024), (100, 70)] if LARGE else [(40, 30), (70, 100)]
+SHAPES = (
+    [(576, 960), (1536, 576), (8192, 2048), (576, 49152), (704, 256), (100, 70)] if LARGE else [(40, 30), (70, 100)]
+)
 ROWS = [1, 15, 16, 17, 64, 100, 512, 3000] if LARGE else [1, 17, 70]
 dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16] if LARGE else [torch.float32])
 
@@ -68,29 +70,34 @@ def test_layouts_and_bias(dtype):
 @pytest.mark.skipif(not LARGE, reason="the interpreter adds up in numpy's order")
 @dtypes
 @pytest.mark.parametrize("lies", ["as it is multiplied with", "transposed"])
-@pytest.mark.parametrize("shape", [(576, 960), (8192, 2048), (100, 70)])
+@pytest.mark.parametrize("shape", [(576, 960), (8192, 2048), (704, 256), (100, 70)])
 def test_no_tile_changes_a_bit(shape, lies, dtype, monkeypatch):
     """Tiles follow from the number of rows, so they must not matter."""
     K, N = shape
     x, weight = draw(300, K, dtype=dtype), draw(K, N, dtype=dtype, seed=1)
     weight = weight if lies != "transposed" else weight.t().contiguous().t()
+    spans = matmul.spans_of(K, N, dtype)
     tiles = [tile for _, tile in (FLOAT if dtype == torch.float32 else HALF)]
-    tiles = [tile for tile in tiles if lies != "transposed" or tile.columns <= 128]
+    tiles = [tile for tile in tiles if tile.columns <= 128 or (lies != "transposed" and spans == 1)]
     tiles += [tile._replace(summed=summed) for tile in tiles for summed in (16, 64) if summed < tile.summed]
     found = []
     for tile in tiles:
-        monkeypatch.setattr(matmul, "tile_of", lambda *_, tile=tile: tile)
-        found.append(steady_matmul(x, weight))
+        for programs in {1, spans}:
+            monkeypatch.setattr(matmul, "tile_of", lambda *_, ways=(tile, programs): ways)
+            found.append(steady_matmul(x, weight))
     assert all(torch.equal(each, found[0]) for each in found)
 
 
-def test_tiles_grow_with_the_rows_and_keep_most_processors_busy():
+def test_tiles_grow_with_the_rows_and_spans_have_programs_of_their_own_where_tiles_are_few():
     rows = [1, 16, 64, 128, 256, 512, 1024, 4096]
     for dtype in (torch.float32, torch.bfloat16):
-        sizes = [matmul.tile_of(M, 2048, 2048, dtype, False, 1)[:2] for M in rows]
-        areas = [a * b for a, b in sizes]
+        spans = matmul.spans_of(2048, 512, dtype)
+        ways = [matmul.tile_of(M, 512, 2048, dtype, False, 1, spans) for M in rows]
+        areas = [tile.rows * tile.columns for tile, _ in ways]
         assert areas == sorted(areas) and areas[0] < areas[-1]
-    assert matmul.tile_of(512, 70, 24, torch.bfloat16, False, 1)[:3] == (64, 32, 32)
+        assert ways[0][1] == spans > 1 == ways[-1][1]
+    assert matmul.tile_of(512, 70, 24, torch.bfloat16, False, 1)[0][:3] == (64, 32, 32)
+    assert matmul.span_of(8192, 4) == 2048 and matmul.span_of(704, 2) == 384 and matmul.span_of(100, 1) == 128
 
 
 @dtypes

@@ -16,7 +16,8 @@ from torch import Tensor
 
 from guerdon.models.kernels.jit import in_place, kernel, laid, power_of_two
 
-SPAN = 256  # tokens of a row that one program looks at; a multiple of those it reads at a time
+SPAN = 1024  # tokens of a row that one program looks at; a multiple of those it reads at a time
+BLOCK = 32  # tokens that a program reads at a time
 MERGED = 16  # splits that are put together at a time
 PLAIN = (
     8  # queries of a key head, at most, that float32 is multiplied for one by one: it has no tensor cores to pad for
@@ -50,11 +51,10 @@ def paged_attention(
     lse = torch.empty((B, h, splits) if splits > 1 else (0,), dtype=torch.float32, device=q.device)
     C, G = max(16, power_of_two(D)), power_of_two(h // kv)  # 16 is the least that tensor cores sum over
     dot = q.dtype != torch.float32 or G > PLAIN
-    block = 64 if C * q.element_size() <= 256 else 32
     _attend[(B, kv, splits)](
         q, keys, values, table, length, out, partial, lse, table.shape[1], scale * 1.4426950408889634, window, kv, splits,
         GROUP=h // kv, G=max(16, G) if dot else G, D=D, C=C, PAGE=page, WHOLE=splits == 1, SPAN=SPAN, DOT=dot,
-        BLOCK=min(SPAN, block if dot else max(16, min(block, 8192 // (G * C)))), num_warps=4, num_stages=3,
+        BLOCK=min(SPAN, BLOCK if dot else 16), num_warps=4 if dot and q.dtype == torch.float32 else 1, num_stages=2,
     )  # fmt: skip
     if splits > 1:
         _merge[(B, h)](partial, lse, length, out, h, splits, D=D, C=C, S=MERGED, SPAN=SPAN, num_warps=2)
