@@ -23,6 +23,7 @@ from guerdon.core.exact import UNORDERED, exact
 from guerdon.core.field_columns import FieldColumns
 from guerdon.core.optim import adam
 from guerdon.core.part import knob, label, live, part, state
+from guerdon.core.pass_sizes import held_by_others
 from guerdon.core.play import Play, played_by
 from guerdon.core.schedule import settled
 
@@ -72,8 +73,9 @@ class Learn(FieldColumns):
     `on` is a selection run first, for this learner only. Each of `epochs` passes takes `updates` optimiser steps over
     random shares of the rows: of whole tracks, or, with `mix="step"`, of the single steps of all tracks, as PPO does it in
     control; a share's denominators are its own. `micro` is the most steps (tokens, and those of the prompts before them)
-    that one forward pass takes (0: as many as the model says its device holds with ease); where memory does not hold so many
-    it is halved, which changes last bits alone. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
+    that one forward pass takes (0: as many as the model says its device holds with ease). Where memory does not hold so many
+    it is halved, which changes last bits alone; where others hold that memory the run stops, so that no result depends on
+    its company. `clip` bounds the gradient's norm (0: off; 1.0 is TRL's and verl's default).
 
     >>> import guerdon as gd
     >>> gd.Learn("policy", gd.losses.clipped() + gd.losses.kl(0.04), opt=gd.adam(lr=1e-5)).needs
@@ -199,7 +201,7 @@ class Learn(FieldColumns):
                     return self.backward(rows, play)
             except torch.OutOfMemoryError as error:
                 larger = self.at_once(play)
-                self.fits = self._smaller(rows, larger, error)
+                self.fits = self._smaller(rows, larger, play, error)
             except RuntimeError as error:
                 if UNORDERED not in str(error):
                     raise
@@ -215,8 +217,13 @@ class Learn(FieldColumns):
         """The most steps of a forward pass: what memory was found to hold, or else what was asked for."""
         return self.fits or self.micro or play.models[self.model].steps_at_once
 
-    def _smaller(self, rows: Batch, size: int, error: torch.OutOfMemoryError) -> int:
+    def _smaller(self, rows: Batch, size: int, play: Play, error: torch.OutOfMemoryError) -> int:
         """Half of what did not fit."""
+        if others := held_by_others(play.models[self.model].device):
+            raise GpuFull(
+                f"a micro-batch of {size} does not fit beside the {others / 2**30:.0f} GiB that others hold of this GPU: wait"
+                f" for them, or choose a size that does (--set learn.micro={max(size // 2, 1)})"
+            ) from error
         if size == 1 or len(rows.split(size, together(self.loss))) == len(rows.split(1, together(self.loss))):
             longest = int(rows.up((rows.length + rows.context_length).double(), "track", of="segment").max())
             raise GpuFull(

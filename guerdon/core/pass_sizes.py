@@ -1,4 +1,4 @@
-"""How much a device holds of one pass with gradients.
+"""How much a device holds of one pass with gradients, and whether others hold some of it.
 
 Leaves out: what to do where that was too much after all (`learn.py`).
 """
@@ -10,6 +10,7 @@ import torch
 EASE = 0.25  # share of a GPU's memory that may be taken by what a pass keeps for its gradients
 HELD = 1 << 30  # bytes of a CPU's that may be: nothing says in time that there are no more
 FASTEST = 8192  # steps of a pass on a CPU: more are no faster
+CONTEXT = 2 << 30  # bytes of a GPU that a process takes for itself before it computes anything, and a screen beside it
 UNKNOWN = 16384  # steps, where nobody knows what a pass keeps
 
 
@@ -26,6 +27,15 @@ def steps_held(kept: float, device: torch.device) -> int:
         return min(max(_power_below(HELD / kept), 256), FASTEST)
     memory = torch.cuda.get_device_properties(device).total_memory
     return max(_power_below(EASE * memory / kept), 1024)
+
+
+def held_by_others(device: torch.device) -> int:
+    """Bytes of a GPU that other processes hold; 0 where that may be no more than what any program takes."""
+    if device.type != "cuda":
+        return 0
+    free, total = torch.cuda.mem_get_info(device)
+    held = total - free - torch.cuda.memory_reserved(device)
+    return held if held > CONTEXT else 0
 
 
 def _power_below(number: float) -> int:

@@ -181,10 +181,7 @@ def _product(
                 b = tl.load(at, mask=columns, other=0.0)
             part = tl.dot(a, b, part, input_precision="ieee")
             if GATED:
-                if COPIED:
-                    b = weight.load([start, column + N])
-                else:
-                    b = tl.load(at + N * n_stride, mask=columns, other=0.0)
+                b = weight.load([start, column + N]) if COPIED else tl.load(at + N * n_stride, mask=columns, other=0.0)
                 second = tl.dot(a, b, second, input_precision="ieee")
         total += part
     if BIAS:
