@@ -164,14 +164,9 @@ def weights_hash(net: nn.Module, frozen: Iterable[str] | None = None) -> str:
 
     The `frozen` ones, in a net of which something is trained those that are not, come in by a hash of their own.
     """
-    return known_chain_hash(*hashed_parts(net, frozen))
-
-
-def hashed_parts(net: nn.Module, frozen: Iterable[str] | None = None) -> tuple[dict[str, Tensor], str]:
-    """What the hash of a net is made of: the tensors that change, and the hash of those that do not."""
     tensors = dict(net.state_dict())
     if frozen is None:
         trains = {name: weight.requires_grad for name, weight in net.named_parameters()}
         frozen = [name for name, is_trained in trains.items() if not is_trained] if any(trains.values()) else []
     below = {name: tensors.pop(name) for name in frozen}
-    return tensors, frozen_hash(below) if below else ""
+    return known_chain_hash(tensors, frozen_hash(below) if below else "")

@@ -66,12 +66,12 @@ def sums(tensors: Sequence[Tensor]) -> list[bytes]:
     near = {
         device: iter(torch.split(torch.cat(own).cpu(), [*map(len, own)])) for device, own in far.items()
     }  # a GPU is asked once
-    found = []
+    keys = []
     for tensor, block in zip(tensors, blocks, strict=True):
         digest = hashlib.sha256(f"{tensor.dtype}:{tuple(tensor.shape)}".encode())
         digest.update(bytes_of(next(near[block.device])))
-        found.append(digest.digest())
-    return found
+        keys.append(digest.digest())
+    return keys
 
 
 def _block_sums(tensor: Tensor) -> Tensor:
@@ -87,15 +87,15 @@ def _block_sums(tensor: Tensor) -> Tensor:
 
 def _digests(tensors: Sequence[Tensor]) -> list[str]:
     keys = sums(tensors)
-    found = {key: _known.get(key) for key in keys}
-    missing = {key: tensor for key, tensor in zip(keys, tensors, strict=True) if found[key] is None}
+    hashes = {key: _known.get(key) for key in keys}
+    missing = {key: tensor for key, tensor in zip(keys, tensors, strict=True) if hashes[key] is None}
     if missing:
         with ThreadPoolExecutor(
             min(THREADS, os.cpu_count() or 1), "hash"
         ) as threads:  # hashing lets go of Python's lock
             for key, digest in zip(missing, threads.map(_digest, missing.values()), strict=True):
-                found[key] = _remember(key, digest)
-    return [str(found[key]) for key in keys]
+                hashes[key] = _remember(key, digest)
+    return [str(hashes[key]) for key in keys]
 
 
 def _digest(tensor: Tensor) -> str:

@@ -3,7 +3,7 @@
 Random numbers need no saving: each derives from the seed and the place it is drawn at, and both are in the checkpoint.
 Nor do weights that nothing trains (`Model.frozen_weights`): a recipe that is started has them, and the checkpoint has their
 hash. Where something wrote to them after all, it has them too.
-Leaves out: when it is written, and by whom (`saving.py`).
+Leaves out: when it is written, and by whom (`save_beside.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
 from guerdon.core.manifest import write_manifest
-from guerdon.core.model import Model, hashed_parts, weights_hash
+from guerdon.core.model import Model, weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
@@ -41,10 +41,9 @@ def bases_of(recipe: Recipe) -> dict[str, str]:
     return {name: frozen_hash(weights) for name, weights in frozen.items() if weights}
 
 
-def checkpoint_of(recipe: Recipe, done: int, bases: Mapping[str, str], waiting: Played | None = None) -> Checkpoint:
-    """Weights of every model, every optimiser, every part's state, after `done` steps; and what was played ahead. Weights that
-    have the hash they began with, in `bases`, are not in it."""
-    as_begun = {name: hash for name, hash in bases_of(recipe).items() if bases.get(name) == hash}
+def checkpoint_of(recipe: Recipe, done: int, as_begun: Mapping[str, str], waiting: Played | None = None) -> Checkpoint:
+    """Weights of every model, every optimiser, every part's state, after `done` steps; and what was played ahead. Not in it are
+    the weights of `as_begun`, models whose frozen ones have this hash since the run began."""
     tensors: dict[str, Tensor] = {}
     for name, model in recipe.models.items():
         left_out = model.frozen_weights() if name in as_begun else {}
@@ -53,7 +52,7 @@ def checkpoint_of(recipe: Recipe, done: int, bases: Mapping[str, str], waiting: 
         assert learn.optimiser is not None
         tensors |= optimiser_tensors(f"optimiser/{path}", learn.optimiser)
     versions = {name: model.version for name, model in recipe.models.items()}
-    state: dict[str, Any] = {"parts": get_state(recipe), "versions": versions, "bases": as_begun}
+    state: dict[str, Any] = {"parts": get_state(recipe), "versions": versions, "bases": dict(as_begun)}
     ahead = None
     if waiting is not None:
         state["ahead"] = {"step": waiting.step, "counts": waiting.counts, "metrics": waiting.metrics}
@@ -117,18 +116,21 @@ def save_models(folder: RunFolder, recipe: Recipe) -> None:
 
 def weights_of(recipe: Recipe) -> str:
     """One hash over the weights of all the models a recipe trains."""
-    return _one_hash({name: weights_hash(model.weights) for name, model in recipe.models.items() if model.trains})
+    trained = {name: model for name, model in recipe.models.items() if model.trains}
+    return _one_hash({name: weights_hash(model.weights, model.frozen_weights()) for name, model in trained.items()})
 
 
-def weights_in(recipe: Recipe) -> Callable[[Mapping[str, Tensor]], str]:
-    """The same of a checkpoint's tensors, once they are a copy: what of it hangs on the weights below adapters is known now."""
-    parts = {name: hashed_parts(model.weights) for name, model in recipe.models.items() if model.trains}
-    names = {name: ([*tensors], below) for name, (tensors, below) in parts.items()}
+def weights_in(recipe: Recipe, bases: Mapping[str, str]) -> Callable[[Mapping[str, Tensor]], str]:
+    """The same of the tensors of a checkpoint, or of a copy; `bases` are the hashes of the weights that nothing trains."""
+    names: dict[str, list[str]] = {}
+    for name, model in recipe.models.items():
+        if model.trains:
+            frozen = model.frozen_weights()
+            names[name] = [each for each in model.weights.state_dict() if each not in frozen]
 
     def hashed(tensors: Mapping[str, Tensor]) -> str:
-        return _one_hash(
-            {n: chain_hash({k: tensors[f"model/{n}/{k}"] for k in own}, below) for n, (own, below) in names.items()}
-        )
+        own = {name: {each: tensors[f"model/{name}/{each}"] for each in those} for name, those in names.items()}
+        return _one_hash({name: chain_hash(weights, bases.get(name, "")) for name, weights in own.items()})
 
     return hashed
 

@@ -1,7 +1,7 @@
 """Training: the loop, and how it starts, stops and goes on.
 
 `steps` is the whole of it.
-What it writes is in `loop/record.py`, what it saves in `loop/resume.py` and when in `loop/saving.py`.
+What it writes is in `loop/record.py`, what it saves in `loop/resume.py` and when in `loop/save_beside.py`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import START, Interrupt, Options, Recorder
 from guerdon.loop.resume import restore, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
-from guerdon.loop.saving import Saver
+from guerdon.loop.save_beside import Saver
 from guerdon.loop.text_rewards import refuse_without_text
 from guerdon.models import template_clock as clock
 from guerdon.store.checkpoint import checkpoint_name

@@ -54,8 +54,10 @@ class Saver:
         """Begin to write the run as it is now. What it told of until now reaches the disk first."""
         self.tell(wait=True)
         self.record.log.sync()
-        taken = take(checkpoint_of(self.recipe, done, self.bases, waiting), self.room)
-        self.under_way = self.thread.submit(self._write, taken, weights_in(self.recipe))
+        now = bases_of(self.recipe)
+        as_begun = {name: hash for name, hash in now.items() if self.bases.get(name) == hash}
+        taken = take(checkpoint_of(self.recipe, done, as_begun, waiting), self.room)
+        self.under_way = self.thread.submit(self._write, taken, weights_in(self.recipe, now))
 
     def tell(self, wait: bool = False) -> None:
         """Tell of the checkpoint that was under way, once it is written; raises what kept it from the disk."""
