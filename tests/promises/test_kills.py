@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed import Mother, paths
+from killed import BESIDE, Mother, paths
 from serving import TOKEN, Served, serving, until
 from small import small_lm
 from terminal import CLAIM
@@ -266,8 +266,8 @@ def test_a_run_killed_at_a_few_writes_ends_the_same(
 @pytest.mark.parametrize(
     ("what", "part", "at_writes", "at_moments"),
     [
-        ("train", "run/", 8, 12), ("train", "run/checkpoints", 20, 0), ("train", "run/rollouts", 10, 0),
-        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 3),
+        ("train", "run/", 8, 12), ("train", BESIDE, 24, 0), ("train", "run/rollouts", 8, 0), ("LoRA", "run/", 6, 5),
+        ("LoRA", BESIDE, 12, 0), ("study", "run/", 8, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 3),
     ],
 )  # fmt: skip
 def test_killed_at_writes_and_at_random(
@@ -284,6 +284,7 @@ def test_killed_at_writes_and_at_random(
     draw = random.Random(f"{what} {part}")
     made = Campaign(mother, tmp_path, what, whole(what))
     names = sorted(name for name in made.whole.writes if part in name)
+    assert all("run/checkpoints" in name for name in names) or part != BESIDE, "checkpoints alone are written beside"
     draw.shuffle(names)
     names = [*names, *(draw.choice(names) for _ in range(at_writes))][:at_writes]
     made.at_writes(names, draw)
