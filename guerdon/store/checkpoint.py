@@ -79,12 +79,20 @@ def take(checkpoint: Checkpoint, room: dict[str, Tensor] | None = None) -> Taken
                 raise UserError(f"{name}: numbers of {tensor.dtype} cannot be saved; use one of {', '.join(TYPES)}")
             own = room.get(name)
             if own is None or (own.shape, own.dtype) != (tensor.shape, tensor.dtype):
-                own = room[name] = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+                own = room[name] = _host_memory(tensor)
             own.copy_(tensor, non_blocking=True)
     if any(tensor.is_cuda for tensor in tensors.values()):
         torch.cuda.synchronize()
     said = json.dumps({"step": checkpoint.step, "state": state}).encode()
     return Taken(checkpoint.step, dict(room), {STATE: said} | {n: batch_bytes(batch) for n, batch in batches.items()})
+
+
+def _host_memory(tensor: Tensor) -> Tensor:
+    """Room for a copy of it; that of a GPU's in pages that stay where they are, as long as the machine has some to give."""
+    try:
+        return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+    except RuntimeError:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
 def put(folder: Path, taken: Taken, keep: int, warn: Callable[[str], None] = lambda message: None) -> Path:
