@@ -22,6 +22,21 @@ LLAMA_135M = {  # the shape of SmolLM-135M, with random weights: a speed needs n
     "vocab_size": 49152,
     "max_position_embeddings": 8192,
 }
+SHAPES = {  # of sprig-2, SmolLM-135M, Llama-3.2-1B and Llama-3.1-8B
+    "6M": {
+        "hidden_size": 256, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 4,
+        "intermediate_size": 704, "vocab_size": 1024, "max_position_embeddings": 1024,
+    },
+    "135M": LLAMA_135M,
+    "1B": {
+        "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "intermediate_size": 8192, "vocab_size": 128256, "max_position_embeddings": 8192,
+    },
+    "8B": {
+        "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192, "tie_word_embeddings": False,
+    },
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

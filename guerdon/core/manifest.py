@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from guerdon.core.errors import UserError
@@ -26,10 +26,10 @@ def file_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def write_manifest(folder: Path, name: str) -> None:
-    """The hashes of all files in a folder, in one of that name."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file())
-    hashes = {str(p.relative_to(folder)): file_hash(p) for p in files}
+def write_manifest(folder: Path, name: str, known: Mapping[str, str] | None = None) -> None:
+    """The hashes of all files in a folder, in one of that name; those that are `known` are not computed."""
+    files = {str(p.relative_to(folder)): p for p in sorted(folder.rglob("*")) if p.is_file()}
+    hashes = {file: (known or {}).get(file) or file_hash(path) for file, path in files.items()}
     (folder / name).write_text(json.dumps(hashes))
 
 

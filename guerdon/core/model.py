@@ -8,8 +8,8 @@ Environments and rewards speak in views and text; what a view looks like as numb
 from __future__ import annotations
 
 import abc
-import hashlib
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ from guerdon.core.column import Per
 from guerdon.core.episode import End, Segment
 from guerdon.core.pass_sizes import steps_held
 from guerdon.core.task import Sampling
+from guerdon.core.tensor_hashes import frozen_hash, known_chain_hash
 
 NOTHING: npt.NDArray[np.int64] = np.zeros(0, np.int64)
 
@@ -76,6 +77,10 @@ class Model(abc.ABC):
     def build(self, seed: int) -> nn.Module:
         """Fresh weights."""
 
+    def rebuilt(self, seed: int) -> nn.Module:
+        """The net that a run of this seed began with, but for weights that its checkpoints hold."""
+        return self.build(seed)
+
     def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Answer requests, all at once. A reply depends on its own request alone, never on which others came with it.
 
@@ -110,7 +115,16 @@ class Model(abc.ABC):
 
     def identity(self) -> str | None:
         """What a run's hash must know beyond the knobs: the weights, where they did not come from the seed."""
-        return weights_hash(self.net) if self.net is not None else None
+        return weights_hash(self.net, self.frozen_weights()) if self.net is not None else None
+
+    def frozen_weights(self) -> dict[str, nn.Parameter]:
+        """The weights that training leaves as they are, by name: those below an adapter. Copies within a run share them, and
+        no checkpoint holds them."""
+        return {}
+
+    def copied_weights(self) -> nn.Module:
+        """The net once more, frozen weights shared."""
+        return copy.deepcopy(self.weights, shared([self]))
 
     @property
     def device(self) -> torch.device:
@@ -138,11 +152,21 @@ class Model(abc.ABC):
         return self.net
 
 
-def weights_hash(net: nn.Module) -> str:
-    """A hash of every tensor of a net, names and all: equal hashes mean equal weights to the last bit."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(net.state_dict().items()):
-        flat = tensor.detach().cpu().contiguous()
-        digest.update(f"{name}:{flat.dtype}:{tuple(flat.shape)}".encode())
-        digest.update(flat.reshape(-1).view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()[:16]
+def shared(models: Iterable[Model]) -> dict[int, Any]:
+    """For `copy.deepcopy`: in place of copies, the frozen weights of these models, in the same memory. Each may go to another
+    device by itself."""
+    frozen = {id(weight): weight for model in models for weight in model.frozen_weights().values()}
+    return {number: nn.Parameter(weight.detach(), weight.requires_grad) for number, weight in frozen.items()}
+
+
+def weights_hash(net: nn.Module, frozen: Iterable[str] | None = None) -> str:
+    """A hash of every tensor of a net, names and all: equal hashes mean equal weights to the last bit.
+
+    The `frozen` ones, in a net of which something is trained those that are not, come in by a hash of their own.
+    """
+    tensors = dict(net.state_dict())
+    if frozen is None:
+        trains = {name: weight.requires_grad for name, weight in net.named_parameters()}
+        frozen = [name for name, is_trained in trains.items() if not is_trained] if any(trains.values()) else []
+    below = {name: tensors.pop(name) for name in frozen}
+    return known_chain_hash(tensors, frozen_hash(below) if below else "")

@@ -41,7 +41,7 @@ from guerdon.loop.build import (
 )
 from guerdon.loop.default_model import about_default, default_model
 from guerdon.loop.evaluate import examined
-from guerdon.loop.going_on import other_code, other_machine, refuse_conflicts
+from guerdon.loop.going_on import base_gone, other_code, other_machine, refuse_conflicts, refuse_other_base
 from guerdon.loop.homes import played_in
 from guerdon.loop.once_more import once_more
 from guerdon.loop.onlooker import CountedEnv, counted, watched
@@ -239,7 +239,11 @@ def _resume(
         request = RunRequest.of_config(config)
     elif request.recipe is None:
         raise UserError(f"{folder.named} was started from Python objects: resume it with gd.train(recipe, resume=...)")
-    built = build(request)
+    try:
+        built = build(request)
+    except UserError as error:
+        raise base_gone(folder.named, config) or error from error
+    refuse_other_base(folder.named, config, built)
     budget = Budget(**config["budget"]) if config.get("budget") else None
     set_length(built, config["steps"] if isinstance(built.recipe, Recipe) else None, budget)
     if built.recipe.hash != config["hash"]:

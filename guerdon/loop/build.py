@@ -18,7 +18,7 @@ from guerdon import tasks
 from guerdon.core.errors import Notice, Told, UserError
 from guerdon.core.html import cut
 from guerdon.core.model import Model
-from guerdon.core.part import describe, knobs, label, walk
+from guerdon.core.part import describe, fingerprint, knobs, label, walk
 from guerdon.core.recipe import Recipe, RecipeEntry, Rows, Study
 from guerdon.core.stages import shelf_of
 from guerdon.core.task import TaskSource
@@ -276,22 +276,23 @@ def reward_for(wanted: Any, task: TaskSource | None) -> Any:
 
 def config_of(built: Built, request: RunRequest, seed: int, steps: int, options: Options) -> dict[str, Any]:
     """`run.json`: everything that says what this run is."""
+    parts = describe(built.recipe)
     return {
         "format": FORMAT,
         "id": secrets.token_hex(16),
         "recipe": request.recipe if isinstance(request.recipe, str) else built.name,
         "kind": "study" if isinstance(built.recipe, Study) else "recipe",
-        "hash": built.recipe.hash,
+        "hash": fingerprint(parts),
         "code": built.code,
         "seed": seed,
         "steps": steps,
         "budget": knobs(built.recipe.budget) if built.recipe.budget else None,
         **request.to_config(),
         "options": options.to_config(),
-        "parts": describe(built.recipe),
+        "parts": parts,
         "rewards": _rewards(built.recipe),
         "flow": _flow(built.recipe),
-        "models": _models(built.recipe),
+        "models": model_facts(built.recipe),
         "versions": versions(),
         "created": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "clock": clock.begun(),
@@ -310,7 +311,7 @@ def _flow(recipe: Recipe | Study) -> list[dict[str, Any]]:
     return [{"shelf": shelf_of(s), "needs": [*map(str, s.needs)], "gives": [*map(str, s.gives)]} for s in stages]
 
 
-def _models(recipe: Recipe | Study) -> dict[str, dict[str, Any]]:
+def model_facts(recipe: Recipe | Study) -> dict[str, dict[str, Any]]:
     """The language models of a recipe by name: what type of number, device and size they turned out to have."""
     known = recipe.models.items() if isinstance(recipe, Recipe) else ()
     return {name: model.facts() for name, model in known if hasattr(model, "facts")}

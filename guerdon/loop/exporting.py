@@ -117,7 +117,7 @@ def _way(run: Run, model: TextModel, name: str, adapter: bool) -> Callable[[Path
     speaks = name in _seats(run.config).values()
     if adapter:
         base = str((run.config.get("wish") or {}).get("model") or "")
-        below = base if base and is_hub_id(base) else str(run.folder.models / name / "base")
+        below = base if base and is_hub_id(base) else str(getattr(model, "source", ""))
         return lambda folder: export_adapter(model, folder, below)
     if head_of(model.weights) is not None and not speaks:
         return lambda folder: export_scorer(model, folder)

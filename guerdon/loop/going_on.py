@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from guerdon.core.errors import UserError
-from guerdon.loop.build import Built, RunRequest, versions
+from guerdon.loop.build import Built, RunRequest, model_facts, versions
 
 
 def other_machine(config: Mapping[str, Any]) -> list[str]:
@@ -23,6 +24,31 @@ def other_code(config: Mapping[str, Any], built: Built) -> list[str]:
     then, now = config.get("code"), built.code
     differ = f"code {then} then, {now} now"
     return [f"resumed with other code than it began with, so the result may differ: {differ}"] if then != now else []
+
+
+def base_gone(path: str, config: Mapping[str, Any]) -> UserError | None:
+    """Why a run cannot go on that trains an adapter of a model which is no longer where it was."""
+    for place, _ in _bases(config.get("models")).values():
+        if not Path(place).exists():
+            return UserError(f"{path} trains an adapter of the model in {place}, which is not there: put it back")
+    return None
+
+
+def refuse_other_base(path: str, config: Mapping[str, Any], built: Built) -> None:
+    """An adapter is trained over the weights that it began with: they are not in the run."""
+    now = _bases(model_facts(built.recipe))
+    for name, (place, then) in _bases(config.get("models")).items():
+        if name not in now or now[name][1] != then:
+            raise UserError(
+                f"{path} trains an adapter of the model in {place}, whose weights have changed: put back the ones that it began"
+                " with, or start anew with --out"
+            )
+
+
+def _bases(models: Any) -> dict[str, tuple[str, str]]:
+    """Where the weights below adapters lie, and their hashes, by model."""
+    known = models.items() if isinstance(models, dict) else ()
+    return {name: (str(facts["base"]), facts.get("base_hash", "")) for name, facts in known if "base" in facts}
 
 
 def refuse_conflicts(

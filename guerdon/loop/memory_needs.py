@@ -43,7 +43,8 @@ def memory_of(recipe: Recipe, play: Any, tokens_held: int, tokens_read: int) -> 
         needs["activations"] = max(needs["activations"], at_once * _kept(model))
     needs["sampling"] = max((tokens_held * _cached(play.models[name]) for name in recipe.seats.values()), default=0)
     if recipe.ahead:
-        needs["copy to play ahead"] = weights
+        frozen = _size(p for model in _started(recipe) for p in model.frozen_weights().values())
+        needs["copy to play ahead"] = weights - frozen
     return {name: size for name, size in needs.items() if size}
 
 

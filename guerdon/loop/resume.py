@@ -1,14 +1,19 @@
 """What a checkpoint of a recipe holds, and how a recipe takes it up again.
 
 Random numbers need no saving: each derives from the seed and the place it is drawn at, and both are in the checkpoint.
+Nor do weights that nothing trains (`Model.frozen_weights`): a recipe that is started has them, and the checkpoint has their
+hash. Where something wrote to them after all, it has them too.
+Leaves out: when it is written, and by whom (`save_beside.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import torch
+from torch import Tensor
 
 from guerdon.core.errors import UserError
 from guerdon.core.learn import Learn
@@ -17,10 +22,11 @@ from guerdon.core.model import Model, weights_hash
 from guerdon.core.pack import pack
 from guerdon.core.part import get_state, set_state, walk
 from guerdon.core.recipe import Recipe
+from guerdon.core.tensor_hashes import chain_hash, frozen_hash
 from guerdon.loop.rollouts import Played
 from guerdon.models import model_loading
 from guerdon.models.trained_folders import MODEL_SUMS
-from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser, save_checkpoint
+from guerdon.store.checkpoint import Checkpoint, load_checkpoint, optimiser_tensors, restore_optimiser
 from guerdon.store.folder import RunFolder
 from guerdon.store.whole_files import atomic
 
@@ -29,25 +35,29 @@ def _learners(recipe: Recipe) -> list[tuple[str, Learn]]:
     return [(path, member) for path, member in walk(recipe) if isinstance(member, Learn)]
 
 
-def save(
-    folder: RunFolder,
-    recipe: Recipe,
-    done: int,
-    keep: int,
-    waiting: Played | None = None,
-    warn: Callable[[str], None] = lambda message: None,
-) -> Path:
-    """Weights of every model, every optimiser, every part's state, after `done` steps; and what was played ahead."""
-    tensors = {f"model/{n}/{k}": v for n, m in recipe.models.items() for k, v in m.weights.state_dict().items()}
+def bases_of(recipe: Recipe) -> dict[str, str]:
+    """The hashes of the weights that nothing trains, by model, where it has any."""
+    frozen = {name: model.frozen_weights() for name, model in recipe.models.items()}
+    return {name: frozen_hash(weights) for name, weights in frozen.items() if weights}
+
+
+def checkpoint_of(recipe: Recipe, done: int, as_begun: Mapping[str, str], waiting: Played | None = None) -> Checkpoint:
+    """Weights of every model, every optimiser, every part's state, after `done` steps; and what was played ahead. Not in it are
+    the weights of `as_begun`, models whose frozen ones have this hash since the run began."""
+    tensors: dict[str, Tensor] = {}
+    for name, model in recipe.models.items():
+        left_out = model.frozen_weights() if name in as_begun else {}
+        tensors |= {f"model/{name}/{k}": v for k, v in model.weights.state_dict().items() if k not in left_out}
     for path, learn in _learners(recipe):
         assert learn.optimiser is not None
         tensors |= optimiser_tensors(f"optimiser/{path}", learn.optimiser)
-    state: dict[str, Any] = {"parts": get_state(recipe), "versions": {n: m.version for n, m in recipe.models.items()}}
+    versions = {name: model.version for name, model in recipe.models.items()}
+    state: dict[str, Any] = {"parts": get_state(recipe), "versions": versions, "bases": dict(as_begun)}
     ahead = None
     if waiting is not None:
         state["ahead"] = {"step": waiting.step, "counts": waiting.counts, "metrics": waiting.metrics}
         ahead = pack(waiting.episodes)
-    return save_checkpoint(folder.checkpoints, Checkpoint(done, tensors, state, ahead), keep, warn)
+    return Checkpoint(done, tensors, state, ahead)
 
 
 def restore(folder: RunFolder, recipe: Recipe, warn: Callable[[str], None]) -> tuple[int, Played | None]:
@@ -79,9 +89,19 @@ def restore_weights(folder: RunFolder, name: str, model: Model) -> None:
 
 def _give_weights(checkpoint: Checkpoint, name: str, model: Model) -> None:
     start = f"model/{name}/"
-    model.weights.load_state_dict(
-        {k.removeprefix(start): v for k, v in checkpoint.tensors.items() if k.startswith(start)}
-    )
+    held = {k.removeprefix(start): v for k, v in checkpoint.tensors.items() if k.startswith(start)}
+    frozen = model.frozen_weights()
+    base = checkpoint.state.get("bases", {}).get(name)
+    if base is None:
+        for weight in frozen.values():  # they are in the checkpoint, and may be shared with models outside of the run
+            weight.data = torch.empty_like(weight)
+    elif base != frozen_hash(frozen):
+        raise UserError(
+            f"{name!r} is not the model that this run trains an adapter of, for its weights differ: put back the ones that it"
+            " began with, or start anew with --out"
+        )
+    missing, extra = model.weights.load_state_dict(held, strict=False)
+    assert not extra and set(missing) == (set() if base is None else set(frozen)), f"{missing} {extra}"
     model.version = checkpoint.state["versions"][name]
 
 
@@ -96,8 +116,27 @@ def save_models(folder: RunFolder, recipe: Recipe) -> None:
 
 def weights_of(recipe: Recipe) -> str:
     """One hash over the weights of all the models a recipe trains."""
-    digest = hashlib.sha256()
-    for name, model in sorted(recipe.models.items()):
+    trained = {name: model for name, model in recipe.models.items() if model.trains}
+    return _one_hash({name: weights_hash(model.weights, model.frozen_weights()) for name, model in trained.items()})
+
+
+def weights_in(recipe: Recipe, bases: Mapping[str, str]) -> Callable[[Mapping[str, Tensor]], str]:
+    """The same of the tensors of a checkpoint, or of a copy; `bases` are the hashes of the weights that nothing trains."""
+    names: dict[str, list[str]] = {}
+    for name, model in recipe.models.items():
         if model.trains:
-            digest.update(f"{name}:{weights_hash(model.weights)}".encode())
+            frozen = model.frozen_weights()
+            names[name] = [each for each in model.weights.state_dict() if each not in frozen]
+
+    def hashed(tensors: Mapping[str, Tensor]) -> str:
+        own = {name: {each: tensors[f"model/{name}/{each}"] for each in those} for name, those in names.items()}
+        return _one_hash({name: chain_hash(weights, bases.get(name, "")) for name, weights in own.items()})
+
+    return hashed
+
+
+def _one_hash(by_model: Mapping[str, str]) -> str:
+    digest = hashlib.sha256()
+    for name, hash in sorted(by_model.items()):
+        digest.update(f"{name}:{hash}".encode())
     return digest.hexdigest()[:16]

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from guerdon.core.episode import Episode
+from guerdon.core.model import shared
 from guerdon.core.recipe import Recipe
 from guerdon.core.task import Ask
 from guerdon.engine.player import Player
@@ -82,7 +83,10 @@ class Rollouts:
         assert self.worker is not None
         for name, model in self.play.models.items():
             own = self.shadow.models[name]
-            own.weights.load_state_dict(model.weights.state_dict())
+            new = model.weights.state_dict()
+            for at, tensor in own.weights.state_dict().items():
+                if tensor.data_ptr() != new[at].data_ptr():  # or the two share it
+                    tensor.copy_(new[at])
             own.version = model.version
         self.shadow.steps = self.play.steps
         self.shadow.begin(step)
@@ -96,7 +100,7 @@ class Rollouts:
 
     def _shadow(self) -> Player:
         """A player with models of its own; the copies of copies follow the copies."""
-        models: Any = copy.deepcopy(dict(self.play.models))
+        models: Any = copy.deepcopy(dict(self.play.models), shared(self.play.models.values()))
         for model in models.values():
             model.weights.requires_grad_(False)
         play = self.play

@@ -6,8 +6,9 @@ import copy
 from pathlib import Path
 
 from guerdon.core.errors import UserError, unknown
-from guerdon.core.model import Model
+from guerdon.core.model import Model, shared
 from guerdon.core.recipe import Recipe, Study
+from guerdon.core.seeds import derive
 from guerdon.loop.resume import restore_weights
 from guerdon.store.folder import RunFolder
 from guerdon.store.run import Run
@@ -31,7 +32,7 @@ class Trained(Run):
         assert isinstance(self.recipe, Recipe)
         if name not in self.recipe.models:
             raise unknown("model of the run", name, self.recipe.models)
-        model = copy.deepcopy(self.recipe.models[name])
-        model.net = model.build(0)
+        model = copy.deepcopy(self.recipe.models[name], shared(self.recipe.models.values()))
+        model.net = model.rebuilt(derive(self.config["seed"], "weights", name))
         restore_weights(self.folder, name, model)
         return model

@@ -1,7 +1,7 @@
 """Training: the loop, and how it starts, stops and goes on.
 
 `steps` is the whole of it.
-What it writes is in `loop/record.py`, what it saves in `loop/resume.py`.
+What it writes is in `loop/record.py`, what it saves in `loop/resume.py` and when in `loop/save_beside.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from guerdon.core.errors import RunStopped, UserError, ended_by, is_ctrl_c
 from guerdon.core.learn import NonFinite
+from guerdon.core.model import shared
 from guerdon.core.pack import pack, played_at
 from guerdon.core.part import walk
 from guerdon.core.recipe import Recipe
@@ -23,8 +24,9 @@ from guerdon.loop.evaluate import sit_all
 from guerdon.loop.host import undisturbed
 from guerdon.loop.readings import fill_needs
 from guerdon.loop.record import START, Interrupt, Options, Recorder
-from guerdon.loop.resume import restore, save, save_models, weights_of
+from guerdon.loop.resume import restore, save_models, weights_of
 from guerdon.loop.rollouts import Rollouts
+from guerdon.loop.save_beside import Saver
 from guerdon.loop.text_rewards import refuse_without_text
 from guerdon.models import template_clock as clock
 from guerdon.store.checkpoint import checkpoint_name
@@ -64,7 +66,7 @@ def start(recipe: Recipe, seed: int, total: int, noise: int | None = None) -> tu
     """A private, started copy of the recipe, and its `play`. The caller's recipe and models stay as they are. What begins and
     what is asked follows from the seed, and so do the tokens that are drawn, unless there is another seed for `noise`."""
     recipe.check()
-    recipe = copy.deepcopy(recipe)
+    recipe = copy.deepcopy(recipe, shared(recipe.models.values()))
     originals_first = sorted(recipe.models.items(), key=lambda item: hasattr(item[1], "of"))
     for name, model in originals_first:
         model.start(derive(seed, "weights", name), recipe.models)
@@ -101,8 +103,12 @@ def run_recipe(
             begins += [Warned(first, message=message) for message in notes]
             record = Recorder(folder, log, options, play).watch(recipe, before.events, first)
             try:
-                with Rollouts(recipe, play, total, waiting) as rollouts, undisturbed(recipe.models.values()):
-                    return _run(recipe, play, record, rollouts, first, total, begins)
+                with (
+                    Rollouts(recipe, play, total, waiting) as rollouts,
+                    undisturbed(recipe.models.values()),
+                    Saver(recipe, record) as saver,
+                ):
+                    return _run(recipe, play, saver, rollouts, first, total, begins)
             finally:  # a run that broke is the one whose report is wanted most
                 write_report(folder)
 
@@ -110,18 +116,19 @@ def run_recipe(
 def _run(
     recipe: Recipe,
     play: Player,
-    record: Recorder,
+    saver: Saver,
     rollouts: Rollouts,
     first: int,
     total: int,
     begins: Sequence[Event],
 ) -> bool:
     """The run, and how it ends: complete, interrupted, or stopped by an error that its events tell of."""
+    record = saver.record
     with Interrupt() as interrupt:
         try:
             for event in begins:
                 record.emit(event)
-            return _to_the_end(recipe, play, record, rollouts, (first, total), interrupt)
+            return _to_the_end(recipe, play, saver, rollouts, (first, total), interrupt)
         except NonFinite as error:
             stopped: UserError = record.stopped(str(error), error.batch)
         except UserError as error:
@@ -136,13 +143,14 @@ def _run(
 
 
 def _to_the_end(
-    recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, span: tuple[int, int], interrupt: Interrupt
+    recipe: Recipe, play: Player, saver: Saver, rollouts: Rollouts, span: tuple[int, int], interrupt: Interrupt
 ) -> bool:
-    (first, total), options = span, record.options
+    (first, total), record, options = span, saver.record, saver.record.options
     if first == 0:
         _evaluate(recipe, play, record, 0, START)
     done, share = first, _share(recipe, first, total)
     for done in steps(recipe, play, record, rollouts, first, total):
+        saver.tell()
         before, share = share, _share(recipe, done, total)
         point = options.evaluation_at(done, before, share)
         if done == EARLY or share == 1.0:
@@ -150,16 +158,23 @@ def _to_the_end(
         if point:
             _evaluate(recipe, play, record, done, point)
         if share == 1.0 or done % options.save_every == 0 or interrupt.asked or record.stop:
-            _save(recipe, record, rollouts, done)
+            saver.save(done, rollouts.under_way())
         if interrupt.asked and share < 1.0:
+            saver.tell(wait=True)
             record.emit(Stopped(done - 1, why="interrupted"))
             return False
         if record.stop and share < 1.0:
+            saver.tell(wait=True)
             raise RunStopped(record.stop)
     if total == 0:
-        _save(recipe, record, rollouts, 0)
+        saver.save(0, rollouts.under_way())
     save_models(record.folder, recipe)
-    _end(record, done - 1, weights_of(recipe))
+    saver.tell(wait=True)
+    _end(
+        record,
+        done - 1,
+        saver.last.weights if saver.last is not None and saver.last.done == done else weights_of(recipe),
+    )
     return True
 
 
@@ -204,13 +219,6 @@ def _unsaid(before: Sequence[Event], recipe: Recipe, first: int) -> list[Event]:
     paths = {e.path for e in before if isinstance(e, Saved)}
     path = checkpoint_name(first)
     return [Saved(first - 1, path=path, weights=weights_of(recipe))] if first and path not in paths else []
-
-
-def _save(recipe: Recipe, record: Recorder, rollouts: Rollouts, done: int) -> None:
-    record.log.sync()
-    warn = lambda message: record.emit(Warned(done - 1, message=message))  # noqa: E731
-    path = save(record.folder, recipe, done, record.options.keep, rollouts.under_way(), warn)
-    record.emit(Saved(done - 1, path=path.name, weights=weights_of(recipe)))
 
 
 def _evaluate(recipe: Recipe, play: Player, record: Recorder, done: int, point: str) -> None:

@@ -71,12 +71,12 @@ def weight_shapes(c: DecoderConfig) -> dict[str, tuple[int, ...]]:
 class Layer(nn.Module):
     """One block."""
 
-    def __init__(self, config: DecoderConfig, number: int) -> None:
+    def __init__(self, config: DecoderConfig, number: int, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         self.config, self.number = config, number
         self.window = config.window_of(number)
         for name, shape in weight_shapes(config).items():
-            self.register_parameter(name, nn.Parameter(torch.empty(shape)))
+            self.register_parameter(name, nn.Parameter(torch.empty(shape, dtype=dtype)))
         self.adapter: nn.Module | None = None  # `lora.Adapter`: what it multiplies with, changed
 
     def weights(self, adapted: bool = True) -> LayerWeights:
@@ -100,13 +100,13 @@ class Layer(nn.Module):
 
 
 class Decoder(nn.Module):
-    def __init__(self, config: DecoderConfig) -> None:
+    def __init__(self, config: DecoderConfig, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         self.config = config
-        self.embed = nn.Parameter(torch.empty(config.vocab, config.hidden))
-        self.layers = nn.ModuleList(Layer(config, number) for number in range(config.layers))
-        self.norm = nn.Parameter(torch.empty(config.hidden))
-        self.head = None if config.tied else nn.Parameter(torch.empty(config.vocab, config.hidden))
+        self.embed = nn.Parameter(torch.empty(config.vocab, config.hidden, dtype=dtype))
+        self.layers = nn.ModuleList(Layer(config, number, dtype) for number in range(config.layers))
+        self.norm = nn.Parameter(torch.empty(config.hidden, dtype=dtype))
+        self.head = None if config.tied else nn.Parameter(torch.empty(config.vocab, config.hidden, dtype=dtype))
         self._frequencies: dict[tuple[Rope, torch.device], Tensor] = {}
         self.recompute = False  # activations of a layer are computed again for its gradient instead of being kept
         self.adapted = True  # whether an adapter, where there is one, is in use

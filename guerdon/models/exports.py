@@ -44,7 +44,7 @@ def as_stored(model: Model, folder: Path) -> TextModel:
         raise UserError(
             f"a {label(model)} model is no language model: there is nothing in it that transformers could load"
         )
-    fields = read_object(folder / "config.json")
+    fields = read_object(folder / "model.json").get("base") or read_object(Path(model.source) / "config.json")
     stored = fields.get("torch_dtype") or fields.get("dtype")  # what older and newer files call it
     model.on = "cpu"
     if stored in ("float32", "bfloat16"):

@@ -105,7 +105,7 @@ class foreign(TextModel):
         return net
 
     def _give_head(self, net: nn.Module) -> None:
-        value_head.fit(net, self._head_form(), Path(self.source), lambda: _width(net))
+        value_head.fit(net, self._head_form(), [Path(self.source)], lambda: _width(net))
 
     @property
     def max_positions(self) -> int:

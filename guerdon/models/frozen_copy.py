@@ -6,6 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
+from torch import nn
+
 from guerdon.core.batch import Batch
 from guerdon.core.model import Model
 from guerdon.core.part import knob, live, part
@@ -34,13 +36,16 @@ class snapshot(StandIn):
             self.refresh()
 
     def refresh(self) -> None:
-        self.net = copy.deepcopy(behind(self.source).weights).requires_grad_(False)
+        self.net = behind(self.source).copied_weights().requires_grad_(False)
         self.version = self.source.version
 
     def shell(self) -> Model:
         shell = copy.copy(behind(self.source))
         shell.net = self.net
         return shell
+
+    def frozen_weights(self) -> dict[str, nn.Parameter]:
+        return self.shell().frozen_weights() if self.net is not None and self.source is not None else {}
 
     def observe(self, batch: Batch, play: Any) -> None:
         if self.every and (play.step + 1) % self.every == 0:

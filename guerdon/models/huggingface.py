@@ -187,6 +187,11 @@ class Stored(Mapping[str, Tensor]):
         """How many there are in all tensors together."""
         return sum(math.prod(opened.get_slice(name).get_shape()) for name, opened in self.files.items())
 
+    @property
+    def is_half(self) -> bool:
+        """Whether all of them are bfloat16."""
+        return all(opened.get_slice(name).get_dtype() == "BF16" for name, opened in self.files.items())
+
     def shape(self, name: str) -> tuple[int, ...]:
         piece = self.files[name].get_slice(name)
         if piece.get_dtype() not in FLOATS:

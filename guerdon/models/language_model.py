@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from guerdon.core.batch import Batch
 from guerdon.core.column import Per
@@ -25,6 +25,7 @@ from guerdon.core.errors import UserError
 from guerdon.core.model import Model
 from guerdon.core.part import knob, live, part
 from guerdon.core.seeds import derive
+from guerdon.core.tensor_hashes import frozen_hash, sums
 from guerdon.models import gguf, huggingface, lora, lora_files, value_head
 from guerdon.models.certainty import uniform_kl
 from guerdon.models.chat import Chat
@@ -46,7 +47,7 @@ class lm(TextModel):
     """A language model of a family we know, in `source`: a local Hugging Face folder or a .gguf file.
 
     Without weights in the folder it starts from fresh ones. `dtype` is the type of the weights in memory: "auto" is bfloat16
-    for models of 50 million weights or more on a GPU, unless they have an adapter, else float32.
+    for models of 50 million weights or more on a GPU, with an adapter only if they are stored so, else float32.
 
     `lora` is the rank of a LoRA adapter that is trained in place of the weights (0: none), scaled by `lora_alpha` / rank
     (0: twice the rank, TRL's default). `adapter` is a folder with one to start from, as peft writes it: rank, alpha and
@@ -80,6 +81,9 @@ class lm(TextModel):
     chat: Chat = live()
     opened: str = live()
     fitted: str = live(default="")  # the adapter's folder that was read
+    place: str = live(default="")  # where the source lies, wherever this process goes
+    in_half: bool = live(default=False)
+    as_read: list[bytes] | None = live()  # sums of the weights, as the source has them
 
     def __post_init__(self) -> None:
         self._settle()
@@ -96,10 +100,11 @@ class lm(TextModel):
     def _open(self) -> None:
         """Read the folder or the GGUF file, weights and all where it has them."""
         source = Path(self.source)
-        self.opened, self.net, self.read_as = self.source, None, None
+        self.opened, self.net, self.read_as, self.place = self.source, None, None, str(source.absolute())
+        self.in_half, self.as_read = False, None
         if source.suffix == ".gguf":
             self.config, self.chat, tensors = gguf.read(source)
-            net = Decoder(self.config).to(self._dtype)
+            net = Decoder(self.config, self._dtype)
             from_hub(net, tensors)
         else:
             self.config = huggingface.read_config(source)
@@ -111,9 +116,10 @@ class lm(TextModel):
             stored = huggingface.Stored(source)
             huggingface.check_weights(stored, self.config)
             check_memory(self.parameters, self.source)
-            net = Decoder(self.config).to(self._dtype)
+            self.in_half = stored.is_half
+            net = Decoder(self.config, self._dtype)
             from_hub(net, stored)
-        self.net, self.read_as = net, self._dtype
+        self.net, self.read_as, self.as_read = net, self._dtype, sums([*net.parameters()])
 
     def start(self, seed: int, models: Mapping[str, Model]) -> None:
         self._settle()
@@ -144,10 +150,23 @@ class lm(TextModel):
         self._give_head(net)
         return net
 
+    def rebuilt(self, seed: int) -> Decoder:
+        self._settle()
+        if self.net is None or not self.is_adapted:
+            return self.build(seed)
+        self._adapt(self.decoder, seed)
+        self._give_head(self.decoder)
+        return self.decoder
+
     def _give_head(self, net: Decoder) -> None:
-        value_head.fit(net, self._head_form(), Path(self.source), lambda: net.config.hidden)
+        places = [Path(place) for place in (self.adapter, self.source) if place]
+        value_head.fit(net, self._head_form(), places, lambda: net.config.hidden)
 
     # --- the adapter --------------------------------------------------------------------------------------------
+
+    @property
+    def stored_in_half(self) -> bool:
+        return self.in_half
 
     @property
     def is_adapted(self) -> bool:
@@ -173,11 +192,19 @@ class lm(TextModel):
         if self.lora_alpha and not net.has_adapter:
             raise UserError("lm.lora_alpha scales an adapter, and there is none: set lm.lora to its rank too")
 
+    def frozen_weights(self) -> dict[str, nn.Parameter]:
+        return lora.below(self.decoder) if self.net is not None and self.is_adapted else {}
+
+    @property
+    def is_base_as_read(self) -> bool:
+        """Whether the weights below the adapter are those of the source: nobody has written to them since."""
+        return sums([*self.frozen_weights().values()]) == self.as_read
+
     def save_adapter(self, folder: str | Path) -> None:
         """Write the adapter as peft does, to be loaded by it over the same model, or to be an `adapter` here."""
         if not self.decoder.has_adapter:
             raise UserError("the model has no adapter to save: make it with lora=16, or use save_pretrained")
-        lora_files.write(Path(folder), self.decoder, self.source)
+        lora_files.write(Path(folder), self.decoder, self.place)
 
     # --- identity and files -------------------------------------------------------------------------------------
 
@@ -202,16 +229,28 @@ class lm(TextModel):
             self.save_adapter(Path(folder) / "adapter")
 
     def store(self, folder: Path) -> dict[str, str]:
-        """Write what `save_pretrained` does and what it takes to get this very model back: the knobs that find it there.
-
-        The weights below an adapter cannot be had from the merged ones without rounding, so they are written too.
+        """Write what it takes to get this very model back, and return the knobs that find it there: what `save_pretrained`
+        writes, or the adapter alone. The weights below it stay where they were read; those that were not read, or were written
+        to since, are written too.
         """
-        self.save_pretrained(folder)
         if not self.decoder.has_adapter:
+            self.save_pretrained(folder)
             return {"source": ".", "adapter": ""}
+        self.save_adapter(folder / "adapter")
+        value_head.write(folder / "adapter", self.decoder)
+        if self.is_base_as_read:
+            return {"source": self.place, "adapter": "adapter"}
         huggingface.write(folder / "base", lora.bare(self.decoder), self.tokenizer, self.chat.format)
-        value_head.write(folder / "base", self.decoder)
         return {"source": "base", "adapter": "adapter"}
+
+    def base_hash(self, dtype: torch.dtype | None = None) -> str:
+        """Of the weights below the adapter, as they are or as they would be in another type."""
+        return frozen_hash(lora.below(self.decoder), dtype)
+
+    def facts(self) -> dict[str, Any]:
+        """Of a model with an adapter also the weights below it, which neither checkpoints nor `models/` hold."""
+        below = {"base": self.place, "base_hash": self.base_hash()} if self.frozen_weights() else {}
+        return {**super().facts(), **below}
 
     # --- reading ------------------------------------------------------------------------------------------------
 

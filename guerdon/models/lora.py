@@ -26,6 +26,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from guerdon.models import value_head
 from guerdon.models.config import DecoderConfig
 from guerdon.models.decoder import Decoder, LayerWeights, weight_shapes
 from guerdon.models.names import parts_of
@@ -129,6 +130,13 @@ def fit(net: Decoder, changes: Mapping[int, Mapping[str, LowRank]]) -> None:
     for layer in net.blocks:
         own = changes.get(layer.number)
         layer.adapter = Adapter(net.config, own).to(net.device) if own else None
+
+
+def below(net: Decoder) -> dict[str, nn.Parameter]:
+    """The weights that an adapter leaves as they are, by name: all but its own and a value head's, which is trained with it."""
+    own = {id(weight) for _, _, change in changes(net) for weight in change.parameters()}
+    named = [(name, weight) for name, weight in net.named_parameters() if not name.startswith(f"{value_head.NAME}.")]
+    return {name: weight for name, weight in named if id(weight) not in own and not (own and weight.requires_grad)}
 
 
 def bare(net: Decoder) -> Decoder:

@@ -12,6 +12,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from guerdon.core.errors import Notice, UserError, nearest, unknown
 from guerdon.core.model import Model
 from guerdon.core.part import describe, knobs, label
@@ -68,7 +70,8 @@ def is_named(model: Model) -> bool:
 def save(model: Model, folder: str | Path) -> None:
     """Write a model so that `load(folder)` gives it back: its knobs as JSON, its weights as safetensors.
 
-    A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder.
+    A model that knows a folder format of its own (`store`) is written in it; its knobs then name places in the folder. Of
+    one with an adapter that is the adapter, with the place and hash of the weights below it; those that lie nowhere else too.
 
     >>> import tempfile
     >>> import guerdon as gd
@@ -85,12 +88,15 @@ def save(model: Model, folder: str | Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if not is_named(model):
         raise UserError(f"a {label(model)} is not among guerdon's models and has no form on disk of its own")
-    own = {k: describe(v) for k, v in knobs(model).items()}
+    own, base = {k: describe(v) for k, v in knobs(model).items()}, {}
     if hasattr(model, "store"):
         own |= model.store(folder)
+        if own["source"] not in INSIDE:
+            base = {"base": _base_of(model)}
+            own["source"] = {str(place): name for name, place in SHIPPED.items()}.get(own["source"], own["source"])
     else:
         save_file({k: v.contiguous() for k, v in model.weights.state_dict().items()}, folder / "weights.safetensors")
-    (folder / "model.json").write_text(json.dumps({"model": label(model), "knobs": own}, indent=2) + "\n")
+    (folder / "model.json").write_text(json.dumps({"model": label(model), "knobs": own, **base}, indent=2) + "\n")
 
 
 def _make(name: str, settings: dict[str, Any]) -> Model:
@@ -136,9 +142,11 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
             raise UserError(f"{folder} does not hold a whole model: there is no model {config['model']!a}")
         own = {**{k: _revived(v) for k, v in config["knobs"].items()}, **settings}
         if "source" in own:  # it knows the folder's format itself
-            model = load(config["model"], **{**own, **_places(folder, config["knobs"], settings)})
+            model = load(config["model"], **{**own, **_places(folder, config, settings)})
             if model.net is None:
                 raise UserError(f"{folder} does not hold a whole model: its weights are missing")
+            if "base" in config:
+                _check_base(model, config["base"], folder)
             return model
         model = load(config["model"], **own)
         is_there(folder / "weights.safetensors")
@@ -152,10 +160,37 @@ def _load_folder(folder: Path, settings: dict[str, Any]) -> Model:
     return model
 
 
-def _places(folder: Path, knobs: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
-    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it."""
-    places = {k: v for k in PLACES if k not in settings and (v := knobs.get(k))}
+def _places(folder: Path, config: dict[str, Any], settings: dict[str, Any]) -> dict[str, str]:
+    """Where the parts of a saved model lie: in its own folder, for what lies elsewhere is no part of it. But the weights below
+    an adapter may, for their hash is here."""
+    places = {k: v for k in PLACES if k not in settings and (v := config["knobs"].get(k))}
     for name, place in places.items():
-        if place not in INSIDE:
+        if place not in INSIDE and not (name == "source" and "base" in config):
             raise UserError(f"{folder / 'model.json'}: {name} must be one of {', '.join(INSIDE)}, not {place!a}")
-    return {name: str(folder / place) for name, place in places.items()}
+    return {name: str(folder / place if place in INSIDE else _outside(folder, place)) for name, place in places.items()}
+
+
+def _outside(folder: Path, place: Any) -> Path:
+    base = SHIPPED.get(str(place), Path(str(place)))
+    if not base.is_absolute() or not (is_there(base) if base.suffix == ".gguf" else is_there(base / "config.json")):
+        raise UserError(f"{folder} holds an adapter of the model in {place!a}, which is not there: put it back")
+    return base
+
+
+def _base_of(model: Any) -> dict[str, str]:
+    """What is to be the same of the weights below an adapter: their hash, in a type."""
+    return {"hash": model.base_hash(), "dtype": str(model.decoder.dtype).removeprefix("torch.")}
+
+
+def _check_base(model: Any, base: dict[str, str], folder: Path) -> None:
+    """Refuse weights that the adapter was not trained over."""
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[base["dtype"]]
+    if model.base_hash(dtype) == base["hash"]:
+        return
+    if dtype.itemsize > model.decoder.dtype.itemsize:  # what was rounded when it was read is looked at once more
+        whole: Any = load("lm", source=model.source, dtype=base["dtype"], lora=1)
+        if whole.base_hash() == base["hash"]:
+            return
+    raise UserError(
+        f"{folder} holds an adapter of other weights than those in {model.source}: put back the ones that it was trained over"
+    )

@@ -10,7 +10,7 @@ Axes: N tokens, E width of a hidden state, O outputs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -93,9 +93,10 @@ def head_of(net: nn.Module) -> ValueHead | None:
     return module
 
 
-def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]) -> None:
-    """Give the net the head that is asked for: the one it has if it is of that form, else the one in the folder, else a fresh
-    one; trainable even below an adapter. Where none is asked for it is left without. `size` says how wide hidden states are.
+def fit(net: nn.Module, form: head | None, places: Sequence[Path], size: Callable[[], int]) -> None:
+    """Give the net the head that is asked for: the one it has if it is of that form, else the one in the first folder that has
+    one, else a fresh one; trainable even below an adapter. Where none is asked for it is left without. `size` says how wide
+    hidden states are.
     """
     if form is None:
         net._modules.pop(NAME, None)
@@ -103,8 +104,9 @@ def fit(net: nn.Module, form: head | None, source: Path, size: Callable[[], int]
     value_head = head_of(net)
     if value_head is None or value_head.form != (form.outputs, form.width, form.bend):
         value_head = ValueHead(size(), form)
-        if is_there(source / FILE):
-            _fill(value_head, source / FILE)
+        stored = next((place / FILE for place in places if is_there(place / FILE)), None)
+        if stored is not None:
+            _fill(value_head, stored)
         net.add_module(NAME, value_head.to(next(net.parameters()).device))
     value_head.requires_grad_(True)
 

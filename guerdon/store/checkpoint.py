@@ -1,12 +1,15 @@
 """Checkpoints: a run's tensors, states and batches after some step, in a folder of their own.
 
-A checkpoint is whole or absent, and its hashes are checked before it is loaded.
+A checkpoint is whole or absent, and its hashes are checked before it is loaded. It is saved in two moves: `take` copies what
+the run goes on changing, `put` writes the copy, which may be while the run goes on.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
+import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +21,18 @@ from torch import Tensor
 from guerdon.core.batch import Batch
 from guerdon.core.errors import UserError
 from guerdon.core.manifest import manifest_fault, write_manifest
-from guerdon.store.rollout_files import read_batch, write_batch
-from guerdon.store.whole_files import atomic, disk_errors, save_tensors
+from guerdon.core.tensor_hashes import bytes_of
+from guerdon.store.rollout_files import batch_bytes, read_batch
+from guerdon.store.whole_files import atomic, disk_errors
 
 TENSORS, STATE, MANIFEST = "tensors.safetensors", "state.json", "manifest.json"
 AHEAD = "ahead.parquet"
 LIFTED = "__lifted__"  # in a state's JSON: the name of a tensor or of a batch's file
+PIECE = 1 << 24  # bytes that are written, and hashed, at a time
+TYPES = {  # what safetensors calls those of torch
+    "torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16", "torch.int64": "I64",
+    "torch.int32": "I32", "torch.int16": "I16", "torch.int8": "I8", "torch.uint8": "U8", "torch.bool": "BOOL",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,25 +46,65 @@ class Checkpoint:
     ahead: Batch | None = None
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A checkpoint in host memory of its own."""
+
+    step: int
+    tensors: dict[str, Tensor]
+    files: dict[str, bytes]  # all but the tensors
+
+
 def save_checkpoint(
     folder: Path, checkpoint: Checkpoint, keep: int, warn: Callable[[str], None] = lambda message: None
 ) -> Path:
-    """Write the checkpoint in one atomic step, then drop all before it but the last `keep - 1`: once it has been read back and
-    found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older one to be dropped."""
-    path = folder / checkpoint_name(checkpoint.step)
-    tensors = {k: v.detach().cpu().clone().contiguous() for k, v in checkpoint.tensors.items()}
+    """Take the checkpoint and put it into the folder of all."""
+    return put(folder, take(checkpoint), keep, warn)
+
+
+def take(checkpoint: Checkpoint, room: dict[str, Tensor] | None = None) -> Taken:
+    """Copy it. `room` is memory of an earlier one that has been put, by name, and becomes that of this one: taking new memory
+    is slower than copying, and a GPU copies fast into pages that stay where they are."""
     state, lifted = lift(checkpoint.state)
-    tensors |= {name: value for name, value in lifted.items() if isinstance(value, Tensor)}
+    tensors = checkpoint.tensors | {name: value for name, value in lifted.items() if isinstance(value, Tensor)}
     batches = {name: value for name, value in lifted.items() if isinstance(value, Batch)}
     if checkpoint.ahead is not None:
         batches[AHEAD] = checkpoint.ahead
+    room = {} if room is None else room
+    for name in set(room) - set(tensors):
+        del room[name]
+    with torch.no_grad():
+        for name, tensor in tensors.items():
+            if str(tensor.dtype) not in TYPES:
+                raise UserError(f"{name}: numbers of {tensor.dtype} cannot be saved; use one of {', '.join(TYPES)}")
+            own = room.get(name)
+            if own is None or (own.shape, own.dtype) != (tensor.shape, tensor.dtype):
+                own = room[name] = _host_memory(tensor)
+            own.copy_(tensor, non_blocking=True)
+    if any(tensor.is_cuda for tensor in tensors.values()):
+        torch.cuda.synchronize()
+    said = json.dumps({"step": checkpoint.step, "state": state}).encode()
+    return Taken(checkpoint.step, dict(room), {STATE: said} | {n: batch_bytes(batch) for n, batch in batches.items()})
+
+
+def _host_memory(tensor: Tensor) -> Tensor:
+    """Room for a copy of it; that of a GPU's in pages that stay where they are, as long as the machine has some to give."""
+    try:
+        return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=tensor.is_cuda)
+    except RuntimeError:
+        return torch.empty(tensor.shape, dtype=tensor.dtype)
+
+
+def put(folder: Path, taken: Taken, keep: int, warn: Callable[[str], None] = lambda message: None) -> Path:
+    """Write the checkpoint in one atomic step, then drop all before it but the last `keep - 1`: once it has been read back and
+    found whole, and not before. What lies beyond it, where a run went on from an earlier one, is no older one to be dropped."""
+    path = folder / checkpoint_name(taken.step)
     with atomic(path) as scratch:
         scratch.mkdir()
-        save_tensors(scratch / TENSORS, tensors)
-        (scratch / STATE).write_text(json.dumps({"step": checkpoint.step, "state": state}))
-        for name, batch in batches.items():
-            write_batch(scratch / name, batch)
-        write_manifest(scratch, MANIFEST)
+        hashes = {TENSORS: save_tensors(scratch / TENSORS, taken.tensors)}
+        for name, data in taken.files.items():
+            (scratch / name).write_bytes(data)
+        write_manifest(scratch, MANIFEST, hashes)
     old = [each for each in list_checkpoints(folder) if each.name <= path.name][:-keep]
     fault = _fault(path) if old else None
     if fault is not None:
@@ -65,6 +114,28 @@ def save_checkpoint(
         for each in old:
             shutil.rmtree(each)
     return path
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
+    """A safetensors file of tensors in host memory; returns its SHA-256, which is computed from what goes to it."""
+    names = sorted(
+        tensors, key=lambda name: (-tensors[name].element_size(), name)
+    )  # the larger types first: all are aligned
+    header: dict[str, Any] = {}
+    end = 0
+    for name in names:
+        begin, end = end, end + tensors[name].nbytes
+        shape = list(tensors[name].shape)
+        header[name] = {"dtype": TYPES[str(tensors[name].dtype)], "shape": shape, "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    digest = hashlib.sha256()
+    with open(path, "wb") as file:
+        for piece in (memoryview(struct.pack("<Q", len(text)) + text), *(bytes_of(tensors[name]) for name in names)):
+            for at in range(0, len(piece), PIECE):
+                file.write(piece[at : at + PIECE])
+                digest.update(piece[at : at + PIECE])
+    return digest.hexdigest()
 
 
 def checkpoint_name(done: int) -> str:

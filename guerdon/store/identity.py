@@ -36,13 +36,15 @@ OBSERVERS = (
     "loop.proof",
     "loop.onlooker",
     "loop.what_ran",
+    "loop.save_beside",
+    "core.manifest",
     "core.html",
     "core.recipe_page",
 )
 # what makes a recipe of words and hashes it: what was made is in the hash
 BUILDERS = (
     "core.part", "core.recipe", "core.knob_values", "core.idle_knobs", "core.syntax", "core.decided", "core.lazy",
-    "loop.api", "loop.build", "loop.catalog", "loop.homes", "loop.rows_in_words",
+    "core.tensor_hashes", "loop.api", "loop.build", "loop.catalog", "loop.homes", "loop.rows_in_words",
 )  # fmt: skip
 HANDS_OVER = ("torch", "triton")  # libraries that call methods of the classes made on theirs from threads of their own
 WHOLE = "*"  # the unit that is a whole file

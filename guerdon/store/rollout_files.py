@@ -50,6 +50,13 @@ def _arrow() -> Any:
 
 def write_batch(path: Path, batch: Batch, step: int | None = None) -> None:
     """The file says which `step` of a run it is of, where it is of one."""
+    data = batch_bytes(batch, step)
+    with atomic(path) as scratch:
+        scratch.write_bytes(data)
+
+
+def batch_bytes(batch: Batch, step: int | None = None) -> bytes:
+    """What such a file holds."""
     pa = _arrow()
     batch = batch.to("cpu")
     row_of = {(e, p): g for g, (e, p) in enumerate(zip(batch.episode.tolist(), batch.place.tolist(), strict=True))}
@@ -77,8 +84,7 @@ def write_batch(path: Path, batch: Batch, step: int | None = None) -> None:
     table = table.replace_schema_metadata({"guerdon": json.dumps(meta), "sum": SUM + NO_SUM.decode()})
     written = pa.BufferOutputStream()
     pa.parquet.write_table(table, written, compression="zstd", write_page_checksum=True)
-    with atomic(path) as scratch:
-        scratch.write_bytes(_summed(written.getvalue().to_pybytes()))
+    return _summed(written.getvalue().to_pybytes())
 
 
 def _summed(data: bytes) -> bytes:

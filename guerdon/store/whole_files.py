@@ -11,12 +11,9 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from guerdon.core.errors import RunStopped, UserError
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 SCRATCH = ".tmp"  # how the names of half-written things end
 
@@ -85,20 +82,6 @@ def absolute(path: str | Path) -> Path:
         return Path(path).absolute()
     except FileNotFoundError as error:
         raise UserError("the folder that this was started in is gone: start it in one that is there") from error
-
-
-def save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """A safetensors file. The library has an error of its own for a full disk; here it is the OSError it stands for."""
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
-    try:
-        save_file(tensors, path)
-    except SafetensorError as error:
-        code = re.search(r"os error (\d+)", str(error))
-        if code is None:
-            raise
-        raise OSError(int(code[1]), os.strerror(int(code[1]))) from error
 
 
 def write_text(path: Path, text: str) -> None:

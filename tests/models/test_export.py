@@ -362,7 +362,7 @@ def test_runs_that_have_nothing_to_export(tmp_path):
 
 def test_a_damaged_model_is_not_exported(lora_run, tmp_path):
     shutil.copytree(lora_run.path, tmp_path / "run")
-    weights = tmp_path / "run" / "models" / "policy" / "model.safetensors"
+    weights = tmp_path / "run" / "models" / "policy" / "adapter" / "adapter_model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"oops")
     with pytest.raises(UserError, match=r"models/policy is damaged"):
         gd.export(tmp_path / "run", tmp_path / "out")

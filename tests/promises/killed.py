@@ -3,7 +3,7 @@
 This file runs as a process that has imported everything and forks one child for each command line; so a hundred kills take a
 minute or two, not ten. A child may be told to kill itself (by SIGKILL) at a chosen write: before and after a file is renamed,
 synced or removed, and when half of what goes to it is there. Writes have names in which numbers are left out: `half of
-checkpoints/step-N/tensors.safetensors`.
+checkpoints/step-N/tensors.safetensors, beside`, where the last word is of those that another thread does than the main one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -26,6 +27,7 @@ from typing import Any
 
 from starting import USED_LATER
 
+BESIDE = ", beside"
 MARK = "GUERDON_TESTS_STARTED_BY"  # in the environment of all that a child starts
 
 # --- in a child -------------------------------------------------------------------------------------------------------
@@ -39,11 +41,13 @@ class Boundaries:
         self.count: Counter[str] = Counter()
 
     def at(self, moment: str, path: Any) -> None:
+        """A write beside the main thread says so at the end of its name."""
         where = os.path.realpath(path) if not isinstance(path, int) else str(Path(f"/proc/self/fd/{path}").readlink())
         if not where.startswith(self.folder):
             return
         name = re.sub(r"\.[0-9a-f]{8}\.tmp", ".tmp", f"{moment} {where.removeprefix(self.folder)}")
         name = re.sub(r"inner/[0-9a-f]+|\d+", lambda m: "inner/N" if m[0].startswith("inner") else "N", name)
+        name += BESIDE if threading.current_thread() is not threading.main_thread() else ""
         self.count[name] += 1
         if self.die == (name, self.count[name]):
             os.kill(os.getpid(), signal.SIGKILL)

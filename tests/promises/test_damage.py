@@ -319,8 +319,8 @@ def test_a_checkpoint_is_read_back_before_the_one_before_it_goes(cli: Cli, monke
     """A disk that garbles what is written, with --keep 1: the last good checkpoint stays, and a resume falls back on it."""
     Path("press-ctrl-c").touch()
 
-    def garbled(folder: Path, name: str) -> None:
-        write_manifest(folder, name)
+    def garbled(folder: Path, name: str, *known: object) -> None:
+        write_manifest(folder, name, *known)
         if int(json.loads((folder / "state.json").read_text())["step"]) > 1:
             flip(folder / "tensors.safetensors")
 

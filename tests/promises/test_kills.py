@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed import Mother, paths
+from killed import BESIDE, Mother, paths
 from serving import TOKEN, Served, serving, until
 from small import small_lm
 from terminal import CLAIM
@@ -30,6 +30,8 @@ from worker_calls import descendants, ends
 
 import guerdon as gd
 from guerdon.core.column import Reason
+from guerdon.core.manifest import manifest_fault
+from guerdon.models.trained_folders import MODEL_SUMS
 from guerdon.rewards.asking.function import ask_all
 from guerdon.rewards.asking.samples import Samples
 from guerdon.rewards.formula.scores import Outcome
@@ -102,10 +104,18 @@ def told(run: Run) -> list[Any]:
     return [{k: v for k, v in e.items() if k not in ("time", "attempt", "seconds", "spent")} for e in kept]
 
 
-def contents(folder: Path) -> dict[str, str]:
-    """A hash of every file."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file())
-    return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+def contents(folder: Path, user: Path | None = None) -> dict[str, str]:
+    """A hash of every file, wherever the folder of the user's lies that it names."""
+    files = {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+    here = b"" if user is None else bytes(user)
+    return {name: hashlib.sha256(data.replace(here, b"") if here else data).hexdigest() for name, data in files.items()}
+
+
+def trained(folder: Path) -> dict[str, str]:
+    """A hash of every file of the trained models, which their checksums vouch for."""
+    for sums in folder.glob(f"models/*/{MODEL_SUMS}"):
+        assert manifest_fault(sums.parent, MODEL_SUMS) is None
+    return {n: hash for n, hash in contents(folder / "models", folder.parent).items() if not n.endswith(MODEL_SUMS)}
 
 
 def outcome(folder: Path) -> dict[str, Any]:
@@ -119,7 +129,7 @@ def outcome(folder: Path) -> dict[str, Any]:
         "saved": {e.path: e.weights for e in run.events(Saved)},
         "evaluations": run.evaluations,
         "rollouts": contents(folder / "rollouts"),
-        "models": contents(folder / "models"),
+        "models": trained(folder),
         "checkpoint": contents(max((folder / "checkpoints").glob("step-*"), default=folder / "none")),
         "result": (folder / "result.json").read_text() if (folder / "result.json").exists() else None,
         "inner": {p.parent.name: outcome(p.parent) for p in sorted(folder.glob("inner/*/run.json"))},
@@ -266,8 +276,8 @@ def test_a_run_killed_at_a_few_writes_ends_the_same(
 @pytest.mark.parametrize(
     ("what", "part", "at_writes", "at_moments"),
     [
-        ("train", "run/", 8, 12), ("train", "run/checkpoints", 20, 0), ("train", "run/rollouts", 10, 0),
-        ("LoRA", "run/", 10, 5), ("study", "run/", 10, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 3),
+        ("train", "run/", 8, 12), ("train", BESIDE, 24, 0), ("train", "run/rollouts", 8, 0), ("LoRA", "run/", 6, 5),
+        ("LoRA", BESIDE, 12, 0), ("study", "run/", 8, 5), ("prove", "", 8, 4), ("prove, two at a time", "", 0, 3),
     ],
 )  # fmt: skip
 def test_killed_at_writes_and_at_random(
@@ -284,6 +294,8 @@ def test_killed_at_writes_and_at_random(
     draw = random.Random(f"{what} {part}")
     made = Campaign(mother, tmp_path, what, whole(what))
     names = sorted(name for name in made.whole.writes if part in name)
+    if part == BESIDE:  # what is removed has no folder in its name
+        assert all("run/checkpoints" in name for name in names if "run/" in name), f"written beside: {names}"
     draw.shuffle(names)
     names = [*names, *(draw.choice(names) for _ in range(at_writes))][:at_writes]
     made.at_writes(names, draw)

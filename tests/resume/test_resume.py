@@ -44,7 +44,10 @@ MOMENTS = {
     "sampling": "from guerdon.models.tables import tabular; die_at(tabular, 'act', 40)",
     "learning": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 77)",
     "between optimiser steps": "from guerdon.core.learn import Learn; die_at(Learn, 'update', 78, after=True)",
-    "writing a checkpoint": "import safetensors.torch as s; die_at(s, 'save_file', 4, after=True)",
+    "writing a checkpoint": "import guerdon.store.checkpoint as c; die_at(c, 'save_tensors', 4, after=True)",
+    "reading a checkpoint back": "import guerdon.store.checkpoint as c; die_at(c, 'manifest_fault', 5)",
+    "dropping an older checkpoint": "import guerdon.store.checkpoint as c; die_at(c.shutil, 'rmtree', 3)",
+    "between a checkpoint and its event": "import guerdon.loop.save_beside as s; die_at(s, 'Written', 4)",
     "renaming a checkpoint": "import guerdon.store.whole_files as f; die_at(f, 'sync', 60)",
     "writing rollouts": "import pyarrow.parquet as p; die_at(p, 'write_table', 11, after=True)",
     "writing an event": """

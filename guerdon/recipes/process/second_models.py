@@ -20,14 +20,14 @@ from guerdon.recipes.house.heads import with_head
 
 def beside(model: Model) -> Model:
     """The model once more, to be trained by itself; weights that an adapter leaves frozen are the same tensors in both."""
-    second: Model = copy.deepcopy(model, {id(tensor): tensor for tensor in _frozen(model).values()})
+    second: Model = copy.deepcopy(model, {id(tensor): tensor for tensor in model.frozen_weights().values()})
     return second
 
 
 def scorer_beside(model: Model) -> Model:
     """The model once more with a value head, as a scorer; what an adapter leaves frozen is shared here too."""
     second: Any = with_head(model)
-    for name, tensor in _frozen(model).items():
+    for name, tensor in model.frozen_weights().items():
         path, _, last = name.rpartition(".")
         setattr(second.net.get_submodule(path), last, tensor)
     return cast(Model, second)
@@ -42,12 +42,3 @@ def begun(name: str, model: Model) -> Model:
 
 def _changes(model: Any) -> list[LowRank]:
     return [] if model.net is None else [each for each in model.net.modules() if isinstance(each, LowRank)]
-
-
-def _frozen(model: Model) -> dict[str, Any]:
-    """The weights below an adapter by their names, which nothing trains. A value head is trained with it."""
-    if not (isinstance(model, lm) and model.is_adapted) or model.net is None:
-        return {}
-    trained = {id(tensor) for change in _changes(model) for tensor in change.parameters()}
-    named = model.net.named_parameters()
-    return {name: tensor for name, tensor in named if id(tensor) not in trained and not name.startswith("value_head.")}
