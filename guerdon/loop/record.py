@@ -22,6 +22,7 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.core.one_turn import failed_in, steps_in
 from guerdon.core.pack import played_at
 from guerdon.core.part import changed, knob, knobs, label, part
 from guerdon.core.recipe import Recipe
@@ -190,7 +191,7 @@ class Recorder:
         metrics = {**batch_metrics(batch), **self.play.metrics}
         alarms: list[Alarmed] = []
         if self.watchman is not None:
-            fresh = played_at(batch, max((e.step for e in batch.episodes), default=step))
+            fresh = played_at(batch, max(steps_in(batch.episodes), default=step))
             metrics |= batch_signs(fresh)
             alarms = self.watchman.take(step, metrics, fresh)
         if every and (step % every == 0 or alarms):
@@ -258,7 +259,7 @@ def _given(batch: Any, stage: Any) -> list[str]:
 
 def _failed_episodes(episodes: Sequence[Episode]) -> ScoresMissing:
     """How many failed, of how many, and why."""
-    errors = [{"error": str(e.info["error"])} for e in episodes if e.failed]
+    errors = [{"error": str(e.info["error"])} for e in failed_in(episodes)]
     return ScoresMissing(0, failed=len(errors), of=len(episodes), **_why(errors))
 
 
