@@ -79,21 +79,18 @@ class OneTurn(Sequence[Episode]):
         made = []
         begin = 0
         told = zip(self.length.tolist(), self.text, self.end, strict=True)
+        plain = {"parent": -1, "given": 0, "reward": None, "rewards": None, "made": None, "goes_on": False}
         for one in self.asked:
-            same = {"role": self.role, "view": one.view, "context": one.context, "sampling": one.sampling}
+            asked = {"role": self.role, "view": one.view, "context": one.context, "sampling": one.sampling}
+            spoken = {**asked, **plain, "version": self.version}
+            tried = {"ask": one.ask, "step": self.step, "number": one.number}
             for attempt, seed in enumerate(one.place.derive_each(one.ask.n, "dice")):
                 length, text, end = next(told)
                 said = slice(begin, begin := begin + length)
                 actions, logp = self.action[said].copy(), self.logp[said].copy()
-                segment = _unchecked(
-                    Segment, **same, actions=actions, logp=logp, text=text, parent=-1, version=self.version, given=0,
-                    reward=None, end=end, rewards=None, made=None, goes_on=False,
-                )  # fmt: skip
-                episode = _unchecked(
-                    Episode, ask=one.ask, segments=(segment,), step=self.step, number=one.number, attempt=attempt,
-                    info={}, seed=seed,
-                )  # fmt: skip
-                made.append(episode)
+                segment = _unchecked(Segment, {**spoken, "actions": actions, "logp": logp, "text": text, "end": end})
+                facts = {**tried, "segments": (segment,), "attempt": attempt, "info": {}, "seed": seed}
+                made.append(_unchecked(Episode, facts))
         return tuple(made)
 
 
@@ -107,9 +104,9 @@ def steps_in(episodes: Sequence[Episode]) -> list[int]:
     return [episodes.step] * len(episodes) if isinstance(episodes, OneTurn) else [e.step for e in episodes]
 
 
-def _unchecked(kind: Any, **fields: Any) -> Any:
+def _unchecked(kind: Any, fields: dict[str, Any]) -> Any:
     """A frozen record without its constructor's checks: all rows were checked at once, and setting frozen fields one by one
     takes several times as long."""
     record = object.__new__(kind)
-    vars(record).update(fields)
+    object.__setattr__(record, "__dict__", fields)
     return record

@@ -7,7 +7,6 @@ there: a try that starts in the middle of another, a seat whose model is no lang
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 
@@ -75,5 +74,5 @@ def _encoded(
         one = model.token_request(Request((), view, how, seeds[0]))
         asked.append(Asked(ask, number, at, one.context, how, view))
         requests.append(one)
-        requests += [one._replace(request=dataclasses.replace(one.request, seed=other)) for other in seeds[1:]]
+        requests += [TokenRequest(Request((), view, how, other), *one[1:]) for other in seeds[1:]]
     return asked, requests

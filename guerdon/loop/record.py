@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, ClassVar
 
@@ -22,11 +22,13 @@ from guerdon.core.batch import Batch
 from guerdon.core.column import Reason
 from guerdon.core.episode import Episode
 from guerdon.core.errors import CtrlC, RunStopped, UserError, unknown
+from guerdon.core.learn import Learn
 from guerdon.core.one_turn import failed_in, steps_in
 from guerdon.core.pack import played_at
 from guerdon.core.part import changed, knob, knobs, label, part
 from guerdon.core.recipe import Recipe
 from guerdon.engine.player import Player
+from guerdon.loop.early_rollouts import EarlyRollouts
 from guerdon.loop.truth_column import TruthColumn, truth_column
 from guerdon.rewards.formula.scores import cause
 from guerdon.store.event_types import Alarmed, Event, ScoresMissing, StepDone, TimeoutFired, Warned
@@ -146,6 +148,7 @@ class Recorder:
     began: float = 0.0
     seen: int = 0
     stop: str = ""  # why an alarm stops the run
+    early: EarlyRollouts = field(default_factory=EarlyRollouts)
 
     def watch(self, recipe: Recipe, events: Sequence[Event], first: int) -> Recorder:
         """Begin to watch, as a run would that has not been broken off: what happened before the step `first` is gone over."""
@@ -181,6 +184,18 @@ class Recorder:
                 raise self.stopped(f"{why}: {lost.first.strip().splitlines()[-1]}", batch)
         return batch
 
+    def write_early(self, batch: Batch, last: Any) -> None:
+        """Begin to write the rollouts of this step while its `last` stage learns from them."""
+        step, every = self.play.step, self.options.rollouts_every
+        if not isinstance(last, Learn) or not every or step % every:
+            return
+        batch = last.left_of(batch)
+        if self.truth is not None:
+            if self.truth.copies not in batch.cols:  # the truth is asked when the step is done
+                return
+            batch = self.truth(batch, self.play)
+        self.early.begin(self.folder.rollouts(step), batch, step)
+
     def done(self, batch: Batch) -> None:
         """A step is complete: store its rollouts and its numbers."""
         step, every = self.play.step, self.options.rollouts_every
@@ -195,7 +210,7 @@ class Recorder:
             metrics |= batch_signs(fresh)
             alarms = self.watchman.take(step, metrics, fresh)
         if every and (step % every == 0 or alarms):
-            write_batch(self.folder.rollouts(step), batch, step)
+            self.early.finish(self.folder.rollouts(step), batch, step)
         self.emit(
             StepDone(
                 step,
