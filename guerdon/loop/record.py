@@ -148,7 +148,10 @@ class Recorder:
     began: float = 0.0
     seen: int = 0
     stop: str = ""  # why an alarm stops the run
-    early: EarlyRollouts = field(default_factory=EarlyRollouts)
+    early: EarlyRollouts[tuple[dict[str, float], dict[str, float]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.early = EarlyRollouts(self._numbers)
 
     def watch(self, recipe: Recipe, events: Sequence[Event], first: int) -> Recorder:
         """Begin to watch, as a run would that has not been broken off: what happened before the step `first` is gone over."""
@@ -184,17 +187,22 @@ class Recorder:
                 raise self.stopped(f"{why}: {lost.first.strip().splitlines()[-1]}", batch)
         return batch
 
-    def write_early(self, batch: Batch, last: Any) -> None:
-        """Begin to write the rollouts of this step while its `last` stage learns from them."""
+    def record_early(self, batch: Batch, last: Any) -> None:
+        """Begin to work out what is recorded of this step while its `last` stage learns from it."""
         step, every = self.play.step, self.options.rollouts_every
-        if not isinstance(last, Learn) or not every or step % every:
+        if not isinstance(last, Learn):
             return
         batch = last.left_of(batch)
         if self.truth is not None:
             if self.truth.copies not in batch.cols:  # the truth is asked when the step is done
                 return
             batch = self.truth(batch, self.play)
-        self.early.begin(self.folder.rollouts(step), batch, step)
+        is_due = every and step % every == 0
+        self.early.begin(batch, (self.folder.rollouts(step), step) if is_due else None)
+
+    def _numbers(self, batch: Batch) -> tuple[dict[str, float], dict[str, float]]:
+        """The metrics of a batch, and the signs that a watchman looks for."""
+        return batch_metrics(batch), batch_signs(_fresh(batch)) if self.watchman is not None else {}
 
     def done(self, batch: Batch) -> None:
         """A step is complete: store its rollouts and its numbers."""
@@ -203,12 +211,11 @@ class Recorder:
             self.emit(Warned(step, message=message))
         if self.truth is not None:
             batch = self._with_truth(batch, self.truth)
-        metrics = {**batch_metrics(batch), **self.play.metrics}
+        own, signs = self.early.numbers(batch)
+        metrics = {**own, **self.play.metrics, **signs}
         alarms: list[Alarmed] = []
         if self.watchman is not None:
-            fresh = played_at(batch, max(steps_in(batch.episodes), default=step))
-            metrics |= batch_signs(fresh)
-            alarms = self.watchman.take(step, metrics, fresh)
+            alarms = self.watchman.take(step, metrics, _fresh(batch))
         if every and (step % every == 0 or alarms):
             self.early.finish(self.folder.rollouts(step), batch, step)
         self.emit(
@@ -255,6 +262,11 @@ class Recorder:
         path = self.folder.fault(self.play.step)
         write_batch(path, batch, self.play.step)
         return RunStopped(f"step {self.play.step}: {why} (the batch is in {self.folder.shown(path)})")
+
+
+def _fresh(batch: Batch) -> Batch:
+    """What was played last: without what a memory of earlier steps has joined to it."""
+    return played_at(batch, max(steps_in(batch.episodes), default=0))
 
 
 def _given(batch: Any, stage: Any) -> list[str]:

@@ -54,7 +54,7 @@ def steps(recipe: Recipe, play: Player, record: Recorder, rollouts: Rollouts, fi
         for stage in recipe.stages:
             batch = fill_needs(batch, stage.needs, play)
             if stage is recipe.stages[-1]:
-                record.write_early(batch, stage)
+                record.record_early(batch, stage)
             batch = record.check(stage(batch, play), stage)
         fresh = played_at(batch, step)
         for part in observers:
