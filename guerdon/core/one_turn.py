@@ -53,7 +53,7 @@ class OneTurn(Sequence[Episode]):
         tries = [each.ask.n for each in self.asked]
         assert len(self.length) == len(self.text) == len(self.end) == sum(tries), "not a row for each try"
         assert len(self.action) == len(self.logp) == self.length.sum(), "not a log-prob for each action"
-        assert (self.action.dtype, self.logp.dtype) == (np.int64, np.float32), "tokens and their log-probs"
+        assert self.action.dtype == np.int64 and self.logp.dtype == np.float32, "not tokens and their log-probs"
         vars(self).update(ask_E=np.repeat(np.arange(len(tries)), tries))
 
     def __len__(self) -> int:
